@@ -12,7 +12,7 @@ INPUTS ?= 10000
 KILLS ?= 100
 # What an edit loop leaves out: whole homes, pages, measurements, the wheel and what stands at the end of a branch; and tests marked slow.
 SLOW := $(addprefix tests/,app attacks bench cli crypto docs e2e fuzz packaging protocols/baselines protocols/explanations protocols/training reports services trees/importers)
-CLAIMS := cipher curves training label_leak alignment score_bits ranking reasons privacy startup sessions
+CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons privacy startup sessions
 
 .PHONY: help
 help: ## List the targets
@@ -70,7 +70,9 @@ lint: .venv-dev ## The checks that run no test
 	@$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 	@$(PY) docs/architecture.py --check
 	@$(PY) -m docs.commands --check
+	@$(PY) -m docs.validation --check
 	@$(PY) -m docs.glossary --check
+	@$(PY) -m docs.openapi --check
 	@$(PY) -m bench.readme --check
 	@$(PY) .ci/platforms.py
 
@@ -89,7 +91,9 @@ paper: .venv-dev ## Measure the papers' tables and figures (half an hour) and wr
 docs: .venv-dev ## Write the generated parts of the documents again
 	@$(PY) docs/architecture.py
 	@$(PY) -m docs.commands
+	@$(PY) -m docs.validation
 	@$(PY) -m docs.glossary
+	@$(PY) -m docs.openapi
 	@$(PY) -m bench.readme
 
 .PHONY: clean

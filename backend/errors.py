@@ -9,6 +9,8 @@ GlassleafError
 ├── ParameterError    a training or scoring parameter is outside its range
 │   └── ReleaseRefused   the scores of a new model would name more paths than was allowed
 ├── SecurityError     a key, ciphertext or message was refused
+│   ├── HostRefused      a Host says that it will not or cannot answer
+│   │   └── NotAgreed        it has not agreed to what a measurement is for
 │   └── QuestionRefused  a question will not be answered under its request id, however often it is repeated
 ├── StoreError        a party's database cannot be opened, read or written
 ├── PartyUnreachable  a party did not answer in time or stopped
@@ -92,8 +94,29 @@ class SecurityError(GlassleafError):
     """A key, a ciphertext or a message was refused."""
 
 
+class HostRefused(SecurityError):  # noqa: N818 - reads as what happened
+    """A Host says that it will not or cannot answer."""
+
+
 class QuestionRefused(SecurityError):  # noqa: N818 - reads as what happened
     """A question will not be answered under its request id, however often it is repeated."""
+
+
+class NotAgreed(HostRefused):
+    """A Host has not agreed to what a measurement is for, so nothing was measured.
+
+    Parameters
+    ----------
+    host : str
+    purpose : str
+        One of :data:`backend.data.federation.MEASURES`.
+    """
+
+    def __init__(self, host: str, purpose: str) -> None:
+        self.host, self.purpose = host, purpose
+        super().__init__(
+            f"Not measured: the Host has not agreed. {host} does not allow the purpose '{purpose}'; ask its operator to (`measures`)."
+        )
 
 
 class StoreError(GlassleafError):

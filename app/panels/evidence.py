@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.panels import frame, palette, run
+from app.panels import disparity, frame, palette, run
 from app.texts import Texts, markdown, number, percent
 from app.view_models import View
 from backend.services.age_check import AgeCheck, AgeRequest
 from backend.services.compliance import Finding
 from backend.services.fairness import (
     DIFFERENCE,
+    MEASURES,
+    PAIR_P,
     RATIO,
     REFERENCE_GROUP,
     Disparity,
@@ -41,7 +43,8 @@ def both(t: Texts, view: View, found: Finding | KeptOut, place: str) -> None:
     if found.proxies is None and found.disparities is None:
         with st.container(horizontal=True):
             for name in EVIDENCE:
-                _titled(t, name, f": {t('compliance.not_measured')}")
+                on = found.proxies_on if name == "proxies" else found.disparities_on
+                _titled(t, name, f": {_not_measured(t, view, on)}")
     else:
         for name, column in zip(EVIDENCE, st.columns(2, gap="medium"), strict=True):
             with column:
@@ -49,7 +52,7 @@ def both(t: Texts, view: View, found: Finding | KeptOut, place: str) -> None:
                 if name == "proxies":
                     proxies(t, view, found, place)
                 else:
-                    outcomes(t, found.disparities, found.disparities_on, place)
+                    outcomes(t, view, found.disparities, found.disparities_on, place)
     if isinstance(found, Finding):
         ages(t, found, place)
 
@@ -67,9 +70,16 @@ def of_kind(
         proxies(t, view, found, place)
     elif isinstance(asked, DisparityRequest):
         _titled(t, "outcomes")
-        outcomes(t, found.disparities, found.disparities_on, place)
+        outcomes(t, view, found.disparities, found.disparities_on, place)
     elif isinstance(found, Finding):
         ages(t, found, place)
+
+
+def _not_measured(t: Texts, view: View, on: Basis | None) -> str:
+    """That nothing was measured; where a Host has not agreed, that."""
+    if on is None or not on.refused:
+        return t("compliance.not_measured")
+    return t("disparity.not_agreed", host=palette.name(t, view.federation, on.refused))
 
 
 def _titled(t: Texts, name: str, more: str = "") -> None:
@@ -81,7 +91,7 @@ def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> Non
     """Which features go with the flagged one, the closest first, and how much the model uses each."""
     found, on = finding.proxies, finding.proxies_on
     if found is None:
-        st.markdown(t("compliance.not_measured"))
+        st.markdown(_not_measured(t, view, on))
         return
     if not found:
         st.markdown(t("compliance.proxies_none", records=f"{on.n:,}") if on else t("compliance.proxies_none_n"))
@@ -110,10 +120,10 @@ def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> Non
             frame.table(table, t("compliance.proxies"))
 
 
-def outcomes(t: Texts, found: Sequence[Evidence] | None, on: Basis | None, place: str) -> None:
-    """Who is accepted how often, how far groups are apart and how sure that is; all rates one press away."""
+def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis | None, place: str) -> None:
+    """Who is accepted how often, how far groups are apart and how sure that is, scores and other cut-offs; all rates one press away."""
     if found is None:
-        st.markdown(t("compliance.not_measured"))
+        st.markdown(_not_measured(t, view, on))
         return
     accepted = [row for row in found if row.measure == "selection rate"]
     if sum(row.value is not None for row in accepted) < 2:
@@ -136,12 +146,15 @@ def outcomes(t: Texts, found: Sequence[Evidence] | None, on: Basis | None, place
     frame.table(table, t("compliance.outcomes"))
     if reference is not None:
         st.caption(f":material/troubleshoot: {t('compliance.ratio', reference=group(t, reference))}")
+    disparity.scores(t, found)
+    disparity.across(t, found, place)
+    rates = [row for row in found if row.measure.partition(", ")[0] in MEASURES]
     with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{place}"):
         everything = {
-            t("compliance.rate"): [measure_in_words(t, row.measure) for row in found],
-            t("compliance.group"): [group(t, row) for row in found],
-            t("compliance.value"): [figure(t, row) for row in found],
-            t("compliance.records"): [records(row) for row in found],
+            t("compliance.rate"): [measure_in_words(t, row.measure) for row in rates],
+            t("compliance.group"): [group(t, row) for row in rates],
+            t("compliance.value"): [figure(t, row) for row in rates],
+            t("compliance.records"): [records(row) for row in rates],
         }
         frame.table(everything, t("compliance.all_rates"))
 
@@ -149,7 +162,7 @@ def outcomes(t: Texts, found: Sequence[Evidence] | None, on: Basis | None, place
 def figure(t: Texts, row: Evidence) -> str:
     """A figure of outcomes by group with its interval, in the unit that it has."""
     _, _, gap = row.measure.partition(", ")
-    if gap == P and row.value is not None:
+    if gap in (P, PAIR_P) and row.value is not None:
         return f"{row.value:.4f}"
     return interval(t, row, {RATIO: number, DIFFERENCE: points}.get(gap, percent))
 
@@ -218,7 +231,8 @@ def ages(t: Texts, finding: Finding, place: str) -> None:
         return
     st.markdown(f":material/elderly: **{t('document.elderly')}**", help=t("compliance.elderly_help"))
     found = finding.ages
-    st.markdown(markdown(ages_in_words(t, found, finding.usage.splits > 0)))
+    refused = finding.ages_on.refused if finding.ages_on else ""
+    st.markdown(markdown(ages_in_words(t, found, finding.usage.splits > 0, refused)))
     if found is None:
         return
     rows = [(t("document.ages_elderly"), found.predicted, "", "")]
@@ -261,7 +275,13 @@ def request(
         return ProxyRequest(view.record.id, feature)
     if kind == "elderly":
         return AgeRequest(view.record.id, feature)
-    return DisparityRequest(view.record.id, feature, run.cutoff(t, view.task, f"measure_cutoff_{place}"))
+    entry = named(view, feature)
+    return DisparityRequest(
+        view.record.id,
+        feature,
+        run.cutoff(t, view.task, f"measure_cutoff_{place}"),
+        disparity.reference(t, entry and entry[1], place),
+    )
 
 
 def measured(t: Texts, view: View, job: Job[Any]) -> None:

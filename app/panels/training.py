@@ -157,11 +157,14 @@ def _arithmetic(t: Texts, name: str) -> dict[str, Any]:
         "train_cipher",
         lambda scheme: t(f"train.cipher_{scheme}"),
         default=_usual(name, "cipher"),
-        help=t("glossary.paillier"),
+        help=t("glossary.cipher"),
         wrap=True,
     )
     if cipher == "none":
         st.info(t("train.plain_warning"), icon=":material/science:")
+        return {"cipher": cipher}
+    if cipher == "rlwe":
+        st.caption(f":material/info: {t('train.rlwe_note')}")
         return {"cipher": cipher}
     if cipher == "paillier-short":
         st.caption(f":material/info: {t('train.short_note')}")
@@ -205,14 +208,14 @@ def _usual(name: str, field: str) -> Any:
 
 
 def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[ModelRecord]) -> None:
-    """How long it may take, from a measured run of the same algorithm on the same data; else that none was measured."""
-    plain = getattr(wanted, "cipher", RANKS) == "none"
+    """How long it may take, from a measured run of the same algorithm and cipher on the same data; else that none was measured."""
+    scheme = getattr(wanted, "cipher", RANKS).removesuffix("-short")
     measured = [
         record
         for record in records
         if record.federation == chosen.name
         and view_models.algorithm(record) == wanted.ALGORITHM
-        and (record.cipher == "none") == plain
+        and record.cipher == scheme
         and record.n_trees
     ]
     if not measured:

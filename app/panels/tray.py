@@ -33,9 +33,18 @@ PAGES = {
     "evidence": "compliance",
     "retrain": "compliance",
     "difference": "compare_models",
+    "validation": "validation",
 }  # kind of work → the page that starts it
 ANY_MODEL = ("train", "attacks")  # their pages are about no chosen model
-KEPT = ("retrain", "evidence", "worth", "means", "card", "difference")  # what they find is in the Guest's store
+KEPT = (
+    "retrain",
+    "evidence",
+    "worth",
+    "means",
+    "card",
+    "difference",
+    "validation",
+)  # what they find is in the Guest's store
 ICONS = {
     "running": "progress_activity",
     "elsewhere": "progress_activity",

@@ -18,7 +18,7 @@ from backend.attacks.result import AttackOutcome, count
 from backend.attacks.setup import HOST, PARAMETERS, synthetic_people, train
 from backend.data.federation import Federation
 from backend.data.table import PartyTable
-from backend.protocols.training.messages import AskBinSums, SplitRows, TakeSplit
+from backend.protocols.training.messages import AskBinSums, AskNodeSums, SplitRows, TakeSplit
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.training.row_sets import unpack_rows
 from backend.protocols.transport.channel import Network
@@ -138,6 +138,8 @@ def cells_of(messages: Sequence[Message], training: NDArray[np.bool_]) -> list[N
         if isinstance(message, AskBinSums):
             for tree, rows in zip(message.trees, message.rows, strict=True):
                 sets[tree].append(unpack_rows(rows, n))
+        elif isinstance(message, AskNodeSums):
+            sets[message.tree].append(unpack_rows(message.rows, n))
         elif isinstance(message, TakeSplit):
             inside[message.tree, message.node] = unpack_rows(message.rows, n)
             sets[message.tree].append(inside[message.tree, message.node])

@@ -15,7 +15,7 @@ from backend.services.scoring import cipher_named
 
 if TYPE_CHECKING:
     from backend.fairness.age_discrimination import AgeCheck
-    from backend.fairness.disparity import Rate
+    from backend.fairness.disparity import Disparity, Rate
     from backend.privacy.given_away import GivenAway
     from backend.protocols.group_sums.grouping import Group
 
@@ -32,6 +32,9 @@ def disparity(
     model: ModelId,
     feature: Annotated[str, typer.Argument(help="A feature of any party.")],
     cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = 0.5,
+    reference: Annotated[
+        str, typer.Option(help="Compare with this group: a code, or a bin's number; default the largest.")
+    ] = "",
     bits: Bits = DisparityRequest.key_bits,
     as_json: AsJson = False,
 ) -> None:
@@ -39,7 +42,7 @@ def disparity(
     with open_glassleaf() as glassleaf:
         done = watched(
             glassleaf.fairness.start_disparity(
-                DisparityRequest(glassleaf.models.get(model).id, feature, cutoff, key_bits=bits)
+                DisparityRequest(glassleaf.models.get(model).id, feature, cutoff, reference, key_bits=bits)
             )
         )
         lines = [f"{feature} ({done.party}), {done.n:,} records, cut-off {cutoff:.0%}:"]
@@ -50,15 +53,34 @@ def disparity(
             if gap.reference is None:
                 continue
             lines.append(
-                f"  {gap.measure}, against {_named(gap.reference)} (the largest group); p that all differ by chance alone: {gap.p:.4f}"
+                f"  {gap.measure}, against {_named(gap.reference)}; p that all differ by chance alone: {gap.p:.4f}"
             )
             lines += [
-                f"    {_named(other.group)}: difference {_share(other.difference)}, ratio {_share(other.ratio)}"
+                f"    {_named(other.group)}: difference {_share(other.difference)}, ratio {_share(other.ratio)}, p {other.p:.4f}"
                 for other in gap.others
             ]
+        lines += _without_cutoff(done)
+        lines += _by_cutoff(done)
         print_result(
             asdict(done), "\n".join(lines if done.groups else [*lines, "  no two groups of 20 records"]), as_json
         )
+
+
+def _without_cutoff(done: Disparity) -> list[str]:
+    """Scores against the reference group's."""
+    lines = ["  scores, without a cut-off:"] if done.scores else []
+    return lines + [
+        f"    {_named(s.group)}: standardised mean difference {_share(s.smd)}, p {s.p:.4f}" for s in done.scores
+    ]
+
+
+def _by_cutoff(done: Disparity) -> list[str]:
+    """Adverse-impact ratios over the range of cut-offs."""
+    lines = ["  adverse-impact ratio by cut-off:"] if done.cutoffs else []
+    for at in done.cutoffs:
+        ratios = "  ".join(f"{_named(other.group)} {_share(other.ratio)}" for other in at.others)
+        lines.append(f"    {at.cutoff:.1%}: {ratios}")
+    return lines
 
 
 @app.command()

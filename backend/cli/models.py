@@ -131,7 +131,8 @@ def _line(state: ModelState) -> str:
 
 def model_text(r: ModelRecord, state: ModelState | None = None) -> str:
     """One line about a model; what it is called and how far it has come where that is given."""
-    on = {"none": "plaintext (simulation)", RANKS: "noisy ranks"}.get(r.cipher, f"Paillier, {r.key_bits} bits")
+    other = {"none": "plaintext (simulation)", RANKS: "noisy ranks", "rlwe": f"RLWE, degree {r.key_bits}"}
+    on = other.get(r.cipher, f"Paillier, {r.key_bits} bits")
     how = r.algorithm if r.algorithm.startswith("imported") else f"{r.algorithm} on {on}"
     parts = [r.id, *(filter(None, (state.name, _said(state.state))) if state else ()), r.federation, r.created[:19]]
     return "  ".join([*parts, f"{r.n_trees} trees, {r.n_leaves} leaves", how, quality_text(r.metrics)])

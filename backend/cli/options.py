@@ -30,8 +30,8 @@ HELP = {
     "shuffle_sides": "Hosts hide which side of a split holds the lower values; the direction of their features is then unknown.",
     "seed": "Draws the 60/20/20 split, rows and features.",
     "early_stopping": "Rounds without improvement; 0 = off.",
-    "cipher": "paillier; paillier-short; or none: plaintext to simulated Hosts, protects nothing.",
-    "key_bits": "Paillier key size: 2048, 3072 or 4096.",
+    "cipher": "rlwe (lattice); paillier; paillier-short; or none: plaintext to simulated Hosts, protects nothing.",
+    "key_bits": "Paillier key size: 2048, 3072 or 4096; RLWE has its own.",
     "score_bits": "Scores are multiples of 2**-score_bits.",
     "alignment": "How ids are compared: dh, or bloom (docs/alignment.md).",
     "complete": "Grow the first tree from the Guest's features alone.",
@@ -57,7 +57,7 @@ def choose(algorithm: str, given: Mapping[str, Any]) -> Parameters:
     Raises
     ------
     ParameterError
-        No such algorithm, an option that it does not have, or a value out of range.
+        No such algorithm, an option that it or its cipher does not have, or a value out of range.
     """
     if algorithm not in ALGORITHMS:
         raise ParameterError(f"--algorithm is {algorithm!r}; choose one of {', '.join(ALGORITHMS)}.")
@@ -66,7 +66,12 @@ def choose(algorithm: str, given: Mapping[str, Any]) -> Parameters:
     strange = [_flag(name) for name in chosen if name not in known]
     if strange:
         raise ParameterError(f"{', '.join(strange)}: {algorithm} has no such parameter. Leave it out.")
-    return ALGORITHMS[algorithm](**chosen)
+    parameters = ALGORITHMS[algorithm](**chosen)
+    if "key_bits" in chosen and parameters.as_dict()["cipher"] == "rlwe":
+        raise ParameterError(
+            "--bits is Paillier's, and RLWE takes a key that fits the data. Add --cipher paillier, or leave --bits out."
+        )
+    return parameters
 
 
 def with_options(run: Callable[..., None]) -> Callable[..., None]:

@@ -120,6 +120,8 @@ class Finding(Law):
         Further measurement that the rule asks for.
     ages : AgeCheck or None
         The measurement for ``elderly``; None = not measured, or no such check.
+    ages_on : Basis or None
+        Which Host has not agreed to it, where that is why it was not measured.
     """
 
     party: str
@@ -135,6 +137,7 @@ class Finding(Law):
     disparities_on: Basis | None = None
     check: Check = ""
     ages: AgeCheck | None = None
+    ages_on: Basis | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,6 +303,7 @@ def with_evidence(
             proxies_on=bases.get((PROXIES, name)),
             disparities_on=bases.get((DISPARITY, name)),
             ages=(ages or {}).get(name) if finding.check == ELDERLY else None,
+            ages_on=bases.get((ELDERLY, name)) if finding.check == ELDERLY else None,
         )
 
     return replace(

@@ -110,6 +110,7 @@ class KeySide(Protocol):
         ...
 
 
+@runtime_checkable
 class PairKeySide(KeySide, Protocol):
     """A key side that can also train."""
 
@@ -119,6 +120,57 @@ class PairKeySide(KeySide, Protocol):
 
     def decrypt_sums(self, blob: bytes, n: int) -> tuple[IntArray, IntArray]:
         """Decrypt ``n`` bin sums; returns ``(Σg, Σh)``, each ``(n,)``."""
+        ...
+
+
+@runtime_checkable
+class NodeKeySide(Protocol):
+    """A key owner's side that trains by encrypting the rows of one node at a time, many to a ciphertext."""
+
+    scheme: str
+    bits: int
+
+    def offer(self) -> bytes:
+        """Public key as bytes for the Hosts."""
+        ...
+
+    def flags_a_number(self, rows: int) -> int:
+        """How many sums of so many 0/1 fit one number."""
+        ...
+
+    def block(self, rows: int, hosts: Sequence[Sequence[int]], numbers: int) -> int:
+        """Rows that share a ciphertext: `hosts` has the bins of each feature asked for, by Host."""
+        ...
+
+    def encrypt(self, values: IntArray, block: int) -> Iterator[bytes]:
+        """Encrypt ``(numbers, rows)`` integers, piece by piece; raises ParameterError where their sums could run over."""
+        ...
+
+    def decrypt(self, blob: bytes, rows: int, counts: Sequence[int], block: int, numbers: int) -> IntArray:
+        """Decrypt ``(numbers, bins)`` sums; raises SecurityError where `blob` holds none."""
+        ...
+
+
+class NodeSumming(Protocol):
+    """The sums of one node at a Host."""
+
+    complete: bool
+
+    def add(self, blob: bytes) -> None:
+        """Take the next piece; raises SecurityError where it is none, or there was no next one."""
+        ...
+
+    def finish(self) -> bytes:
+        """The sums, ready to be sent."""
+        ...
+
+
+@runtime_checkable
+class NodePublicSide(Protocol):
+    """A Host's side that sums the rows of one node at a time."""
+
+    def start_sums(self, bins: BinIndex, block: int, numbers: int) -> NodeSumming:
+        """Begin a node: per feature the bin of each row; raises SecurityError where its sums could not be hidden."""
         ...
 
 

@@ -97,7 +97,7 @@ def open_offer(
         case "rlwe":
             from backend.crypto.rlwe.public import RlwePublicSide  # noqa: PLC0415 - as above
 
-            rlwe = RlwePublicSide(key, FLOODS if pool else 0)
+            rlwe = RlwePublicSide(key, FLOODS if pool else 0, products.workers if products else None)
             return rlwe, rlwe.floods
         case "rlwe-residues":
             from backend.crypto.rlwe.residues import ResiduePublicSide  # noqa: PLC0415 - as above

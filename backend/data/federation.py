@@ -10,7 +10,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 import tomli_w
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
@@ -28,6 +28,8 @@ FORMAT: Final = 2  # since then each feature says which texts are missing; befor
 MAX_PROBLEMS = 20  # listed in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)
+Measure = Literal["disparity", "proxies", "age", "curves", "comparisons", "shuffles", "validation"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)  # what a Host may agree to have measured
 MAX_QUERIES = 1_000_000  # per person and model, the largest budget
 MAX_BITS = 1_000_000  # the largest limit of what answers may tell about a person
 MAX_DITHER = 0.25  # width on the margin
@@ -78,6 +80,8 @@ class Party(BaseModel):
         Hosts only: upper bound of what all answers of four weeks together may tell about a person, bits; 0 or none = no limit.
     dither : float, optional
         Hosts only: range of the dither that is added to each score, on the margin; 0 = no dither, none = the default.
+    measures : tuple of str, optional
+        Hosts only: the purposes of measuring that it agrees to; empty = none, None = the default: all in a simulation, none at a real Host.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -93,6 +97,7 @@ class Party(BaseModel):
     budget_total: Budget | None = None
     max_bits: Bits | None = None
     dither: Dither | None = None
+    measures: tuple[Measure, ...] | None = None
     features: tuple[Feature, ...] = ()
 
 
@@ -210,9 +215,14 @@ def capped(problems: Sequence[str]) -> list[str]:
 
 
 def _without_blanks(value: Any) -> Any:
-    """Omit empty texts, lists, tables and None, which are the defaults."""
+    """Omit empty texts, lists, tables and None, which are the defaults; an empty list of `measures` is a Host that agrees to nothing."""
     if isinstance(value, dict):
-        return {key: _without_blanks(item) for key, item in value.items() if item not in ("", [], {}, None)}
+        kept = {
+            key: item
+            for key, item in value.items()
+            if item not in ("", [], {}, None) or (key, item) == ("measures", [])
+        }
+        return {key: _without_blanks(item) for key, item in kept.items()}
     return [_without_blanks(item) for item in value] if isinstance(value, list) else value
 
 

@@ -98,8 +98,10 @@ class _Check(Protocol):
     def gaps(self) -> Sequence[_Gap]: ...
 
 
-def in_words(say: Callable[..., str], check: _Check | None, used: bool) -> str:
-    """The result as a sentence from a catalogue; `used` = the model splits on the feature."""
+def in_words(say: Callable[..., str], check: _Check | None, used: bool, refused: str = "") -> str:
+    """The result as a sentence from a catalogue; `used` = the model splits on the feature, `refused` = the Host that has not agreed."""
+    if check is None and used and refused:
+        return say("disparity.not_agreed", host=refused)
     if check is None:
         return say("document.elderly_open" if used else "document.elderly_unused")
     worst = max(check.gaps, key=lambda gap: gap.worse)

@@ -8,10 +8,11 @@ share of positive labels less the mean probability.
 Either the Guest holds the attribute, and rates come from its records through fairlearn; or a Host does, and they come from sums by group
 (:mod:`backend.protocols.group_sums.guest`). Both give the same result. Rates of one group have Wilson intervals (resampling a group in
 which everybody is accepted would claim certainty), and groups are compared by what follows from these: each group's rate less, and over,
-that of one *reference group*, the largest. The sign is kept and the reference does not depend on the rates, so that an interval can hold
-"no difference"; a smallest rate against a largest one cannot, whatever is resampled. Each interval holds with 95 % by itself; whether
-several groups differ at all is for a permutation test of the widest difference between any two. A ratio is an indicator, not a finding of
-law (fairlearn's own caution about the four-fifths rule).
+that of one *reference group*, the largest or one that is named. The sign is kept and the reference does not depend on the rates, so that
+an interval can hold "no difference"; a smallest rate against a largest one cannot, whatever is resampled. Scores are compared without any
+cut-off by their standardised mean difference, and selection at a range of cut-offs (:mod:`backend.fairness.marking`). Each interval and
+each test of two groups stands for itself; whether several groups differ at all is for a permutation test of the widest difference between
+any two. A ratio is an indicator, not a finding of law (fairlearn's own caution about the four-fifths rule).
 """
 
 from __future__ import annotations
@@ -26,16 +27,20 @@ from numpy.typing import NDArray
 
 from backend.errors import ParameterError, SecurityError
 from backend.fairness.evidence import Evidence
-from backend.fairness.intervals import of_difference, of_ratio, wilson
+from backend.fairness.intervals import of_difference, of_mean, of_ratio, of_standardised, wilson
+from backend.fairness.marking import FLAGS, SCORE_BITS, Marking
+from backend.fairness.significance import by_chance, of_two_means, of_two_shares
 from backend.i18n import Catalogue
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group
 from backend.protocols.group_sums.values import Counts
 
-PERMUTATIONS = 2000
-ALL_GROUPS = "all groups"  # what the permutation test is about
-REFERENCE, DIFFERENCE, RATIO, P = "reference", "difference", "ratio", "p"
+ALL_GROUPS = "all groups"  # what the test of a whole gap is about
+REFERENCE, DIFFERENCE, RATIO, P, PAIR_P = "reference", "difference", "ratio", "p", "pair p"
 """What :func:`as_evidence` adds to a rate's name for what compares groups."""
-SCORE_BITS = 16  # probabilities are summed in units of 2**-16
+SCORE, SMD = "score", "standardised mean difference"  # what :func:`as_evidence` says of scores, without a cut-off
+BY_CUTOFF = "selection rate by cut-off"
+FOUR_FIFTHS = 0.8  # 29 CFR 1607.4(D), of employment; in lending an indicator
+LABELLED = ("true positive rate", "false positive rate")
 
 Measure = Literal["selection rate", "true positive rate", "false positive rate"]
 MEASURES: tuple[Measure, ...] = ("selection rate", "true positive rate", "false positive rate")
@@ -79,12 +84,18 @@ class GroupOutcome:
         Share with the positive label.
     calibration : Rate
         The same less the mean probability; above 0 = the risk is underestimated. The interval takes the probabilities as given.
+    score : Rate
+        Mean probability of the positive label.
+    deviation : float
+        Standard deviation of the probabilities.
     """
 
     group: Group
     rates: dict[Measure, Rate]
     positive: Rate
     calibration: Rate
+    score: Rate
+    deviation: float
 
 
 @dataclass(frozen=True)
@@ -96,11 +107,14 @@ class Compared:
     difference, ratio : Rate
         This group's rate less, and over, the reference group's; `n` counts the records of both. The ratio is suppressed where the reference
         group's rate is 0.
+    p : float
+        How often two such rates are as far apart by chance alone: exact or normal, as the counts allow.
     """
 
     group: Group
     difference: Rate
     ratio: Rate
+    p: float
 
 
 @dataclass(frozen=True)
@@ -110,13 +124,14 @@ class Gap:
     Attributes
     ----------
     reference : Group or None
-        The largest group whose rate is reported; None where fewer than two are.
+        The group that was named, else the largest, among those whose rate is reported; None where fewer than two are, or it is not.
     others : tuple of Compared
         The other groups whose rate is reported.
     n : int
         Records behind all of these rates.
     p : float or None
-        How often rates are as far apart, between any two groups, where nothing but chance decides who is in which group.
+        How often rates are as far apart, between any two groups, where nothing but chance decides who is in which group: of two groups that
+        of their comparison, of several a permutation test.
     """
 
     measure: Measure
@@ -124,6 +139,41 @@ class Gap:
     others: tuple[Compared, ...]
     n: int
     p: float | None
+
+
+@dataclass(frozen=True)
+class ScoreCompared:
+    """One group's scores against the reference group's, without a cut-off.
+
+    Attributes
+    ----------
+    smd : Rate
+        Mean probability less the reference group's, over the root of the mean of both variances (Bonett 2008); above 0, this group is
+        scored riskier. Suppressed where all scores are the same.
+    p : float
+        Of two such means by chance alone (Welch 1947).
+    """
+
+    group: Group
+    smd: Rate
+    p: float
+
+
+@dataclass(frozen=True)
+class AtCutoff:
+    """Selection at one cut-off of the range.
+
+    Attributes
+    ----------
+    rates : tuple of Rate
+        Selection rates, as `Disparity.groups`.
+    others : tuple of Compared
+        As in the gap of selection rates.
+    """
+
+    cutoff: float
+    rates: tuple[Rate, ...]
+    others: tuple[Compared, ...]
 
 
 @dataclass(frozen=True)
@@ -140,6 +190,10 @@ class Disparity:
     gaps : tuple of Gap
         By :data:`MEASURES`; the ratios of the first are adverse-impact ratios, of which 0.8 is the four-fifths of US employment law
         (29 CFR 1607.4(D), there against the group with the highest rate), here an indicator.
+    scores : tuple of ScoreCompared
+        Against the reference group of the first gap.
+    cutoffs : tuple of AtCutoff
+        A range of cut-offs, ascending, `cutoff` among them.
     source : {"records", "sums"}
         From the Guest's records, or from a Host's encrypted sums.
     """
@@ -150,54 +204,57 @@ class Disparity:
     cutoff: float
     groups: tuple[GroupOutcome, ...]
     gaps: tuple[Gap, ...]
+    scores: tuple[ScoreCompared, ...]
+    cutoffs: tuple[AtCutoff, ...]
     source: Literal["records", "sums"]
 
 
-def marks(
-    accepted: NDArray[np.bool_], labels: NDArray[np.bool_], probabilities: Floats
-) -> tuple[list[Counts], list[int]]:
-    """What is summed by group, and the largest value of each: accepted, positive, both, probability in 2**-16."""
-    units = np.rint(probabilities * (1 << SCORE_BITS)).astype(np.int64)
-    flags = [accepted, labels, accepted & labels]
-    return [*(flag.astype(np.int64) for flag in flags), units], [1, 1, 1, 1 << SCORE_BITS]
-
-
 def from_sums(
-    party: str, feature: str, cutoff: float, groups: Sequence[Group], sums: Counts, *, seed: int
+    party: str, feature: str, marking: Marking, groups: Sequence[Group], sums: Counts, *, reference: str = "", seed: int
 ) -> Disparity:
-    """Outcomes from sums of :func:`marks` by group, ``(4, groups)``."""
-    counts = _Counts.of(groups, sums)
+    """Outcomes from sums of the marks of `marking` by group, ``(marks, groups)``.
+
+    Raises
+    ------
+    ParameterError
+        No group is called `reference`.
+    """
+    counts = _Counts.of(groups, sums, marking)
     values = {measure: _shares(counts.cells, measure) for measure in MEASURES}
-    return _disparity(party, feature, cutoff, counts, values, "sums", seed)
+    return _disparity(party, feature, marking, counts, values, "sums", reference, seed)
 
 
 def from_records(
     party: str,
     feature: str,
-    cutoff: float,
+    marking: Marking,
     groups: Sequence[Group],
     index: NDArray[np.intp],
     labels: NDArray[np.bool_],
     probabilities: Floats,
     *,
+    reference: str = "",
     seed: int,
 ) -> Disparity:
-    """Outcomes from records, ``(n,)`` each, of which `index` is the group."""
-    accepted = probabilities < cutoff
-    summed = marks(accepted, labels, probabilities)[0]
+    """Outcomes from records, ``(n,)`` each, of which `index` is the group; else as :func:`from_sums`."""
+    summed, _ = marking.marks(labels, probabilities)
     sums = np.array([[mark[index == k].sum() for k in range(len(groups))] for mark in summed], dtype=np.int64)
-    counts = _Counts.of(groups, sums)
+    counts = _Counts.of(groups, sums, marking)
+    accepted = probabilities < marking.cutoff
     values = _by_fairlearn(index, labels, accepted, len(groups)) if len(groups) else {m: np.empty(0) for m in MEASURES}
-    return _disparity(party, feature, cutoff, counts, values, "records", seed)
+    return _disparity(party, feature, marking, counts, values, "records", reference, seed)
 
 
 def measure_in_words(say: Callable[[str], str], measure: str) -> str:
     """A measure of :func:`as_evidence` from a catalogue; any other measure is its own name."""
     rate, _, gap = measure.partition(", ")
-    if rate not in MEASURES or gap not in ("", REFERENCE, DIFFERENCE, RATIO, P):
+    if rate in (SCORE, BY_CUTOFF) and gap in ("", SMD, DIFFERENCE, RATIO, PAIR_P):
+        words = say(f"measure.{'score' if rate == SCORE else 'by_cutoff'}")
+        return say(f"measure.gap_{gap.replace(' ', '_')}").format(rate=words) if gap else words
+    if rate not in MEASURES or gap not in ("", REFERENCE, DIFFERENCE, RATIO, P, PAIR_P):
         return measure
     words = say(f"measure.rate_{rate.removesuffix(' rate').replace(' ', '_')}")
-    return say(f"measure.gap_{gap}").format(rate=words) if gap else words
+    return say(f"measure.gap_{gap.replace(' ', '_')}").format(rate=words) if gap else words
 
 
 class _Row(Protocol):
@@ -218,14 +275,8 @@ def widest(rows: Iterable[R], measure: Measure = "selection rate") -> R | None:
     return max(differences, key=lambda row: abs(row.value or 0.0), default=None)
 
 
-def check_cutoff(cutoff: float) -> None:
-    """Raise ParameterError where the cut-off is no probability."""
-    if not 0.0 < cutoff < 1.0:
-        raise ParameterError(f"The cut-off is {cutoff:g}; choose a probability above 0 and below 1.")
-
-
 def as_evidence(disparity: Disparity, names: Sequence[str], names_zh: Sequence[str] = ()) -> tuple[Evidence, ...]:
-    """What a compliance finding on the feature shows of it: every group's rates, then for each rate how groups compare.
+    """What a compliance finding on the feature shows of it: every group's rates, then for each rate how groups compare; scores, cut-offs.
 
     Parameters
     ----------
@@ -235,9 +286,12 @@ def as_evidence(disparity: Disparity, names: Sequence[str], names_zh: Sequence[s
     named = list(zip(names, names_zh or names, disparity.groups, strict=True))
     words = {outcome.group: (name, name_zh) for name, name_zh, outcome in named}
 
-    def row(group: Group, measure: str, rate: Rate) -> Evidence:
+    def row(group: Group, measure: str, rate: Rate, cutoff: float | None = None) -> Evidence:
         name, name_zh = words[group]
-        return Evidence(name, measure, rate.n, rate.value, rate.low, rate.high, name_zh)
+        return Evidence(name, measure, rate.n, rate.value, rate.low, rate.high, name_zh, cutoff)
+
+    def by_itself(other: Compared | ScoreCompared, measure: str, n: int) -> Evidence:
+        return row(other.group, f"{measure}, {PAIR_P}", Rate(n, other.p, None, None))
 
     rows = [row(outcome.group, measure, rate) for _, _, outcome in named for measure, rate in outcome.rates.items()]
     rates = {outcome.group: outcome.rates for outcome in disparity.groups}
@@ -248,29 +302,47 @@ def as_evidence(disparity: Disparity, names: Sequence[str], names_zh: Sequence[s
         for other in gap.others:
             rows.append(row(other.group, f"{gap.measure}, {DIFFERENCE}", other.difference))
             rows.append(row(other.group, f"{gap.measure}, {RATIO}", other.ratio))
+            rows.append(by_itself(other, gap.measure, other.difference.n))
         all_zh = Catalogue("zh")("measure.group_all")
         rows.append(Evidence(ALL_GROUPS, f"{gap.measure}, {P}", gap.n, gap.p, None, None, all_zh))
+    rows += [row(outcome.group, SCORE, outcome.score) for outcome in disparity.groups]
+    for compared in disparity.scores:
+        rows += [row(compared.group, f"{SCORE}, {SMD}", compared.smd), by_itself(compared, SCORE, compared.smd.n)]
+    for at in disparity.cutoffs:
+        rows += [row(o.group, BY_CUTOFF, r, at.cutoff) for o, r in zip(disparity.groups, at.rates, strict=True)]
+        rows += [row(o.group, f"{BY_CUTOFF}, {DIFFERENCE}", o.difference, at.cutoff) for o in at.others]
+        rows += [row(o.group, f"{BY_CUTOFF}, {RATIO}", o.ratio, at.cutoff) for o in at.others]
     return tuple(rows)
 
 
 @dataclass(frozen=True)
 class _Counts:
-    """Counts by group: ``(groups, 4)`` records by decision and label (:data:`CELLS_OF`), ``(groups,)`` sums of probabilities."""
+    """Counts by group: ``(groups, 4)`` records by decision and label (:data:`CELLS_OF`), ``(groups,)`` sums of probabilities and variances,
+    ``(cutoffs, groups)`` accepted; `labelled` = decisions were counted by label, `labels` = labels were.
+    """
 
     groups: tuple[Group, ...]
     cells: NDArray[np.int64]
     probability: Floats
+    variance: Floats
+    accepted: NDArray[np.int64]
+    labelled: bool
+    labels: bool
 
     @classmethod
-    def of(cls, groups: Sequence[Group], sums: Counts) -> _Counts:
+    def of(cls, groups: Sequence[Group], sums: Counts, marking: Marking) -> _Counts:
         n = np.array([g.n for g in groups], dtype=np.int64)
-        accepted, positive, both, units = sums
+        accepted, positive, both, units, squares = sums[:FLAGS]
         cells = np.stack([both, accepted - both, positive - both, n - accepted - positive + both], axis=-1)
-        if cells.size and cells.min() < 0:
+        ladder = marking.ladder(accepted, sums[FLAGS:])
+        steps = np.diff(np.vstack([np.zeros_like(n), ladder, n]), axis=0)
+        if (cells.size and marking.labelled and cells.min() < 0) or (steps.size and steps.min() < 0):
             raise SecurityError(
                 "Sums by group came back that no records give; they were thrown away. Ask the Host what it runs."
             )
-        return cls(tuple(groups), cells, units / float(1 << SCORE_BITS))
+        probability = units / float(1 << SCORE_BITS)
+        variance = marking.variances(n, probability, squares)
+        return cls(tuple(groups), cells, probability, variance, ladder, marking.labelled, marking.labels)
 
 
 def _behind(cells: NDArray[np.int64], measure: Measure) -> NDArray[np.int64]:
@@ -322,24 +394,43 @@ def _by_fairlearn(
 def _disparity(
     party: str,
     feature: str,
-    cutoff: float,
+    marking: Marking,
     counts: _Counts,
     values: dict[Measure, Floats],
     source: Literal["records", "sums"],
+    reference: str,
     seed: int,
 ) -> Disparity:
-    behind = {measure: _behind(counts.cells, measure) for measure in MEASURES}
-    outcomes = []
-    for k, group in enumerate(counts.groups):
-        rates = {m: _rate(float(values[m][k]), int(n[k])) for m, n in behind.items()}
-        positive = _rate(float(counts.cells[k, [0, 2]].sum() / group.n), group.n)
-        mean = float(counts.probability[k] / group.n)
-        shifted = (None if v is None else v - mean for v in (positive.value, positive.low, positive.high))
-        outcomes.append(GroupOutcome(group, rates, positive, Rate(group.n, *shifted)))
+    if reference and counts.groups and reference not in (names := [g.name or g.kind for g in counts.groups]):
+        raise ParameterError(f"No group of {feature} is called {reference!r}; there are {', '.join(names)}.")
+    outcomes = tuple(_outcome(k, counts, values) for k in range(len(counts.groups)))
     draw = np.random.default_rng(seed)
-    gaps = tuple(_gap(m, counts, values[m], draw) for m in MEASURES)
+    gaps = tuple(_gap(m, counts, values[m], reference, draw) for m in MEASURES) if outcomes else ()
+    base = gaps[0].reference if gaps else None
     n = sum(g.n for g in counts.groups)
-    return Disparity(party, feature, n, cutoff, tuple(outcomes), gaps if outcomes else (), source)
+    return Disparity(
+        party,
+        feature,
+        n,
+        marking.cutoff,
+        outcomes,
+        gaps,
+        _scores(outcomes, base),
+        _range(marking, counts, base),
+        source,
+    )
+
+
+def _outcome(k: int, counts: _Counts, values: dict[Measure, Floats]) -> GroupOutcome:
+    """One group's rates, calibration and scores."""
+    group = counts.groups[k]
+    behind = {m: _reported(counts, m)[k] for m in MEASURES}
+    rates = {m: _rate(float(values[m][k]), int(n)) for m, n in behind.items()}
+    positive = _rate(float(counts.cells[k, [0, 2]].sum() / group.n), group.n) if counts.labels else SUPPRESSED
+    mean, deviation = float(counts.probability[k] / group.n), float(np.sqrt(counts.variance[k]))
+    shifted = (None if v is None else v - mean for v in (positive.value, positive.low, positive.high))
+    score = Rate(group.n, mean, *of_mean(mean, deviation, group.n))
+    return GroupOutcome(group, rates, positive, Rate(positive.n, *shifted), score, deviation)
 
 
 def _rate(share: float, n: int) -> Rate:
@@ -347,42 +438,68 @@ def _rate(share: float, n: int) -> Rate:
     return Rate(n, share, *wilson(share, n)) if n >= MIN_GROUP else SUPPRESSED
 
 
-def _gap(measure: Measure, counts: _Counts, values: Floats, draw: np.random.Generator) -> Gap:
-    """Over the groups that are large enough for their rate to be reported."""
+def _reported(counts: _Counts, measure: Measure) -> NDArray[np.int64]:
+    """``(groups,)``: records behind a rate; nobody's where decisions were not counted by label."""
     behind = _behind(counts.cells, measure)
+    return behind if counts.labelled or measure not in LABELLED else np.zeros_like(behind)
+
+
+def _gap(measure: Measure, counts: _Counts, values: Floats, reference: str, draw: np.random.Generator) -> Gap:
+    """Over the groups that are large enough for their rate to be reported."""
+    behind, counted = _reported(counts, measure), _counted(counts.cells, measure)
     large = [int(k) for k in np.flatnonzero(behind >= MIN_GROUP)]
-    if len(large) < 2:
+    base = max(large, key=lambda k: _first(counts.groups[k], reference), default=-1)
+    if len(large) < 2 or (reference and (counts.groups[base].name or counts.groups[base].kind) != reference):
         return Gap(measure, None, (), 0, None)
-    reference = max(large, key=lambda k: counts.groups[k].n)
     others = tuple(
         _compared(
-            counts.groups[k], (float(values[k]), int(behind[k])), (float(values[reference]), int(behind[reference]))
+            counts.groups[k], float(values[k]), int(counted[k]), int(behind[k]), int(counted[base]), int(behind[base])
         )
         for k in large
-        if k != reference
+        if k != base
     )
-    p = by_chance(_counted(counts.cells, measure)[large], behind[large], draw)
-    return Gap(measure, counts.groups[reference], others, int(behind[large].sum()), p)
+    p = others[0].p if len(large) == 2 else by_chance(counted[large], behind[large], draw)
+    return Gap(measure, counts.groups[base], others, int(behind[large].sum()), p)
 
 
-def _compared(group: Group, own: tuple[float, int], reference: tuple[float, int]) -> Compared:
-    """Shares with the records behind them, compared."""
-    (share, n), (base, base_n) = own, reference
+def _first(group: Group, reference: str) -> tuple[bool, int]:
+    """Orders groups by whether they are the one that was named, then by size."""
+    return bool(reference) and (group.name or group.kind) == reference, group.n
+
+
+def _compared(group: Group, share: float, counted: int, n: int, base_counted: int, base_n: int) -> Compared:
+    """A group's share against the reference group's."""
+    base = base_counted / base_n
     difference = Rate(n + base_n, share - base, *of_difference(share, n, base, base_n))
     ratio = Rate(n + base_n, share / base, *of_ratio(share, n, base, base_n)) if base > 0 else SUPPRESSED
-    return Compared(group, difference, ratio)
+    return Compared(group, difference, ratio, of_two_shares(counted, n, base_counted, base_n))
 
 
-def by_chance(counted: NDArray[np.int64], behind: NDArray[np.int64], draw: np.random.Generator) -> float:
-    """p-value of the widest difference between any two rates, by permuting who is in which group.
+def _scores(outcomes: tuple[GroupOutcome, ...], reference: Group | None) -> tuple[ScoreCompared, ...]:
+    """Every other group's scores against the reference group's."""
+    base = next((o for o in outcomes if o.group == reference), None)
+    return () if base is None else tuple(_score(o, base) for o in outcomes if o is not base)
 
-    Parameters
-    ----------
-    counted, behind : ndarray of int64, ``(groups,)``
-        Records that a rate counts, and that it counts among.
-    """
-    permuted = draw.multivariate_hypergeometric(behind, int(counted.sum()), size=PERMUTATIONS) / behind
-    apart = np.ptp(counted / behind) * (1 - 1e-9)
-    return float(
-        (1 + np.sum(np.ptp(permuted, axis=1) >= apart)) / (1 + PERMUTATIONS)
-    )  # the groups as they are count as one
+
+def _score(own: GroupOutcome, base: GroupOutcome) -> ScoreCompared:
+    n, base_n = own.group.n, base.group.n
+    apart = (own.score.value or 0.0) - (base.score.value or 0.0)
+    found = of_standardised(apart, own.deviation, n, base.deviation, base_n)
+    smd = SUPPRESSED if found is None else Rate(n + base_n, *found)
+    return ScoreCompared(own.group, smd, of_two_means(apart, own.deviation, n, base.deviation, base_n))
+
+
+def _range(marking: Marking, counts: _Counts, reference: Group | None) -> tuple[AtCutoff, ...]:
+    """Selection at every cut-off of the range."""
+    if reference is None:
+        return ()
+    base, found = counts.groups.index(reference), []
+    for cutoff, accepted in zip(marking.range, counts.accepted, strict=True):
+        shares = [(int(a) / g.n, int(a), g.n) for a, g in zip(accepted, counts.groups, strict=True)]
+        others = tuple(
+            _compared(group, *own, *shares[base][1:])
+            for k, (group, own) in enumerate(zip(counts.groups, shares, strict=True))
+            if k != base
+        )
+        found.append(AtCutoff(cutoff, tuple(_rate(share, n) for share, _, n in shares), others))
+    return tuple(found)

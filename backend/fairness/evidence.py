@@ -21,6 +21,8 @@ class Evidence:
         The number and its interval; None where the group is too small to be reported.
     about_zh : str
         The group in Chinese, where that differs.
+    cutoff : float or None
+        Of a figure that belongs to one cut-off of a range.
     """
 
     about: str
@@ -30,11 +32,19 @@ class Evidence:
     low: float | None
     high: float | None
     about_zh: str = ""
+    cutoff: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a claim was measured on: records, and the cut-off of decisions where decisions were compared."""
+    """What a claim was measured on: records, and the cut-off of decisions where decisions were compared.
+
+    Attributes
+    ----------
+    refused : str
+        The Host without whose agreement nothing was measured; else empty.
+    """
 
     n: int
     cutoff: float | None = None
+    refused: str = ""

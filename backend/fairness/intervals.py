@@ -1,4 +1,4 @@
-"""Intervals that hold the truth with 95 %: of a share, of two shares' difference and ratio, of resampled figures. Knows no record."""
+"""Intervals that hold the truth with 95 %: of a share or mean, of two of them compared, of resampled figures. Knows no record."""
 
 from __future__ import annotations
 
@@ -35,6 +35,38 @@ def of_ratio(share: float, n: int, reference: float, reference_n: int) -> tuple[
     above, over = high * (2 * share - high), from_ * (2 * reference - from_)
     least = below / (product + sqrt(product**2 - below * under)) if low > 0 else 0.0
     return least, (product + sqrt(product**2 - above * over)) / over
+
+
+def of_mean(mean: float, deviation: float, n: int) -> tuple[float, float]:
+    """The normal interval of a mean of `n` records with this standard deviation."""
+    error = Z * deviation / sqrt(n)
+    return mean - error, mean + error
+
+
+def of_standardised(
+    apart: float, deviation: float, n: int, other_deviation: float, other_n: int
+) -> tuple[float, float, float] | None:
+    """Standardised mean difference with its interval (Bonett 2008, eq. 5 and 6, two groups with variances of their own).
+
+    Parameters
+    ----------
+    apart : float
+        One group's mean less the other's.
+    deviation, other_deviation : float
+        Standard deviations of the two groups.
+
+    Returns
+    -------
+    (value, low, high), or None where nobody's score differs from anybody's.
+    """
+    own, other = deviation**2, other_deviation**2
+    mean = (own + other) / 2
+    if mean == 0:
+        return None
+    value = apart / sqrt(mean)
+    spread = value**2 * (own**2 / (n - 1) + other**2 / (other_n - 1)) / (8 * mean**2)
+    error = Z * sqrt(spread + own / (mean * (n - 1)) + other / (mean * (other_n - 1)))
+    return value, value - error, value + error
 
 
 def percentiles(drawn: NDArray[np.float64], value: float) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from backend.protocols.transport.message import MESSAGES, Message
 # the one field of a class that is encrypted under the Guest's key; every other field travels in plaintext
 CIPHERTEXTS = {
     "Gradients": "pairs",
+    "NodePairs": "pairs",
     "BinSums": "sums",
     "DecisionVectors": "vectors",
     "MoreVectors": "vectors",

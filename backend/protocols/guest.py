@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import KeySide, PairKeySide
+from backend.crypto.interface import KeySide, NodeKeySide, PairKeySide
 from backend.crypto.workers import Workers
 from backend.data.federation import Federation
 from backend.data.table import PartyTable
@@ -41,7 +41,7 @@ class GuestParty:
         self,
         labels: NDArray[np.float64],
         parameters: Parameters,
-        key: PairKeySide | None,
+        key: PairKeySide | NodeKeySide | None,
         session: Session,
         *,
         exclude: Sequence[str] = (),
@@ -65,7 +65,10 @@ class GuestParty:
         canary: bool = False,
         on_stage: OnStage = ignore_stages,
         run: Run | None = None,
+        offered: bool = False,
     ) -> Scored:
         """Score every row of `table` with Fed-EINI; see :class:`backend.protocols.scoring.guest.ScoringClient`."""
-        client = ScoringClient(self.name, model_id, compiled, table, key, session, workers, canary, on_stage, run)
+        client = ScoringClient(
+            self.name, model_id, compiled, table, key, session, workers, canary, on_stage, run, offered
+        )
         return client.score()

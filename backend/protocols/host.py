@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.pool import Pool
 from backend.crypto.registry import open_offer
 from backend.data.dictionary import Feature
+from backend.data.federation import MEASURES
 from backend.data.table import PartyTable
 from backend.errors import GlassleafError, PartyUnreachable, QuestionRefused, SecurityError
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
@@ -26,6 +27,8 @@ from backend.protocols.explanations.messages import ReasonTerms
 from backend.protocols.group_sums.host import GroupSumsHandler
 from backend.protocols.group_sums.messages import GroupPairs
 from backend.protocols.host_state import Answer, Answering, Handlers, HostModels, HostSessions
+from backend.protocols.purposes.messages import StatePurpose
+from backend.protocols.purposes.protocol import answer_purpose, check_purpose
 from backend.protocols.scoring.dither import DITHER, Dither
 from backend.protocols.scoring.host import Decision, ScoringHandler
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
@@ -74,6 +77,9 @@ class HostParty:
     dither : float, optional
         Width on a logit of what it adds to scores; 0 = nothing. By default a simulated Host adds nothing, a real one
         :data:`backend.protocols.scoring.dither.DITHER`.
+    measures : collection of str, optional
+        Purposes of measuring that it agrees to (:data:`backend.data.federation.MEASURES`). By default a simulated Host agrees to all, and
+        needs none stated; a real one to none.
     """
 
     def __init__(
@@ -91,8 +97,10 @@ class HostParty:
         accountant: Accountant | None = None,
         requests: RequestLog | None = None,
         dither: float | None = None,
+        measures: Collection[str] | None = None,
     ) -> None:
         self.name = name
+        self._measures = measures if measures is not None or simulated else ()
         self._store = store
         self._simulated, self._key_floor, self._pool = simulated, key_floor, pool
         self._tables, self._products = tables, products
@@ -114,6 +122,7 @@ class HostParty:
         )
         self._handlers: Handlers = {
             OfferKey: self._offer_key,
+            StatePurpose: self._state_purpose,
             KeepAuditHead: self._keep_audit_head,
             AskAuditHeads: self._ask_audit_heads,
             Acknowledge: self._acknowledge,
@@ -208,7 +217,16 @@ class HostParty:
         session = self._sessions.find(message.conversation)
         if session is not None and sender != session.guest and not isinstance(message, PASSED_ON):
             raise SecurityError(f"Only the Guest that opened a conversation may send {type(message).__name__} in it.")
+        if self._measures is not None:
+            check_purpose(message, session.purpose if session is not None else "")
         return handler(sender, message)
+
+    def _state_purpose(self, sender: str, asked: StatePurpose) -> Answer:
+        session = self._sessions.of(asked.conversation, sender)
+        session.purpose = ""
+        agreed = answer_purpose(asked, MEASURES if self._measures is None else self._measures)
+        session.purpose = asked.purpose if agreed.agreed else ""
+        yield sender, agreed
 
     def _offer_key(self, sender: str, offer: OfferKey) -> Answer:
         session = self._sessions.of(offer.conversation, sender)

@@ -52,6 +52,8 @@ class HostSession:
         The joint records as rows of the Host's table, once ids were aligned.
     played : PartyTable, optional
         What stands in for the Host's records (simulation).
+    purpose : str
+        What it measures, where the Host agreed to that; else empty.
     """
 
     guest: str
@@ -59,6 +61,7 @@ class HostSession:
     key: bytes = b""
     rows: NDArray[np.intp] | None = field(default=None, repr=False)
     played: PartyTable | None = field(default=None, repr=False)
+    purpose: str = ""
     _work: dict[type, object] = field(default_factory=dict, repr=False)
 
     def keep(self, kind: type[Work], work: Work) -> Work:

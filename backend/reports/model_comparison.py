@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from backend.compliance.assessment import ComplianceReport, Finding
 from backend.evaluation.performance import Estimate
 from backend.explain.importance import FeatureImportance
+from backend.fairness.disparity import MEASURES, REFERENCE, P
 from backend.fairness.evidence import Basis, Evidence
 from backend.results import ModelRecord
 from backend.trees.ensemble import GuestModel
@@ -270,8 +271,19 @@ def _outcomes(
     before: Mapping[str, tuple[Evidence, ...]], after: Mapping[str, tuple[Evidence, ...]]
 ) -> Iterator[OutcomePair]:
     for feature in dict.fromkeys((*before, *after)):
-        sides = ({(e.about, e.measure): e for e in side.get(feature, ())} for side in (before, after))
+        rows = [side.get(feature, ()) for side in (before, after)]
+        bases = [{(e.measure, e.about) for e in side if e.measure.endswith(f", {REFERENCE}")} for side in rows]
+        alike = not all(bases) or bases[0] == bases[1]
+        sides = ({(e.about, e.measure): e for e in side if _comparable(e, alike)} for side in rows)
         yield from (BeforeAfter(feature, one, other) for _, one, other in _paired(*sides))
+
+
+def _comparable(row: Evidence, alike: bool) -> bool:
+    """Whether a figure of one model can stand beside the other's: no further cut-offs, whose tenths are each model's own, and what compares
+    with a reference group only where both have the same.
+    """
+    rate, _, gap = row.measure.partition(", ")
+    return rate in MEASURES and (alike or gap in ("", REFERENCE, P))
 
 
 def _differences(before: ModelRecord, after: ModelRecord) -> Iterator[Difference[str]]:

@@ -57,7 +57,8 @@ class AgeChecks:
 
         def work(job: Job[AgeCheck]) -> AgeCheck:
             record = self._measurement.models.get(request.model_id)
-            done = measure_ages(self._measurement.context(record), request, job)
+            with self._measurement.asking(record, KIND, request.feature):
+                done = measure_ages(self._measurement.context(record), request, job)
             self._measurement.keep(record, KIND, request.feature, [asdict(done)])
             return done
 
@@ -115,7 +116,7 @@ class _Ages:
         self, context: MeasurementContext, party: str, feature: Feature, request: AgeRequest, job: Job[AgeCheck]
     ) -> None:
         self._context, self._party, self._feature, self._cipher = context, party, feature, request.cipher
-        self._sessions = Sessions(context.runtime, job)
+        self._sessions = Sessions(context.runtime, job, "age")
         rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
         self._people = context.runtime.table.take(rows)
         self._draw = np.random.default_rng(request.seed)

@@ -69,13 +69,15 @@ class MeasuredEvidence:
     Attributes
     ----------
     proxies, disparities : dict of str to tuple of Evidence
+    ages : dict of str to AgeCheck
     bases : dict of (claim, feature) to Basis
-        Where it was kept.
+        Where it was kept; also of what was not measured because a Host has not agreed.
     """
 
     def __init__(self, models: Registry, record: ModelRecord) -> None:
-        kept = {claim: models.measured(record, claim) for claim in (PROXIES, DISPARITY)}
+        kept = {claim: models.measured(record, claim) for claim in (PROXIES, DISPARITY, ELDERLY)}
         self.proxies, self.disparities = _rows(kept[PROXIES]), _rows(kept[DISPARITY])
+        self.ages = {name: read_check(one.rows[0]) for name, one in kept[ELDERLY].items() if one.rows}
         self.bases = {
             (claim, feature): Basis(**one.basis)
             for claim, found in kept.items()
@@ -95,8 +97,7 @@ class Compliance:
         """Findings of the rule packs on the disclosed dictionary, with their evidence in the model."""
         record = self._models.get(model_id)
         found = MeasuredEvidence(self._models, record)
-        ages = {name: read_check(kept.rows[0]) for name, kept in self._models.measured(record, ELDERLY).items()}
-        return with_evidence(self._assessed(record), found.proxies, found.disparities, found.bases, ages)
+        return with_evidence(self._assessed(record), found.proxies, found.disparities, found.bases, found.ages)
 
     def _assessed(self, record: ModelRecord) -> ComplianceReport:
         """What the rules say of a model today, worked out once for a model, a day and a set of rules."""
@@ -207,4 +208,5 @@ def _rows(kept: Mapping[str, Kept]) -> dict[str, tuple[Evidence, ...]]:
     return {
         feature: tuple(Evidence(**row) for row in found.rows if not row["measure"].endswith(wrong))
         for feature, found in kept.items()
+        if not found.basis.get("refused")
     }

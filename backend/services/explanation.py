@@ -197,7 +197,7 @@ def measure_permutation(
         )
     rows = drawn(context, min(request.samples, available), request.seed)
     own, labels = context.runtime.table.take(rows), context.runtime.labels()[rows]
-    sessions = Sessions(context.runtime, job)
+    sessions = Sessions(context.runtime, job, "shuffles")
     guest, draw = context.record.guest, np.random.default_rng(request.seed)
     asked = candidates(context.model)
     runs, done = 1 + len(asked) * request.repeats, 0
@@ -259,7 +259,7 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
             f"No Host offered the feature {request.feature} to this model; choose one that a Host offered."
         )
     rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
-    sessions = Sessions(runtime, job)
+    sessions = Sessions(runtime, job, "curves")
     with work.part(0.0, SCORED):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, predicted = rows[scored], outputs.predict(margins)

@@ -21,9 +21,23 @@ from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.fairness import disparity
 from backend.fairness.age_discrimination import in_words as ages_in_words
-from backend.fairness.disparity import DIFFERENCE, RATIO, Disparity, P, measure_in_words, widest
+from backend.fairness.disparity import (
+    BY_CUTOFF,
+    DIFFERENCE,
+    FOUR_FIFTHS,
+    MEASURES,
+    PAIR_P,
+    RATIO,
+    SCORE,
+    SMD,
+    Disparity,
+    P,
+    measure_in_words,
+    widest,
+)
 from backend.fairness.disparity import REFERENCE as REFERENCE_GROUP
 from backend.fairness.evidence import Basis, Evidence
+from backend.fairness.marking import check_cutoff, mark
 from backend.fairness.proxies import Association, associations
 from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.i18n import Catalogue
@@ -36,9 +50,16 @@ from backend.services.age_check import AgeChecks, AgeRequest
 from backend.services.measurement import ALIGNED, SCORED, SENT, Measurement, MeasurementContext, Rows, Sessions, drawn
 
 __all__ = [
+    "BY_CUTOFF",
     "DIFFERENCE",
+    "FOUR_FIFTHS",
+    "GROUPS",
+    "MEASURES",
+    "PAIR_P",
     "RATIO",
     "REFERENCE_GROUP",
+    "SCORE",
+    "SMD",
     "Disparity",
     "DisparityRequest",
     "Fairness",
@@ -63,6 +84,8 @@ class DisparityRequest:
     ----------
     cutoff : float
         ``decline`` at or above this probability of the positive label.
+    reference : str
+        The group that others are compared with: a code, or a bin's number; empty = the largest.
     samples : int or None
         Test records drawn; None = all.
     groups : int
@@ -75,6 +98,7 @@ class DisparityRequest:
     model_id: str
     feature: str
     cutoff: float = 0.5
+    reference: str = ""
     samples: int | None = None
     groups: int = GROUPS
     cipher: Cipher = "paillier"
@@ -147,7 +171,8 @@ class Fairness:
     def disparity(self, request: DisparityRequest, job: Job[Any]) -> Disparity:
         """The same within a job that is under way."""
         record = self._models.get(request.model_id)
-        done = measure_disparity(self._measurement.context(record), request, job)
+        with self._measurement.asking(record, DISPARITY, request.feature):
+            done = measure_disparity(self._measurement.context(record), request, job)
         feature = self._models.feature(record, request.feature)
         groups = [outcome.group for outcome in done.groups]
         names, names_zh = (group_names(groups, feature, language) for language in ("en", "zh"))
@@ -160,7 +185,8 @@ class Fairness:
 
         def work(job: Job[Proxies]) -> Proxies:
             record = self._models.get(request.model_id)
-            done = measure_proxies(self._measurement.context(record), request, job)
+            with self._measurement.asking(record, PROXIES, request.attribute):
+                done = measure_proxies(self._measurement.context(record), request, job)
             self._keep(record, PROXIES, request.attribute, proxy_evidence(done.features), Basis(done.n))
             return done
 
@@ -200,14 +226,14 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     Cancelled, PartyUnreachable, SecurityError
         See :meth:`backend.protocols.transport.channel.Conversation.expect`.
     """
-    disparity.check_cutoff(request.cutoff)
+    check_cutoff(request.cutoff)
     runtime, task = context.runtime, context.record.task
     if task != "binary":
         raise ParameterError(f"Decisions by group need a model of two outcomes; this one's task is {task!r}.")
     party, feature = _feature(runtime.federation, request.feature)
     _check_groups(request.groups)
     rows = drawn(context, request.samples, request.seed)
-    sessions = Sessions(runtime, job)
+    sessions = Sessions(runtime, job, "disparity")
     with work.part(0.0, SCORED):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, probabilities = rows[scored], context.compiled.outputs.predict(margins)[:, 0]
@@ -215,7 +241,15 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     if party == runtime.guest.name:
         own = group(feature, runtime.table.columns[feature.name][rows], request.groups)
         return disparity.from_records(
-            party, feature.name, request.cutoff, own.groups, own.index, labels, probabilities, seed=request.seed
+            party,
+            feature.name,
+            mark(request.cutoff, labels, probabilities, own=True),
+            own.groups,
+            own.index,
+            labels,
+            probabilities,
+            reference=request.reference,
+            seed=request.seed,
         )
     place = {row: i for i, row in enumerate(rows.tolist())}
     with sessions.begin((party,)) as session:
@@ -224,13 +258,16 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
                 session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows)
             )
         at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
-        marks, largest = disparity.marks(probabilities[at] < request.cutoff, labels[at], probabilities[at])
+        marking = mark(request.cutoff, labels[at], probabilities[at], own=False)
+        marks, largest = marking.marks(labels[at], probabilities[at])
         with work.part(ALIGNED, SENT):
             questions.send(marks, (party,), largest=largest, on_piece=sessions.progress)
         job.at("sums", party)
         found = questions.ask({party: (feature.name,)}, request.groups)
     told = found.get((party, feature.name), GroupTable((), np.zeros((len(marks), 0), dtype=np.int64)))
-    return disparity.from_sums(party, feature.name, request.cutoff, told.groups, told.sums, seed=request.seed)
+    return disparity.from_sums(
+        party, feature.name, marking, told.groups, told.sums, reference=request.reference, seed=request.seed
+    )
 
 
 def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job[Proxies]) -> Proxies:
@@ -250,7 +287,7 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
         raise ParameterError(f"Choose {2 * MIN_GROUP} or more records; {request.records} were requested.")
     examined = [(p, f) for p, f in context.model.dictionary if f.name != attribute.name]
     hosts = tuple(h for h in runtime.hosts if h == party or h in context.record.hosts)
-    sessions = Sessions(runtime, job)
+    sessions = Sessions(runtime, job, "proxies")
     with sessions.begin(hosts) as session:
         with work.part(0.0, SCORED):
             questions, rows = sessions.ask(

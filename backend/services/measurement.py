@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,10 @@ from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
+from backend.data.federation import Measure
 from backend.data.table import PartyTable
-from backend.errors import ParameterError
+from backend.errors import NotAgreed, ParameterError
+from backend.fairness.evidence import Basis
 from backend.jobs import Job
 from backend.protocols.alignment.exchange import align
 from backend.protocols.group_sums.guest import GroupQuestions
@@ -34,6 +36,7 @@ from backend.store.measurements import Kept
 from backend.trees.ensemble import GuestModel
 
 Rows = NDArray[np.intp]
+NOT_AGREED = "not agreed"  # an outcome in the audit log
 # Share of a measurement that is done once people are scored, once records are aligned, and once pairs are sent; the rest is sums
 SCORED, ALIGNED, SENT = 0.3, 0.6, 0.95
 
@@ -62,16 +65,16 @@ class MeasurementContext:
 
 
 class Sessions:
-    """The conversations of one job, their transcripts one after the other."""
+    """The conversations of one job, their transcripts one after the other; with what they measure, where a Host has to agree to that."""
 
-    def __init__(self, runtime: FederationRuntime, job: Job[Any]) -> None:
-        self._runtime, self.job = runtime, job
+    def __init__(self, runtime: FederationRuntime, job: Job[Any], purpose: Measure | None = None) -> None:
+        self._runtime, self.job, self._purpose = runtime, job, purpose
         self._said: tuple[TranscriptEntry, ...] = ()
 
     @contextmanager
     def begin(self, hosts: tuple[str, ...], *, counted: bool = True) -> Iterator[Session]:
         """One conversation, closed at the end."""
-        session = self._runtime.open_session(hosts, self.job.cancelled, counted=counted)
+        session = self._runtime.open_session(hosts, self.job.cancelled, counted=counted, purpose=self._purpose)
         before = self._said
         self.job.read_transcript = lambda: (*before, *session.transcript())
         try:
@@ -173,6 +176,20 @@ class Measurement:
         self.workspace.measurements(record.federation).put(record.content_hash, kind, feature, Kept(rows, basis or {}))
         body = {**of_model(record), "feature": feature, "numbers": len(rows), "outcome": DONE}
         self.auditor.note(record.federation, kind, body)
+
+    @contextmanager
+    def asking(self, record: ModelRecord, kind: str, feature: str) -> Iterator[None]:
+        """Where a Host has not agreed, keep that, unless the same was measured before; and log it. The error goes on."""
+        try:
+            yield
+        except NotAgreed as refused:
+            kept = self.workspace.measurements(record.federation)
+            earlier = kept.of(record.content_hash, kind).get(feature)
+            if earlier is None or earlier.basis.get("refused"):
+                kept.put(record.content_hash, kind, feature, Kept([], asdict(Basis(0, refused=refused.host))))
+            body = {**of_model(record), "feature": feature, "host": refused.host, "outcome": NOT_AGREED}
+            self.auditor.note(record.federation, kind, body)
+            raise
 
 
 def drawn(context: MeasurementContext, samples: int | None, seed: int) -> Rows:

@@ -165,6 +165,8 @@ class ProtocolComparison:
         job.at("key", runtime.guest.name, 0)
         key = runtime.key(request.cipher, request.key_bits, compiled)
         warm_up = partial(self._workspace.warm_up, record.federation, key.bits)
+        # asked in a conversation of its own, so that it is in no protocol's messages
+        runtime.open_session(model.hosts, job.cancelled, purpose="comparisons").close()
         return run(ComparisonSetup(record.id, model, compiled, runtime, key, warm_up, own), request, self._workers, job)
 
     def _on_synthetic(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from backend.compliance.assessment import DISPARITY
 from backend.crypto.signing import read_public
 from backend.errors import FederationError, ParameterError
+from backend.evaluation.validation.suite import read_validation
 from backend.privacy.given_away import GivenAway, given_away
 from backend.reports import model_comparison
 from backend.reports.build import Card, Sources, content_of, issued_of, sign_offs_of
@@ -19,7 +20,7 @@ from backend.reports.files import FORMS, Checked, check, language_of_pdf
 from backend.reports.model_comparison import Side, SideBySide, Sizes
 from backend.reports.model_comparison import as_dict as comparison_as_dict
 from backend.reports.sections import answers
-from backend.results import ModelRecord
+from backend.results import VALIDATION, ModelRecord
 from backend.services.audit import Auditor, AuditTrail, Note, recorded
 from backend.services.compliance import Compliance, MeasuredEvidence
 from backend.services.dossiers import Dossiers
@@ -184,7 +185,7 @@ class Reports:
 
     def _sources(self, record: ModelRecord) -> Sources:
         found, reviews = MeasuredEvidence(self._models, record), self._workspace.reviews(record.federation)
-        card = self._cards.get(record.id)
+        card, ran = self._cards.get(record.id), self._models.measured(record, VALIDATION)
         return Sources(
             record=record,
             federation=self._workspace.federation(record.federation),
@@ -202,6 +203,7 @@ class Reports:
             bases=found.bases,
             retrained=self._retrained(record),
             given_away=self._given_away(record),
+            validation=read_validation(ran[""].rows[0]) if ran else None,
             details=self._details.get(record.id),
             challenger=self._challenger(record),
             dossiers=self._dossiers.of(record.federation),

@@ -15,7 +15,7 @@ from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.federation import Federation
 from backend.errors import ParameterError
-from backend.fairness.disparity import check_cutoff
+from backend.fairness.marking import check_cutoff
 from backend.jobs import Job
 from backend.protocols.training.algorithms import ALGORITHMS
 from backend.reports.model_comparison import SideBySide

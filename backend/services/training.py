@@ -157,7 +157,7 @@ def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRe
     _check_excluded(runtime.federation, hosts, request.exclude)
     job.at("key", runtime.guest.name)
     asked = request.parameters
-    key = None if isinstance(asked, OpBoostParameters) else runtime.pair_key(asked.cipher, asked.key_bits)
+    key = None if isinstance(asked, OpBoostParameters) else runtime.training_key(asked.cipher, asked.key_bits)
     session = runtime.open_session(
         hosts, job.cancelled, counted=False
     )  # OpBoost scores its test records to measure the model

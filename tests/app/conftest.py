@@ -37,6 +37,7 @@ PAGES = (
     "importance",
     "model_card",
     "compliance",
+    "validation",
     "compare_models",
     "score",
     "protocols",

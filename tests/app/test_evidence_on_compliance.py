@@ -14,7 +14,7 @@ from app.texts import Texts, number
 from backend.errors import Cancelled
 from backend.fairness.age_discrimination import AgeCheck, AgeGap
 from backend.fairness.disparity import Disparity
-from backend.fairness.evidence import Evidence
+from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import LANGUAGES
 from backend.jobs import Job
 from backend.services.fairness import Proxies
@@ -48,7 +48,7 @@ def opened(home: Path, monkeypatch: pytest.MonkeyPatch, answers: Answers) -> Ope
     return _fresh(home, monkeypatch)
 
 
-def pretend(answers: Answers, **found: tuple[Evidence, ...] | None) -> None:
+def pretend(answers: Answers, **found: tuple[Evidence, ...] | Basis | None) -> None:
     """As if this had been measured of every finding."""
 
     def assess(model_id: str) -> object:
@@ -72,8 +72,10 @@ def to_measure(at: AppTest, kind: str, feature: str = FEATURE) -> str:
     return place
 
 
-def measured(at: AppTest, kind: str, feature: str = FEATURE) -> AppTest:
+def measured(at: AppTest, kind: str, feature: str = FEATURE, cutoff: int = 0) -> AppTest:
     place = to_measure(at, kind, feature)
+    if cutoff:
+        at.slider(key=f"measure_cutoff_{place}").set_value(cutoff).run()
     at.button(key=f"evidence_go_{place}").click().run()
     evidence_job(at).wait(120)
     return at.run()
@@ -93,6 +95,17 @@ def test_what_was_not_measured_is_called_not_measured(opened: Opened, answers: A
     assert not at.exception
     said = [text for text in texts(at) if text.endswith(Texts("en")("compliance.not_measured"))]
     assert len(said) == 2  # of the card that is open
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_a_host_has_not_agreed_to_is_said_so(opened: Opened, answers: Answers, language: str) -> None:
+    refused = Basis(0, refused="telecom")
+    pretend(answers, proxies=None, disparities=None, proxies_on=refused, disparities_on=refused)
+    at = opened("compliance")
+    at.get_by_key("language").set_value(language)
+    at.run()
+    assert not at.exception
+    assert sum(says(text, "disparity.not_agreed", language) for text in texts(at)) == 2
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -149,12 +162,17 @@ def test_groups_are_named_in_the_language_chosen_and_codes_stay_text() -> None:
 
 
 def test_decisions_are_measured_from_the_page_and_the_card_shows_them(opened: Opened) -> None:
-    at = measured(opened("compliance"), "disparity")
+    at = measured(opened("compliance"), "disparity", cutoff=25)
     assert not at.exception
     done = evidence_job(at).result
-    assert isinstance(done, Disparity) and done.feature == FEATURE
-    assert says(at, "compliance.measured_disparity", cutoff="50.0 %", records=f"{done.n:,}")
+    assert isinstance(done, Disparity), evidence_job(at).error
+    assert done.feature == FEATURE
+    assert says(at, "compliance.measured_disparity", cutoff="25.0 %", records=f"{done.n:,}")
     t = Texts("en")
+    own = [table.value for table in at.table if t("disparity.head_smd") in table.value]
+    assert [list(table[t("disparity.head_records")]) for table in own] == [[f"{o.group.n:,}" for o in done.groups]]
+    ratios = [at_cutoff.others[0].ratio.value or 0.0 for at_cutoff in done.cutoffs]
+    assert says(at, "disparity.range_sentence", cutoffs=len(ratios), low=number(min(ratios)), high=number(max(ratios)))
     tables = [table.value for table in at.table if t("compliance.accepted") in table.value]
     assert any(
         list(table[t("compliance.records")]) == [f"{outcome.group.n:,}" for outcome in done.groups] for table in tables

@@ -33,10 +33,11 @@ BY_RESULT = (
     "unit",
     "sheet",
     "law",
+    "validation_words",
     "details",
     "dossier",
     "mapping",
-)  # sections whose keys come out of results, headings, parameter classes, reports, dictionaries, remarks on uploads, dates of the law; the last three: test_details.py
+)  # sections whose keys come out of results, parameter classes, reports, dictionaries, remarks, dates of the law (last three: test_details)
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 

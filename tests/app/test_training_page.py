@@ -188,6 +188,20 @@ def test_the_picture_holds_the_newest_models_and_always_the_best(world: World) -
     assert training._drawn(world.federation, records[:3]) == records[:3]
 
 
+def test_rlwe_is_offered_first_asks_for_no_key_length_and_trains(opened: Opened) -> None:
+    at = opened("train")
+    assert at.get_by_key("train_cipher").value == "rlwe"
+    assert says(at, "train.rlwe_note") and "train_key_bits" not in {
+        widget.key for widget in at.get("segmented_control")
+    }
+    at.number_input(key="train_secureboost_trees").set_value(1)
+    at.number_input(key="train_secureboost_depth").set_value(1)
+    at = trained(at)
+    assert not at.exception
+    record = job_of("train").result
+    assert (record.cipher, record.key_bits) == ("rlwe", 8192)
+
+
 def test_a_refused_model_says_what_to_do_and_a_coarser_scale_is_one_switch_away(opened: Opened) -> None:
     at = opened("train")
     at.get_by_key("train_cipher").set_value("none")

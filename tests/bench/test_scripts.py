@@ -6,13 +6,14 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from app.texts import Texts
 from backend.compliance.assessment import assess
 from backend.data.federation import load_federation
 from backend.errors import ParameterError
-from bench import cipher, curves, label_leak, large, readme, reasons, tables
+from bench import cipher, coverage, curves, label_leak, large, readme, reasons, tables
 from bench.cases import random_case
 from bench.peers import stdout_on_stderr
 
@@ -85,6 +86,22 @@ def test_a_bound_keeps_what_hosts_are_told_below_it_and_every_row_is_written():
     assert measured["rows"][1]["bits"] <= 0.02 < measured["rows"][0]["bits"]
     written = label_leak.describe(measured)
     assert len(re.findall(r"^\|.*label-bound 0.02", written, re.M)) == 1 and "own columns" in written
+
+
+def test_training_on_ciphertexts_is_written_by_cipher_and_says_so_where_models_or_sums_differ():
+    row = {"seconds_a_tree": 2.0, "seconds_a_later_tree": 1.0, "bytes_a_tree": 3e6, "key_bits": 0}
+    other = {"cipher": "paillier", "key_bits": 2048, "seconds_a_later_tree": 5.0, "bytes_a_tree": 1.5e6}
+    root = {"rows": 10, "features": 2, "encrypt_seconds": 1.0, "sum_seconds": 2.0, "decrypt_seconds": 1.0}
+    results = {
+        "federation": "demo", "rows": 7, "trees": 2, "depth": 3, "bins": 4, "same_trees": True, "machine": {"load_before": 1},
+        "ciphers": [row | {"cipher": "none"}, row | {"cipher": "rlwe"}, row | other],
+        "root": root | {"bytes": 1, "peak_bytes": 1, "exact": True},
+    }  # fmt: skip
+    written = tables.training_ciphers(results)
+    assert "5.0 times as fast" in written and "2.0 times the bytes" in written and "takes 4 s" in written
+    assert "DIFFER" not in written and "WRONG" not in written
+    results["same_trees"] = results["root"]["exact"] = False
+    assert "DIFFER" in tables.training_ciphers(results) and "WRONG" in tables.training_ciphers(results)
 
 
 def test_the_time_of_a_sample_is_divided_by_stage_and_wire(grown):
@@ -175,3 +192,12 @@ def test_reasons_name_the_features_that_plaintext_shap_values_name():
     faith = reasons.faithfulness(reasons.Parties.of(random_case(64, 2)), 20)
     assert faith["same_names"] == 1.0 and faith["largest_error"] <= faith["error_bound"]
     assert "100.0% of 20 people" in reasons.describe({"rows": [], "cohorts": [], "faithfulness": [faith]})
+
+
+def test_intervals_about_fairness_hold_the_truth_and_each_figure_has_a_line():
+    found = coverage.measure(quick=True)
+    for figure in {row["figure"] for row in found["rows"]}:
+        rows = [row for row in found["rows"] if row["figure"] == figure]
+        assert np.average([row["held"] for row in rows], weights=[row["n"] for row in rows]) > 0.9, figure
+    assert {"Cramér's V", "AUC difference", "standardised mean difference"} <= {row["figure"] for row in found["rows"]}
+    assert "| selection rate: ratio" in tables.coverage(found)

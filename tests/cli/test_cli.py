@@ -88,9 +88,24 @@ def test_the_demo_is_trained_and_scored_under_encryption_from_the_shell(run, tmp
     status, text, _ = run("demo")
     assert status == 0 and "Demo ready" in text and "plaintext (simulation)" in text
     status, text, _ = run(
-        "train", "demo", "--trees", 1, "--depth", 1, "--bins", 4, "--bits", 2048, "--hosts", "telecom"
+        "train",
+        "demo",
+        "--trees",
+        1,
+        "--depth",
+        1,
+        "--bins",
+        4,
+        "--cipher",
+        "paillier",
+        "--bits",
+        2048,
+        "--hosts",
+        "telecom",
     )
     assert status == 0 and "secureboost on Paillier, 2048 bits" in text
+    status, text, _ = run("train", "demo", "--trees", 1, "--depth", 1, "--bins", 4, "--hosts", "telecom")
+    assert status == 0 and "secureboost on RLWE" in text
     bank = pd.read_csv(tmp_path / "home" / "demo" / "bank.csv", dtype=str)
     (tmp_path / "ids.csv").write_text("\n".join(["id", *bank["id"].head(2)]), encoding="utf-8")
     status, text, _ = run("score", "latest", tmp_path / "ids.csv", "--bits", 2048)
@@ -104,6 +119,8 @@ def test_the_demo_is_trained_and_scored_under_encryption_from_the_shell(run, tmp
         (["train", "nowhere"], "There is no federation 'nowhere'"),
         (["init", "t.csv", "--id", "i", "--label", "y", "--guest", "a", "--host", "x", "--out", "o"], "name=COLUMN"),
         (["train", "demo", "--depth", "99"], "depth is 99"),
+        (["train", "demo", "--bits", "2048"], "--cipher paillier"),
+        (["train", "demo", "--cipher", "rot13"], "choose one of rlwe, paillier"),
         (["evaluate", "m1"], "Known, newest first: none yet"),
     ],
 )

@@ -1,5 +1,7 @@
 """Outcomes by group: worked out by hand, by fairlearn, and the same from records and from sums."""
 
+import dataclasses
+import itertools
 import math
 
 import numpy as np
@@ -7,15 +9,19 @@ import pytest
 from fairlearn.metrics import MetricFrame, false_positive_rate, selection_rate, true_positive_rate
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import ttest_ind
 
 from backend.errors import ParameterError, SecurityError
 from backend.fairness import disparity
-from backend.fairness.disparity import MEASURES, SUPPRESSED, by_chance, from_records, from_sums, marks, measure_in_words
+from backend.fairness.disparity import MEASURES, SUPPRESSED, from_records, from_sums, measure_in_words
 from backend.fairness.intervals import of_difference, of_ratio
+from backend.fairness.marking import MIN_GROUP, Marking, check_cutoff, mark
+from backend.fairness.significance import by_chance
 from backend.i18n import LANGUAGES, Catalogue
 from backend.protocols.group_sums.grouping import Group
 
 CUT = 0.5
+PLAIN = Marking(CUT, (), True, 0.0, 1.0)
 
 
 def people(*counts):
@@ -32,15 +38,17 @@ def people(*counts):
     return groups, np.array(index), np.array(labels), np.array(probabilities)
 
 
-def by_sums(groups, index, labels, probabilities, cutoff=CUT, seed=0):
+def by_sums(groups, index, labels, probabilities, cutoff=CUT, **options):
     """What a Host would have added up."""
-    each, _ = marks(probabilities < cutoff, labels, probabilities)
-    sums = np.array([[mark[index == k].sum() for k in range(len(groups))] for mark in each])
-    return from_sums("host", "f", cutoff, groups, sums, seed=seed)
+    marking = mark(cutoff, labels, probabilities, own=True)
+    each, _ = marking.marks(labels, probabilities)
+    sums = np.array([[mark[index == k].sum() for k in range(len(groups))] for mark in each], dtype=np.int64)
+    return from_sums("host", "f", marking, groups, sums, **{"seed": 0, **options})
 
 
-def by_records(groups, index, labels, probabilities, cutoff=CUT, seed=0):
-    return from_records("bank", "f", cutoff, groups, index, labels, probabilities, seed=seed)
+def by_records(groups, index, labels, probabilities, cutoff=CUT, **options):
+    marking = mark(cutoff, labels, probabilities, own=True)
+    return from_records("bank", "f", marking, groups, index, labels, probabilities, **{"seed": 0, **options})
 
 
 TWO = people((10, 70, 10, 10), (20, 20, 40, 20))  # 100 in each
@@ -76,6 +84,112 @@ def test_every_other_group_is_held_against_the_largest_and_keeps_its_sign():
     gap = by_sums(*people((0, 30, 0, 10), (0, 40, 0, 40), (0, 10, 0, 30))).gaps[0]
     assert gap.reference.name == "1"
     assert [(o.group.name, o.difference.value) for o in gap.others] == [("0", 0.25), ("2", -0.25)]
+
+
+def test_groups_are_held_against_the_one_that_is_named():
+    named = people((0, 30, 0, 10), (0, 40, 0, 40), (0, 10, 0, 30))
+    found = by_sums(*named, reference="2")
+    assert {gap.reference.name for gap in found.gaps if gap.reference} == {"2"}
+    assert [(o.group.name, o.difference.value) for o in found.gaps[0].others] == [("0", 0.5), ("1", 0.25)]
+    assert [o.group.name for o in found.scores] == [o.group.name for o in found.cutoffs[0].others] == ["0", "1"]
+    with pytest.raises(ParameterError, match="called 'x'; there are 0, 1, 2"):
+        by_sums(*named, reference="x")
+    # nobody of group 2 has the positive label: nothing can be held against its rate of these
+    assert by_sums(*people((5, 20, 20, 5), (20, 20, 20, 20), (0, 20, 0, 20)), reference="2").gaps[1].reference is None
+
+
+def scattered(n=600, seed=4):
+    """Probabilities of two groups of which the second is scored riskier, and labels."""
+    draw = np.random.default_rng(seed)
+    index = (draw.random(n) < 0.4).astype(int)
+    probabilities = draw.beta(2 + index, 6)
+    groups = tuple(Group("code", str(k), int((index == k).sum())) for k in range(2))
+    return groups, index, draw.random(n) < probabilities, probabilities
+
+
+@pytest.mark.parametrize("measure", [by_sums, by_records])
+def test_scores_are_compared_as_statistics_libraries_compare_them(measure):
+    groups, index, labels, probabilities = scattered()
+    (found,) = measure(groups, index, labels, probabilities, 0.3).scores
+    own, base = (probabilities[index == k] for k in (1, 0))
+    pooled = np.sqrt((own.var(ddof=1) + base.var(ddof=1)) / 2)
+    assert found.smd.value == pytest.approx((own.mean() - base.mean()) / pooled, abs=2e-3)
+    assert found.smd.low < found.smd.value < found.smd.high and found.smd.n == 600
+    assert found.p == pytest.approx(ttest_ind(own, base, equal_var=False).pvalue, rel=0.02)
+
+
+@pytest.mark.parametrize("measure", [by_sums, by_records])
+def test_selection_at_each_cutoff_of_the_range_is_that_of_the_records(measure):
+    groups, index, labels, probabilities = scattered()
+    found = measure(groups, index, labels, probabilities, 0.3)
+    cutoffs = [at.cutoff for at in found.cutoffs]
+    assert cutoffs == sorted(cutoffs) and 0.3 in cutoffs and len(cutoffs) >= 9
+    for at in found.cutoffs:
+        rates = [np.mean(probabilities[index == k] < at.cutoff) for k in range(2)]
+        assert [rate.value for rate in at.rates] == pytest.approx(rates)
+        (other,) = at.others
+        assert (other.difference.value, other.ratio.value) == pytest.approx((rates[1] - rates[0], rates[1] / rates[0]))
+        alone = measure(groups, index, labels, probabilities, at.cutoff).gaps[0].others[0]
+        assert (other.difference, other.ratio, other.p) == (alone.difference, alone.ratio, alone.p)
+
+
+@given(st.integers(40, 130), st.integers(0, 10**6), st.sampled_from([0.1, 0.2, 0.5]), st.integers(2, 40))
+@settings(max_examples=25, deadline=None)
+def test_no_set_of_records_that_a_hosts_sums_tell_apart_is_small(n, seed, cutoff, ties):
+    """Of all sets of records whose sums follow from those that a Host returns, none has 1 to 19 records."""
+    draw = np.random.default_rng(seed)
+    probabilities = np.round(draw.beta(1, 4, n) * ties) / ties
+    labels = draw.random(n) < probabilities * 2
+    try:
+        marking = mark(cutoff, labels, probabilities, own=False)
+    except ParameterError:
+        return
+    marks, _ = marking.marks(labels, probabilities)
+    told = np.array([np.ones(n), *marks[:3], *marks[5:]])
+    kinds, sizes = np.unique(told, axis=1, return_counts=True)  # records that are marked alike
+    sets = np.array(list(itertools.product((0, 1), repeat=kinds.shape[1])), dtype=float)
+    left = sets - sets @ np.linalg.pinv(kinds) @ kinds
+    found = sets[np.abs(left).max(axis=1) < 1e-9] @ sizes
+    assert len(found) >= 2 and all(size == 0 or size >= MIN_GROUP for size in found)
+
+
+def test_what_would_tell_few_apart_is_not_asked_of_a_host():
+    probabilities, labels = np.linspace(0, 0.6, 100), np.arange(100) % 2 == 0
+    with pytest.raises(ParameterError, match="83 of 100 records are accepted"):
+        mark(0.5, labels, probabilities, own=False)
+    assert mark(0.5, labels, probabilities, own=True).labelled
+    both = mark(0.3, labels, probabilities, own=False)
+    assert both.labelled and len(both.range) > 1
+    few = mark(0.3, labels & (np.arange(100) < 70), probabilities, own=False)  # 10 are declined and positive
+    assert not few.labelled and few.labels
+    fewer = mark(0.3, np.arange(100) < 18, probabilities, own=False)
+    assert not fewer.labels and len(fewer.range) > 1
+
+
+def test_without_labels_acceptance_and_scores_are_reported_and_nothing_of_labels():
+    groups, index, labels, probabilities = scattered()
+    marking = dataclasses.replace(mark(0.3, labels, probabilities, own=True), labelled=False, labels=False)
+    each, _ = marking.marks(labels, probabilities)
+    assert not each[1].any() and not each[2].any()
+    found = from_sums(
+        "host", "f", marking, groups, np.array([[m[index == k].sum() for k in range(2)] for m in each]), seed=0
+    )
+    whole = by_records(groups, index, labels, probabilities, 0.3)
+    for one, other in zip(found.groups, whole.groups, strict=True):
+        assert (one.positive, one.calibration.value, one.rates["false positive rate"]) == (SUPPRESSED, None, SUPPRESSED)
+        assert one.rates["selection rate"] == other.rates["selection rate"] and one.score == other.score
+    assert found.gaps[0] == whole.gaps[0] and found.scores == whole.scores and found.cutoffs == whole.cutoffs
+
+
+def test_rates_by_label_are_suppressed_where_labels_were_not_crossed_with_decisions():
+    groups, index, labels, probabilities = scattered()
+    marking = dataclasses.replace(mark(0.3, labels, probabilities, own=True), labelled=False)
+    each, _ = marking.marks(labels, probabilities)
+    sums = np.array([[m[index == k].sum() for k in range(2)] for m in each])
+    found = from_sums("host", "f", marking, groups, sums, seed=0)
+    assert found.groups[0].rates["true positive rate"] == SUPPRESSED and found.gaps[2].reference is None
+    assert found.groups[0].rates["selection rate"].value == np.mean(probabilities[index == 0] < 0.3)
+    assert found.groups[0].positive.value == np.mean(labels[index == 0])
 
 
 @settings(max_examples=12, deadline=None)
@@ -172,7 +286,7 @@ def compared(accepted, sizes):
     """Groups of which so many are accepted, without labels."""
     groups = tuple(Group("code", str(k), n) for k, n in enumerate(sizes))
     nobody = np.zeros(len(sizes), dtype=np.int64)
-    return from_sums("host", "f", CUT, groups, np.array([accepted, nobody, nobody, nobody]), seed=0)
+    return from_sums("host", "f", PLAIN, groups, np.array([accepted, *[nobody] * 4]), seed=0)
 
 
 @pytest.mark.parametrize("rates", [(0.7, 0.7), (0.7, 0.55), (0.9, 0.95)], ids=["no gap", "worse", "better"])
@@ -203,21 +317,26 @@ def test_what_is_reported_of_groups_without_a_gap_holds_no_gap_in_95_of_100_runs
         assert np.mean(held) > 0.9
 
 
-def test_probabilities_travel_as_small_whole_numbers():
-    flags, largest = marks(np.array([True, False]), np.array([True, True]), np.array([1.0, 0.3]))
-    assert [m.tolist() for m in flags] == [[1, 0], [1, 1], [1, 0], [65536, 19661]] and largest == [1, 1, 1, 65536]
+def test_probabilities_and_squares_travel_as_small_whole_numbers():
+    flags, largest = Marking(0.5, (0.2,), True, 0.5, 0.25).marks(np.array([True, True]), np.array([1.0, 0.3]))
+    # 0.3 * 4,096 = 1,228.8; (0.3 - 0.5)² / 0.25 * 256 = 40.96
+    assert [m.tolist() for m in flags] == [[0, 1], [1, 1], [0, 1], [4096, 1229], [256, 41], [0, 0]]
+    assert largest == [1, 1, 1, 4096, 256, 1]
 
 
 def test_sums_that_no_records_give_are_discarded():
     groups = (Group("code", "a", 30), Group("code", "b", 30))
     with pytest.raises(SecurityError, match="no records give"):
-        from_sums("host", "f", CUT, groups, np.array([[10, 10], [25, 25], [12, 5], [0, 0]]), seed=0)
+        from_sums("host", "f", PLAIN, groups, np.array([[10, 10], [25, 25], [12, 5], [0, 0], [0, 0]]), seed=0)
+    falling = np.array([[10, 10], [15, 15], [5, 5], [0, 0], [0, 0], [9, 11]])  # fewer accepted at a higher cut-off
+    with pytest.raises(SecurityError, match="no records give"):
+        from_sums("host", "f", Marking(CUT, (0.6,), True, 0.0, 1.0), groups, falling, seed=0)
 
 
 @pytest.mark.parametrize("cutoff", [0.0, 1.0, -1, math.nan, 2])
 def test_a_cutoff_that_decides_nothing_is_refused(cutoff):
     with pytest.raises(ParameterError, match="above 0 and below 1"):
-        disparity.check_cutoff(cutoff)
+        check_cutoff(cutoff)
 
 
 def test_as_evidence_each_figure_says_its_group_and_its_number_of_records():
@@ -226,14 +345,26 @@ def test_as_evidence_each_figure_says_its_group_and_its_number_of_records():
         ("women", "selection rate", 100),
         ("women", "true positive rate", 60),
     ]
-    assert [(e.about, e.measure, e.n) for e in rows[6:10]] == [
+    assert [(e.about, e.measure, e.n) for e in rows[6:11]] == [
         ("men", "selection rate, reference", 100),
         ("women", "selection rate, difference", 200),
         ("women", "selection rate, ratio", 200),
+        ("women", "selection rate, pair p", 200),
         ("all groups", "selection rate, p", 200),
     ]
     assert rows[7].value == pytest.approx(-0.4) and rows[8].value == pytest.approx(0.5) and rows[9].value < 0.001
-    assert len(rows) == 2 * 3 + 3 * 4
+    assert rows[10].value == rows[9].value  # of two groups, the same test
+    assert [(e.about, e.measure, e.cutoff) for e in rows[21:]] == [
+        ("men", "score", None),
+        ("women", "score", None),
+        ("women", "score, standardised mean difference", None),
+        ("women", "score, pair p", None),
+        ("men", "selection rate by cut-off", CUT),
+        ("women", "selection rate by cut-off", CUT),
+        ("women", "selection rate by cut-off, difference", CUT),
+        ("women", "selection rate by cut-off, ratio", CUT),
+    ]
+    assert len(rows) == 2 * 3 + 3 * 5 + 4 + 4
     assert disparity.widest(rows) == rows[7] and disparity.widest(rows[:7]) is None
 
 

@@ -40,7 +40,7 @@ from backend.data.federation import load_federation
 from backend.data.split import Division, split_table
 from backend.data.table import read_samples
 from backend.errors import GlassleafError, Unclear
-from backend.protocols.training.messages import AskBinSums, FeatureBins, KeepModel
+from backend.protocols.training.messages import AskBinSums, AskNodeSums, FeatureBins, KeepModel
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.messages import OfferKey
@@ -196,6 +196,7 @@ def kinds(demo: Path, reports: dict[str, bytes]) -> dict[str, Kind]:
         encode(FeatureBins("c", ("x", "y"), (3, 4), (False, True))),
         encode(KeepModel("c", "m1", "bank", ("h",), (((0, "h", 1, 2),), ()), 10, 3, 17, -2, "abc")),
         encode(AskBinSums("c", (1,), (0,), (b"\x01",), (b"\x01",), ((0,),))),
+        encode(AskNodeSums("c", 1, 0, b"\x01", b"\x01", 64, 2)),
     ]
     made = models()
     return {

@@ -24,7 +24,7 @@ OWNERS = {  # imported name: distribution, where they differ
     "yaml": "PyYAML",
 }
 # ourselves, what a clone has beside the wheel, options of the user's (an import is proved with the library where it is installed)
-NOT_ASKED_FOR = {"backend", "bench", "lightgbm", "openpyxl", "pyarrow", "ray"}
+NOT_ASKED_FOR = {"backend", "bench", "fastapi", "lightgbm", "openpyxl", "pyarrow", "ray", "starlette", "uvicorn"}
 TESTS_ONLY = {"pytest"}  # in requirements.txt, which also runs the tests, and not in the wheel
 
 

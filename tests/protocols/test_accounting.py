@@ -7,6 +7,9 @@ import pytest
 
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
+from backend.crypto.rlwe.sum_key import RlweSumKey
+from backend.crypto.rlwe.sum_parameters import sum_parameters
 from backend.data.demo import write_demo
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable, read_labels, read_table
@@ -17,7 +20,7 @@ from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.scoring.messages import AssignAges, PermuteValues
+from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteValues
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -29,8 +32,8 @@ from backend.store.party_store import memory_store
 
 # Only a simulated Host answers these, to be compared with Fed-EINI; a real one refuses them before it looks anything up.
 IN_THE_CLEAR = {"StartWalk", "AskWalk", "PassOn", "AskCandidates"}
-# These read no record at all: they hold a number and a hash, names of requests, or pieces that :class:`DecisionVectors` began.
-NO_RECORD = {"KeepAuditHead", "AskAuditHeads", "Acknowledge", "MoreVectors"}
+# These read no record at all: they hold a number and a hash, names of requests, a purpose, or pieces that :class:`DecisionVectors` began.
+NO_RECORD = {"KeepAuditHead", "AskAuditHeads", "Acknowledge", "MoreVectors", "StatePurpose"}
 PEOPLE = 260
 
 
@@ -131,6 +134,8 @@ def noted(tmp_path_factory):
         few = {"trees": 4, "depth": 3}
         trained = talked(lambda talk: guest.train(labels, SecureBoostParameters(**few), key, talk))
         talked(lambda talk: guest.train(labels, OpBoostParameters(**few), None, talk))
+        lattice = RlweSumKey(RlweKeySide(RlweSecretKey.generate(sum_parameters(PEOPLE))))
+        talked(lambda talk: guest.train(labels, SecureBoostParameters(trees=1, depth=1), lattice, talk))
         compiled, terms = CompiledGuest(trained.model), CompiledTerms(trained.model)
         people = own.take(np.arange(60, 62))
         talked(lambda talk: guest.score(trained.model_id, compiled, people, key, talk))
@@ -143,6 +148,14 @@ def noted(tmp_path_factory):
             return guest.score(trained.model_id, compiled, own.take(np.arange(100, 102)), key, talk)
 
         talked(permuted)
+
+        def blanked(talk):
+            for host in hosts:
+                talk.send(host.name, OfferKey(talk.name, key.scheme, key.offer()))
+                talk.send(host.name, BlankValues(talk.name, own.ids[200:300], (next(iter(host.columns)),)))
+            return guest.score(trained.model_id, compiled, own.take(np.arange(200, 202)), key, talk)
+
+        talked(blanked)
 
         talked(lambda talk: ReasonsClient(talk, guest.name, trained.model_id, terms, key).names(people, 1))
         talked(lambda talk: ReasonsClient(talk, guest.name, trained.model_id, terms, key).sums(own.take(np.arange(90))))

@@ -10,7 +10,7 @@ from measurement_contexts import TrainedDemo
 from typer.testing import CliRunner
 
 from backend.cli import app
-from backend.errors import Cancelled, ParameterError
+from backend.errors import Cancelled, NotAgreed, ParameterError
 from backend.i18n import Catalogue
 from backend.jobs import Job
 from backend.protocols.scoring.age_classes import age_classes
@@ -95,6 +95,12 @@ def test_a_task_without_two_outcomes_has_no_negative_factor(context):
     other = replace(context.measured, record=replace(context.record, task="number"))
     with pytest.raises(ParameterError, match="two outcomes"):
         Job(lambda job: measure_ages(other, AgeRequest(context.record.id, OWN), job), 0).start().get()
+
+
+def test_a_host_that_has_not_agreed_is_asked_for_nobodys_age(context, monkeypatch):
+    monkeypatch.setattr(context.runtime._simulated.hosts["platform"], "_measures", ("disparity",))
+    with pytest.raises(NotAgreed, match="platform does not allow the purpose 'age'"):
+        measuring(context, HOSTS).start().get()
 
 
 def test_too_few_elderly_people_are_told_of_by_nobody(tmp_path):

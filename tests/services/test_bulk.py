@@ -122,9 +122,11 @@ def test_workers_are_called_for_large_batches_only(home, cipher, few, many):
     assert key.should_parallelise(many, 100) == (cipher != "none")
 
 
-def test_nothing_is_trained_under_rlwe(home):
-    with pytest.raises(ParameterError, match="choose one of paillier"):
-        replace(GROWN, cipher="rlwe")
+def test_groups_are_not_summed_under_rlwe(home):
+    glassleaf = opened(home)
+    with pytest.raises(ParameterError, match="Choose paillier"):
+        runtime_of(glassleaf).pair_key("rlwe", KEY)
+    glassleaf.close()
 
 
 def test_a_scale_that_the_lattice_cannot_hold_is_refused_in_words(home):

@@ -98,23 +98,32 @@ def test_outcomes_under_encryption_are_the_same(context):
         context.disparity("gender", cipher, samples=150).start().get() for cipher in ("none", "paillier")
     )
     assert plain == encrypted and plain.n == 150 and plain.gaps[0].others[0].ratio.value is not None
+    assert plain.scores[0].smd.value is not None and len(plain.cutoffs) > 1
+
+
+def test_groups_are_held_against_the_one_that_was_chosen(context):
+    (compared,) = context.disparity("gender", samples=150, reference="1").start().get().gaps[0].others
+    (other,) = context.disparity("gender", samples=150, reference="2").start().get().gaps[0].others
+    assert (compared.group.name, other.group.name) == ("2", "1")
+    assert compared.difference.value == pytest.approx(-other.difference.value) and compared.p == other.p
 
 
 def test_measuring_leaves_the_budgets_alone_and_tells_every_message(context, monkeypatch):
     begun, open_session = [], context.runtime.open_session
 
-    def watched(hosts, cancelled, *, counted=True):
-        begun.append((hosts, counted))
-        return open_session(hosts, cancelled, counted=counted)
+    def watched(hosts, cancelled, *, counted=True, purpose=None):
+        begun.append((hosts, counted, purpose))
+        return open_session(hosts, cancelled, counted=counted, purpose=purpose)
 
     monkeypatch.setattr(context.runtime, "open_session", watched)
-    job = context.disparity("gender", samples=60).start()
+    job = context.disparity("gender", samples=150).start()
     job.get()
-    assert begun == [(("telecom", "platform"), False), (("telecom",), True)]  # groups ask about nobody's score
+    # groups ask about nobody's score
+    assert begun == [(("telecom", "platform"), False, "disparity"), (("telecom",), True, "disparity")]
     kinds = [entry.kind for entry in job.transcript]
     assert {"DecisionVectors", "EncryptedScores", "GroupPairs", "GroupSums"} <= set(kinds)
     assert kinds.index("EncryptedScores") < kinds.index("GroupPairs")
-    assert context.disparity("gender", samples=60).start().get() == job.result
+    assert context.disparity("gender", samples=150).start().get() == job.result
     assert {e.receiver for e in job.transcript if e.kind == "GroupPairs"} == {"telecom"}
 
 

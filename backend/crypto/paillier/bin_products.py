@@ -32,7 +32,7 @@ class BinProducts:
     def __init__(self, workers: Workers | None = None) -> None:
         self._shared: tuple[list[mpz], Path] | None = None
         self._delete: Callable[[], object] = list  # no file yet
-        self._workers = workers or Workers()
+        self.workers = workers or Workers()
 
     def packed_sums(
         self,
@@ -43,7 +43,7 @@ class BinProducts:
         slot_bits: int,
     ) -> list[list[mpz]]:
         """Per node: the sums of all bins of all features, `slots` per ciphertext, lowest slot first; not yet refreshed."""
-        jobs = self._workers.jobs
+        jobs = self.workers.jobs
         if jobs == 1 or sum(len(rows) * len(bins) for rows, bins in nodes) < PARALLEL_MIN:
             return [_pack(modulus, _sums(modulus, ciphertexts, rows, bins), slots, slot_bits) for rows, bins in nodes]
         width = byte_width(modulus)
@@ -59,13 +59,13 @@ class BinProducts:
             for rows, bins in nodes
             for part in _evenly(bins, jobs)
         )
-        made = self._workers.map(_sums_task, tasks)
+        made = self.workers.map(_sums_task, tasks)
         sums = [b"".join(next(made) for _ in range(jobs)) for _ in nodes]
         step = slots * width
         packing = (
             (int(modulus), width, blob[i : i + step], slot_bits) for blob in sums for i in range(0, len(blob), step)
         )
-        packed = self._workers.map(_pack_task, packing)
+        packed = self.workers.map(_pack_task, packing)
         return [[mpz.from_bytes(next(packed), "big") for _ in range(0, len(blob), step)] for blob in sums]
 
     def _share(self, ciphertexts: list[mpz], width: int) -> str:

@@ -13,10 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.interface import FoldPlan
+from backend.crypto.paillier.bin_products import BinIndex
 from backend.crypto.pool import Pool
 from backend.crypto.rlwe import seal
+from backend.crypto.rlwe.bin_sums import BinSumming
 from backend.crypto.rlwe.layout import block_mask, blocks_of, check_length, cuts
 from backend.crypto.rlwe.ring import Ring, read, ring, written
+from backend.crypto.rlwe.sum_parameters import sum_sets
+from backend.crypto.workers import Workers
 from backend.errors import SecurityError
 
 SPARE_BYTES = 8  # drawn beyond a flood's size before it is reduced: 2^-64 from uniform
@@ -67,6 +71,8 @@ class RlwePublicSide:
         As the Guest offered it.
     pool : int, optional
         Flooded zeros kept ready in the background.
+    workers : Workers, optional
+        Who multiplies in training; default this process alone.
 
     Raises
     ------
@@ -76,7 +82,8 @@ class RlwePublicSide:
 
     scheme = "rlwe"
 
-    def __init__(self, offered: bytes, pool: int = 0) -> None:
+    def __init__(self, offered: bytes, pool: int = 0, workers: Workers | None = None) -> None:
+        self._offered, self._workers = offered, workers or Workers()
         name, _, key = offered.partition(b"\n")
         self.ring = ring(name.decode("ascii", "replace"))
         if len(key) > self.ring.key_width:
@@ -89,7 +96,10 @@ class RlwePublicSide:
             raise SecurityError("The public key hides nothing; it was refused.")
         self.bits = self.ring.parameters.degree
         self.encryptor = seal.Encryptor(self.ring.context, public)
-        self.floods: Pool[Any] = Pool(FloodMaker(self.ring, self.encryptor), None, pool)
+        ready = (
+            0 if self.ring.parameters.name in sum_sets() else pool
+        )  # replies of sums by bin are flooded in another way
+        self.floods: Pool[Any] = Pool(FloodMaker(self.ring, self.encryptor), None, ready)
 
     def __repr__(self) -> str:
         return f"RlwePublicSide({self.ring.parameters.name})"
@@ -103,6 +113,10 @@ class RlwePublicSide:
             The Guest's key is too small to hide this Host's 0/1 in such a batch.
         """
         return RlweFold(self, keep, plan, added)
+
+    def start_sums(self, bins: BinIndex, block: int, numbers: int) -> BinSumming:
+        """Begin the sums of a node; raises SecurityError where they could not be hidden or are asked for in a wrong form."""
+        return BinSumming(self._offered, self.ring, bins, block, numbers, self._workers)
 
     def times(self, ciphertext: Any, slots: list[int]) -> Any | None:
         """A ciphertext times integers mod t, slot by slot, in place; None where all are 0, which SEAL refuses to multiply by."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend.crypto.interface import IntArray, WorkerPayload
 from backend.crypto.rlwe import seal
@@ -162,6 +163,25 @@ class RlweKeySide:
         sums = slots[: blocks * n].reshape(blocks, n).sum(axis=0)
         centred: IntArray = (sums + self.limit) % t - self.limit
         return [int(v) for v in centred]
+
+    def encrypt_coefficients(self, coefficients: NDArray[np.uint64]) -> bytes:
+        """Up to N numbers mod t as the first coefficients of one ciphertext."""
+        plain = self._ring.plaintext(coefficients)
+        return self._ring.pad(written(self._encryptor.encrypt_symmetric(plain)), self._ring.seeded_width)
+
+    def decrypt_coefficients(self, blob: bytes, at: NDArray[np.intp]) -> list[int]:
+        """Some coefficients of a reply that is still at all primes, from -limit to limit.
+
+        Raises
+        ------
+        SecurityError
+            It is no ciphertext of this key's set and level.
+        """
+        plain, t = seal.Plaintext(), self._key.parameters.plain_modulus
+        self._decryptor.decrypt(self._ring.ciphertext(blob, self._ring.first), plain)
+        known = plain.coeff_count()
+        numbers = [int(plain[i]) if i < known else 0 for i in at.tolist()]
+        return [number if number <= self.limit else number - t for number in numbers]
 
     def noise_budget(self, ciphertext: Any) -> int:
         """Bits that the noise may still grow before decryption fails."""

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend import work
-from backend.crypto.interface import KeySide, PairKeySide
+from backend.crypto.interface import KeySide, NodeKeySide, PairKeySide
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
@@ -26,21 +26,25 @@ from backend.crypto.registry import Cipher
 from backend.crypto.rlwe.parameters import Load, RlweParameters, parameters_for, residues_for
 from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
+from backend.crypto.rlwe.sum_key import RlweSumKey
+from backend.crypto.rlwe.sum_parameters import sum_parameters
 from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers, cores
-from backend.data.federation import Federation
+from backend.data.federation import Federation, Measure
 from backend.data.table import PartyTable, read_labels, read_table, read_times
-from backend.errors import ParameterError, PartyUnreachable, SecurityError
+from backend.errors import GlassleafError, ParameterError, PartyUnreachable, SecurityError
 from backend.protocols.audit_head.protocol import ask_heads, report_head
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.opening import TermsOpening
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
+from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.dither import usual_dither
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.host import Decision
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.training.parameters import SHARES
 from backend.protocols.transport.channel import TIMEOUT, Network, Session
 from backend.protocols.transport.messages import OfferKey
 from backend.store.accountant import Accountant, Limits, usual_limit
@@ -120,6 +124,7 @@ class FederationRuntime:
         self.guest = GuestParty(federation, self.table)
         self.warmed: set[int] = set()  # key sizes whose pools were started
         self.retired = retired_keys(self._own(""))
+        self._plain = PlainKeySide()
         self._keys: dict[tuple[bool, int], PaillierKeySide] = {}
         self._retired_keys: dict[str, PaillierKeySide] = {}
         self._lattice_keys: dict[str, RlweKeySide] = {}
@@ -153,6 +158,7 @@ class FederationRuntime:
             accountant=self._accounts[name],
             requests=RequestLog(database),
             dither=self._widths[name],
+            measures=party.measures,
         )
 
     def labels(self) -> NDArray[np.float64]:
@@ -164,17 +170,19 @@ class FederationRuntime:
         return read_times(self.federation)
 
     def pair_key(self, cipher: Cipher, bits: int) -> PairKeySide:
-        """The Guest's side of a cipher that can train; a Paillier key is made once per size and kept in the Guest's folder.
+        """The Guest's side of a cipher that encrypts record by record; a Paillier key is made once per size and kept in the Guest's folder.
 
         Raises
         ------
         ParameterError
-            Nothing can be trained under this cipher.
+            This cipher does not.
         """
         if cipher == "none":
-            return PlainKeySide()
+            return self._plain
         if cipher == "rlwe":
-            raise ParameterError("Nothing can be trained under rlwe, which scores only; choose paillier for training.")
+            raise ParameterError(
+                "Pairs of a record are summed by group under paillier only; rlwe sums them in training. Choose paillier."
+            )
         short = cipher == "paillier-short"
         with self._key_lock:
             if (short, bits) not in self._keys:
@@ -188,6 +196,13 @@ class FederationRuntime:
                 side.obfuscators.fill()
                 self._keys[short, bits] = side
             return self._keys[short, bits]
+
+    def training_key(self, cipher: Cipher, bits: int) -> PairKeySide | NodeKeySide:
+        """The Guest's side of a cipher for training; `bits` are Paillier's, RLWE takes the smallest set that holds all gradients."""
+        if cipher != "rlwe":
+            return self.pair_key(cipher, bits)
+        parameters = sum_parameters(round(SHARES[0] * len(self.table.ids)))
+        return RlweSumKey(self._lattice_key(parameters), Workers(cores()))
 
     def key(self, cipher: Cipher, bits: int, model: CompiledGuest) -> KeySide:
         """The Guest's side of a cipher for scoring with `model`; `bits` are Paillier's, RLWE takes the smallest set that holds it."""
@@ -333,12 +348,27 @@ class FederationRuntime:
         *,
         counted: bool = True,
         timeout: float = TIMEOUT,
+        purpose: Measure | None = None,
     ) -> Session:
-        """Begin a training or a scoring; one that is not `counted` takes nothing off budgets and gets no dither (simulated Hosts only)."""
+        """Begin a training, a scoring or, with a `purpose`, a measurement.
+
+        One that is not `counted` takes nothing off budgets and gets no dither (simulated Hosts only).
+
+        Raises
+        ------
+        NotAgreed
+            A Host has not agreed to the purpose.
+        """
         session = Session(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled, timeout)
         if not counted:
             for host in hosts:
                 self._simulated.hosts[host].leave_uncounted(session.name)
+        if purpose is not None:
+            try:
+                state_purpose(session, purpose)
+            except GlassleafError:
+                session.close()
+                raise
         return session
 
     def play(self, session: Session, host: str, table: PartyTable) -> None:

@@ -25,7 +25,7 @@ from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import TreeJob, start
 from backend.protocols.training.joint import Grown, Joint
 from backend.protocols.training.label_trees import RANGES, check_steps, label_sums, leaf_table
-from backend.protocols.training.parameters import CheckedParameters, Ranges
+from backend.protocols.training.parameters import USUAL_CIPHER, CheckedParameters, Ranges
 from backend.trees.criteria import Stops
 from backend.trees.outputs import Outputs
 
@@ -55,7 +55,7 @@ class DecisionTreeParameters(CheckedParameters):
     min_samples_split: int = 2
     min_samples_leaf: int = 1
     seed: int = 7
-    cipher: Cipher = "paillier"
+    cipher: Cipher = USUAL_CIPHER
     key_bits: int = KEY_BITS
     alignment: str = "bloom"
     score_bits: int = 10

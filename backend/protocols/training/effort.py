@@ -9,7 +9,10 @@ ID = 1.8e-3  # seconds to align an id with one Host
 PAIR = {"paillier": 29e-3}  # seconds to encrypt a row's pair with a key of 3,072 bits
 KEY_BITS = 3072
 LEVEL, ROW = 0.03, 6e-6  # seconds a level of a tree: whatever its rows, and for each of them
-ENCRYPTED = 10.0  # times as long a level takes where sums are encrypted
+ENCRYPTED = {
+    "paillier": 10.0,
+    "rlwe": 12.0,
+}  # times as long a level takes where sums are encrypted; RLWE encrypts level by level
 STORING = 3.5  # seconds: the model stored, and what its scores give away measured on a fixed number of people
 
 
@@ -25,7 +28,7 @@ def sending(scheme: str, bits: int, rows: int) -> float:
 
 def growing(scheme: str, rows: int, depth: int) -> float:
     """Seconds to grow one tree once its pairs are sent."""
-    return (LEVEL + ROW * rows) * (ENCRYPTED if scheme in PAIR else 1.0) * depth
+    return (LEVEL + ROW * rows) * ENCRYPTED.get(scheme, 1.0) * depth
 
 
 def sending_share(scheme: str, bits: int, rows: int, depth: int, trees: int) -> float:

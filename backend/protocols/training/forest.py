@@ -30,7 +30,13 @@ from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import GrownTree, TreeGrower, TreeJob, start
 from backend.protocols.training.joint import VALIDATION, Grown, Joint
 from backend.protocols.training.label_trees import RANGES, LabelSums, check_steps, label_sums, leaf_table
-from backend.protocols.training.parameters import CheckedParameters, ForestAggregation, Ranges, TreeProgress
+from backend.protocols.training.parameters import (
+    USUAL_CIPHER,
+    CheckedParameters,
+    ForestAggregation,
+    Ranges,
+    TreeProgress,
+)
 from backend.protocols.transport.packing import chunks
 from backend.trees.criteria import Impurity, Stops
 from backend.trees.ensemble import GuestTree
@@ -90,7 +96,7 @@ class ForestParameters(CheckedParameters):
     shuffle_sides: bool = False
     complete: bool = False
     seed: int = 7
-    cipher: Cipher = "paillier"
+    cipher: Cipher = USUAL_CIPHER
     key_bits: int = KEY_BITS
     alignment: str = "dh"
     score_bits: int = 10

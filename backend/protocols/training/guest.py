@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from backend import work
 from backend.crypto.fixedpoint import MAX_ROWS
-from backend.crypto.interface import PairKeySide
+from backend.crypto.interface import NodeKeySide, PairKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.data.federation import Federation
 from backend.data.table import PartyTable
@@ -113,14 +113,14 @@ class TrainingClient:
     on_tree: Callable[[TreeProgress], None] = lambda progress: None
     times: NDArray[np.str_] | None = None
 
-    def train(self, labels: NDArray[np.float64], key: PairKeySide | None) -> Trained:
+    def train(self, labels: NDArray[np.float64], key: PairKeySide | NodeKeySide | None) -> Trained:
         """Align, grow, have every Host keep its partial model, and measure the test rows.
 
         Parameters
         ----------
         labels : ndarray of float64
             ``(n,)``, in the table's order: 0/1, number of the class, or value.
-        key : PairKeySide or None
+        key : PairKeySide, NodeKeySide or None
             None for an algorithm that sends no ciphertexts.
 
         Raises
@@ -173,7 +173,7 @@ class TrainingClient:
         whole = align_seconds + grow_seconds + effort.STORING
         return align_seconds / whole, (align_seconds + grow_seconds) / whole
 
-    def _joint(self, rows: NDArray[np.intp], labels: NDArray[np.float64], key: PairKeySide) -> Joint:
+    def _joint(self, rows: NDArray[np.intp], labels: NDArray[np.float64], key: PairKeySide | NodeKeySide) -> Joint:
         """The records that all parties hold, divided into training, validation and test rows."""
         if not MIN_ROWS <= len(rows) <= MAX_ROWS:
             raise FederationError(

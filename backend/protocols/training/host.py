@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backend.crypto.interface import PairPublicSide
+from backend.crypto.interface import NodePublicSide, PairPublicSide
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
@@ -17,9 +17,11 @@ from backend.protocols.scoring.dither import check_layout
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.messages import (
     AskBinSums,
+    AskNodeSums,
     Gradients,
     KeepModel,
     ModelKept,
+    NodePairs,
     StartRanks,
     StartTraining,
     TakeRankSplits,
@@ -71,6 +73,8 @@ class TrainingHandler:
             StartTraining: self._start_training,
             Gradients: self._gradients,
             AskBinSums: self._bin_sums,
+            AskNodeSums: self._start_node,
+            NodePairs: self._node_pairs,
             TakeSplit: self._take_split,
             StartRanks: self._start_ranks,
             TakeRankSplits: self._take_rank_splits,
@@ -98,8 +102,10 @@ class TrainingHandler:
         session = self._sessions.of(start.conversation)
         if session.cipher is None:
             raise SecurityError("Training was asked for before a key was offered.")
-        if not isinstance(session.cipher, PairPublicSide):
-            raise SecurityError(f"Nothing can be trained under the cipher {session.cipher.scheme}; choose paillier.")
+        if not isinstance(session.cipher, PairPublicSide | NodePublicSide):
+            raise SecurityError(
+                f"Nothing can be trained under the cipher {session.cipher.scheme}; choose rlwe or paillier."
+            )
         if session.rows is None:
             raise SecurityError("Training was asked for before ids were aligned.")
         self._count(sender, start.conversation)
@@ -139,6 +145,15 @@ class TrainingHandler:
 
     def _bin_sums(self, sender: str, asked: AskBinSums) -> Answer:
         yield sender, self._summing(asked).bin_sums(asked)
+
+    def _start_node(self, sender: str, asked: AskNodeSums) -> Answer:
+        self._summing(asked).start_node(asked)
+        return iter(())
+
+    def _node_pairs(self, sender: str, pairs: NodePairs) -> Answer:
+        sums = self._summing(pairs).take_node(pairs)
+        if sums is not None:
+            yield sender, sums
 
     def _take_split(self, sender: str, split: TakeSplit) -> Answer:
         yield sender, self._summing(split).take_split(split)

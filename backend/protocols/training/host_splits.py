@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import PairPublicSide
+from backend.crypto.interface import NodePublicSide, NodeSumming, PairPublicSide
 from backend.crypto.paillier.bin_products import BinIndex
 from backend.data.dictionary import Feature, Kind
 from backend.data.table import PartyTable
@@ -16,15 +16,17 @@ from backend.errors import SecurityError
 from backend.protocols.training.binned import BinnedColumns
 from backend.protocols.training.messages import (
     AskBinSums,
+    AskNodeSums,
     BinSums,
     FeatureBins,
     Gradients,
+    NodePairs,
     SplitRows,
     StartTraining,
     TakeSplit,
 )
 from backend.protocols.training.parameters import BINS
-from backend.protocols.training.row_sets import pack_rows, unpack_rows
+from backend.protocols.training.row_sets import Flags, pack_rows, unpack_rows
 from backend.protocols.transport.packing import from_bitmap
 from backend.trees.ensemble import NodeKey, SplitRule
 
@@ -46,7 +48,7 @@ class HostTraining:
         features: Sequence[Feature],
         rows: NDArray[np.intp],
         start: StartTraining,
-        cipher: PairPublicSide,
+        cipher: PairPublicSide | NodePublicSide,
     ) -> None:
         if not BINS[0] <= start.bins <= BINS[1]:
             raise SecurityError(f"{start.bins:,} bins a feature were asked for; {BINS[0]} to {BINS[1]} can be.")
@@ -60,6 +62,7 @@ class HostTraining:
         self._sent = np.zeros(self._n, dtype=bool)  # rows that have encrypted pairs
         self._position = np.zeros(self._n, dtype=np.intp)  # joint row → index among them
         self._batches: list[Any] = []
+        self._node: tuple[AskNodeSums, NodeSumming] | None = None  # whose rows are coming in
         self.rules: dict[NodeKey, SplitRule] = {}
 
     def feature_bins(self, conversation: str) -> FeatureBins:
@@ -74,6 +77,10 @@ class HostTraining:
 
     def take_gradients(self, message: Gradients) -> None:
         """Replace the last encrypted pairs."""
+        if not isinstance(self._cipher, PairPublicSide):
+            raise SecurityError(
+                "Under this key the rows of each node come by themselves; other gradients were refused."
+            )
         self._sent = unpack_rows(message.rows, self._n)
         if (self._sent & ~self._training).any():
             raise SecurityError("Gradients came for records that are no training rows; they were refused.")
@@ -83,12 +90,14 @@ class HostTraining:
 
     def bin_sums(self, message: AskBinSums) -> BinSums:
         """Per node and batch: refreshed encrypted sums by bin of the requested features."""
+        if not isinstance(self._cipher, PairPublicSide):
+            raise SecurityError("Bin sums were asked for that no gradients came for.")
         parts = (message.trees, message.nodes, message.rows, message.features, message.batches)
         wanted = sorted({b for batches in message.batches for b in batches})
         if len({len(part) for part in parts}) > 1 or not set(wanted) <= set(range(len(self._batches))):
             raise SecurityError("Bin sums were asked for that no gradients came for.")
         asked = list(zip(message.rows, message.features, message.batches, strict=True))
-        nodes = [self._node(rows, features) for rows, features, _ in asked]
+        nodes = [self._of_sent(rows, features) for rows, features, _ in asked]
         sums: dict[tuple[int, int], bytes] = {}
         for batch in wanted:
             using = [i for i, (_, _, batches) in enumerate(asked) if batch in batches]
@@ -97,15 +106,41 @@ class HostTraining:
         answer = tuple(tuple(sums[i, b] for b in batches) for i, (_, _, batches) in enumerate(asked))
         return BinSums(message.conversation, message.trees, message.nodes, answer)
 
-    def _node(self, rows_asked: bytes, features_asked: bytes) -> tuple[NDArray[np.intp], BinIndex]:
+    def _of_sent(self, rows_asked: bytes, features_asked: bytes) -> tuple[NDArray[np.intp], BinIndex]:
         """Indices of a node's rows among the pairs, and their bins by each requested feature."""
         inside = unpack_rows(rows_asked, self._n)
         if (inside & ~self._sent).any():
             raise SecurityError("Bin sums were asked for over records that no gradients came for.")
-        rows = np.flatnonzero(inside)
+        return self._position[np.flatnonzero(inside)], self._bins(inside, features_asked)
+
+    def _bins(self, inside: Flags, features_asked: bytes) -> BinIndex:
+        """The bins of a node's rows by each requested feature."""
         asked = from_bitmap(features_asked, len(self._columns.bins))
         chosen = [b for b, used in zip(self._columns.bins, asked, strict=True) if used]
-        return self._position[rows], [(self._columns.index(b.feature.name)[rows], b.count + 1) for b in chosen]
+        return [(self._columns.index(b.feature.name)[inside], b.count + 1) for b in chosen]
+
+    def start_node(self, message: AskNodeSums) -> None:
+        """Begin the sums of a node whose rows come next; what was begun before is dropped."""
+        self._node = None
+        if not isinstance(self._cipher, NodePublicSide):
+            raise SecurityError("Under this key a node's rows are sent once a tree; other rows were refused.")
+        inside = unpack_rows(message.rows, self._n)
+        if (inside & ~self._training).any():
+            raise SecurityError("Gradients came for records that are no training rows; they were refused.")
+        bins = self._bins(inside, message.features)
+        self._node = message, self._cipher.start_sums(bins, message.block, message.numbers)
+
+    def take_node(self, message: NodePairs) -> BinSums | None:
+        """Take rows of the node that was begun; its sums once all have come."""
+        if self._node is None:
+            raise SecurityError("Rows of a node came that no sums were asked for.")
+        asked, summing = self._node
+        self._node = None  # a piece that is refused ends the node
+        summing.add(message.pairs)
+        if summing.complete:
+            return BinSums(message.conversation, (asked.tree,), (asked.node,), ((summing.finish(),),))
+        self._node = asked, summing
+        return None
 
     def take_split(self, message: TakeSplit) -> SplitRows:
         """Keep the threshold of a split; answer which of the node's joint records go left."""

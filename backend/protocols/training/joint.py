@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.fixedpoint import quantise
-from backend.crypto.interface import IntArray, PairKeySide
+from backend.crypto.interface import IntArray, NodeKeySide, PairKeySide
 from backend.data.dictionary import Feature
 from backend.data.label import Task
 from backend.data.table import PartyTable
@@ -49,7 +49,7 @@ class Joint:
     """
 
     conversation: Session
-    key: PairKeySide
+    key: PairKeySide | NodeKeySide
     guest: str
     features: Mapping[str, tuple[Feature, ...]]
     excluded: Mapping[str, tuple[str, ...]]

@@ -60,6 +60,31 @@ class AskBinSums(Message):
 
 
 @dataclass(frozen=True)
+class AskNodeSums(Message):
+    """Guest → Host, RLWE: request sums of one node, whose rows come next in blocks of `block` rows of `numbers` numbers each."""
+
+    HOLDS: ClassVar[str] = "which training rows are in which node; by which of the Host's features"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = LISTS
+    tree: int
+    node: int
+    rows: bytes
+    features: bytes
+    block: int
+    numbers: int
+
+
+@dataclass(frozen=True)
+class NodePairs(Message):
+    """Guest → Host, RLWE: the next piece of the rows of the node that the last `AskNodeSums` of this conversation named."""
+
+    HOLDS: ClassVar[str] = "gradients and hessians, or labels, of rows of one node, encrypted"
+    READABLE_BY: ClassVar[str] = "only the Guest (its key)"
+    MAX_BYTES: ClassVar[int] = PEOPLE
+    pairs: bytes
+
+
+@dataclass(frozen=True)
 class BinSums(Message):
     """Host → Guest: per node and batch, and within by feature and bin, the encrypted sum of pairs."""
 

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend import work
+from backend.crypto.interface import NodeKeySide, PairKeySide
 from backend.data.dictionary import Kind
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.training.binned import BinnedColumns
 from backend.protocols.training.growing import Flags, Growing, Histograms, IntArray, Node, TreeJob, Wanted
 from backend.protocols.training.joint import Joint
-from backend.protocols.training.messages import AskBinSums, BinSums, FeatureBins, Gradients
+from backend.protocols.training.messages import AskBinSums, AskNodeSums, BinSums, FeatureBins, Gradients, NodePairs
+from backend.protocols.training.node_numbers import NodeNumbers
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import MAX_MESSAGE
@@ -49,6 +51,8 @@ class NodeSums:
         self._joint, self._columns, self._host_bins = joint, columns, host_bins
         self._session, self._guest = joint.conversation, joint.guest
         self._channels = np.empty((0, len(joint.parts)))
+        self._flags: list[bool] = []  # channels that hold nothing but 0 and 1
+        self._key = joint.key
 
     def send(
         self,
@@ -59,6 +63,8 @@ class NodeSums:
         guest_only: bool = False,
     ) -> None:
         """Step 1: send the numbers behind the next trees' sums, one ciphertext per row and batch, the same bytes to every Host.
+
+        Under a key that encrypts node by node nothing is sent yet.
 
         Parameters
         ----------
@@ -78,12 +84,13 @@ class NodeSums:
         """
         sent = self._joint.training if rows is None else rows
         self._channels = np.array([channel for pair in batches for channel in pair], dtype=np.float64)
-        if guest_only or not self._host_bins:
+        self._flags = [bool(((channel == 0) | (channel == 1)).all()) for channel in self._channels]
+        if guest_only or not self._host_bins or not isinstance(self._key, PairKeySide):
             return
         blobs = []
         for i, (g, h) in enumerate(batches):
             with work.part(i / len(batches), (i + 1) / len(batches)):
-                blobs.append(b"".join(self._encrypted_pieces(g[sent], h[sent])))
+                blobs.append(b"".join(self._encrypted_pieces(self._key, g[sent], h[sent])))
         size = sum(map(len, blobs)) + len(sent)
         if size > MAX_MESSAGE:
             raise ParameterError(
@@ -93,11 +100,11 @@ class NodeSums:
         for host in self._host_bins:
             self._session.send(host, Gradients(self._session.name, tree, pack_rows(sent), tuple(blobs)))
 
-    def _encrypted_pieces(self, first: IntArray, second: IntArray) -> Iterator[bytes]:
+    def _encrypted_pieces(self, key: PairKeySide, first: IntArray, second: IntArray) -> Iterator[bytes]:
         for rows in chunks(len(first), PIECE):
             work.reached(rows.start / len(first))
             part = slice(rows.start, rows.stop)
-            yield self._joint.key.encrypt_pairs(first[part], second[part])
+            yield key.encrypt_pairs(first[part], second[part])
 
     def of_rows(self, job: TreeJob) -> IntArray:
         """``(channels,)``: a job's sums over all its rows."""
@@ -106,25 +113,82 @@ class NodeSums:
 
     def _values(self, job: TreeJob, rows: NDArray[np.intp]) -> Floats:
         """``(channels, len(rows))``: a job's channels of some rows."""
-        channels = [c for b in job.batches for c in (2 * b, 2 * b + 1)][: job.criterion.channels]
-        values: Floats = self._channels[np.array(channels)[:, None], rows]
+        values: Floats = self._channels[np.array(_channels_of(job))[:, None], rows]
         return values
 
     def fill(self, wanted: Sequence[Wanted]) -> None:
         """Step 2: own sums in plaintext, the Hosts' sums decrypted."""
         asked: dict[str, deque[list[Wanted]]] = {host: deque() for host in self._host_bins}
-        for host in self._host_bins:
-            for piece in self._pieces(host, wanted):
-                self._session.send(host, self._request(host, piece))
-                asked[host].append(piece)
+        key = self._key
+        if isinstance(key, NodeKeySide):
+            blocks = self._send_nodes(key, wanted, asked)
+        else:
+            for host in self._host_bins:
+                for piece in self._pieces(host, wanted):
+                    self._session.send(host, self._request(host, piece))
+                    asked[host].append(piece)
         for tree, node in wanted:
             node.histograms = self._own_histograms(tree, node)
         for host, piece, answer in answers(self._session, BinSums, asked):
+            if isinstance(key, NodeKeySide):
+                self._read_node(key, host, piece[0], blocks, answer)
+                continue
             blobs = [len(tree.job.batches) for tree, _ in piece]
             if (answer.trees, answer.nodes) != _numbers(piece) or [len(sums) for sums in answer.sums] != blobs:
                 raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
             for (tree, node), sums in zip(piece, answer.sums, strict=True):
-                node.histograms |= self._read_sums(host, tree.job, sums)
+                node.histograms |= self._read_sums(key, host, tree.job, sums)
+
+    def _send_nodes(
+        self, key: NodeKeySide, wanted: Sequence[Wanted], asked: Mapping[str, deque[list[Wanted]]]
+    ) -> dict[tuple[int, int], int]:
+        """Send the rows of each node, encrypted once for all Hosts; returns by tree and node how many rows share a ciphertext."""
+        blocks: dict[tuple[int, int], int] = {}
+        for i, (tree, node) in enumerate(wanted):
+            counts = {host: self._counts(host, tree.job) for host in self._host_bins}
+            hosts = [host for host, used in counts.items() if used]
+            if node.untold or not hosts:
+                continue
+            work.check()
+            rows, numbers = np.flatnonzero(tree.counted(node)), self._numbers_of(key, tree.job)
+            values = numbers.join(self._values(tree.job, rows).astype(np.int64))
+            block = key.block(len(rows), [counts[host] for host in hosts], len(values))
+            blocks[tree.job.number, node.number] = block
+            inside = pack_rows(tree.counted(node))
+            for host in hosts:
+                uses = to_bitmap(self._uses(tree.job, host))
+                name = self._session.name, tree.job.number, node.number
+                self._session.send(host, AskNodeSums(*name, inside, uses, block, len(values)))
+                asked[host].append([wanted[i]])
+            for pairs in key.encrypt(values, block):
+                work.check()
+                for host in hosts:
+                    self._session.send(host, NodePairs(self._session.name, pairs))
+        return blocks
+
+    def _counts(self, host: str, job: TreeJob) -> list[int]:
+        """Bins of each feature of a Host that a tree may use, that of missing values with them."""
+        bins = self._host_bins[host].bins
+        return [count + 1 for count, used in zip(bins, self._uses(job, host), strict=True) if used]
+
+    def _numbers_of(self, key: NodeKeySide, job: TreeJob) -> NodeNumbers:
+        """How a job's channels share numbers; the same for all its nodes."""
+        rows = int(np.count_nonzero(job.rows))
+        flags = [self._flags[c] for c in _channels_of(job)]
+        return NodeNumbers.of(flags, rows, key.flags_a_number(rows))
+
+    def _read_node(
+        self, key: NodeKeySide, host: str, wanted: Wanted, blocks: Mapping[tuple[int, int], int], answer: BinSums
+    ) -> None:
+        """A Host's sums of one node."""
+        tree, node = wanted
+        name = tree.job.number, node.number
+        if (answer.trees, answer.nodes) != ((name[0],), (name[1],)) or [len(sums) for sums in answer.sums] != [1]:
+            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+        numbers, rows = self._numbers_of(key, tree.job), int(np.count_nonzero(tree.counted(node)))
+        shape = self._counts(host, tree.job), blocks[name], len(numbers.channels)
+        sums = numbers.split(key.decrypt(answer.sums[0][0], rows, *shape))
+        node.histograms |= self._histograms(host, tree.job, sums)
 
     def asks(self, job: TreeJob, node: Node) -> bool:
         """Whether a Host is asked for a node's sums, and so told which records are in it."""
@@ -174,10 +238,13 @@ class NodeSums:
                 out[self._guest, b.feature.name] = Histogram(sums.astype(np.int64), b.feature.kind is Kind.CATEGORICAL)
         return out
 
-    def _read_sums(self, host: str, job: TreeJob, blobs: Sequence[bytes]) -> Histograms:
+    def _read_sums(self, key: PairKeySide, host: str, job: TreeJob, blobs: Sequence[bytes]) -> Histograms:
+        n = sum(self._counts(host, job))
+        return self._histograms(host, job, np.concatenate([np.stack(key.decrypt_sums(blob, n)) for blob in blobs]))
+
+    def _histograms(self, host: str, job: TreeJob, sums: IntArray) -> Histograms:
+        """``(channels, bins)`` sums of a Host's features, one after the other."""
         bins, uses = self._host_bins[host], self._uses(job, host)
-        n = sum(count + 1 for count, used in zip(bins.bins, uses, strict=True) if used)
-        sums = np.concatenate([np.stack(self._joint.key.decrypt_sums(blob, n)) for blob in blobs])
         out: Histograms = {}
         begin = 0
         for name, count, categorical, used in zip(bins.names, bins.bins, bins.categorical, uses, strict=True):
@@ -201,6 +268,11 @@ def answers(session: Session, kind: type[M], asked: Mapping[str, deque[A]]) -> I
         if not asked.get(host):
             raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
         yield host, asked[host].popleft(), answer
+
+
+def _channels_of(job: TreeJob) -> list[int]:
+    """The channels that a job's criterion reads, of those sent last."""
+    return [c for b in job.batches for c in (2 * b, 2 * b + 1)][: job.criterion.channels]
 
 
 def _numbers(piece: Sequence[Wanted]) -> tuple[tuple[int, ...], tuple[int, ...]]:

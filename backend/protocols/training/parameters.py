@@ -7,11 +7,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from backend.crypto.paillier.keys import KEY_BITS
-from backend.crypto.registry import Cipher
+from backend.crypto.registry import Cipher, preferred
 from backend.errors import ParameterError
 from backend.protocols.alignment.methods import METHODS
 
-CIPHERS: tuple[Cipher, ...] = ("paillier", "paillier-short", "none")  # those that can train
+CIPHERS: tuple[Cipher, ...] = ("rlwe", "paillier", "paillier-short", "none")  # those that can train
+USUAL_CIPHER: Cipher = preferred("rlwe")  # Paillier where TenSEAL has no wheel (docs/decisions/0025-training-rlwe.md)
 KEY_SIZES = (2048, 3072, 4096)
 PARTS = ("training", "validation", "test")
 SHARES = (0.6, 0.2, 0.2)  # Fed-EINI §V-A
@@ -85,9 +86,10 @@ class SecureBoostParameters(CheckedParameters):
         Draws the 60/20/20 split and the samples of rows and columns.
     early_stopping : int
         Stop after this many rounds without a smaller validation loss (log-loss, or RMSE) and keep the best; 0 = off.
-    cipher : {"paillier", "paillier-short", "none"}
-        ``paillier-short`` has shorter obfuscators and one more assumption (docs/decisions/0003); ``none`` sends plaintext gradients
-        to simulated Hosts: for experiments only.
+    cipher : {"rlwe", "paillier", "paillier-short", "none"}
+        ``rlwe`` sums coefficients of polynomials (docs/decisions/0025) and is the default where TenSEAL has a wheel; ``paillier-short``
+        has shorter obfuscators and one more assumption (docs/decisions/0003); ``none`` sends plaintext gradients to simulated Hosts: for
+        experiments only.
     key_bits : {2048, 3072, 4096}
         Paillier modulus.
     alignment : {"dh", "bloom"}
@@ -132,7 +134,7 @@ class SecureBoostParameters(CheckedParameters):
     min_child_weight: float = 1.0
     seed: int = 7
     early_stopping: int = 0
-    cipher: Cipher = "paillier"
+    cipher: Cipher = USUAL_CIPHER
     key_bits: int = KEY_BITS
     score_bits: int = 10
     alignment: str = "dh"

@@ -39,6 +39,7 @@ def _finding(finding: Finding, reviews: Sequence[Review]) -> report.FindingLine:
         proxies_on=_basis(finding.proxies_on),
         disparities_on=_basis(finding.disparities_on),
         ages=finding.ages and _ages(finding.ages),
+        ages_on=_basis(finding.ages_on),
         decision=fill(report.Decision, about[-1], decision=about[-1].verdict) if about else None,
         earlier_decisions=max(0, len(about) - 1),
     )
@@ -63,7 +64,8 @@ def evidenced(
     carried : iterable of (str, tuple of Evidence or None)
         The features of findings, with what these carry.
     """
-    found = {name: rows for name, rows in carried if rows is not None} if given is None else given
+    found = {name: rows for name, rows in carried if rows is not None} if given is None else dict(given)
+    found |= {name: () for (about, name), basis in sources.bases.items() if about == claim and basis.refused}
     lines = tuple(
         fill(
             report.Evidenced,
@@ -82,7 +84,7 @@ def _measured(evidence: tuple[Evidence, ...] | None) -> tuple[report.Measured, .
 
 
 def _basis(basis: Basis | None) -> report.BasisLine | None:
-    return None if basis is None else report.BasisLine(n=basis.n, cutoff=basis.cutoff)
+    return None if basis is None else fill(report.BasisLine, basis)
 
 
 def retrained(sources: Sources, pair: SideBySide) -> report.Retrained:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from backend.i18n import Catalogue
 from backend.reports.blocks import Block, Heading, Outline
 from backend.reports.document import Report
-from backend.reports.sections import claims, model, operator, record, summary
+from backend.reports.sections import claims, model, operator, record, summary, validation
 from backend.reports.sections.writer import Writer, minute
 
 SECTIONS: dict[str, Callable[[Writer], list[Block]]] = {  # in the order of a regulator's questions
@@ -21,11 +21,12 @@ SECTIONS: dict[str, Callable[[Writer], list[Block]]] = {  # in the order of a re
     "evidence": claims.evidence,
     "retrained": claims.retrained,
     "quality": model.quality,
+    "validation": validation.validation,
     "tests": operator.tests,
     "monitoring": operator.monitoring,
     "privacy": record.privacy,
     "limits": record.limits,
-    "validation": operator.validation,
+    "governance": operator.governance,
     "decisions": record.sign_offs,
     "audit": record.audit,
     "verify": record.verify,

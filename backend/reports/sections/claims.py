@@ -19,6 +19,7 @@ from backend.reports.schema import (
     Pair,
     Retrained,
 )
+from backend.reports.sections.disparity import beside_rates
 from backend.reports.sections.writer import Writer, figure, interval, minute, percent, points, problems, whole
 
 ACCEPTED = "selection rate"  # as backend.fairness.disparity.MEASURES names it
@@ -95,7 +96,7 @@ def _finding(write: Writer, f: FindingLine) -> list[Block]:
 
 def elderly(write: Writer, f: FindingLine) -> str:
     """Whether elderly ages have a negative factor; empty where the rule does not ask."""
-    return in_words(write.words, f.ages, f.splits > 0) if f.check else ""
+    return in_words(write.words, f.ages, f.splits > 0, f.ages_on.refused if f.ages_on else "") if f.check else ""
 
 
 def _ages(write: Writer, ages: AgeCheckLine) -> Table:
@@ -173,12 +174,22 @@ def _claim(write: Writer, key: str, found: tuple[Evidenced, ...] | None) -> list
     if not found:
         return [*blocks, write.text(f"{key}_not_measured" if found is None else "nothing_found")]
     for e in found:
+        if e.on is not None and e.on.refused:
+            blocks.append(Text(f"{write.named(e.feature, e.meaning, e.meaning_zh)}: {not_agreed(write, e.on)}"))
+            continue
         basis = "" if e.on is None else write("measured_on", on=_basis(write, e.on))
         nothing = "" if e.measures else write("and_nothing")
         blocks.append(Text(write.named(e.feature, e.meaning, e.meaning_zh) + basis + nothing))
-        if e.measures:
-            blocks.append(_associations(write, e.measures) if key == "proxies" else rates(write, [("", e.measures)]))
+        if e.measures and key == "proxies":
+            blocks.append(_associations(write, e.measures))
+        elif e.measures:
+            blocks += [rates(write, [("", e.measures)]), *beside_rates(write, e.measures)]
     return blocks
+
+
+def not_agreed(write: Writer, on: BasisLine) -> str:
+    """That nothing was measured because a Host has not agreed."""
+    return write.words("disparity.not_agreed", host=write.party(on.refused))
 
 
 def proxies_of(write: Writer, f: FindingLine) -> str:
@@ -197,7 +208,7 @@ def disparities_of(write: Writer, f: FindingLine) -> str:
 
 def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine | None) -> str:
     if measures is None:
-        return write("not_measured")
+        return not_agreed(write, on) if on is not None and on.refused else write("not_measured")
     if measures:
         return "\n".join(_line(write, m) for m in measures)
     return (
@@ -256,7 +267,9 @@ def rates(write: Writer, sides: Sequence[tuple[str, Sequence[Measured]]]) -> Tab
     for side, measures in sides:
         for m in measures:
             rate, _, gap = m.measure.partition(", ")
-            group = write(f"gap_{gap}", group=_about(write, m)) if gap else _about(write, m)
+            if rate not in MEASURES:
+                continue
+            group = write(f"gap_{gap.replace(' ', '_')}", group=_about(write, m)) if gap else _about(write, m)
             columns[rate] = None
             cell = _about(write, m) if gap == REFERENCE else value(write, m, "\n")
             cells.setdefault(group, {}).setdefault(side, {})[rate] = cell

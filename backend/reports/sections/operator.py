@@ -165,7 +165,7 @@ def monitoring(write: Writer) -> list[Block]:
     return [_facts(write, GROUPS["monitoring"]), Text(measured)]
 
 
-def validation(write: Writer) -> list[Block]:
+def governance(write: Writer) -> list[Block]:
     """Who validated the model; the software; what was changed, by whom and when."""
     words, issued = write.words, write.report.issued
     blocks: list[Block] = [_facts(write, GROUPS["validation"])]

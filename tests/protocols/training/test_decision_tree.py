@@ -174,7 +174,7 @@ def test_the_defaults_are_the_papers():
     """Guo et al. §4.2: depth 5, 256 bins, a least gain of 0.001, and a garbled Bloom filter."""
     defaults = DecisionTreeParameters()
     assert (defaults.depth, defaults.bins, defaults.min_gain, defaults.alignment) == (5, 256, 1e-3, "bloom")
-    assert DecisionTreeParameters.ALGORITHM == "fl-dt" and defaults.as_dict()["cipher"] == "paillier"
+    assert DecisionTreeParameters.ALGORITHM == "fl-dt" and defaults.as_dict()["cipher"] == "rlwe"
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_the_defaults_are_the_papers():
         {"min_samples_split": 1},
         {"min_samples_leaf": 0},
         {"score_bits": 3},
-        {"cipher": "rlwe"},
+        {"cipher": "riac"},
         {"alignment": "none"},
         {"key_bits": 512},
     ],

@@ -1,0 +1,131 @@
+"""Scores by group without a cut-off, and acceptance over a range of cut-offs: beside the rates of a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.panels import charts, frame
+from app.texts import Texts, markdown, number, percent
+from backend.services.fairness import BY_CUTOFF, FOUR_FIFTHS, GROUPS, PAIR_P, RATIO, SCORE, SMD
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+    from backend.data.dictionary import Feature
+    from backend.fairness.evidence import Evidence
+
+LOOKS = (("solid", "circle"), ("dash", "square"), ("dot", "diamond"), ("dashdot", "x"), ("longdash", "triangle-up"))
+
+
+def scores(t: Texts, found: Sequence[Evidence]) -> None:
+    """Mean probabilities of groups, how far they are apart by their spread, and what chance would do; nothing where not measured."""
+    compared = {row.about: row for row in found if row.measure == f"{SCORE}, {SMD}" and row.value is not None}
+    if not compared:
+        return
+    chance = {row.about: row.value for row in found if row.measure == f"{SCORE}, {PAIR_P}"}
+    means = [row for row in found if row.measure == SCORE]
+    furthest = max(compared.values(), key=lambda row: abs(row.value or 0.0))
+    st.markdown(
+        t(
+            "disparity.smd_sentence",
+            group=_name(t, furthest),
+            smd=_signed(furthest.value),
+            low=_signed(furthest.low),
+            high=_signed(furthest.high),
+        ),
+        help=t("disparity.smd_about"),
+    )
+    table: frame.Columns = {
+        t("disparity.head_group"): [_name(t, row) for row in means],
+        t("disparity.head_mean_score"): [_ends(t, row, percent) for row in means],
+        t("disparity.head_smd"): [_ends(t, compared.get(row.about), _signed) for row in means],
+        t("disparity.head_p"): [_p(chance.get(row.about)) for row in means],
+        t("disparity.head_records"): [f"{row.n:,}" for row in means],
+    }
+    frame.table(table, t("disparity.scores"))
+
+
+def across(t: Texts, found: Sequence[Evidence], place: str) -> None:
+    """The adverse-impact ratio of every group over the range of cut-offs: sentence, chart and table; nothing where not measured."""
+    ratios = [row for row in found if row.measure == f"{BY_CUTOFF}, {RATIO}" and row.cutoff is not None]
+    known = [row.value for row in ratios if row.value is not None]
+    if not known:
+        return
+    cutoffs = sorted({row.cutoff for row in ratios if row.cutoff is not None})
+    below = {row.cutoff for row in ratios if row.value is not None and row.value < FOUR_FIFTHS}
+    sentence = t(
+        "disparity.range_sentence",
+        cutoffs=len(cutoffs),
+        low=number(min(known)),
+        high=number(max(known)),
+        below=len(below),
+    )
+    groups = {row.about: _name(t, row) for row in ratios}
+    cells = {(row.cutoff, row.about): row for row in ratios}
+
+    def twin() -> frame.Columns:
+        ends = {
+            name: [_ends(t, cells.get((cutoff, about)), number) for cutoff in cutoffs] for about, name in groups.items()
+        }
+        return {t("disparity.head_cutoff"): [percent(cutoff) for cutoff in cutoffs], **ends}
+
+    frame.chart(t, _lines(t, ratios, groups), sentence, twin, f"range_{place}")
+    st.caption(t("disparity.range_limits"))
+
+
+def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[str, str]) -> go.Figure:
+    """A line a group over the cut-offs, with its intervals, and four fifths."""
+    figure = charts.figure(320, top=40, hovermode="x unified")
+    for i, (about, name) in enumerate(groups.items()):
+        own = [row for row in ratios if row.about == about and row.value is not None]
+        values = [row.value or 0.0 for row in own]
+        ends = charts.whisker(values, [row.low for row in own], [row.high for row in own])
+        dash, symbol = LOOKS[i % len(LOOKS)]
+        cutoffs = [row.cutoff for row in own]
+        charts.line(figure, name, cutoffs, values, dash, symbol, hover="%{y:.2f}", error_y=ends)
+    figure.add_hline(y=FOUR_FIFTHS, line_dash="dot", annotation_text=t("disparity.four_fifths"))
+    figure.update_xaxes(title=t("disparity.range_axis"), tickformat=".0%")
+    return figure.update_yaxes(title=t("disparity.ratio_axis"), rangemode="tozero")
+
+
+def reference(t: Texts, feature: Feature | None, place: str) -> str:
+    """The form's question which group the others are compared with; empty = the largest."""
+    codes = {} if feature is None else t.codes(feature)
+    bins = [] if codes else [str(number_) for number_ in range(1, GROUPS + 1)]
+
+    def words(group: str) -> str:
+        if not group:
+            return t("disparity.reference_largest")
+        return codes.get(group) or t("measure.group_bin", place=group, bins=GROUPS)
+
+    return str(
+        st.selectbox(
+            t("disparity.reference"),
+            ["", *codes, *bins],
+            format_func=words,
+            help=t("disparity.reference_help"),
+            key=f"reference_{place}",
+        )
+    )
+
+
+def _name(t: Texts, row: Evidence) -> str:
+    return markdown(t.either(row.about, row.about_zh))
+
+
+def _signed(value: float | None) -> str:
+    return "–" if value is None else f"{value:+.2f}".replace("-", "−")
+
+
+def _p(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+def _ends(t: Texts, row: Evidence | None, words: Callable[[float], str]) -> str:
+    """A figure with its interval; a dash for the reference group and where it is suppressed."""
+    if row is None or row.value is None or row.low is None or row.high is None:
+        return "–"
+    return t("compliance.interval", value=words(row.value), low=words(row.low), high=words(row.high))

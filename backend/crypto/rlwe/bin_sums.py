@@ -1,0 +1,278 @@
+"""A Host's side of sums by bin under RLWE: blocks of rows come in, are multiplied by 0/1 polynomials and added up. Reads none.
+
+How rows and bins lie is :mod:`backend.crypto.rlwe.coefficients`'s; why a reply shows sums and nothing else:
+docs/decisions/0025-training-rlwe.md.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.paillier.bin_products import BinIndex
+from backend.crypto.rlwe import seal
+from backend.crypto.rlwe.coefficients import blocks, check_block, groups, mask_positions, places_of, sum_positions
+from backend.crypto.rlwe.flooding import hiding
+from backend.crypto.rlwe.layout import check_length, cuts
+from backend.crypto.rlwe.ring import Ring, read, ring, written
+from backend.crypto.rlwe.sum_parameters import features_a_reply
+from backend.crypto.workers import Workers
+from backend.errors import SecurityError
+
+MAX_NUMBERS = 64  # polynomials of a row that a node can have
+MASK_BYTES = (
+    1 << 30
+)  # of 0/1 polynomials kept between trees, over all processes of a party; beyond, they are made again
+SEEN = 1024  # nodes remembered, so that polynomials are kept from the second time on that the same rows are asked about
+PARALLEL_MIN = 128  # products from which on other processes save more than they cost
+
+Masks = list[list[Any]]  # by block and group; None where no row of the block is in a bin of the group
+
+
+class KeptMasks:
+    """0/1 polynomials in SEAL's form of nodes that were asked about before: the root's are the same for every tree.
+
+    Parameters
+    ----------
+    room : int
+        Bytes.
+    """
+
+    def __init__(self, room: int) -> None:
+        self._room, self._size = room, 0
+        self._kept: OrderedDict[bytes, tuple[int, Masks]] = OrderedDict()
+        self._seen: OrderedDict[bytes, None] = OrderedDict()
+        self._lock = threading.Lock()  # simulated Hosts are threads of one process
+
+    def find(self, name: bytes) -> Masks | None:
+        """Those of a node, if they are kept."""
+        with self._lock:
+            if name not in self._kept:
+                return None
+            self._kept.move_to_end(name)
+            return self._kept[name][1]
+
+    def wanted(self, name: bytes, size: int) -> bool:
+        """Whether to keep a node's `size` bytes: it was asked about before, and they fit."""
+        with self._lock:
+            before = name in self._seen
+            self._seen[name] = None
+            while len(self._seen) > SEEN:
+                self._seen.popitem(last=False)
+        return before and size <= self._room
+
+    def keep(self, name: bytes, size: int, masks: Masks) -> None:
+        """Keep them, in place of those that were not used for longest."""
+        with self._lock:
+            self._size -= self._kept.pop(name, (0, []))[0]
+            while self._kept and self._size + size > self._room:
+                self._size -= self._kept.popitem(last=False)[1][0]
+            self._kept[name] = size, masks
+            self._size += size
+
+
+class BinSumming:
+    """The sums of one node.
+
+    Parameters
+    ----------
+    offered : bytes
+        The Guest's public key as it came.
+    bins : BinIndex
+        Per feature the bin of each row, in the order of their numbers.
+    block : int
+        Rows of a block.
+    numbers : int
+        Polynomials a block.
+
+    Raises
+    ------
+    SecurityError
+        The key is too small to hide this Host's bins, or the form is none.
+    """
+
+    def __init__(self, offered: bytes, of: Ring, bins: BinIndex, block: int, numbers: int, workers: Workers) -> None:
+        check_block(block)
+        if not 1 <= numbers <= MAX_NUMBERS or not bins:
+            raise SecurityError(f"Sums of {numbers} numbers by {len(bins)} features were asked for; they were refused.")
+        self._offered, self._ring, self._block, self._numbers = offered, of, block, numbers
+        self._places, self._workers = places_of(bins).astype(np.int32), workers
+        rows = self._places.shape[1]
+        most = features_a_reply(of.parameters, rows)
+        if not most:
+            raise SecurityError(
+                f"{rows:,} rows make more noise than {of.parameters.name} can hide; this Host's bins would show in the reply. Offer a key "
+                "of a larger parameter set."
+            )
+        self._groups = groups([count for _, count in bins], block, of.parameters.degree, most)
+        self._awaited = pieces(len(blocks(rows, block)), of, numbers)
+        products = sum(map(len, self._awaited)) * len(self._groups) * numbers
+        self._parallel = workers.parallel and products >= PARALLEL_MIN
+        self._came: list[bytes] = []
+        self._file: Path | None = None
+        if self._parallel:
+            folder = Path(tempfile.mkdtemp(prefix="glassleaf-"))
+            self._file = folder / "blocks"
+            self._delete: Callable[[], object] = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all pieces have come."""
+        return not self._awaited
+
+    def add(self, blob: bytes) -> None:
+        """Take the next piece; raises SecurityError where it is none, or there was no next one."""
+        if not self._awaited:
+            raise SecurityError("A node's rows were followed by another piece; it was refused.")
+        check_length(blob, len(self._awaited.pop(0)) * self._numbers, self._ring.seeded_width)
+        if self._file is None:
+            self._came.append(blob)
+        else:
+            with self._file.open("ab") as file:
+                file.write(blob)
+
+    def finish(self) -> bytes:
+        """Replies of all groups, each with its numbers one after the other: masked and flooded."""
+        if self._awaited:
+            raise SecurityError(f"A node's rows ended {len(self._awaited)} pieces early; they were refused.")
+        jobs = self._workers.jobs
+        shape = self._block, self._numbers, MASK_BYTES // (jobs + 1)
+        if self._file is None:
+            return replies_of(self._offered, b"".join(self._came), self._places, self._groups, *shape)
+        edges = np.linspace(0, len(self._groups), min(jobs, len(self._groups)) + 1).astype(int)
+        tasks = [
+            (self._offered, str(self._file), self._places, self._groups[a:b], *shape)
+            for a, b in pairwise(edges.tolist())
+        ]
+        try:
+            return b"".join(self._workers.map(replies_of, tasks))
+        finally:
+            self._delete()
+
+
+def pieces(count: int, of: Ring, numbers: int) -> list[range]:
+    """Which blocks travel together."""
+    return cuts(count, of.seeded_width * numbers)
+
+
+def replies_of(
+    offered: bytes,
+    source: bytes | str,
+    places: NDArray[np.int32],
+    wanted: Sequence[range],
+    block: int,
+    numbers: int,
+    room: int,
+) -> bytes:
+    """Replies of some groups of a node, in this process.
+
+    Parameters
+    ----------
+    source : bytes or str
+        The blocks, or the file that holds them.
+    places : ndarray of int
+        ``(features, rows)``: see :func:`backend.crypto.rlwe.coefficients.places_of`.
+    wanted : sequence of range
+        Groups of bins.
+    room : int
+        Bytes of polynomials that this process may keep.
+    """
+    encryptor, of = _opened(offered)
+    masks = _masks(of, places, wanted, block, _kept(room))
+    blob = source if isinstance(source, bytes) else Path(source).read_bytes()
+    width = of.seeded_width
+    sums: list[list[Any]] = [[None] * numbers for _ in wanted]
+    for i in range(len(blocks(places.shape[1], block))):
+        by_group = masks(i)
+        for p in range(numbers):
+            at = (i * numbers + p) * width
+            ciphertext = of.ciphertext(blob[at : at + width], of.first)
+            for g, mask in enumerate(by_group):
+                if mask is not None:
+                    sums[g][p] = _plus(of, sums[g][p], ciphertext, mask)
+    replies = (
+        _reply(of, encryptor, one, sum_positions(group, block))
+        for group, row in zip(wanted, sums, strict=True)
+        for one in row
+    )
+    return b"".join(replies)
+
+
+def _masks(
+    of: Ring, places: NDArray[np.int32], wanted: Sequence[range], block: int, kept: KeptMasks
+) -> Callable[[int], list[Any]]:
+    """The polynomials of a block, group by group; made now, or kept from a tree before."""
+    name = sha256(repr((of.parameters.name, block, places.shape, wanted)).encode() + places.tobytes()).digest()
+    found = kept.find(name)
+    if found is not None:
+        return found.__getitem__
+    cut = blocks(places.shape[1], block)
+    size = 8 * of.parameters.degree * len(of.parameters.data_bits) * len(cut) * len(wanted)
+    keeps = kept.wanted(name, size)
+    made: Masks = []
+
+    def of_block(i: int) -> list[Any]:
+        row = [_mask(of, places[:, cut[i]], group, block) for group in wanted]
+        if keeps:
+            made.append(row)
+            if len(made) == len(cut):
+                kept.keep(name, size, made)
+        return row
+
+    return of_block
+
+
+def _mask(of: Ring, places: NDArray[np.int32], group: range, block: int) -> Any:
+    coefficients = np.zeros(of.parameters.degree, dtype=np.uint64)
+    coefficients[mask_positions(places.astype(np.intp), group, block)] = 1
+    if not coefficients.any():
+        return None
+    plain = of.plaintext(coefficients)
+    of.evaluator.transform_to_ntt_inplace(plain, of.first)
+    return plain
+
+
+def _plus(of: Ring, total: Any, ciphertext: Any, mask: Any) -> Any:
+    product = seal.Ciphertext()
+    of.evaluator.multiply_plain(ciphertext, mask, product)
+    if total is None:
+        return product
+    of.evaluator.add_inplace(total, product)
+    return total
+
+
+def _reply(of: Ring, encryptor: Any, total: Any, shown: NDArray[np.intp]) -> bytes:
+    """A sum as it may go to the Guest: plus a fresh Enc(0) under the public key, uniform numbers and uniform noise."""
+    reply = seal.Ciphertext()
+    encryptor.encrypt_zero(reply)
+    if total is not None:
+        of.evaluator.add_inplace(reply, total)
+    hidden = hiding(of.parameters, shown)
+    of.evaluator.add_inplace(reply, of.ciphertext_of(hidden + bytes(len(hidden))))
+    return of.pad(written(reply), of.full_width)
+
+
+@lru_cache(maxsize=4)
+def _opened(offered: bytes) -> tuple[Any, Ring]:
+    """Encryptor under a public key that this party has checked."""
+    name, _, key = offered.partition(b"\n")
+    of, public = ring(name.decode("ascii", "replace")), seal.PublicKey()
+    read(public, of.context, key)
+    return seal.Encryptor(of.context, public), of
+
+
+@lru_cache(maxsize=1)
+def _kept(room: int) -> KeptMasks:
+    return KeptMasks(room)

@@ -1,0 +1,94 @@
+"""Parameter sets for sums by bin, and what noise their replies may have. Knows no key.
+
+The same noise E as in :mod:`backend.crypto.rlwe.parameters`, with other bounds: a Host multiplies by polynomials of few ones, once, and
+replies stay at all primes of q (docs/decisions/0025-training-rlwe.md).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from math import prod
+
+from backend.crypto.fixedpoint import GRADIENT_BITS, MAX_ROWS
+from backend.crypto.rlwe import seal
+from backend.crypto.rlwe.parameters import FRESH_ERROR, MARGIN_BITS, SPECIAL_BITS, RlweParameters
+from backend.errors import ParameterError
+
+DEGREE = 8192
+PRIMES = (2, 3)  # of 60 bits, whose product is q
+SUM_BITS = range(GRADIENT_BITS + 4, GRADIENT_BITS + 26)  # of t
+TOP = 1 << 63  # largest R: it is drawn from one word
+LOW_BITS = 64  # of a flood; what is above them is drawn uniformly from a range
+
+
+@cache
+def sum_set(primes: int, bits: int) -> RlweParameters:
+    """The set whose t is the largest prime of so many bits that SEAL finds."""
+    t = int(seal.PlainModulus.Batching(DEGREE, bits).value())
+    return RlweParameters(f"n{DEGREE}-q{60 * primes}-t{t}", DEGREE, (60,) * primes, SPECIAL_BITS, t)
+
+
+@cache
+def sum_sets() -> dict[str, RlweParameters]:
+    """Every set of this kind, by name."""
+    return {p.name: p for primes in PRIMES for p in (sum_set(primes, bits) for bits in SUM_BITS)}
+
+
+def max_noise(parameters: RlweParameters) -> int:
+    """Largest noise that is decrypted correctly: t·(E + 1/2) < q/2."""
+    return prod(parameters.moduli[:-1]) // (2 * parameters.plain_modulus) - 1
+
+
+def flood_range(parameters: RlweParameters) -> int:
+    """R: a reply's noise gets a uniform integer from a range of R·2^64 added, coefficient by coefficient."""
+    allowed = (2 * max_noise(parameters)) // ((parameters.degree << MARGIN_BITS) + 2)
+    return min(max(0, 2 * (max_noise(parameters) - allowed)) >> LOW_BITS, TOP)
+
+
+def noise_allowed(parameters: RlweParameters) -> int:
+    """Most noise V that a reply may have before it is flooded: N·V / (R·2^64) ≤ 2^-40."""
+    return (flood_range(parameters) << LOW_BITS) // (parameters.degree << MARGIN_BITS)
+
+
+def sum_noise(parameters: RlweParameters, ones: int) -> int:
+    """Upper bound on the noise of a reply before it is flooded, in the worst case.
+
+    Parameters
+    ----------
+    ones : int
+        Ones in the 0/1 polynomials of all blocks: each adds one coefficient of a fresh ciphertext.
+    """
+    n, t, special = parameters.degree, parameters.plain_modulus, parameters.moduli[-1]
+    fresh = t // 2 + FRESH_ERROR * t
+    # an Enc(0) under the public key, its special prime divided out
+    zero = t * (n + 1) - (-t * FRESH_ERROR * (2 * n + 1) // special)
+    return (ones * fresh + zero) // t + 2  # rounded up; one more for the masked coefficients
+
+
+def features_a_reply(parameters: RlweParameters, rows: int) -> int:
+    """How many features a reply over so many rows may have bins of; 0 = not one."""
+    most = 0
+    if sum_noise(parameters, rows) <= noise_allowed(parameters):
+        spare = noise_allowed(parameters) - sum_noise(parameters, 0)
+        most = 2 * spare // ((2 * FRESH_ERROR + 1) * max(1, rows))
+    return int(most)
+
+
+def sum_parameters(rows: int) -> RlweParameters:
+    """The cheapest set that holds sums of so many gradients.
+
+    Raises
+    ------
+    ParameterError
+        There are more than :data:`~backend.crypto.fixedpoint.MAX_ROWS` rows.
+    """
+    for primes in PRIMES:
+        for bits in SUM_BITS:
+            parameters = sum_set(primes, bits)
+            if rows << GRADIENT_BITS <= parameters.limit:
+                if features_a_reply(parameters, rows):
+                    return parameters
+                break
+    raise ParameterError(
+        f"No RLWE parameter set holds sums of {rows:,} gradients; there are sets for up to {MAX_ROWS:,}. Train with paillier."
+    )

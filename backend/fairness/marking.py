@@ -1,0 +1,146 @@
+"""What of each record is summed by group, so that rates, scores and a range of cut-offs come from one question. Knows no group.
+
+Whoever reads sums of several marks reads those of their differences too: people accepted at one cut-off and declined at the next, say. A
+set of one person would tell that person's group. So no set that can be told apart may hold between 1 and 19 of the records: the cut-offs
+of the range are tenths of these records' scores, at least 20 records from each other, from the decision's cut-off and from either end;
+the range, decisions by label, and labels are left out where they would tell fewer apart. Scores are rounded as far as the figures allow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import ParameterError
+from backend.protocols.group_sums.grouping import MIN_GROUP
+from backend.protocols.group_sums.values import Counts
+
+SCORE_BITS = 12  # probabilities are summed in units of 2**-12
+SQUARE_BITS = 8  # squared deviations in units of 2**-8 of the largest
+TENTHS = 10  # of the records, between two cut-offs of the range
+FLAGS = 5  # marks before those of the range: accepted, positive, both, probability, squared deviation
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Marking:
+    """How records are marked, the same for everybody who sums.
+
+    Attributes
+    ----------
+    cutoff : float
+        ``decline`` at or above it.
+    others : tuple of float
+        Further cut-offs, ascending.
+    labelled : bool
+        Whether decisions are counted by label.
+    centre, scale : float
+        Squares are of a probability less `centre`, at most `scale`.
+    labels : bool
+        Whether labels are counted at all.
+    """
+
+    cutoff: float
+    others: tuple[float, ...]
+    labelled: bool
+    centre: float
+    scale: float
+    labels: bool = True
+
+    @property
+    def range(self) -> tuple[float, ...]:
+        """All cut-offs, ascending."""
+        return tuple(sorted((self.cutoff, *self.others)))
+
+    def marks(self, labels: NDArray[np.bool_], probabilities: Floats) -> tuple[list[Counts], list[int]]:
+        """Marks of records, ``(n,)`` each, and the largest value of each: :data:`FLAGS`, then accepted at each of the other cut-offs."""
+        accepted = probabilities < self.cutoff
+        units = np.rint(probabilities * (1 << SCORE_BITS)).astype(np.int64)
+        squares = np.rint((probabilities - self.centre) ** 2 * ((1 << SQUARE_BITS) / self.scale)).astype(np.int64)
+        flags = [accepted, labels & self.labels, accepted & labels & self.labelled]
+        more = [(probabilities < cutoff).astype(np.int64) for cutoff in self.others]
+        largest = [1, 1, 1, 1 << SCORE_BITS, 1 << SQUARE_BITS, *(1 for _ in more)]
+        return [*(flag.astype(np.int64) for flag in flags), units, squares, *more], largest
+
+    def ladder(self, accepted: Counts, more: Counts) -> Counts:
+        """``(cutoffs, groups)``: accepted by group at each cut-off of the range, from the sums of its marks."""
+        order = np.argsort((self.cutoff, *self.others), kind="stable")
+        out: Counts = np.vstack([accepted, more.reshape(len(self.others), len(accepted))])[order]
+        return out
+
+    def variances(self, n: Counts, probability: Floats, squares: Counts) -> Floats:
+        """``(groups,)``: variances of probabilities, from sums of probabilities and of squares."""
+        if not len(n):
+            return np.empty(0)
+        from_centre = probability / n - self.centre
+        whole = squares * (self.scale / (1 << SQUARE_BITS)) - n * from_centre**2
+        out: Floats = np.maximum(0.0, whole) / (n - 1)
+        return out
+
+
+def mark(cutoff: float, labels: NDArray[np.bool_], probabilities: Floats, *, own: bool) -> Marking:
+    """How these records are to be marked: with as much as leaves no small set that can be told apart.
+
+    Parameters
+    ----------
+    own : bool
+        Whether the Guest holds the groups, so that nothing is disclosed to it.
+
+    Raises
+    ------
+    ParameterError
+        The cut-off is no probability; or a Host holds the groups, and decisions alone would tell few records apart.
+    """
+    check_cutoff(cutoff)
+    centre = float(probabilities.mean()) if len(labels) else 0.0
+    scale = float(((probabilities - centre) ** 2).max(initial=0.0)) or 1.0
+    tenths = _tenths(cutoff, probabilities)
+    ways = [Marking(cutoff, others, by, centre, scale) for by in (True, False) for others in (tenths, ())]
+    ways += [Marking(cutoff, others, False, centre, scale, labels=False) for others in (tenths, ())]
+    found = next((way for way in ways if own or smallest(way, labels, probabilities) >= MIN_GROUP), None)
+    if found is None:
+        accepted = int((probabilities < cutoff).sum())
+        raise ParameterError(
+            f"At the cut-off {cutoff:g}, {accepted} of {len(labels):,} records are accepted: an "
+            f"answer could be about fewer than {MIN_GROUP} people. Choose another cut-off or more records."
+        )
+    return found
+
+
+def smallest(marking: Marking, labels: NDArray[np.bool_], probabilities: Floats) -> int:
+    """Records of the smallest set that sums of the marks tell apart.
+
+    Such a set is made of whole intervals between cut-offs, and of the positive or the other records of all intervals that have both
+    (:attr:`Marking.labelled`: of those on one side of the cut-off): what is the same in an interval, and what is the same for a label.
+    """
+    interval = np.searchsorted(marking.range, probabilities, side="right")
+    count = len(marking.range) + 1
+    cells = np.stack([np.bincount(interval[labels == label], minlength=count) for label in (True, False)])
+    mixed = cells * cells.all(axis=0)
+    declined = np.arange(count) > marking.range.index(marking.cutoff)
+    sides = [mixed[:, ~declined], mixed[:, declined]] if marking.labelled else [mixed] if marking.labels else []
+    sizes = np.concatenate([cells.sum(axis=0), *(side.sum(axis=1) for side in sides)])
+    return int(sizes[sizes > 0].min(initial=len(labels)))
+
+
+def _tenths(cutoff: float, probabilities: Floats) -> tuple[float, ...]:
+    """Tenths of the scores that are far enough, in records, from each other, from the cut-off and from either end."""
+    n = len(probabilities)
+    found: list[float] = []
+    taken = [0, n, int((probabilities < cutoff).sum())]
+    for tenth in np.quantile(probabilities, np.arange(1, TENTHS) / TENTHS) if n else ():
+        rounded = float(f"{tenth:.3g}")
+        below = int((probabilities < rounded).sum())
+        if all(abs(below - other) >= MIN_GROUP for other in taken):
+            found.append(rounded)
+            taken.append(below)
+    return tuple(found)
+
+
+def check_cutoff(cutoff: float) -> None:
+    """Raise ParameterError where the cut-off is no probability."""
+    if not 0.0 < cutoff < 1.0:
+        raise ParameterError(f"The cut-off is {cutoff:g}; choose a probability above 0 and below 1.")

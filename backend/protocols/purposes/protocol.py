@@ -1,0 +1,55 @@
+"""A measurement states its purpose before it asks a Host anything; the Host's policy agrees or does not. Knows no record.
+
+What a Guest states is its word: a Host cannot see what sums are used for. So each purpose admits the kinds of message that it takes and no
+others, and whatever is asked under it is counted in the Host's account as any question is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from backend.data.federation import MEASURES, Measure
+from backend.errors import NotAgreed, SecurityError
+from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs
+from backend.protocols.purposes.messages import PurposeAnswered, StatePurpose
+from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteValues
+from backend.protocols.transport.channel import Session
+from backend.protocols.transport.message import Message
+
+ADMITS: dict[Measure, frozenset[type[Message]]] = {
+    "disparity": frozenset({GroupPairs, AskGroupSums}),
+    "proxies": frozenset({GroupPairs, AskGroupSums, AskGroupPairs}),
+    "curves": frozenset({GroupPairs, AskGroupSums}),
+    "age": frozenset({AssignAges}),
+    "shuffles": frozenset({PermuteValues}),
+    "validation": frozenset({GroupPairs, AskGroupSums, PermuteValues, BlankValues}),
+    "comparisons": frozenset(),  # scores; what would disclose branches, only a simulated Host answers at all
+}
+MEASURING: frozenset[type[Message]] = frozenset().union(*ADMITS.values())
+
+
+def state_purpose(session: Session, purpose: Measure) -> None:
+    """The Guest asks every Host of a conversation; raises NotAgreed where one of them does not agree."""
+    session.broadcast(StatePurpose(session.name, purpose))
+    answers = session.expect_each(PurposeAnswered, session.hosts)
+    for host in session.hosts:
+        if answers[host].purpose != purpose:
+            raise SecurityError(f"{host} answered about another purpose; the exchange was stopped.")
+        if not answers[host].agreed:
+            raise NotAgreed(host, purpose)
+
+
+def answer_purpose(asked: StatePurpose, agreed: Collection[str]) -> PurposeAnswered:
+    """A Host's answer, by the purposes that it agrees to."""
+    if asked.purpose not in MEASURES:
+        raise SecurityError(f"A purpose that no Host knows was stated; the purposes are {', '.join(MEASURES)}.")
+    return PurposeAnswered(asked.conversation, asked.purpose, asked.purpose in agreed)
+
+
+def check_purpose(message: Message, purpose: str) -> None:
+    """At a Host that does not agree to everything: raise SecurityError where a message measures, and not for the purpose agreed on."""
+    admitted = {kind for measure, kinds in ADMITS.items() if measure == purpose for kind in kinds}
+    if type(message) in MEASURING and type(message) not in admitted:
+        raise SecurityError(
+            f"{type(message).__name__} measures something that this Host has not agreed to; state a purpose to which it agrees."
+        )

@@ -1,0 +1,76 @@
+"""What stands beside rates by group: scores compared without a cut-off, and selection over a range of cut-offs. Knows the report alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from backend.fairness.disparity import BY_CUTOFF, FOUR_FIFTHS, PAIR_P, RATIO, SCORE, SMD
+from backend.reports.blocks import Block, Table, Text
+from backend.reports.schema import Measured
+from backend.reports.sections.writer import Writer, figure, percent, whole
+
+
+def beside_rates(write: Writer, measures: Sequence[Measured]) -> list[Block]:
+    """Standardised mean differences, then ratios of selection rates by cut-off; nothing where an earlier version measured."""
+    return [*_scores(write, measures), *_cutoffs(write, measures)]
+
+
+def _scores(write: Writer, measures: Sequence[Measured]) -> list[Block]:
+    say = write.words
+    means = [m for m in measures if m.measure == SCORE]
+    compared = {m.about: m for m in measures if m.measure == f"{SCORE}, {SMD}"}
+    chance = {m.about: m for m in measures if m.measure == f"{SCORE}, {PAIR_P}"}
+    if not compared:
+        return []
+    rows = tuple(
+        (
+            say.either(m.about, m.about_zh),
+            _with_ends(m, percent),
+            _with_ends(compared[m.about], figure) if m.about in compared else "–",
+            figure(chance[m.about].value) if m.about in chance else "–",
+            whole(m.n),
+        )
+        for m in means
+    )
+    heads = ("group", "mean_score", "smd", "p", "records")
+    return [
+        Text(say("disparity.smd_about")),
+        Table(tuple(say(f"disparity.head_{head}") for head in heads), rows, (5, 6, 6, 3, 3)),
+    ]
+
+
+def _cutoffs(write: Writer, measures: Sequence[Measured]) -> list[Block]:
+    """A row a cut-off, a column a group that is compared."""
+    say = write.words
+    ratios = [m for m in measures if m.measure == f"{BY_CUTOFF}, {RATIO}" and m.cutoff is not None]
+    if not ratios:
+        return []
+    groups = {m.about: m for m in ratios}
+    cells = {(m.cutoff, m.about): m for m in ratios}
+    rows = tuple(
+        (percent(cutoff), *(_with_ends(cells[cutoff, about], figure) for about in groups))
+        for cutoff in dict.fromkeys(m.cutoff for m in ratios)
+    )
+    heads = (say("disparity.head_cutoff"), *(say.either(m.about, m.about_zh) for m in groups.values()))
+    return [Text(in_words(write, ratios)), Table(heads, rows, (3, *(5 for _ in groups)))]
+
+
+def in_words(write: Writer, ratios: Sequence[Measured]) -> str:
+    """Between which values the ratios lie, and at how many cut-offs one is below four fifths."""
+    known = [m for m in ratios if m.value is not None]
+    below = {m.cutoff for m in known if (m.value or 0.0) < FOUR_FIFTHS}
+    values = [m.value or 0.0 for m in known]
+    return write.words(
+        "disparity.range_sentence",
+        cutoffs=len({m.cutoff for m in ratios}),
+        low=figure(min(values, default=None)),
+        high=figure(max(values, default=None)),
+        below=len(below),
+    )
+
+
+def _with_ends(m: Measured, shown: Callable[[float | None], str]) -> str:
+    """A figure with its interval."""
+    if m.value is None or m.low is None or m.high is None:
+        return "–"
+    return f"{shown(m.value)} [{shown(m.low)}, {shown(m.high)}]"

@@ -1,0 +1,179 @@
+"""Single scores a second over HTTP, and how long each waits: a load generator for `glassleaf serve`.
+
+Without `--url` it starts a server of its own over the demo's three parties (`--credit-card`: the credit-card model, where its data is),
+with simulated Hosts in the server's process, so that both parties' work is on this machine. With `--url` and `--token` it asks a server
+that is there. Callers work in a closed loop: each sends one person, waits for the score, and sends the next. Every person is asked about
+once, with a key of their own; the first answers, which pay for keys and tables, are left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+
+from backend.data.demo import write_demo
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
+from bench.cases import DEPTH, TREES
+from bench.setting import ABSENT, add_credit_card, fresh_folder, machine, progress, train
+
+ROOT = Path(__file__).resolve().parents[1]
+AIM_SCORES, AIM_MS = 150, 60  # scores/s, and the 95th percentile, on two cores
+WARM = 20  # answers that are left out
+PATIENCE = 60  # seconds in which a server has to answer
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--url", default="", help="a server that is there, e.g. http://127.0.0.1:8700")
+    parser.add_argument("--token", default="", help="its token")
+    parser.add_argument("--ids", default="", help="file with an id a line, of people whom that server's Guest holds")
+    parser.add_argument("--scores", type=int, default=600, help="people to score")
+    parser.add_argument("--callers", type=int, default=16, help="callers at once")
+    parser.add_argument("--cipher", default="", help="of the server that is started")
+    parser.add_argument("--credit-card", action="store_true", help="the credit-card model instead of the demo's")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    given = parser.parse_args()
+    found = {"machine": machine(), **measure(given)}
+    print(json.dumps(found, indent=1) if given.json else describe(found))
+
+
+def measure(given: argparse.Namespace) -> dict[str, Any]:
+    """One load on one server."""
+    if given.url:
+        ids = Path(given.ids).read_text(encoding="utf-8").split()[: given.scores]
+        return asyncio.run(load(given.url, given.token, ids, given.callers))
+    with fresh_folder() as home:
+        ids = prepared(home, given.credit_card)
+        if ids is None:
+            return {"skipped": ABSENT}
+        with server(home, given.cipher) as url:
+            return asyncio.run(load(url, "", ids[: given.scores], given.callers))
+
+
+def prepared(home: Path, credit_card: bool) -> list[str] | None:
+    """A home with a model in use, and the Guest's ids; None where the data is absent."""
+    with Glassleaf(home, pools=False) as glassleaf:
+        progress("online: the model")
+        if credit_card:
+            name = add_credit_card(glassleaf)
+            if name is None:
+                return None
+        else:
+            write_demo(home / "demo", rows=2_000)
+            name = glassleaf.federations.add(home / "demo").name
+        record = train(glassleaf, name, SecureBoostParameters(trees=TREES, depth=DEPTH, cipher="none"))
+        glassleaf.lifecycle.open_demo(name)
+        return glassleaf.models.test_ids(record)
+
+
+@contextmanager
+def server(home: Path, cipher: str) -> Iterator[str]:
+    """A server over a home; its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "backend", "serve", "--port", str(port), *(["--cipher", cipher] if cipher else [])]
+    environment = {**os.environ, "GLASSLEAF_HOME": str(home)}
+    with subprocess.Popen(command, cwd=ROOT, env=environment) as running:  # noqa: S603 (our own command)
+        try:
+            await_answer(f"http://127.0.0.1:{port}")
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            running.terminate()
+
+
+def await_answer(url: str) -> None:
+    """Wait until the server answers."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        try:
+            httpx.get(f"{url}/v1/models", timeout=PATIENCE)
+            return
+        except httpx.ConnectError:
+            time.sleep(0.1)
+    raise SystemExit(f"{url} does not answer.")
+
+
+async def load(url: str, token: str, ids: list[str], callers: int) -> dict[str, Any]:
+    """Ask about everybody once; milliseconds of each answer, and answers a second."""
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    limits = httpx.Limits(max_connections=callers, max_keepalive_connections=callers)
+    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=PATIENCE, limits=limits) as client:
+        listed = (await client.get("/v1/models")).raise_for_status().json()["models"]
+        address = f"/v1/models/{listed[0]['id']}/scores"
+        ask = Asking(client, address)
+        for one in ids[:WARM]:
+            await ask(one)
+        people, ask.waits = iter(ids[WARM:]), []
+        began = time.perf_counter()
+        await asyncio.gather(*(caller(ask, people) for _ in range(callers)))
+        seconds = time.perf_counter() - began
+    p50, p95, p99 = np.percentile(ask.waits, [50, 95, 99]).tolist()
+    return {
+        "scores": len(ask.waits),
+        "callers": callers,
+        "cipher": ask.cipher,
+        "seconds": seconds,
+        "scores_per_second": len(ask.waits) / seconds,
+        "ms": {"p50": p50, "p95": p95, "p99": p99},
+        "codes": ask.codes,
+        "aim": {"scores_per_second": AIM_SCORES, "p95_ms": AIM_MS},
+    }
+
+
+class Asking:
+    """Asks about one person at a time and notes how long the answer took."""
+
+    def __init__(self, client: httpx.AsyncClient, address: str) -> None:
+        self._client, self._address = client, address
+        self.waits: list[float] = []
+        self.codes: dict[int, int] = {}
+        self.cipher = ""
+
+    async def __call__(self, one: str) -> None:
+        """One score."""
+        began = time.perf_counter()
+        key = {"Idempotency-Key": secrets.token_hex(16)}
+        answer = await self._client.post(self._address, json={"people": [{"id": one}]}, headers=key)
+        self.waits.append(1000 * (time.perf_counter() - began))
+        self.codes[answer.status_code] = self.codes.get(answer.status_code, 0) + 1
+        self.cipher = answer.json().get("cipher", self.cipher)
+
+
+async def caller(ask: Asking, people: Iterator[str]) -> None:
+    """One program: the next person once the last one is answered."""
+    for one in people:
+        await ask(one)
+
+
+def describe(found: dict[str, Any]) -> str:
+    """The figures in words."""
+    if "skipped" in found:
+        return f"Skipped: {found['skipped']}"
+    about, ms, aim = found["machine"], found["ms"], found["aim"]
+    return (
+        f"{found['scores']} single scores under {found['cipher']} from {found['callers']} callers in {found['seconds']:.1f} s on "
+        f"{about['cores']} cores, load before {about['load_before']}: {found['scores_per_second']:.0f} scores/s (aim "
+        f"{aim['scores_per_second']}), p50 {ms['p50']:.0f} ms, p95 {ms['p95']:.0f} ms (aim {aim['p95_ms']}), p99 {ms['p99']:.0f} ms; "
+        f"codes {found['codes']}"
+    )
+
+
+if __name__ == "__main__":
+    main()
