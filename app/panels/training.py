@@ -31,11 +31,12 @@ FIRST = {  # the few that matter; all others stand under "more"
     "fl-dt": ("depth", "bins", "min_gain"),
     "opboost": ("trees", "depth", "epsilon", "map"),
 }
-ELSEWHERE = ("alignment", "cipher", "key_bits", "constraints")  # these have a step of their own
+ELSEWHERE = ("alignment", "cipher", "key_bits")  # these have a step of their own
+BY_FEATURE = "constraints"  # drawn as two lists of features
 TASKS = {  # where an algorithm or a parameter means nothing for the other tasks
     "fl-dt": ("binary", "classes"),
     "monotone": ("binary", "number"),
-    "constraints": ("binary", "number"),
+    BY_FEATURE: ("binary", "number"),
     "class_weight": ("binary", "classes"),
     "label_bound": ("binary", "classes"),
     "criterion": ("binary", "classes"),
@@ -136,7 +137,11 @@ def parameters(t: Texts, name: str, task: str, method: str, ordered: Mapping[str
     ordered : mapping of str to str
         Features that predictions may be told to rise or fall with, in words.
     """
-    asked = [f.name for f in fields(ALGORITHMS[name]) if f.name not in ELSEWHERE and task in TASKS.get(f.name, (task,))]
+    asked = [
+        f.name
+        for f in fields(ALGORITHMS[name])
+        if f.name not in (*ELSEWHERE, BY_FEATURE) and task in TASKS.get(f.name, (task,))
+    ]
     chosen: dict[str, Any] = {"alignment": method}
     with st.grid("auto", min_column_width=150):
         for field in FIRST[name]:
@@ -145,7 +150,7 @@ def parameters(t: Texts, name: str, task: str, method: str, ordered: Mapping[str
         for field in asked:
             if field not in FIRST[name]:
                 chosen[field] = _field(t, name, field)
-    if task in TASKS["constraints"]:
+    if task in TASKS[BY_FEATURE]:
         chosen |= _constraints(t, name, ordered)
     chosen |= _arithmetic(t, name)
     try:
@@ -169,7 +174,7 @@ def ordered(t: Texts, chosen: Federation, hosts: Collection[str], excluded: Coll
 def _constraints(t: Texts, name: str, features: Mapping[str, str]) -> dict[str, Any]:
     """Directions that predictions have to keep to, feature by feature; why not, where Hosts hide the order of their values."""
     with st.expander(t("parameter.constraints"), icon=":material/trending_up:"):
-        if "constraints" not in get_type_hints(ALGORITHMS[name]):
+        if BY_FEATURE not in get_type_hints(ALGORITHMS[name]):
             st.markdown(t("lda.hidden_order"))
             return {}
         st.markdown(t("parameter.constraints_help"))
@@ -183,7 +188,7 @@ def _constraints(t: Texts, name: str, features: Mapping[str, str]) -> dict[str, 
                 placeholder=t("lda.no_feature"),
             )
             taken |= dict.fromkeys(named, sign)
-    return {"constraints": write_constraints(taken)}
+    return {BY_FEATURE: write_constraints(taken)}
 
 
 def _arithmetic(t: Texts, name: str) -> dict[str, Any]:
