@@ -22,6 +22,9 @@ JOINT = "joint"  # the part of every record that all parties hold; an imported m
 TRAINING, SCORING, IMPORT = "training", "scoring", "import"  # where the scores behind a model card came from
 NOBODY = "not signed in"  # the actor where nobody is known
 PERMUTATION, MEANS, SCORES = "permutation", "means", "scores"  # kinds of measurement that are kept, beside evidence
+ALTERNATIVES = (
+    "alternatives"  # another one: a search for less discriminatory models, kept with the model that it began from
+)
 
 
 @dataclass(frozen=True)
