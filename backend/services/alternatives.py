@@ -128,8 +128,18 @@ class Opened:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Model:
-    """A model that was just trained, with its test and validation records in the joint order."""
+class TestedModel:
+    """A model that was just trained, with its scores in the joint order.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        Test records.
+    labels, margins, predicted : ndarray of float64
+        ``(n,)``: of these.
+    checked : ndarray of float64
+        Probabilities of the validation records.
+    """
 
     tried: Tried
     ids: tuple[str, ...]
@@ -137,6 +147,28 @@ class _Model:
     margins: Floats
     predicted: Floats
     checked: Floats
+
+    @classmethod
+    def of(
+        cls, name: str, base: ModelRecord, asked: TrainingRequest, record: ModelRecord, trained: Trained
+    ) -> TestedModel:
+        """What training left, seen from the model that the search began from."""
+        settings, (labels, margins) = asked.parameters.as_dict(), trained.scores["test"]
+        predict = trained.model.outputs.predict
+        tried = Tried(
+            name,
+            record.id,
+            record.content_hash,
+            tuple(feature for feature in asked.exclude if feature not in base.exclude),
+            str(settings.get("constraints", "")),
+            int(settings["depth"]),
+            settings.get("reg_lambda"),
+            record.n_trees,
+            record.n_leaves,
+        )
+        ids = tuple(i for i, part in trained.part_of.items() if part == "test")
+        checked = predict(trained.scores["validation"][1])[:, 0]
+        return cls(tried, ids, labels, margins[:, 0], predict(margins)[:, 0], checked)
 
 
 class Alternatives:
@@ -181,14 +213,14 @@ class Alternatives:
         context = self._measurement.context(record)
         party, feature = _check(request, record, context)
         asked = combinations(request, record, [f.name for _, f in context.model.dictionary])
-        trained: list[_Model] = []
+        trained: list[TestedModel] = []
         for number, one in enumerate(asked):
             with work.part(TRAINED * number / len(asked), TRAINED * (number + 1) / len(asked)):
                 job.points = ()
                 trained.append(self._train(context, one, number, trained, job))
         job.points = ()
         with work.part(TRAINED, RESAMPLED):
-            quality = _resampled(trained, request.seed)
+            quality = resampled(trained, request.seed)
         with work.part(RESAMPLED, 1.0):
             groups, decided = _judged(context, party, feature, request, trained, quality, job)
         found = Search(
@@ -267,35 +299,26 @@ class Alternatives:
         note.keep = keep
 
     def _train(
-        self, context: MeasurementContext, asked: TrainingRequest, number: int, before: Sequence[_Model], job: Job[Any]
-    ) -> _Model:
+        self,
+        context: MeasurementContext,
+        asked: TrainingRequest,
+        number: int,
+        before: Sequence[TestedModel],
+        job: Job[Any],
+    ) -> TestedModel:
         base = context.record
         grown, trained = train(context.runtime, asked, job)
-        record = replace(grown, retrained_from=base.id if number else base.retrained_from)
-        if not number and record.content_hash != base.content_hash:
+        if not number and grown.content_hash != base.content_hash:
             raise ParameterError(
                 f"Trained again, {base.id} comes out as another model: records or features have changed since. Train it on what "
                 "there is now, and search from that model."
             )
         if number:
-            self._keep_candidate(record, trained, job)
-        tried = Tried(
-            f"c{number}",
-            record.id,
-            record.content_hash,
-            tuple(name for name in asked.exclude if name not in base.exclude),
-            str(asked.parameters.as_dict().get("constraints", "")),
-            int(asked.parameters.depth),
-            asked.parameters.as_dict().get("reg_lambda"),
-            record.n_trees,
-            record.n_leaves,
-        )
-        (labels, margins), (_, checked) = trained.scores["test"], trained.scores["validation"]
-        ids = tuple(i for i, part in trained.part_of.items() if part == "test")
-        if before and ids != before[0].ids:
+            self._keep_candidate(replace(grown, retrained_from=base.id), trained, job)
+        model = TestedModel.of(f"c{number}", base, asked, grown, trained)
+        if before and model.ids != before[0].ids:
             raise ParameterError("Two models were tested on different records; the search was stopped.")
-        predict = trained.model.outputs.predict
-        return _Model(tried, ids, labels, margins[:, 0], predict(margins)[:, 0], predict(checked)[:, 0])
+        return model
 
     def _keep_candidate(self, record: ModelRecord, trained: Trained, job: Job[Any]) -> None:
         """Keep what registering needs, so that nothing has to be trained again."""
@@ -393,7 +416,7 @@ def _check(request: AlternativesRequest, record: ModelRecord, context: Measureme
     return feature_of(context.runtime.federation, request.attribute)
 
 
-def _resampled(models: Sequence[_Model], seed: int) -> list[tuple[Quality, Quality]]:
+def resampled(models: Sequence[TestedModel], seed: int) -> list[tuple[Quality, Quality]]:
     """AUC and KS of every model, over draws of test records that are the same for all."""
     labels = models[0].labels
     whole = np.ones((1, len(labels)))
@@ -412,7 +435,9 @@ def _resampled(models: Sequence[_Model], seed: int) -> list[tuple[Quality, Quali
     return [(one, other) for one, other in found]
 
 
-def _candidates(models: Sequence[_Model], quality: Sequence[tuple[Quality, Quality]], cutoff: float) -> list[Candidate]:
+def at_decision(
+    models: Sequence[TestedModel], quality: Sequence[tuple[Quality, Quality]], cutoff: float
+) -> list[Candidate]:
     """Every model at the cut-off at which as many validation people are accepted as by the first one."""
     share = float((models[0].checked < cutoff).mean())
     own = [cutoff, *(cutoff_for(model.checked, share) for model in models[1:])]
@@ -427,12 +452,12 @@ def _judged(
     party: str,
     feature: Feature,
     request: AlternativesRequest,
-    models: Sequence[_Model],
+    models: Sequence[TestedModel],
     quality: Sequence[tuple[Quality, Quality]],
     job: Job[Any],
 ) -> tuple[tuple[Group, ...], tuple[Decided, ...]]:
     """Groups, and all models at every decision."""
-    decisions = [_candidates(models, quality, cutoff) for cutoff in request.cutoffs]
+    decisions = [at_decision(models, quality, cutoff) for cutoff in request.cutoffs]
     runtime = context.runtime
     rows = np.array([runtime.table.row_of[i] for i in models[0].ids], dtype=np.intp)
     if party == runtime.guest.name:
