@@ -140,3 +140,17 @@ def test_a_search_that_is_stopped_leaves_no_search(demo):
     job.wait(60)
     assert job.state == "cancelled"
     assert "age" not in {s.attribute for s in demo.glassleaf.alternatives.searches(demo.record.id)}
+
+
+def test_reports_of_both_models_state_the_search_and_the_choice(demo, at_guest):
+    service, name = demo.glassleaf.alternatives, at_guest.tried[1].name
+    chosen = service.choose(demo.record.id, "home_ownership", name, REASON)
+    for model in (demo.record.id, chosen.id):
+        report = demo.glassleaf.reports.make(model)
+        line = next(s for s in report.content.searches if s.attribute == "home_ownership")
+        assert line.choice.reason == REASON and [a.name for a in line.alternatives] == ["c0", "c1", "c2", "c3"]
+        assert line.alternatives[0].gap.value == pytest.approx(at_guest.decisions[0].points[0].gap.value, abs=1e-4)
+        for language in ("en", "zh"):
+            html = demo.glassleaf.reports.export(model, "html", language).decode()
+            assert REASON in html and at_guest.tried[1].model in html
+    assert demo.glassleaf.reports.export(chosen.id, "pdf").startswith(b"%PDF")

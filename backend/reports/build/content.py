@@ -11,6 +11,7 @@ from backend.reports.build.claims import assessment, evidenced, retrained
 from backend.reports.build.fill import fill, rounded
 from backend.reports.build.issued import traffic_of
 from backend.reports.build.performance import performance
+from backend.reports.build.searches import searches
 from backend.reports.build.sources import Sources
 from backend.reports.model_comparison import Sizes
 from backend.results import ModelRecord
@@ -33,6 +34,7 @@ def content_of(sources: Sources) -> report.Content:
         performance=performance(sources.card),
         release=_release(sources.record),
         training_traffic=_training_traffic(sources),
+        searches=tuple(searches(sources)),
         limits=tuple(report.Limit(key=key, text=limit(f"document.limit_{key}")) for key in _limits(sources)),
     )
 

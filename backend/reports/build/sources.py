@@ -12,6 +12,7 @@ from backend.data.federation import Federation
 from backend.evaluation.performance import Performance, Stability
 from backend.explain.direction import LearnedDirection
 from backend.explain.importance import FeatureImportance
+from backend.fairness.alternatives import Search
 from backend.fairness.evidence import Basis, Evidence
 from backend.privacy.given_away import GivenAway
 from backend.reports.model_comparison import SideBySide
@@ -62,6 +63,8 @@ class Sources:
         The model beside the one it replaces, and those that replace it.
     given_away : tuple of GivenAway, optional
         What the Hosts' answers have given away; None = not known.
+    searches : tuple of Search
+        For alternatives: from this model, and those that it was chosen from.
     """
 
     record: ModelRecord
@@ -80,6 +83,7 @@ class Sources:
     bases: Mapping[tuple[str, str], Basis] = field(default_factory=dict)
     retrained: tuple[SideBySide, ...] = ()
     given_away: tuple[GivenAway, ...] | None = None
+    searches: tuple[Search, ...] = ()
 
     def feature(self, name: str) -> Feature:
         """A feature of the federation, or of the model where the federation no longer offers it."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from backend.i18n import Catalogue
 from backend.reports.blocks import Block, Heading, Outline
 from backend.reports.document import Report
-from backend.reports.sections import claims, model, record, summary
+from backend.reports.sections import alternatives, claims, model, record, summary
 from backend.reports.sections.writer import Writer, minute
 
 SECTIONS: dict[str, Callable[[Writer], list[Block]]] = {  # in the order of a regulator's questions
@@ -18,6 +18,7 @@ SECTIONS: dict[str, Callable[[Writer], list[Block]]] = {  # in the order of a re
     "findings": claims.findings,
     "evidence": claims.evidence,
     "retrained": claims.retrained,
+    "alternatives": alternatives.alternatives,
     "quality": model.quality,
     "privacy": record.privacy,
     "limits": record.limits,
