@@ -32,10 +32,19 @@ PAGES = {
     "card": "model_card",
     "evidence": "compliance",
     "retrain": "compliance",
+    "alternatives": "compliance",
     "difference": "compare_models",
 }  # kind of work → the page that starts it
 ANY_MODEL = ("train", "attacks")  # their pages are about no chosen model
-KEPT = ("retrain", "evidence", "worth", "means", "card", "difference")  # what they find is in the Guest's store
+KEPT = (
+    "retrain",
+    "alternatives",
+    "evidence",
+    "worth",
+    "means",
+    "card",
+    "difference",
+)  # what they find is in the Guest's store
 ICONS = {
     "running": "progress_activity",
     "elsewhere": "progress_activity",

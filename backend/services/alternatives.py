@@ -498,8 +498,8 @@ def _far_apart(decisions: Sequence[Sequence[Candidate]], at: NDArray[np.intp]) -
                 kept.append(place)
         if 0 not in kept:
             raise ParameterError(
-                "At one of the cut-offs the model's decisions differ from others' in fewer than 20 people, whose groups are not asked for. "
-                "Choose other cut-offs."
+                "At one of the cut-offs the model declines or accepts fewer than 20 of the test people, or decides nearly as at another "
+                "cut-off; a Host is not asked about the groups of so few. Choose other cut-offs."
             )
         measured.append(kept[1:])
     return measured
