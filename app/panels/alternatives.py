@@ -287,7 +287,7 @@ def _width(point: Point) -> float:
 def _twin(t: Texts, view: View, found: Search, decided: Decided) -> dict[str, list[str]]:
     points = decided.points
     return {
-        t("words.model"): [p.name for p in points],
+        t("lda.model"): [p.name for p in points],
         t("lda.settings"): [settings(t, view, found, found.of(p.name)) for p in points],
         "AUC": [f"{p.auc.value:.4f} [{p.auc.low:.4f}, {p.auc.high:.4f}]" for p in points],
         t("lda.change"): [
