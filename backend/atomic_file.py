@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from backend.errors import StoreError
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 
 def write_whole(path: Path, *parts: bytes) -> None:
@@ -25,3 +35,32 @@ def write_whole(path: Path, *parts: bytes) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def held_alone(path: Path) -> Iterator[None]:
+    """Within, no other process holds the same lock file; the system lets go of it where this one is killed.
+
+    Raises
+    ------
+    StoreError
+        Another process holds it.
+    """
+    with path.open("ab") as file:
+        try:
+            if sys.platform == "win32":
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+            else:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise StoreError(
+                f"{path.name} is held by another process, which is at the same work. Wait for it."
+            ) from None
+        try:
+            yield
+        finally:
+            if sys.platform != "win32":
+                path.unlink(missing_ok=True)  # while it is held: whoever opened it before is refused
+    if sys.platform == "win32":  # where no open file can be removed
+        with suppress(OSError):
+            path.unlink()

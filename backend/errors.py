@@ -9,6 +9,7 @@ GlassleafError
 ├── ParameterError    a training or scoring parameter is outside its range
 │   └── ReleaseRefused   the scores of a new model would name more paths than was allowed
 ├── SecurityError     a key, ciphertext or message was refused
+│   ├── HostRefused      a Host says that it will not or cannot answer
 │   └── QuestionRefused  a question will not be answered under its request id, however often it is repeated
 ├── StoreError        a party's database cannot be opened, read or written
 ├── PartyUnreachable  a party did not answer in time or stopped
@@ -90,6 +91,10 @@ class ReleaseRefused(ParameterError):  # noqa: N818 - reads as what happened
 
 class SecurityError(GlassleafError):
     """A key, a ciphertext or a message was refused."""
+
+
+class HostRefused(SecurityError):  # noqa: N818 - reads as what happened
+    """A Host says that it will not or cannot answer."""
 
 
 class QuestionRefused(SecurityError):  # noqa: N818 - reads as what happened

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -12,6 +13,7 @@ from backend.trees.metrics import Metrics
 
 if TYPE_CHECKING:
     from backend.data.label import Task
+    from backend.data.remark import Remark
     from backend.protocols.alignment.exchange import Alignment
     from backend.protocols.training.parameters import TreeProgress
     from backend.protocols.transport.channel import TranscriptEntry
@@ -21,10 +23,9 @@ RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks
 JOINT = "joint"  # the part of every record that all parties hold; an imported model may have been trained on it
 TRAINING, SCORING, IMPORT = "training", "scoring", "import"  # where the scores behind a model card came from
 NOBODY = "not signed in"  # the actor where nobody is known
-PERMUTATION, MEANS, SCORES = "permutation", "means", "scores"  # kinds of measurement that are kept, beside evidence
-ALTERNATIVES = (
-    "alternatives"  # another one: a search for less discriminatory models, kept with the model that it began from
-)
+# kinds of measurement that are kept, beside evidence
+PERMUTATION, MEANS, SCORES, VALIDATION = "permutation", "means", "scores", "validation"
+ALTERNATIVES = "alternatives"  # a search for less discriminatory models, kept with the model that it began from
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,8 @@ class ScoreBatch:
         Scores that came back with the canary that they were sent with: none of them was tampered with.
     run : str
         Its name in the Guest's journal; empty where nothing was counted.
+    days : int
+        Where a Host's limit was reached, after so many days at the latest it answers again; 0 where none was.
     """
 
     model_id: str
@@ -187,6 +190,7 @@ class ScoreBatch:
     dither: float = 0.0
     canaries: int = 0
     run: str = ""
+    days: int = 0
 
 
 @dataclass(frozen=True)
@@ -224,19 +228,69 @@ def read_record(body: dict[str, Any]) -> ModelRecord:
     return ModelRecord(**{**body, **tuples, **told})
 
 
+@dataclass(frozen=True)
+class Streamed:
+    """What came of a table that was scored group by group into a file.
+
+    Attributes
+    ----------
+    rows, scored, failed : int
+        Of the whole table, an earlier run's among them.
+    resumed : int
+        Rows that an earlier run had written.
+    key_bits : int
+        As in :class:`ScoreBatch`.
+    dither : float
+        The widest of a group.
+    seconds : float
+        Of this run.
+    notes : tuple of Remark
+        What was ignored or filled in; each kind once.
+    written : bool
+        Whether the file was written: where nobody was scored, one that is there already stays.
+    """
+
+    model_id: str
+    cipher: str
+    key_bits: int
+    rows: int
+    scored: int
+    failed: int
+    resumed: int
+    dither: float
+    seconds: float
+    notes: tuple[Remark, ...]
+    written: bool
+
+
 def scores_csv(batch: ScoreBatch) -> bytes:
     """Results as CSV; cells that a spreadsheet would run as a formula are neutralised."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
     classes = any(s.predicted for s in batch.scores)
-    head = ["id", "status", "score", "probability", "decision", *(["predicted"] if classes else [])]
-    writer.writerow([*head, "base", "guest_part", "hosts_part", "not_held_by", "problem"])
-    for s in batch.scores:
+    return scores_head(classes) + scores_rows(batch.scores, classes)
+
+
+def scores_head(classes: bool) -> bytes:
+    """The header line of scores as CSV; `classes` = the model names one of several."""
+    predicted = ["predicted"] if classes else []
+    head = ["id", "status", "score", "probability", "decision", *predicted]
+    return _csv([[*head, "base", "guest_part", "hosts_part", "not_held_by", "problem"]])
+
+
+def scores_rows(scores: Iterable[Score], classes: bool) -> bytes:
+    """Lines of scores as CSV."""
+    rows = []
+    for s in scores:
         numbers = [s.margin, s.probability, s.base, s.guest_part, s.hosts_part]
         shown = ["" if math.isnan(v) else f"{v:.6f}" for v in numbers]
         said = [s.decision, *([cell_text(s.predicted)] if classes else [])]
         end = [cell_text(" ".join(s.not_held_by)), cell_text(s.problem)]
-        writer.writerow([cell_text(s.id), s.status, *shown[:2], *said, *shown[2:], *end])
+        rows.append([cell_text(s.id), s.status, *shown[:2], *said, *shown[2:], *end])
+    return _csv(rows)
+
+
+def _csv(rows: Iterable[Iterable[str]]) -> bytes:
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue().encode()
 
 

@@ -3,7 +3,8 @@
 `--check` fails when the table is stale, when there are more than 25 packages, on an upward import, and on a circle of imports
 between packages. Counted as packages are the folders with an `__init__.py` and the loose modules directly under backend/, and
 app, bench, glassleaf and pages. An import inside a function counts; one under `if TYPE_CHECKING:` does not, as in the contract of
-pyproject.toml, from which the layers are read. Needs the standard library alone, so that it runs where nothing is installed.
+pyproject.toml, from which the layers are read. ``__init__`` and ``__main__``, which only hand on, are not counted. Needs the standard
+library alone, so that it runs where nothing is installed.
 """
 
 from __future__ import annotations
@@ -71,10 +72,10 @@ def _sources(root: Path) -> list[Path]:
 
 
 def package_of(module: tuple[str, ...]) -> str:
-    """`backend.trees.shap` belongs to `backend.trees`; `backend` itself, which only names what a library imports, to none."""
+    """`backend.trees.shap` belongs to `backend.trees`; `backend` and its `__main__`, which only hand on, to none."""
     if module[0] != "backend":
         return module[0] if module[0] in BESIDE else ""
-    return ".".join(module[:2]) if len(module) > 1 and module[1] != "__init__" else ""
+    return ".".join(module[:2]) if len(module) > 1 and module[1] not in ("__init__", "__main__") else ""
 
 
 def _imported(node: ast.AST) -> Iterator[str]:

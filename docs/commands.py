@@ -21,8 +21,8 @@ INTRO = """\
 Written by `docs/commands.py` from the command line (`make docs`). In a clone `glassleaf` is `.venv/bin/python -m backend`, after
 `make run` or `make test`.
 
-Every command takes `--help`, and every one but `run` takes `--json`: one JSON document instead of text. A mistake gives one sentence
-and exit status 1. `latest` is the newest model; any other is named by its id or the beginning of one. Federation files are described
+Every command takes `--help`, and every one but `run` and `serve` takes `--json`: one JSON document instead of text. A mistake gives
+one sentence and exit status 1. `latest` is the newest model; any other is named by its id or the beginning of one. Federation files are described
 in [data](data.md), ways of training in [training](training.md), what can be imported in [import](import.md). State lives in the
 folder that `GLASSLEAF_HOME` names.
 """
@@ -49,7 +49,13 @@ EXAMPLES = {
     "compare-models": "glassleaf compare-models MODEL MODEL",
     "samples": "glassleaf samples latest | head -20 > people.csv",
     "score": "glassleaf score latest people.csv --out scores.csv --check\nglassleaf score latest many.csv --cipher rlwe\n"
+    "glassleaf score latest million.parquet --out scores.parquet\n"
+    "glassleaf score latest postgresql+psycopg://reader@db/bank --table applicants --out scores.csv\n"
     "glassleaf score latest many.csv --backend dask --scheduler tcp://10.0.0.5:8786",
+    "serve": "glassleaf serve --port 8700",
+    "tokens add": "glassleaf tokens add loans --models MODEL",
+    "tokens list": "glassleaf tokens list",
+    "tokens revoke": "glassleaf tokens revoke loans",
     "reasons": "glassleaf reasons latest --id A152504 --notice en --out notice.pdf",
     "cohort": "glassleaf cohort latest --samples 200",
     "evaluate": "glassleaf evaluate latest --samples 20",
@@ -61,6 +67,7 @@ EXAMPLES = {
     "disparity": "glassleaf disparity latest SEX",
     "proxies": "glassleaf proxies latest SEX",
     "elderly": "glassleaf elderly latest AGE",
+    "validate": "glassleaf validate latest\nglassleaf validate latest --challenger MODEL --config own.toml --json",
     "report": "glassleaf report latest --out report.pdf\nglassleaf report --check report.pdf",
     "audit verify": "glassleaf audit verify",
     "audit key": "glassleaf audit key demo --out bank.pem",
@@ -86,7 +93,8 @@ EXAMPLES = {
 }
 NOTES = {
     "audit verify": "Every edit, deletion, insertion and cut shows.",
-    "score": "A Dask or Ray cluster sees the Guest's key: it has to be the Guest's own, with encrypted links.",
+    "score": "More than 5,000 rows are scored in groups: stopped or killed, the same command goes on where it was, within a day. "
+    "A Dask or Ray cluster sees the Guest's key: it has to be the Guest's own, with encrypted links.",
     "train": "Encrypted unless `--cipher none` is given. An option without an algorithm's name beside it belongs to all of them.",
 }
 

@@ -111,7 +111,7 @@ def steps(t: Texts, view: View, finding: Finding, work: Casework, draw_evidence:
     if step == "evidence":
         draw_evidence()
     elif step == "decide":
-        _decide(t, finding, work, place)
+        _decide(t, view, finding, work, place)
     elif step == "measure":
         measure(t, view, finding, evidence.measurable(view, finding), work, place)
     elif step == "retrain":
@@ -142,12 +142,22 @@ def _onwards(t: Texts, finding: Finding, work: Casework, place: str, step: str) 
             st.button(words, icon=icon, key=key, on_click=session.choose, args=(f"step_{place}", name))
 
 
-def _decide(t: Texts, finding: Finding, work: Casework, place: str) -> None:
-    """What was decided so far, and a form to decide."""
+def _decide(t: Texts, view: View, finding: Finding, work: Casework, place: str) -> None:
+    """What was decided so far, and a form to decide, where wanted for every law that flags the feature and waits."""
     about = [r for r in work.history if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
     reviews.standing(t, about, place)
-    review = partial(work.decide, finding.rule_id, finding.feature)
-    reviews.form(t, f"decide_{place}", partial(work.attempt, place), review)
+    waiting = [
+        other.rule_id
+        for other in view.compliance.findings
+        if other.feature == finding.feature
+        and other.rule_id != finding.rule_id
+        and (other.rule_id, other.feature) not in work.standing
+    ]
+
+    def review(rule: str, *given: str) -> object:
+        return work.decide(rule, finding.feature, *given)
+
+    reviews.form(t, f"decide_{place}", partial(work.attempt, place), review, [finding.rule_id, *waiting])
     reviews.acting(t, *work.as_whom)
 
 

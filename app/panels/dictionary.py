@@ -45,7 +45,13 @@ def filters(t: Texts, view: View) -> DictionaryFilters:
     parties = (view.model.guest, *view.model.hosts)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         search = st.text_input(
-            t("features.search"), key="features_search", type="search", live=True, persist_state="session", width=260
+            t("features.search"),
+            key="features_search",
+            type="search",
+            placeholder=t("search.open"),
+            live=True,
+            persist_state="session",
+            width=260,
         )
         chosen = st.pills(
             t("words.party"),

@@ -1,4 +1,4 @@
-"""Findings, worst first, each a line that opens into its card: the rule, the evidence and the work on it; narrowed by filters and links."""
+"""Flagged features, worst first, each a line that opens into its card: laws, evidence and work; narrowed by filters and links."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import view_models
+from app import session, view_models
 from app.panels import casework, controls, evidence, frame, links, palette, reviews
 from app.panels.casework import Casework
 from app.session import address
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 ICONS = {"prohibited": "block", "conditional": "rule", "indicator": "troubleshoot", "informational": "info"}
 TREES = 3  # linked from a card
-LINES = 8  # findings on a page, each a line until it is opened
+LINES = 8  # features on a page, each a line until it is opened
 DECISIONS = ("open", "confirmed", "overridden")
 
 
@@ -103,15 +103,18 @@ def listed(t: Texts, view: View, work: Casework) -> None:
     words.markdown(sentence(t, view, len(shown), work.standing))
     if not shown:
         st.info(t("compliance.none_pass"), icon=":material/filter_alt_off:")
-    for index, finding in frame.paged(shown, "findings_page", LINES):
-        card(t, view, finding, work, first=index == 0)
+    by_feature: dict[str, list[Finding]] = {}
+    for finding in shown:
+        by_feature.setdefault(finding.feature, []).append(finding)
+    for index, own in frame.paged(list(by_feature.values()), "findings_page", LINES):
+        card(t, view, own, work, first=index == 0)
 
 
 def only(t: Texts, view: View, finding: Finding, work: Casework, show_all: Callable[[], None]) -> None:
     """The one finding that a link leads to, and the way to all."""
     label = t("compliance.show_all", n=len(view.compliance.findings))
     st.button(label, icon=":material/list:", key="findings_all", on_click=show_all)
-    card(t, view, finding, work, first=True)
+    card(t, view, [finding], work, first=True)
 
 
 def sentence(t: Texts, view: View, shown: int, standing: Mapping[tuple[str, str], Review]) -> str:
@@ -119,6 +122,7 @@ def sentence(t: Texts, view: View, shown: int, standing: Mapping[tuple[str, str]
     found = view.compliance.findings
     worst = found[0]
     words = {"status": t(f"compliance.{worst.status}").lower(), "share": percent(worst.usage.gain_share)}
+    words["features"] = f"{len({finding.feature for finding in found}):,}"
     waiting = sum((f.rule_id, f.feature) not in standing for f in found)
     parts = [t("compliance.sentence", n=len(found), worst=evidence.brief(t, view, worst.feature), **words)]
     parts.append(t("compliance.waiting", n=waiting))
@@ -127,32 +131,58 @@ def sentence(t: Texts, view: View, shown: int, standing: Mapping[tuple[str, str]
     return " ".join(parts)
 
 
-def card(t: Texts, view: View, finding: Finding, work: Casework, *, first: bool) -> None:
-    """One finding: a line that says what it is, and once opened everything about it and the work on it."""
-    place = view_models.key_of(finding)
+def card(t: Texts, view: View, own: Sequence[Finding], work: Casework, *, first: bool) -> None:
+    """One feature's findings: a line that says what they are, and once opened the work on one law's at a time."""
+    feature = own[0].feature
     # a line that changes is a new one to Streamlit, so that a decision would close its card
-    opened = first or work.attempted_at == place
-    box = st.expander(_headline(t, finding, work), expanded=opened, key=f"finding_{place}", on_change="rerun")
+    opened = first or work.attempted_at in map(view_models.key_of, own)
+    box = st.expander(_headline(t, own, work), expanded=opened, key=f"finding_{feature}", on_change="rerun")
     if not box.open:  # what nobody looks at is not sent
         return
     with box:
+        finding = _of_law(t, own, work) if len(own) > 1 else own[0]
         with st.container(horizontal=True, horizontal_alignment="distribute"):
             held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
             meaning = markdown(t.either(finding.meaning, finding.meaning_zh))
-            st.markdown(f"### {meaning}\n\n{held} · `{finding.feature}`", anchors=False)
+            st.markdown(f"### {meaning}\n\n{held} · `{feature}`", anchors=False)
             link(t, view, finding)
         casework.steps(t, view, finding, work, lambda: _evidence(t, view, finding))
 
 
-def _headline(t: Texts, finding: Finding, work: Casework) -> str:
-    colour = "red" if finding.status in ("prohibited", "conditional") else "gray"
-    badge = f":{colour}-badge[:material/{ICONS[finding.status]}: {t(f'compliance.{finding.status}')}]"
-    meaning = markdown(brief(t.either(finding.meaning, finding.meaning_zh)))
-    use = "compliance.share" if finding.usage.splits else "compliance.unused"
+def _of_law(t: Texts, own: Sequence[Finding], work: Casework) -> Finding:
+    """The finding of the law that was chosen, of several that flag one feature."""
+    by_key = {view_models.key_of(finding): finding for finding in own}
+
+    def words(key: str) -> str:
+        finding = by_key[key]
+        title = markdown(t.either(finding.title, finding.title_zh))
+        return f":material/{reviews.ICONS[_verdict(finding, work)]}: {markdown(finding.jurisdiction)} · {title}"
+
+    key = session.remember(f"law_{own[0].feature}", list(by_key))
+    chosen = st.pills(t("compliance.law"), list(by_key), key=key, format_func=words, required=True)
+    return by_key.get(chosen or "", own[0])
+
+
+def _verdict(finding: Finding, work: Casework) -> str:
     review = work.standing.get((finding.rule_id, finding.feature))
-    decided = review.verdict if review else "open"
-    decision = f":gray-badge[:material/{reviews.ICONS[decided]}: {t(f'report.{decided}')}]"
-    return f"{badge} **{meaning}** · {t(use, share=percent(finding.usage.gain_share))} {decision}"
+    return review.verdict if review else "open"
+
+
+def _headline(t: Texts, own: Sequence[Finding], work: Casework) -> str:
+    worst = own[0]
+    colour = "red" if worst.status in ("prohibited", "conditional") else "gray"
+    badge = f":{colour}-badge[:material/{ICONS[worst.status]}: {t(f'compliance.{worst.status}')}]"
+    meaning = markdown(brief(t.either(worst.meaning, worst.meaning_zh)))
+    use = "compliance.share" if worst.usage.splits else "compliance.unused"
+    parts = [f"{badge} **{meaning}**", t(use, share=percent(worst.usage.gain_share))]
+    if len(own) > 1:
+        parts.append(t("compliance.laws", n=len(own)))
+    verdicts = [_verdict(finding, work) for finding in own]
+    decided = sum(verdict != "open" for verdict in verdicts)
+    alike = len(set(verdicts)) == 1
+    said = t(f"report.{verdicts[0]}") if alike else t("compliance.partly", n=decided, whole=len(own))
+    icon = reviews.ICONS[verdicts[0] if alike else "open"]
+    return f"{' · '.join(parts)} :gray-badge[:material/{icon}: {said}]"
 
 
 def _evidence(t: Texts, view: View, finding: Finding) -> None:

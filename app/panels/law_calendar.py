@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def panel(t: Texts, found: LawCalendar) -> None:
     """One sentence, what changed, and the dates to come; the rest folds away."""
     frame.section(t, "law.title")
-    st.markdown(t("law.sentence", in_force=found.in_force, on=found.on, n=len(found.coming)))
+    known = t("law.checked", unchecked=found.unchecked)
+    in_force = t("law.sentence", in_force=found.in_force, on=found.on, n=len(found.coming))
+    st.markdown(f"{in_force} {known}")
     if not found.since:
         st.caption(t("law.no_report"))
     elif not found.changed:
@@ -26,15 +28,17 @@ def panel(t: Texts, found: LawCalendar) -> None:
     else:
         st.markdown(t("law.changed", since=found.since, n=len(found.changed)))
         _dates(t, found.changed, "law.table_changed")
-    for kind, icon in (("coming", "event_upcoming"), ("ended", "event_busy"), ("stale", "history")):
-        dates = getattr(found, kind)
-        if dates:
-            head = t(f"law.dates_{kind}", n=len(dates))
-            box = st.expander(head, icon=f":material/{icon}:", key=f"law_{kind}", on_change="rerun")
-            if box.open:
-                with box:
-                    _dates(t, dates, f"law.table_{kind}")
-    st.caption(t("law.checked", unchecked=found.unchecked))
+    icons = {"coming": "event_upcoming", "ended": "event_busy", "stale": "history"}
+    there = [kind for kind in icons if getattr(found, kind)]
+    chosen = st.pills(
+        t("law.dates"),
+        there,
+        key="law_dates",
+        format_func=lambda kind: f":material/{icons[kind]}: {t(f'law.dates_{kind}', n=len(getattr(found, kind)))}",
+        label_visibility="collapsed",
+    )
+    if chosen is not None:
+        _dates(t, getattr(found, chosen), f"law.table_{chosen}")
 
 
 def proposed(t: Texts, found: Sequence[Proposed]) -> None:

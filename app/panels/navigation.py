@@ -22,7 +22,7 @@ GROUPS = {
     "start": ("overview",),
     "use": ("score",),
     "understand": ("features", "structure", "importance", "model_card"),
-    "govern": ("compliance", "report", "audit"),
+    "govern": ("compliance", "validation", "report", "audit"),
     "models": ("own_data", "train", "compare_models"),
     "protection": ("privacy", "protocols", "attack_lab"),
 }
@@ -34,6 +34,7 @@ ICONS = {
     "importance": "leaderboard",
     "model_card": "fact_check",
     "compliance": "gavel",
+    "validation": "rule",
     "report": "description",
     "audit": "receipt_long",
     "own_data": "upload_file",
@@ -54,14 +55,14 @@ FOR = {
 WAYS = {
     OPERATOR: (
         "overview", "score", "privacy", "protocols", "attack_lab", "features", "structure", "importance", "model_card",
-        "compliance", "report", "audit", "own_data", "train", "compare_models",
+        "compliance", "validation", "report", "audit", "own_data", "train", "compare_models",
     ),
     ANALYST: (
         "overview", "features", "structure", "importance", "model_card", "score", "privacy", "protocols", "attack_lab",
-        "compliance", "compare_models", "report", "audit",
+        "compliance", "validation", "compare_models", "report", "audit",
     ),
     REGULATOR: (
-        "overview", "compliance", "report", "audit", "model_card", "features", "structure", "importance", "compare_models",
+        "overview", "compliance", "validation", "report", "audit", "model_card", "features", "structure", "importance", "compare_models",
         "privacy", "protocols", "attack_lab",
     ),
 }  # fmt: skip

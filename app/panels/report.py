@@ -101,7 +101,9 @@ def decisions(t: Texts, view: View, made: Report, attempt: Attempt, review: Call
             t("report.finding"), range(len(found)), format_func=named.__getitem__, key="report_finding"
         )
         chosen = found[index]
-        reviews.form(t, "report", attempt, lambda *given: review(chosen.rule, chosen.feature, *given))
+        waiting = [f.rule for f in found if f.feature == chosen.feature and f is not chosen and not f.decision]
+        rules = [chosen.rule, *waiting]
+        reviews.form(t, "report", attempt, lambda rule, *given: review(rule, chosen.feature, *given), rules)
 
 
 def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:

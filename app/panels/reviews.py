@@ -49,16 +49,25 @@ def acting(t: Texts, role: str, actor: str) -> None:
     st.caption(f":material/badge: {t('compliance.acting', role=t(f'sidebar.role_{role}'), actor=markdown(actor))}")
 
 
-def form(t: Texts, key: str, attempt: Attempt, review: Callable[[str, str, str], object]) -> None:
-    """Verdict, reason and person; `review` takes them in this order."""
+def form(
+    t: Texts, key: str, attempt: Attempt, review: Callable[[str, str, str, str], object], rules: Sequence[str]
+) -> None:
+    """Verdict, reason and person for the first of the `rules`, or for all; `review` takes a rule and these."""
     with st.form(key, border=False):
         verdict = st.radio(
             t("report.decision"), VERDICTS, format_func=lambda word: t(f"report.long_{word}"), key=f"{key}_verdict"
         )
         reason = st.text_area(t("report.reason"), key=f"{key}_reason", help=t("report.reason_help"), height=80)
         person = st.text_input(t("report.person"), key=f"{key}_reviewer")
+        others = len(rules) - 1
+        every = others > 0 and st.checkbox(t("compliance.decide_others", n=others), key=f"{key}_others")
         if st.form_submit_button(t("report.decide_go"), icon=":material/gavel:", key=f"{key}_go"):
-            attempt(t("report.decided"), lambda: review(verdict, reason, person))
+
+            def decide() -> None:
+                for rule in rules if every else rules[:1]:
+                    review(rule, verdict, reason, person)
+
+            attempt(t("report.decided"), decide)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ PAGES = {
     "retrain": "compliance",
     "alternatives": "compliance",
     "difference": "compare_models",
+    "validation": "validation",
 }  # kind of work → the page that starts it
 ANY_MODEL = ("train", "attacks")  # their pages are about no chosen model
 KEPT = (
@@ -44,6 +45,7 @@ KEPT = (
     "means",
     "card",
     "difference",
+    "validation",
 )  # what they find is in the Guest's store
 ICONS = {
     "running": "progress_activity",

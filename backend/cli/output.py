@@ -66,7 +66,9 @@ def print_progress(job: Job[Any]) -> None:
     """Print how far a job is, where it counts its steps."""
     if job.state == "running" and job.total:
         whose = f" at {job.party}" if job.party else ""
-        say(f"{job.stage}{whose}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s")
+        left = job.pace.left()
+        rest = "" if left is None else f", {left:.0f} s left"
+        say(f"{job.stage}{whose}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s{rest}")
 
 
 def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tick: float = TICK) -> T:

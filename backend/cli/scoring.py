@@ -27,11 +27,13 @@ from backend.cli.output import (
 from backend.errors import ParameterError
 from backend.services.samples import Reading
 from backend.services.scoring import KEY_BITS, ScoringRequest, Workers, cipher_named, cores
+from backend.services.streaming import StreamRequest, in_groups
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backend.results import Score, ScoreBatch
+    from backend.services import Glassleaf
 
 app = typer.Typer(add_completion=False)
 SHOWN = 20  # scores in the text; --json and --out have all
@@ -61,15 +63,24 @@ def evaluate(
 def score(
     model: ModelId,
     samples: Annotated[
-        Path, typer.Argument(help="CSV, XLSX or Parquet with the id column and the Guest's features (or ids alone).")
+        str,
+        typer.Argument(
+            help="CSV, XLSX or Parquet with the id column and the Guest's features (or ids alone); or the URL of a database."
+        ),
     ],
-    out: Annotated[Path | None, typer.Option(help="CSV to write the scores to.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="CSV to write the scores to, or Parquet; needed for more than 5,000 rows.")
+    ] = None,
+    table: Annotated[str, typer.Option(help="Table or view of the database.")] = "",
     cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = 0.5,
     bits: Annotated[int, typer.Option(help="Paillier key size.")] = KEY_BITS,
     cipher: Annotated[
         str,
-        typer.Option(help="paillier; rlwe (lattice, for bulk); paillier-short; none: plaintext, protects nothing."),
-    ] = "paillier",
+        typer.Option(
+            help="paillier; rlwe (lattice, for bulk); paillier-short; none: plaintext, protects nothing. Default: paillier; of more than "
+            "5,000 rows rlwe, where it holds the model's scores."
+        ),
+    ] = "",
     encoding: Encoding = "",
     decimal: Decimal = "",
     sheet: Sheet = "",
@@ -82,12 +93,21 @@ def score(
     """Score samples with encrypted inference (Fed-EINI); exit status 1 where nobody was scored, 3 where some rows failed."""
     if jobs < 0 or (scheduler and backend != "dask"):
         raise ParameterError("--jobs must be 0 or more, and --scheduler goes with --backend dask.")
-    chosen = cipher_named(cipher)
+    chosen = cipher_named(cipher) if cipher else None
     if out is not None:
         check_out(out)
+    source, how = samples if "://" in samples else Path(samples), Reading(encoding, decimal, sheet)
     with open_glassleaf(Workers(jobs or cores(), backend, scheduler)) as glassleaf:
-        read = glassleaf.samples.read(model, samples, how=Reading(encoding, decimal, sheet))
-        request = ScoringRequest(model, read, cutoff, chosen, bits, hold=True)
+        if in_groups(source, out):
+            if out is None or check:
+                raise ParameterError(
+                    "A database, and more than 5,000 rows, are scored into a file: name --out, without --check."
+                )
+            stream = StreamRequest(model, source, out, table, how, cutoff, chosen, bits)
+            _streamed(glassleaf, stream, as_json)
+            return
+        read = glassleaf.samples.read(model, Path(samples), how=how)
+        request = ScoringRequest(model, read, cutoff, chosen or "paillier", bits, hold=True)
         batch = watched(glassleaf.scoring.start(request))
         failed = sum(s.status == "failed" for s in batch.scores)
         # whoever repeats a command that had ended after all keeps the scores that it wrote
@@ -103,6 +123,25 @@ def score(
     if document.get("equal_to_plain") is False or failed == len(batch.scores):
         raise typer.Exit(1)
     if failed:
+        raise typer.Exit(SOME_FAILED)
+
+
+def _streamed(glassleaf: Glassleaf, request: StreamRequest, as_json: bool) -> None:
+    """Score a table of any length; what was stopped goes on where it was."""
+    done = watched(glassleaf.streaming.start(request))
+    lines = [f"Note: {note.text()}" for note in done.notes]
+    went_on = f", {done.resumed:,} of them before" if done.resumed else ""
+    where = f"written to {request.out}" if done.written else f"{request.out} was left as it is"
+    pace = f"{(done.rows - done.resumed) / max(done.seconds, 1e-9):,.0f} rows/s"
+    lines.append(
+        f"{done.scored:,} scored, {done.failed:,} failed{went_on}, in {done.seconds:.1f} s ({pace}) under {done.cipher}; {where}"
+    )
+    if done.dither > 0:
+        lines.append(f"Margins are within ±{done.dither:g} of the model's: the last Host has added dither.")
+    print_result(asdict(done) | {"notes": [note.text() for note in done.notes]}, "\n".join(lines), as_json)
+    if not done.scored:
+        raise typer.Exit(1)
+    if done.failed:
         raise typer.Exit(SOME_FAILED)
 
 

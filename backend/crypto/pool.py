@@ -122,7 +122,8 @@ class Pool(Generic[T]):
         self._ready, self._wake, self._thread, self._process = deque(), threading.Event(), None, None
 
     def _keep_full(self) -> None:
-        self._maker.prepare()
+        if self._process is None:
+            self._maker.prepare()  # else the tables stand in the process; here they are read when many are asked for at once
         while not self._closed:
             if len(self._ready) >= LOW_WATER * self.target:
                 self._wake.clear()

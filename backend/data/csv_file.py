@@ -9,9 +9,10 @@ import csv
 import io
 import stat
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import BinaryIO, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,36 +155,60 @@ def parse_csv(name: str, data: bytes, limits: Limits = TABLE, encoding: str = "u
     """
     if len(data) > limits.max_bytes:
         raise too_large(name, f"more than {limits.max_bytes:,} bytes", f"{limits.max_bytes:,}")
+    try:
+        return next(csv_groups(name, io.BytesIO(data), encoding, limits, limits.max_rows + 1, len(data) + 1))
+    except UnicodeDecodeError:
+        raise not_text(name, data, encoding) from None
+
+
+def csv_groups(
+    name: str, file: BinaryIO, encoding: str, limits: Limits, max_rows: int, max_characters: int
+) -> Generator[TableText, None, None]:
+    """A CSV file in groups of consecutive rows, at least one, of at most `max_rows`; a group ends early behind `max_characters`.
+
+    Raises
+    ------
+    FederationError
+        As :func:`parse_csv`, where it comes to it.
+    UnicodeDecodeError
+        The bytes are no text in `encoding`.
+    """
+    separator = _separator(file.read(MAX_ROW), encoding)
+    file.seek(0)
     header: tuple[str, ...] = ()
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    ragged: dict[int, int] = {}
-    most = limits.max_rows
-    separator = _separator(data, encoding)
-    for line, row in _parsed(name, data, encoding, separator):
-        if header:
-            if len(rows) == most:
+    group = TableText(name, (), [], [], {}, separator=separator)
+    most, before, characters = limits.max_rows, 0, 0
+    with io.TextIOWrapper(file, encoding=encoding, newline="") as text:
+        for line, row in _parsed(name, text, separator):
+            if not header:
+                if row != [""]:
+                    header = tuple(row)
+                    check_header(name, header, limits)
+                    most = min(most, limits.max_cells // len(header))
+                    group = replace(group, header=header)
+                continue
+            if before + len(group.rows) == most:
                 wide = f" of {len(header):,} columns" if most < limits.max_rows else ""
                 raise too_large(name, f"more than {most:,} rows{wide}", f"{most:,}")
+            if len(group.rows) == max_rows or characters > max_characters:
+                yield group
+                before, characters = before + len(group.rows), 0
+                group = replace(group, rows=[], lines=[], ragged={})
             if len(row) != len(header):
-                ragged[len(rows)] = len(row)
+                group.ragged[len(group.rows)] = len(row)
                 del row[len(header) :]
-            rows.append(row)
-            lines.append(line)
-        elif row != [""]:
-            header = tuple(row)
-            check_header(name, header, limits)
-            most = min(most, limits.max_cells // len(header))
+            group.rows.append(row)
+            group.lines.append(line)
+            characters += sum(map(len, row))
     if not header:
         raise FederationError(
             f"{name}: the file is empty; expected a header line and at least one row. Export it again."
         )
-    return TableText(name, header, rows, lines, ragged, separator=separator)
+    yield group
 
 
-def _parsed(name: str, data: bytes, encoding: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+def _parsed(name: str, text: TextIO, separator: str) -> Iterator[tuple[int, list[str]]]:
     """Line and cells of every row that is not blank; nothing is held but the row that is being read."""
-    text = io.TextIOWrapper(io.BytesIO(data), encoding=encoding, newline="")
     taken = 0  # characters of the row that is being read
 
     def bounded() -> Iterator[str]:
@@ -209,8 +234,6 @@ def _parsed(name: str, data: bytes, encoding: str, separator: str) -> Iterator[t
             f"{name}, line {ended + 1}: the row that starts here is not CSV ({error}); expected every quotation mark to be closed and "
             "doubled inside a quoted cell. Correct the line."
         ) from None
-    except UnicodeDecodeError:
-        raise not_text(name, data, encoding) from None
 
 
 def too_large(where: str, found: str, most: str) -> FederationError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 OTHER = {".": ",", ",": "."}
@@ -55,6 +55,36 @@ def plain(cells: Sequence[str], marks: Marks) -> Sequence[str | None]:
     return [one(cell) for cell in cells]
 
 
+@dataclass
+class Evidence:
+    """What cells prove about the marks, as they come."""
+
+    proof: dict[str, str] = field(default_factory=dict)
+    grouped: set[str] = field(default_factory=set)
+    unproved: dict[str, str] = field(default_factory=dict)
+
+    def add(self, cells: Iterable[str]) -> None:
+        """Look at more cells."""
+        for cell in cells:
+            if "," not in cell and "." not in cell:
+                continue
+            for mark in OTHER:
+                if _groups(mark).fullmatch(cell):
+                    self.grouped.add(mark)
+                    self.proof.setdefault(mark, cell)
+                elif _number(Marks(mark)).fullmatch(cell):
+                    (self.unproved if _OPEN[mark].fullmatch(cell) else self.proof).setdefault(mark, cell)
+
+    def verdict(self, *, semicolons: bool = False) -> Marks | tuple[str, ...]:
+        """The marks that all cells together prove, or the cells that leave it open; see :func:`decided`."""
+        if len(self.proof) == 2:
+            return tuple(self.proof.values())
+        if not self.proof and (unproved := self.unproved.get(",") or (semicolons and self.unproved.get("."))):
+            return (unproved,)
+        mark = next(iter(self.proof), ".")
+        return Marks(mark, OTHER[mark] if mark in self.grouped else "")
+
+
 def decided(cells: Iterable[str], *, semicolons: bool = False) -> Marks | tuple[str, ...]:
     """The marks that all cells together prove, or the cells that leave it open.
 
@@ -62,24 +92,9 @@ def decided(cells: Iterable[str], *, semicolons: bool = False) -> Marks | tuple[
     number has a comma, a point stands before decimals; only where `semicolons` separate the cells, as Excel does where the comma is the
     decimal mark, ``1.234`` proves no more than ``1,234``.
     """
-    proof: dict[str, str] = {}
-    grouped: set[str] = set()
-    open_: dict[str, str] = {}
-    for cell in cells:
-        if "," not in cell and "." not in cell:
-            continue
-        for mark in OTHER:
-            if _groups(mark).fullmatch(cell):
-                grouped.add(mark)
-                proof.setdefault(mark, cell)
-            elif _number(Marks(mark)).fullmatch(cell):
-                (open_ if _OPEN[mark].fullmatch(cell) else proof).setdefault(mark, cell)
-    if len(proof) == 2:
-        return tuple(proof.values())
-    if not proof and (unproved := open_.get(",") or (semicolons and open_.get("."))):
-        return (unproved,)
-    mark = next(iter(proof), ".")
-    return Marks(mark, OTHER[mark] if mark in grouped else "")
+    evidence = Evidence()
+    evidence.add(cells)
+    return evidence.verdict(semicolons=semicolons)
 
 
 _OPEN = {

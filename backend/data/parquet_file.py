@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from backend.data.csv_file import PACKED, Limits, TableText, check_header, shown, too_large
 from backend.data.xlsx_file import as_text
@@ -22,6 +25,13 @@ def parse_parquet(name: str, data: bytes, limits: Limits) -> TableText:
     FederationError
         It is damaged, too large once unpacked, or a column holds lists, records or bytes.
     """
+    return next(parquet_groups(name, BytesIO(data), limits, limits.max_rows + 1, limits.max_bytes * PACKED))
+
+
+def parquet_groups(
+    name: str, file: BinaryIO, limits: Limits, max_rows: int, max_unpacked: int
+) -> Generator[TableText, None, None]:
+    """The same in groups of consecutive rows, at least one, of at most `max_rows`, and of `max_unpacked` bytes and a batch more."""
     try:
         import pyarrow as pa  # noqa: PLC0415 - only who hands in Parquet needs it
         from pyarrow import parquet  # noqa: PLC0415 (as above)
@@ -30,24 +40,41 @@ def parse_parquet(name: str, data: bytes, limits: Limits) -> TableText:
             f"{name}: to read Parquet, install pyarrow (pip install 'glassleaf[tables]'), or save the table as 'CSV UTF-8'."
         ) from None
     try:
-        file = parquet.ParquetFile(pa.BufferReader(data))
-        _check_footer(name, file.metadata, limits)
-        header = tuple(column.strip() for column in file.schema_arrow.names)
+        table = parquet.ParquetFile(file)
+        _check_footer(name, table.metadata, limits)
+        header = tuple(column.strip() for column in table.schema_arrow.names)
         check_header(name, header, limits)
-        _check_types(name, file.schema_arrow)
+        _check_types(name, table.schema_arrow)
         rows: list[list[str]] = []
-        taken = 0
-        for batch in file.iter_batches(BATCH, use_threads=False):
+        before = taken = unpacked = 0
+        for batch in table.iter_batches(BATCH, use_threads=False):
             taken += batch.nbytes
-            if taken > limits.max_bytes * PACKED or len(rows) + batch.num_rows > limits.max_rows:
+            if taken > limits.max_bytes * PACKED or before + len(rows) + batch.num_rows > limits.max_rows:
                 raise too_large(name, "more than it says once unpacked", f"{limits.max_rows:,} rows")
+            if len(rows) + batch.num_rows > max_rows or unpacked > max_unpacked:
+                yield TableText(name, header, rows, list(range(before + 1, before + len(rows) + 1)), {})
+                before, rows, unpacked = before + len(rows), [], 0
             columns = [_cells(column) for column in batch.columns]
             rows += [list(row) for row in zip(*columns, strict=True)]
+            unpacked += batch.nbytes
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
         raise FederationError(
             f"{name}: the Parquet file cannot be read ({type(error).__name__}). Write it again, or save it as 'CSV UTF-8'."
         ) from None
-    return TableText(name, header, rows, list(range(1, len(rows) + 1)), {})
+    yield TableText(name, header, rows, list(range(before + 1, before + len(rows) + 1)), {})
+
+
+def rows_of(file: Path) -> int:
+    """How many rows a file says that it has; raises FederationError where it cannot be read."""
+    try:
+        import pyarrow as pa  # noqa: PLC0415 (as above)
+        from pyarrow import parquet  # noqa: PLC0415 (as above)
+
+        return int(parquet.read_metadata(file).num_rows)
+    except ImportError:
+        return 0  # whoever reads it says what is to be installed
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise FederationError(f"{file.name}: the Parquet file cannot be read ({type(error).__name__}).") from None
 
 
 def _check_footer(name: str, footer: Any, limits: Limits) -> None:

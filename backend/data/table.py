@@ -87,6 +87,13 @@ class SampleSheet:
         """How many rows can be scored."""
         return len(self.ids) - len(self.problems)
 
+    def take(self, rows: Sequence[int]) -> SampleSheet:
+        """The sheet with these rows alone, in this order."""
+        chosen = np.array(rows, dtype=np.intp)
+        own, hosts = self.guest.take(chosen), {name: table.take(chosen) for name, table in self.hosts.items()}
+        problems = {i: self.problems[row] for i, row in enumerate(rows) if row in self.problems}
+        return SampleSheet(own.ids, own, hosts, problems, self.notes)
+
     def problem(self, row: int, language: str = "en") -> str:
         """Why a row cannot be scored, in words; empty where it can."""
         return " ".join(remark.text(language) for remark in self.problems.get(row, ()))
@@ -156,21 +163,45 @@ def read_samples(
     """
     try:
         text = read_table_file(source, source.name if isinstance(source, Path) else name, how, limits)
-        text = _named_alike(text, federation)
-        text = with_marks(text, _number_columns(federation, text), how.decimal)
+        text = named_alike(text, federation)
+        text = with_marks(text, number_columns(federation, text.header), how.decimal)
     except Unclear:
         raise
     except FederationError as error:
         raise SampleError(str(error)) from None
+    check_columns(text, federation.guest)
+    return sheet_of(
+        federation, text, _repeated(text.cells(federation.guest.id), text.lines), hosts_allowed=hosts_allowed
+    )
+
+
+def sheet_of(
+    federation: Federation,
+    text: TableText,
+    repeated: Mapping[int, int],
+    *,
+    hosts_allowed: bool = True,
+    records: PartyTable | None = None,
+) -> SampleSheet:
+    """The samples of a table, or of a group of its rows.
+
+    Parameters
+    ----------
+    text : TableText
+        With the federation's names for its columns, and its marks.
+    repeated : mapping of int to int
+        Row whose id stands in an earlier row → the line of the first of them.
+    records : PartyTable, optional
+        The Guest's own, where they were read before.
+    """
     guest = federation.guest
-    _check_columns(text, guest)
     ids = tuple(text.cells(guest.id))
-    problems = _sheet_problems(text, ids, federation)
+    problems = _sheet_problems(text, ids, federation, repeated)
     notes = _ignored(federation, text, hosts_allowed)
     if any(feature.name in text.header for feature in guest.features):
         own, unread = _columns(text, guest, ids)
     else:
-        own, unread = _own_records(federation, text, ids)
+        own, unread = _own_records(federation, text, ids, records)
         notes.append(_about("own_records", guest))
     hosts: dict[str, PartyTable] = {}
     for host in federation.hosts if hosts_allowed else ():
@@ -201,7 +232,7 @@ def sample_from_values(federation: Federation, sample_id: str, values: Mapping[s
     ids = (sample_id.strip(),)
     own, unread = _columns(text, guest, ids)
     notes = tuple(_undisclosed(guest, {guest.name: own}))
-    return SampleSheet(ids, own, {}, unread | _sheet_problems(text, ids, federation), notes)
+    return SampleSheet(ids, own, {}, unread | _sheet_problems(text, ids, federation, {}), notes)
 
 
 def _about(key: str, party: Party, **values: object) -> Remark:
@@ -209,8 +240,14 @@ def _about(key: str, party: Party, **values: object) -> Remark:
     return Remark(key, {"party": party.title, **values}, chinese={"party": party.title_zh or party.title})
 
 
-def _named_alike(text: TableText, federation: Federation) -> TableText:
-    """The table with the names that the federation has for its columns, where they differ in upper and lower case alone."""
+def named_alike(text: TableText, federation: Federation) -> TableText:
+    """The table with the names that the federation has for its columns, where they differ in upper and lower case alone.
+
+    Raises
+    ------
+    SampleError
+        A name may stand for two columns.
+    """
     known = {federation.guest.id, federation.label.column, *(feature.name for _, feature in federation.features())}
     alike: dict[str, list[str]] = {}
     for name in sorted(known):
@@ -233,16 +270,15 @@ def _named_alike(text: TableText, federation: Federation) -> TableText:
     return replace(text, header=header, faults=faults)
 
 
-def _number_columns(federation: Federation, text: TableText) -> list[str]:
+def number_columns(federation: Federation, header: Sequence[str]) -> list[str]:
+    """Columns of a table that hold numbers."""
     return [
-        feature.name
-        for _, feature in federation.features()
-        if feature.kind is Kind.NUMERIC and feature.name in text.header
+        feature.name for _, feature in federation.features() if feature.kind is Kind.NUMERIC and feature.name in header
     ]
 
 
-def _check_columns(text: TableText, guest: Party) -> None:
-    """Raise SampleError where the sheet has no rows, no ids, or a part of the Guest's features."""
+def check_columns(text: TableText, guest: Party) -> None:
+    """Raise SampleError where a sheet has no rows, no ids, or a part of the Guest's features."""
     if not text.rows:
         raise SampleError(f"{text.name}: there is a header but no row. Add a row for each person.")
     if guest.id not in text.header:
@@ -258,10 +294,17 @@ def _check_columns(text: TableText, guest: Party) -> None:
         )
 
 
-def _sheet_problems(text: TableText, ids: Sequence[str], federation: Federation) -> dict[int, tuple[Remark, ...]]:
+def _repeated(ids: Sequence[str], lines: Sequence[int]) -> dict[int, int]:
+    """Row whose id stands in an earlier row → the line of the first of them."""
+    first: dict[str, int] = {}
+    return {row: lines[first[value]] for row, value in enumerate(ids) if first.setdefault(value, row) != row}
+
+
+def _sheet_problems(
+    text: TableText, ids: Sequence[str], federation: Federation, repeated: Mapping[int, int]
+) -> dict[int, tuple[Remark, ...]]:
     """Rows that cannot be scored, whatever their features."""
     problems: dict[int, tuple[Remark, ...]] = {}
-    first: dict[str, int] = {}
     for row, (value, line) in enumerate(zip(ids, text.lines, strict=True)):
         if any(len(cell) > MAX_CELL for cell in text.rows[row]):
             problems[row] = (Remark("too_long", {"most": MAX_CELL}, line),)
@@ -269,11 +312,10 @@ def _sheet_problems(text: TableText, ids: Sequence[str], federation: Federation)
             problems[row] = (Remark("cells", {"found": text.ragged[row], "expected": len(text.header)}, line),)
         elif not value:
             problems[row] = (Remark("no_id", {}, line),)
-        elif value in first:
-            problems[row] = (Remark("id_twice", {"id": shown(value), "first": text.lines[first[value]]}, line),)
+        elif row in repeated:
+            problems[row] = (Remark("id_twice", {"id": shown(value), "first": repeated[row]}, line),)
         elif faults := _faults(text, row, federation):
             problems[row] = faults
-        first.setdefault(value, row)
     return problems
 
 
@@ -318,10 +360,10 @@ def _joined(
 
 
 def _own_records(
-    federation: Federation, text: TableText, ids: tuple[str, ...]
+    federation: Federation, text: TableText, ids: tuple[str, ...], records: PartyTable | None
 ) -> tuple[PartyTable, dict[int, tuple[Remark, ...]]]:
     """The Guest's own records of these ids; an id it does not hold has missing values and a problem."""
-    table = read_table(federation, federation.guest.name)
+    table = records or read_table(federation, federation.guest.name)
     held = np.array([table.row_of.get(value, -1) for value in ids], dtype=np.intp)
     columns: dict[str, NDArray[np.generic]] = {}
     for name, column in table.columns.items():

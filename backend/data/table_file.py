@@ -6,9 +6,10 @@ What a file says in more than one way (encoding, decimals, which sheet) is asked
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import BinaryIO
 
 from backend.data.csv_file import TABLE, Limits, TableText, parse_csv, shown
 from backend.data.decimal_mark import chosen, decided, plain
@@ -107,38 +108,58 @@ def with_marks(text: TableText, columns: Iterable[str], decimal: str = "") -> Ta
     found = decided(cells, semicolons=text.separator == ";")
     if not isinstance(found, tuple):
         return replace(text, marks=found)
-    places = {cell: _place(text, cell) for cell in found}
+    raise unclear_decimals(text.name, {cell: place_of(text, cell) for cell in found})
+
+
+def unclear_decimals(name: str, places: Mapping[str, int]) -> Unclear:
+    """The question how decimals are written, by the one or two cells that leave it open and the rows that they stand in."""
+    found = tuple(places)
     if len(found) == 2:
         where = " and ".join(f"{shown(cell)} in row {place}" for cell, place in places.items())
-        problem = f"{text.name}: some numbers have a decimal comma and others a decimal point ({where}). Say which of them it is."
+        problem = (
+            f"{name}: some numbers have a decimal comma and others a decimal point ({where}). Say which of them it is."
+        )
     else:
         problem = (
-            f"{text.name}, row {places[found[0]]}: {shown(found[0])} may be a number with decimals or one with thousands, and no other "
+            f"{name}, row {places[found[0]]}: {shown(found[0])} may be a number with decimals or one with thousands, and no other "
             "number tells which. Say whether decimals have a comma or a point."
         )
     choices = {
-        name: tuple(f"{cell} → {plain([cell], chosen(mark))[0] or '?'}" for cell in found)
-        for name, mark in DECIMALS.items()
+        mark: tuple(f"{cell} → {plain([cell], chosen(DECIMALS[mark]))[0] or '?'}" for cell in found)
+        for mark in DECIMALS
     }
-    raise Unclear(f"{problem} (--decimal point or --decimal comma)", "decimal", choices)
+    return Unclear(f"{problem} (--decimal point or --decimal comma)", "decimal", choices)
 
 
-def _place(text: TableText, cell: str) -> int:
+def place_of(text: TableText, cell: str) -> int:
+    """The line of the first row that has a cell."""
     return next(line for line, row in zip(text.lines, text.rows, strict=True) if cell in row)
 
 
 def _bytes_of(path: Path, limits: Limits) -> bytes:
     """A regular file's bytes, one more than is allowed at most."""
+    with opened(path) as file:
+        try:
+            return file.read(limits.max_bytes + 1)
+        except OSError as error:
+            raise _unreadable(path, error) from None
+
+
+def opened(path: Path) -> BinaryIO:
+    """A regular file, open to be read; raises FederationError where it is absent or cannot be."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
             raise FederationError(f"{path.name}: this is a folder or a pipe, not a file. Correct its name.")
-        with path.open("rb") as file:
-            return file.read(limits.max_bytes + 1)
+        return path.open("rb")
     except FileNotFoundError:
         raise FederationError(f"{path.name}: no such file in {path.parent}. Correct its name.") from None
     except (OSError, ValueError) as error:  # ValueError: a name with a zero character
-        reason = getattr(error, "strerror", None) or error
-        raise FederationError(f"{path.name}: cannot be read ({reason}). Check its name and its permissions.") from None
+        raise _unreadable(path, error) from None
+
+
+def _unreadable(path: Path, error: Exception) -> FederationError:
+    reason = getattr(error, "strerror", None) or error
+    return FederationError(f"{path.name}: cannot be read ({reason}). Check its name and its permissions.")
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -64,7 +64,10 @@ class GuestParty:
         canary: bool = False,
         on_stage: OnStage = ignore_stages,
         run: Run | None = None,
+        offered: bool = False,
     ) -> Scored:
         """Score every row of `table` with Fed-EINI; see :class:`backend.protocols.scoring.guest.ScoringClient`."""
-        client = ScoringClient(self.name, model_id, compiled, table, key, session, workers, canary, on_stage, run)
+        client = ScoringClient(
+            self.name, model_id, compiled, table, key, session, workers, canary, on_stage, run, offered
+        )
         return client.score()

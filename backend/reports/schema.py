@@ -408,6 +408,60 @@ class PerformanceSection(Part):
     stability: tuple[StabilityLine, ...]
 
 
+# Validation
+
+
+class FigureLine(Part):
+    """One figure of a test with its interval and thresholds; null where it is not disclosed, or there is none."""
+
+    measure: str
+    party: str
+    feature: str
+    kind: str
+    group: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    sense: Literal["min", "max"]
+    warn: float | None
+    fail: float | None
+    certain: Literal["", "fail", "both"]
+    verdict: str
+
+
+class TestLine(Part):
+    """One test of the suite and its verdict."""
+
+    __test__ = False
+
+    id: str
+    group: str
+    floor: bool = Field(description="cannot be switched off")
+    source: str
+    verdict: Literal["pass", "warn", "fail", "not_provided", "off"]
+    missing: str = Field(description="why it was not provided")
+    because: str = Field(description="why the operator switched it off")
+    compared: int
+    figures: tuple[FigureLine, ...] = Field(description="the worst first, at most three")
+
+
+class ValidationSection(Part):
+    """The suite's last run on the model: thresholds were set beforehand, a verdict each."""
+
+    made: str
+    version: str
+    verdict: Literal["pass", "warn", "fail", "incomplete"]
+    n: int
+    training: int
+    cutoff: float
+    challenger: str
+    time: str
+    tightened: tuple[str, ...]
+    unexamined: tuple[tuple[str, str], ...] = Field(description="(party, feature) that a Host refused to group")
+    tests: tuple[TestLine, ...]
+
+
 # Who saw what
 
 
@@ -457,6 +511,7 @@ class Content(Part):
     retrained: tuple[Retrained, ...] = Field(description="this model beside those it replaces or is replaced by")
     quality: Quality
     performance: PerformanceSection | None = Field(description="null = no scores are kept that it could be measured on")
+    validation: ValidationSection | None = Field(None, description="null = the suite was not run on the model")
     release: ReleaseLine | None = Field(description="null = not measured, or no Host is asked")
     training_traffic: tuple[Traffic, ...] | None = Field(
         description="null = training was not logged, or there was none"

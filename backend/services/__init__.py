@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from backend.services.model_card import ModelCard, ModelCards
     from backend.services.model_difference import ModelDifferences
     from backend.services.model_import import ModelImport
+    from backend.services.online import Online
     from backend.services.own_data import OwnData
     from backend.services.people import People
     from backend.services.protocol_comparison import ProtocolComparison
@@ -47,7 +48,9 @@ if TYPE_CHECKING:
     from backend.services.reviews import ReviewService
     from backend.services.samples import Samples
     from backend.services.scoring import Scoring
+    from backend.services.streaming import Streaming
     from backend.services.training import Training
+    from backend.services.validation import ValidationService
 
 
 class _Shared:
@@ -217,6 +220,20 @@ class Glassleaf:
         return Scoring(self._shared.workspace, self.models, self._auditor, self.compliance, self._shared.workers)
 
     @cached_property
+    def streaming(self) -> Streaming:
+        """Score tables of any length into a file."""
+        from backend.services.streaming import Streaming
+
+        return Streaming(self._shared.workspace, self.models, self.scoring)
+
+    @cached_property
+    def online(self) -> Online:
+        """Models kept ready for programs that wait."""
+        from backend.services.online import Online
+
+        return Online(self._shared.workspace, self.models, self.scoring)
+
+    @cached_property
     def reasons(self) -> ReasonsService:
         """Name what raised a score, draw notices, average contributions."""
         from backend.services.reasons import ReasonsService
@@ -278,6 +295,13 @@ class Glassleaf:
         from backend.services.model_difference import ModelDifferences
 
         return ModelDifferences(self._measurement)
+
+    @cached_property
+    def validation(self) -> ValidationService:
+        """The suite of tests with a verdict each."""
+        from backend.services.validation import ValidationService
+
+        return ValidationService(self._measurement, self.compliance, self.model_differences)
 
     @cached_property
     def leakage(self) -> Leakage:

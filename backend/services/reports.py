@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from backend.compliance.assessment import DISPARITY
 from backend.crypto.signing import read_public
 from backend.errors import FederationError, ParameterError
+from backend.evaluation.validation.suite import read_validation
 from backend.fairness.alternatives import Search, read_search
 from backend.privacy.given_away import GivenAway, given_away
 from backend.reports import model_comparison
@@ -20,7 +21,7 @@ from backend.reports.files import FORMS, Checked, check, language_of_pdf
 from backend.reports.model_comparison import Side, SideBySide, Sizes
 from backend.reports.model_comparison import as_dict as comparison_as_dict
 from backend.reports.sections import answers
-from backend.results import ALTERNATIVES, ModelRecord
+from backend.results import ALTERNATIVES, VALIDATION, ModelRecord
 from backend.services.audit import Auditor, AuditTrail, Note, recorded
 from backend.services.compliance import Compliance, MeasuredEvidence
 from backend.services.explanation import Explanation
@@ -180,7 +181,7 @@ class Reports:
 
     def _sources(self, record: ModelRecord) -> Sources:
         found, reviews = MeasuredEvidence(self._models, record), self._workspace.reviews(record.federation)
-        card = self._cards.get(record.id)
+        card, ran = self._cards.get(record.id), self._models.measured(record, VALIDATION)
         return Sources(
             record=record,
             federation=self._workspace.federation(record.federation),
@@ -199,6 +200,7 @@ class Reports:
             retrained=self._retrained(record),
             given_away=self._given_away(record),
             searches=self._searches(record),
+            validation=read_validation(ran[""].rows[0]) if ran else None,
         )
 
     def _searches(self, record: ModelRecord) -> tuple[Search, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher, cipher_named
 from backend.crypto.rlwe.parameters import parameters_for
@@ -21,7 +22,7 @@ from backend.errors import ParameterError, SampleError
 from backend.jobs import Job
 from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.simulator import FederationRuntime
-from backend.protocols.transport.channel import TranscriptEntry
+from backend.protocols.transport.channel import Session, TranscriptEntry
 from backend.results import Evaluation, ModelRecord, Score, ScoreBatch, Stage, scores_csv
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
@@ -31,8 +32,9 @@ from backend.services.workspace import Workspace
 from backend.store.journal import Run
 from backend.trees.metrics import measure
 
-__all__ = ["KEY_BITS", "Scoring", "ScoringRequest", "Workers", "cipher_named", "cores"]
+__all__ = ["KEY_BITS", "Cipher", "Scoring", "ScoringRequest", "Workers", "cipher_named", "cores"]
 
+RENEWED = 100  # scorings of a conversation that is kept open
 MANY = 50  # people from which one ciphertext a number is the slow way
 
 
@@ -54,6 +56,48 @@ class ScoringRequest:
     hold: bool = False
 
 
+class Conversation:
+    """A session with the Hosts of a model that is kept open for one scoring after the other, so that they get the key once.
+
+    Begun again after :data:`RENEWED` scorings, since its transcript grows, and after one that failed, whose answers could still come.
+    """
+
+    def __init__(self) -> None:
+        self._runtime: FederationRuntime | None = None
+        self._session: Session | None = None
+        self._key: KeySide | None = None
+        self._scorings = self._before = 0
+        self._job: Job[Any] | None = None
+
+    def begin(
+        self, runtime: FederationRuntime, hosts: tuple[str, ...], key: KeySide, job: Job[Any], *, counted: bool = True
+    ) -> tuple[Session, bool]:
+        """The session for one scoring more, and whether the Hosts have the key."""
+        self._job = job
+        known = self._runtime is runtime and self._key is key and self._scorings < RENEWED
+        if self._session is None or not known:
+            self.close()
+            self._runtime, self._key, self._scorings = runtime, key, 0
+            self._session = runtime.open_session(hosts, self._stopped, counted=counted)
+        self._scorings, self._before = self._scorings + 1, len(self._session.transcript())
+        return self._session, self._scorings > 1
+
+    def _stopped(self) -> bool:
+        return self._job is not None and self._job.cancelled()
+
+    def end(self, *, keep: bool) -> tuple[TranscriptEntry, ...]:
+        """The messages of the scoring that has ended; the session stays open where it is to be kept."""
+        if self._session is None:
+            return ()
+        messages = self._session.transcript() if keep else self._session.close()
+        self._session = self._session if keep else None
+        return messages[self._before :]
+
+    def close(self) -> None:
+        """End the session; the next scoring begins another."""
+        self.end(keep=False)
+
+
 class Scoring:
     """Scores people."""
 
@@ -63,16 +107,31 @@ class Scoring:
         self._workspace, self._models, self._auditor = workspace, models, auditor
         self._compliance, self._workers = compliance, workers
 
-    def start(self, request: ScoringRequest, *, counted: bool = True) -> Job[ScoreBatch]:
-        """Score in the background; what is not `counted` measures and leaves the simulated Hosts' budgets alone."""
-        return Job[ScoreBatch](lambda job: self._score(request, job, counted), len(request.samples.ids)).start()
+    def start(
+        self, request: ScoringRequest, *, counted: bool = True, conversation: Conversation | None = None
+    ) -> Job[ScoreBatch]:
+        """Score in the background; what is not `counted` measures and leaves the simulated Hosts' budgets alone.
+
+        In a `conversation` there is one scoring at a time, and all are counted.
+        """
+        people = len(request.samples.ids)
+        return Job[ScoreBatch](lambda job: self._score(request, job, counted, conversation), people).start()
 
     @recorded("score")
-    def _score(self, note: Note, request: ScoringRequest, job: Job[ScoreBatch], counted: bool) -> ScoreBatch:
+    def _score(
+        self,
+        note: Note,
+        request: ScoringRequest,
+        job: Job[ScoreBatch],
+        counted: bool,
+        conversation: Conversation | None,
+    ) -> ScoreBatch:
         record, digest = self._models.get(request.model_id), audit.sheet_hash(request.samples)
         note.about(record, rows=len(request.samples.ids), input_sha256=digest)
         runtime, compiled = self._workspace.runtime(record.federation), self._models.compiled(record)
-        batch = score(runtime, record, compiled, request, job, self._workers, counted=counted)
+        batch = score(
+            runtime, record, compiled, request, job, self._workers, counted=counted, conversation=conversation
+        )
 
         def keep() -> None:
             self._workspace.guest_store(record.federation).put_score_job(record.id, summary(batch))
@@ -143,6 +202,7 @@ def score(
     workers: Workers,
     *,
     counted: bool,
+    conversation: Conversation | None = None,
 ) -> ScoreBatch:
     """Score a sheet; rows with a problem are left out of the run and told in the result.
 
@@ -152,6 +212,8 @@ def score(
         Of the record's model.
     counted : bool
         Whether simulated Hosts count the questions against their budgets.
+    conversation : Conversation, optional
+        That is kept open; only for questions that count and sheets without a Host's columns.
 
     Raises
     ------
@@ -174,20 +236,23 @@ def score(
     key = runtime.key(request.cipher, request.key_bits, compiled.guest)
     prepared = Stage("key", runtime.guest.name, time.perf_counter() - began)
     run = begun(runtime, "score", record, request) if counted else None
-    session = runtime.open_session(record.hosts, job.cancelled, counted=counted)
+    session, offered = (kept := conversation or Conversation()).begin(runtime, record.hosts, key, job, counted=counted)
     job.read_transcript = session.transcript
     transcript: tuple[TranscriptEntry, ...] = ()
+    through = False
     try:
         for host, table in sheet.hosts.items():
             if host in record.hosts:
                 runtime.play(session, host, table.take(good))
         own = sheet.guest.take(good)
         asked = record.id, compiled.guest, own, key, session
-        scored = runtime.guest.score(*asked, workers=workers, canary=request.canaries, on_stage=job.at, run=run)
+        how: dict[str, Any] = {"workers": workers, "canary": request.canaries, "on_stage": job.at, "run": run}
+        scored = runtime.guest.score(*asked, **how, offered=offered)
+        through = True
     finally:
         if runtime.journal is not None:
             runtime.journal.ended(run)
-        transcript = session.close()
+        transcript = kept.end(keep=conversation is not None and through)
         job.keep_transcript(transcript)
     job.at("done", runtime.guest.name, len(good))
     return ScoreBatch(
@@ -205,6 +270,7 @@ def score(
         dither=scored.dither / float(1 << record.score_bits),
         canaries=scored.canaries,
         run="" if run is None else run.name,
+        days=scored.days,
     )
 
 
@@ -268,8 +334,7 @@ def sample_scores(
         k = place.get(i)
         problem = sheet.problem(i) if k is None else scored.refused.get(k, "")
         if k is None or problem:
-            nan = float("nan")
-            out.append(Score(sample_id, "failed", problem, nan, nan, "", (), "", nan, nan, nan, 0, ()))
+            out.append(failed_score(sample_id, problem))
             continue
         at = best[k]
         chosen, base = float(predictions[k, at]), float(compiled.expectation.base[at])
@@ -291,3 +356,9 @@ def sample_scores(
             )
         )
     return tuple(out)
+
+
+def failed_score(sample_id: str, problem: str) -> Score:
+    """The result of a row that was not scored."""
+    nan = float("nan")
+    return Score(sample_id, "failed", problem, nan, nan, "", (), "", nan, nan, nan, 0, ())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import sys
 import threading
@@ -13,6 +14,8 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from streamlit import config
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from app import session
@@ -34,6 +37,7 @@ PAGES = (
     "importance",
     "model_card",
     "compliance",
+    "validation",
     "compare_models",
     "score",
     "protocols",
@@ -83,6 +87,16 @@ def offset_host_numbers(federation: Federation) -> None:
             if feature.kind is Kind.NUMERIC:
                 table[feature.name] = pd.to_numeric(table[feature.name]) + OFFSET
         table.to_csv(file, index=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def light_pages() -> Iterator[None]:
+    """Streamlit looks through every installed package before each run of a test's page, and collects garbage after it: once is enough."""
+    with pytest.MonkeyPatch.context() as patch:
+        scan = manifest_scanner.scan_component_manifests
+        patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(scan))
+        config.set_option("runner.postScriptGC", False)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -66,7 +66,7 @@ def place_of(at: AppTest, feature: str = FEATURE) -> str:
 def to_measure(at: AppTest, kind: str, feature: str = FEATURE) -> str:
     """Open the card of a feature where `kind` is measured; returns its place."""
     place = place_of(at, feature)
-    at.session_state[f"finding_{place}"] = True  # open
+    at.session_state[f"finding_{feature}"] = True  # open
     at.session_state[f"step_{place}"] = "measure"
     at.run().radio(key=f"kind_{place}").set_value(kind).run()
     return place
@@ -221,7 +221,7 @@ def test_a_finding_whose_rule_asks_for_elderly_ages_shows_them_with_every_class(
     at = opened("compliance")
     at.get_by_key("language").set_value(language)
     at.run()
-    at.session_state[f"finding_{place_of(at, 'age')}"] = True  # open
+    at.session_state["finding_age"] = True  # open
     at.run()
     assert not at.exception
     shown = everything(at)
@@ -234,7 +234,7 @@ def test_a_finding_whose_rule_asks_for_elderly_ages_shows_them_with_every_class(
 
 def test_elderly_ages_that_were_not_checked_are_called_so(opened: Opened) -> None:
     at = opened("compliance")
-    at.session_state[f"finding_{place_of(at, 'age')}"] = True  # open
+    at.session_state["finding_age"] = True  # open
     assert says(at.run(), "document.elderly_open")
 
 

@@ -33,6 +33,7 @@ BY_RESULT = (
     "unit",
     "sheet",
     "law",
+    "validation_words",
 )  # sections whose keys come out of results, headings, parameter classes, reports, dictionaries, remarks on uploads, dates of the law
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 

@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from backend.services import Glassleaf
@@ -43,6 +44,18 @@ def test_the_exit_status_says_whether_everybody_some_or_nobody_was_scored(run, i
 def test_scores_that_cannot_be_written_are_not_asked_for(run, ids, sheet, tmp_path):
     status, text, error = run("score", "latest", sheet(ids[0]), *WORDS, "--out", tmp_path / "no" / "scores.csv")
     assert (status, text) == (1, "") and "cannot be written" in error
+
+
+def test_into_parquet_a_table_is_scored_in_groups_and_the_exit_status_is_the_same(run, ids, sheet, tmp_path):
+    out = tmp_path / "scores.parquet"
+    status, text, _ = run("score", "latest", sheet(*ids[:3], "stranger"), *WORDS, "--out", out, "--json")
+    told = json.loads(text)
+    assert status == 3 and (told["rows"], told["scored"], told["failed"]) == (4, 3, 1)
+    assert pd.read_parquet(out).id.tolist() == [*ids[:3], "stranger"]
+    kept = out.read_bytes()
+    assert run("score", "latest", sheet("stranger"), *WORDS, "--out", out)[0] == 1
+    assert out.read_bytes() == kept  # of nobody there is nothing to write
+    assert "--out" in run("score", "latest", "sqlite:///people.db", *WORDS)[2]
 
 
 def test_what_answers_have_given_away_is_printed_and_adds_up(run, home):

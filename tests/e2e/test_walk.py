@@ -19,6 +19,7 @@ from app.session import WALKED
 from app.texts import Texts
 from tests.e2e.serving import NAVIGATION, ROOT, served
 
+expect = pytest.importorskip("playwright.sync_api").expect
 T = Texts("en")
 FIRST_ROWS = T("score.rows", first=1, last=100, n="5,000").split(";")[0]
 IMAGES = ROOT / "docs" / "images"
@@ -92,7 +93,7 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(address: str, brows
 
         page.get_by_role("link", name=T("overview.compliance_link")).click()
         page.get_by_role("heading", level=3, name=re.compile("Gender")).wait_for(timeout=60_000)
-        assert page.get_by_text(T("compliance.prohibited")).count() >= 1
+        page.get_by_text(T("compliance.prohibited")).first.wait_for(timeout=60_000)
         _settle(page)
         _picture(page, "compliance")
 
@@ -116,7 +117,7 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(address: str, brows
         _go(page, "Protocols")
         page.get_by_role("radio", name="RLWE").click()
         _race(page)
-        assert page.get_by_text(T("protocols.equal")).count() == 1
+        expect(page.get_by_text(T("protocols.equal"))).to_have_count(1, timeout=60_000)
 
 
 @pytest.mark.slow
@@ -165,9 +166,9 @@ def test_a_comparison_on_a_synthetic_model_fits_a_phone(address: str, browser) -
         page.get_by_role("radio", name="RLWE").click()
         _race(page)
         synthetic = T("protocols.on_synthetic", n=50, depth=4, features=20, leaves=800)
-        assert page.get_by_text(synthetic).count() == 1
+        expect(page.get_by_text(synthetic)).to_have_count(1, timeout=60_000)
         tables = page.get_by_test_id("stTable")
-        assert tables.count() == 3
+        expect(tables).to_have_count(3, timeout=60_000)
         for table in tables.all():
             wide = table.evaluate("node => Math.max(...[node, ...node.querySelectorAll('*')].map(n => n.scrollWidth))")
             assert wide <= table.evaluate("node => node.clientWidth")
@@ -184,8 +185,8 @@ def test_a_forest_is_trained_and_stands_beside_the_first_model(address: str, bro
         page.get_by_role("button", name=T("train.go"), exact=True).click()
         page.get_by_text(T("train.registered")).wait_for(timeout=240_000)
         _settle(page)
-        assert page.get_by_text("people are known to all parties").count() == 1
-        assert page.get_by_text("Best figure:").count() == 1
+        expect(page.get_by_text("people are known to all parties")).to_have_count(1, timeout=60_000)
+        expect(page.get_by_text("Best figure:")).to_have_count(1, timeout=60_000)
         page.get_by_role("link", name=T("train.open")).click()
         page.get_by_role("heading", level=1, name="Overview").wait_for(timeout=60_000)
         page.get_by_text(T("states.unapproved")).first.wait_for(timeout=60_000)
@@ -199,8 +200,10 @@ def _race(page) -> None:
     page.get_by_role("progressbar").wait_for(state="detached", timeout=240_000)
     _settle(page)
     for name in ("race", "by_size", "figures", "learned"):
-        assert page.get_by_role("heading", name=T(f"protocols.{name}"), exact=True).count() == 1
-    assert page.locator(".st-key-protocols_batches .scatterlayer .point").count() >= 4  # two sizes or more, two lines
+        heading = page.get_by_role("heading", name=T(f"protocols.{name}"), exact=True)
+        expect(heading).to_have_count(1, timeout=60_000)
+    points = page.locator(".st-key-protocols_batches .scatterlayer .point")
+    points.nth(3).wait_for(timeout=60_000)  # two sizes or more, two lines
 
 
 def _check_scores(file: Path) -> None:

@@ -12,6 +12,7 @@ import signal
 import sqlite3
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 from sqlalchemy import Engine, event
@@ -19,6 +20,8 @@ from sqlalchemy.orm import Session
 
 import backend.services.scoring  # noqa: F401 (what every child needs)
 from backend.cli import main
+from backend.data import row_groups
+from backend.services import streaming
 from backend.store.database import Database  # noqa: F401
 
 
@@ -38,6 +41,14 @@ class Writes:
             return done
 
         Path.replace = watched
+        fsync = os.fsync
+
+        def synced(file):
+            self.passed()
+            fsync(file)
+            self.passed()
+
+        os.fsync = synced
 
     def passed(self, *about):
         self.count += 1
@@ -109,6 +120,7 @@ def run(template, folder, sheet, cipher, kills, seed):
             "repeated": repeated == 0 or delivered,
             "scores": out.exists() and scores(out) == wanted,
             "counted_once": counted(home) == 1,
+            "nothing_left": not [*folder.glob(f"{out.name}.[pl]*")],
         }
         if not all(found.values()):
             wrong.append({"write": place, **found})
@@ -117,6 +129,13 @@ def run(template, folder, sheet, cipher, kills, seed):
     return {"whole": 0, "people": len(wanted), "failed": failed, "writes": writes, "kills": kills, "wrong": wrong}
 
 
+def in_groups_of(people):
+    """Let tables of more people than these be scored in groups of so many."""
+    streaming.SAMPLES, row_groups.GROUP = replace(streaming.SAMPLES, max_rows=people), people
+
+
 if __name__ == "__main__":
     template, folder, sheet = map(Path, sys.argv[1:4])
+    if len(sys.argv) > 7:
+        in_groups_of(int(sys.argv[7]))
     print(json.dumps(run(template, folder, sheet, sys.argv[4], int(sys.argv[5]), int(sys.argv[6]))))  # noqa: T201

@@ -43,11 +43,21 @@ def template(tmp_path_factory):
 
 @pytest.mark.faults
 @pytest.mark.slow  # CI runs a seeded tenth with the slow tests
-@pytest.mark.parametrize("cipher", ["rlwe", "paillier"])
-def test_killed_at_any_write_a_score_is_repeated_whole_and_counted_once(cipher, template, tmp_path):
+@pytest.mark.parametrize(("cipher", "groups"), [("rlwe", ()), ("paillier", ()), ("rlwe", (5,))])
+def test_killed_at_any_write_a_score_is_repeated_whole_and_counted_once(cipher, groups, template, tmp_path):
     kills = max(1, KILLS // 2)
     home, sheet = template
-    command = [sys.executable, Path(__file__).with_name("killed.py"), home, tmp_path, sheet, cipher, kills, 20261122]
+    command = [
+        sys.executable,
+        Path(__file__).with_name("killed.py"),
+        home,
+        tmp_path,
+        sheet,
+        cipher,
+        kills,
+        20261122,
+        *groups,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run([str(word) for word in command], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -17,7 +17,7 @@ from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.scoring.messages import AssignAges, PermuteValues
+from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteValues
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -143,6 +143,14 @@ def noted(tmp_path_factory):
             return guest.score(trained.model_id, compiled, own.take(np.arange(100, 102)), key, talk)
 
         talked(permuted)
+
+        def blanked(talk):
+            for host in hosts:
+                talk.send(host.name, OfferKey(talk.name, key.scheme, key.offer()))
+                talk.send(host.name, BlankValues(talk.name, own.ids[200:300], (next(iter(host.columns)),)))
+            return guest.score(trained.model_id, compiled, own.take(np.arange(200, 202)), key, talk)
+
+        talked(blanked)
 
         talked(lambda talk: ReasonsClient(talk, guest.name, trained.model_id, terms, key).names(people, 1))
         talked(lambda talk: ReasonsClient(talk, guest.name, trained.model_id, terms, key).sums(own.take(np.arange(90))))

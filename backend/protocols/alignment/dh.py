@@ -16,7 +16,16 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.ristretto import ELEMENT, hash_to_group, invert, multiply, random_scalars, split
+from backend.crypto.ristretto import (
+    ELEMENT,
+    hash_to_group,
+    invert,
+    multiply,
+    multiply_all,
+    multiply_each,
+    random_scalars,
+    split,
+)
 from backend.errors import SecurityError
 from backend.protocols.alignment.ids import check_count, encoded, marked, secret_order
 
@@ -60,15 +69,13 @@ class BlindedIds:
         fresh = self.ids[len(self._blinded) : span.stop]
         scalars = random_scalars(len(fresh))
         self._inverses += invert(scalars)
-        self._blinded += [blind(data, scalar) for data, scalar in zip(fresh, scalars, strict=True)]
+        self._blinded += multiply_each(scalars, [hash_to_group(data, DOMAIN) for data in fresh])
         return b"".join(self._blinded[span.start : span.stop])
 
     def tags(self, span: range, evaluated: list[bytes]) -> list[bytes]:
         """F(x) of these ids, cut to 16 bytes, from what a Host made of their blinded elements."""
-        return [
-            finalize(self.ids[row], multiply(self._inverses[row], element))[:TAG]
-            for row, element in zip(span, evaluated, strict=True)
-        ]
+        bare = multiply_each([self._inverses[row] for row in span], evaluated)
+        return [finalize(self.ids[row], element)[:TAG] for row, element in zip(span, bare, strict=True)]
 
 
 class DhGuest:
@@ -155,9 +162,11 @@ class DhHost:
             raise SecurityError(f"{self._pieces:,} messages of blinded ids were announced, one more came; refused.")
         span = share(self._asked, self._answered, self._pieces)
         part = share(len(self._data), self._answered, self._pieces)
-        evaluated = [multiply(self._key, element) for element in split(blob, len(span))]
-        mine = (self._data[row] for row in self._order[part.start : part.stop])
-        tags = [finalize(data, multiply(self._key, hash_to_group(data, DOMAIN)))[:TAG] for data in mine]
+        mine = [self._data[row] for row in self._order[part.start : part.stop]]
+        hashed = [hash_to_group(data, DOMAIN) for data in mine]
+        products = multiply_all(self._key, split(blob, len(span)) + hashed)
+        evaluated = products[: len(span)]
+        tags = [finalize(*pair)[:TAG] for pair in zip(mine, products[len(span) :], strict=True)]
         self._answered += 1
         return b"".join(evaluated + tags)
 

@@ -91,6 +91,8 @@ class Scored:
         Units by which the last Host may have moved a sum.
     canaries : int
         Rows whose score came back with the canary that it was sent with.
+    days : int
+        The longest window of a Host whose limit was reached; 0 where none was.
     """
 
     units: list[int]
@@ -100,6 +102,7 @@ class Scored:
     refused: dict[int, str] = field(default_factory=dict)
     dither: int = 0
     canaries: int = 0
+    days: int = 0
 
 
 @dataclass(repr=False, eq=False)
@@ -124,6 +127,8 @@ class ScoringClient:
         Called with (stage, party at work, samples done).
     run : Run, optional
         Its journal.
+    offered : bool
+        Whether the Hosts have the key from an earlier scoring of the session.
 
     Raises
     ------
@@ -141,6 +146,7 @@ class ScoringClient:
     canary: bool = False
     on_stage: OnStage = ignore_stages
     run: Run | None = None
+    offered: bool = False
 
     def __post_init__(self) -> None:
         compiled, key, n = self.compiled, self.key, len(self.table.ids)
@@ -160,7 +166,8 @@ class ScoringClient:
         self._units = [0] * n
         self._held = {host: np.ones(n, dtype=bool) for host in self._chain}
         self._refused: dict[int, str] = {}
-        self._dither, self._timings = 0, Timings()
+        self._dither, self._days, self._timings = 0, 0, Timings()
+        self._before = len(self.session.transcript())
         self._sent_pieces = self._encrypted_pieces = self._masked_rows = self._decrypted_rows = 0
         begun = range(len(self._batches)) if self.run is not None and self._chain else ()
         self._journal: dict[int, Batch] = {i: self.run.batch(i) for i in begun} if self.run is not None else {}
@@ -180,19 +187,20 @@ class ScoringClient:
         if not self._chain:
             deque(entries, maxlen=0)  # every leaf is among the constants
             return Scored(self._units, {}, 0, self._timings)
-        for host in self._chain:
+        for host in () if self.offered else self._chain:
             self.session.send(host, OfferKey(self.session.name, self.key.scheme, self.key.offer()))
         with closing(self._encrypted(entries)) as vectors_enc:
             self._report()
             for number, batch in enumerate(self._batches):
                 if not self._from_journal(number, batch):
                     self._ask(number, batch, vectors_enc)
-        for host, seconds in host_seconds(self.session.transcript()).items():
+        for host, seconds in host_seconds(self.session.transcript()[self._before :]).items():
             self._timings.add("mask", host, seconds)
         n = len(self.table.ids)
         self.on_stage("done", self.guest, n)
         intact = 0 if self._canaries is None else n - len(self._refused)
-        return Scored(self._units, self._held, self._entries, self._timings, self._refused, self._dither, intact)
+        done = self._units, self._held, self._entries, self._timings, self._refused, self._dither, intact
+        return Scored(*done, self._days)
 
     def _ask(self, number: int, batch: slice, vectors_enc: Iterator[bytes]) -> None:
         """Steps 2 to 6 for one batch."""
@@ -221,19 +229,20 @@ class ScoringClient:
         refused = {i - batch.start: why for i, why in self._refused.items() if batch.start <= i < batch.stop}
         held = {host: to_bitmap(known[batch]) for host, known in self._held.items()}
         units = [str(unit) for unit in self._units[batch]]  # may be longer than msgpack's integers
-        packed: bytes = msgpack.packb([units, held, refused, dither])
+        packed: bytes = msgpack.packb([units, held, refused, dither, self._days])
         return packed
 
     def _from_journal(self, number: int, batch: slice) -> bool:
         """Put a batch that was answered before in its place; False where it was not."""
         if number not in self._journal or (answer := self._journal[number].answer) is None:
             return False
-        units, held, refused, dither = msgpack.unpackb(answer, strict_map_key=False)
+        units, held, refused, dither, *days = msgpack.unpackb(answer, strict_map_key=False)
         self._units[batch] = [int(unit) for unit in units]
         for host, bitmap in held.items():
             self._held[host][batch] = from_bitmap(bitmap, batch.stop - batch.start)
         self._refused |= {batch.start + i: why for i, why in refused.items()}
         self._dither = max(self._dither, dither)
+        self._days = max([self._days, *days])  # what an earlier version wrote down has none
         return True
 
     def _decision_vectors(self) -> Iterator[IntArray]:
@@ -312,6 +321,7 @@ class ScoringClient:
             self._held[host][batch] = from_bitmap(answer.held, n)
             exhausted = {batch.start + i: reason for i, reason in refusals(host, answer, n).items()}
             self._refused = exhausted | self._refused
+            self._days = max(self._days, answer.days) if exhausted else self._days
 
     def _decrypt(self, batch: slice, scores: EncryptedScores) -> None:
         """Step 5: ŷ = the constants of step 1 + Σ_k S_k, less the canaries that came back above it."""

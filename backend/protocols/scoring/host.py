@@ -26,7 +26,7 @@ from backend.errors import SecurityError
 from backend.protocols.host_state import Answer, Answering, Flags, Handlers, HostSession, ServedModel, members
 from backend.protocols.scoring.dither import Dither, dithers, half_units, headroom
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
-from backend.protocols.scoring.permuted_values_host import PermutedValues
+from backend.protocols.scoring.permuted_values_host import PermutedValues, other_values
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.packing import from_bitmap, to_bitmap
 from backend.store.accountant import SCORE, Question
@@ -101,8 +101,8 @@ class ScoringHandler:
         """Steps 1 to 4, and 5 where the batch is one message."""
         session, served, cipher = self._checked(sender, request)
         columns, held = self._columns(session, request.ids)
-        # another permutation is another question, whatever it is called
-        name = request.request if session.kept(PermutedValues) is None else ""
+        # with other values it is another question, whatever it is called
+        name = request.request if other_values(session) is None else ""
         question = self._question(session, replace(request, request=name), served, held)
         spent, message = self.answering.count(question, request.conversation, request.ids, held)
         yield session.guest, message
@@ -154,12 +154,14 @@ class ScoringHandler:
         return session, served, session.cipher
 
     def _columns(self, session: HostSession, ids: tuple[str, ...]) -> tuple[Columns, Flags]:
-        """The people's records; other people's values in the columns that were permuted."""
+        """The people's records; other people's values in the columns that were permuted, none in those that were blanked."""
         columns, held = session.look_up(self.table, ids)
-        permuted = session.kept(PermutedValues)
-        if permuted is not None:
-            theirs, _ = session.look_up(self.table, permuted.of(ids, held.tolist()))
-            columns = {**columns, **{name: theirs[name] for name in permuted.features}}
+        other = other_values(session)
+        if isinstance(other, PermutedValues):
+            theirs, _ = session.look_up(self.table, other.of(ids, held.tolist()))
+            columns = {**columns, **{name: theirs[name] for name in other.features}}
+        elif other is not None:
+            columns = other.blanked(columns, ids, held.tolist())
         return columns, held
 
     def _keep_sample(self, session: HostSession, request: DecisionVectors, answered: Flags) -> None:
@@ -195,13 +197,13 @@ class ScoringHandler:
         spent: Flags,
         dither: int,
     ) -> list[int]:
-        """A number a person, the same whenever they are asked about; where values were permuted, one a person and source."""
+        """A number a person, the same whenever they are asked about; with other values, one a person and what stands in."""
         model = served.model
         if model.layout is None:
             return []
-        permuted, names = session.kept(PermutedValues), request.ids
-        if permuted is not None:
-            names = permuted.identities(request.ids, {rule.feature for rule in model.rules.values()})
+        other, names = other_values(session), request.ids
+        if other is not None:
+            names = other.identities(request.ids, {rule.feature for rule in model.rules.values()})
         numbers = dithers(self.dither.secret(served.structure), model.layout, names, held, dither)
         # an empty score would show its number
         return [0 if none else number for none, number in zip(spent, numbers, strict=True)]

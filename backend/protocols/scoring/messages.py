@@ -60,6 +60,17 @@ class PermuteValues(Message):
 
 
 @dataclass(frozen=True)
+class BlankValues(Message):
+    """Guest → Host: score these people, in this conversation, as if you had no value of these features for anybody."""
+
+    HOLDS: ClassVar[str] = "ids who are to be scored without values; of which of the Host's features"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = PEOPLE
+    ids: tuple[str, ...]
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class AssignAges(Message):
     """Guest → Host: give these people, in this conversation, ages of one class of your records: 0 = elderly, 1 … = younger, upwards."""
 

@@ -1,4 +1,4 @@
-"""The Guest has a Host permute values among some people, or give them other ages, before they are scored.
+"""The Guest has a Host permute values among some people, leave values out, or give other ages, before they are scored.
 
 How much a model relies on a Host's feature shows when the feature's link with everything else is cut (permutation importance). Only the
 Host can do that; it draws the permutation and keeps it, so that the Guest never knows whose value stood in for whose.
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from backend.crypto.interface import KeySide
 from backend.errors import SecurityError
 from backend.protocols.scoring.age_classes import YOUNGER
-from backend.protocols.scoring.messages import AgesAssigned, AssignAges, PermuteValues
+from backend.protocols.scoring.messages import AgesAssigned, AssignAges, BlankValues, PermuteValues
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 
@@ -20,6 +20,12 @@ def have_permuted(session: Session, host: str, key: KeySide, ids: Sequence[str],
     """Have people scored with permuted values in this conversation from now on. A refusal comes instead of the scores."""
     session.send(host, OfferKey(session.name, key.scheme, key.offer()))
     session.send(host, PermuteValues(session.name, tuple(ids), tuple(features)))
+
+
+def have_blanked(session: Session, host: str, key: KeySide, ids: Sequence[str], features: Sequence[str]) -> None:
+    """Have people scored without a Host's values of some features from now on; of all its features = as if it were out."""
+    session.send(host, OfferKey(session.name, key.scheme, key.offer()))
+    session.send(host, BlankValues(session.name, tuple(ids), tuple(features)))
 
 
 def have_ages(session: Session, host: str, key: KeySide, ids: Sequence[str], feature: str, index: int) -> int:

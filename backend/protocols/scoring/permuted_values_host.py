@@ -1,4 +1,4 @@
-"""A Host's handler for scores with other values: permuted among people, or ages of one class. Draws them itself; nobody learns whose."""
+"""A Host's handler for scores with other values: permuted, ages of one class, or none. Draws them itself; nobody learns whose."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.host_state import Answer, Answering, Handlers, HostSession
 from backend.protocols.scoring.age_classes import age_classes, is_in_years
-from backend.protocols.scoring.messages import AgesAssigned, AssignAges, PermuteValues
+from backend.protocols.scoring.messages import AgesAssigned, AssignAges, BlankValues, PermuteValues
 from backend.store.accountant import EVERYBODY, TABLE, Question
+from backend.trees.ensemble import Columns
 
-MIN_PEOPLE = 50  # with a record here, among whom values are permuted
+MIN_PEOPLE = 50  # with a record here, among whom values are permuted, or who are scored without
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,52 @@ class PermutedValues:
         )
 
 
+@dataclass(frozen=True)
+class BlankedValues:
+    """Who is scored without which values, for one conversation.
+
+    Attributes
+    ----------
+    features : tuple of str
+    people : frozenset of str
+        Everybody who was named and has a record here.
+    """
+
+    features: tuple[str, ...]
+    people: frozenset[str] = field(repr=False)
+
+    def blanked(self, columns: Columns, ids: Sequence[str], held: Sequence[bool]) -> Columns:
+        """The same columns, those of the blanked features without a value.
+
+        Raises
+        ------
+        SecurityError
+            A person with a record was not among those who were to be scored without.
+        """
+        if any(known and i not in self.people for i, known in zip(ids, held, strict=True)):
+            raise SecurityError("Values were to be left out for other people than those to be scored; ask about all.")
+        without = {
+            name: np.full(len(ids), None, dtype=object)
+            if columns[name].dtype == object
+            else np.full(len(ids), np.nan, dtype=np.float64)
+            for name in self.features
+        }
+        return {**columns, **without}
+
+    def identities(self, ids: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
+        """As :meth:`PermutedValues.identities`: a person and which of the `used` features are blank."""
+        blank = sorted(set(self.features) & set(used))
+        return tuple("\0".join((i, "", *blank)) if blank and i in self.people else i for i in ids)
+
+
+OtherValues = PermutedValues | BlankedValues
+
+
+def other_values(session: HostSession) -> OtherValues | None:
+    """With which values people are scored in a conversation instead of their own; None = their own."""
+    return session.kept(PermutedValues) or session.kept(BlankedValues)
+
+
 @dataclass(repr=False)
 class PermutedValuesHandler:
     """Has people scored with values that are not theirs, for one conversation."""
@@ -67,10 +116,20 @@ class PermutedValuesHandler:
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
-        return {PermuteValues: self._permute_values, AssignAges: self._assign_ages}
+        return {
+            PermuteValues: self._permute_values,
+            BlankValues: self._blank_values,
+            AssignAges: self._assign_ages,
+        }
 
     def _permute_values(self, sender: str, asked: PermuteValues) -> Answer:
         self._session(sender, asked).keep(PermutedValues, permute(self.table, asked))
+        return iter(())
+
+    def _blank_values(self, sender: str, asked: BlankValues) -> Answer:
+        _check_own(self.table, asked.features)
+        people = frozenset(_with_record(self.table, asked.ids))
+        self._session(sender, asked).keep(BlankedValues, BlankedValues(asked.features, people))
         return iter(())
 
     def _assign_ages(self, sender: str, asked: AssignAges) -> Answer:
@@ -88,10 +147,12 @@ class PermutedValuesHandler:
             session.keep(PermutedValues, PermutedValues((feature.name,), sources))
         yield sender, AgesAssigned(asked.conversation, len(classes))
 
-    def _session(self, sender: str, asked: PermuteValues | AssignAges) -> HostSession:
+    def _session(self, sender: str, asked: PermuteValues | BlankValues | AssignAges) -> HostSession:
         session = self.answering.sessions.of(asked.conversation)
         if sender != session.guest:
             raise SecurityError("Only the Guest may have people scored with other values.")
+        for kind in (PermutedValues, BlankedValues):  # what was asked last counts
+            session.drop(kind)
         return session
 
 
@@ -103,12 +164,16 @@ def permute(table: PartyTable, asked: PermuteValues) -> PermutedValues:
     SecurityError
         A feature is none of this Host's, or fewer than :data:`MIN_PEOPLE` of the people have a record here.
     """
-    if not asked.features or not set(asked.features) <= set(table.columns):
-        raise SecurityError("Values were to be permuted of a feature that is none of this Host's.")
+    _check_own(table, asked.features)
     people = _with_record(table, asked.ids)
     sources = list(people)
     secrets.SystemRandom().shuffle(sources)
     return PermutedValues(asked.features, dict(zip(people, sources, strict=True)))
+
+
+def _check_own(table: PartyTable, features: Sequence[str]) -> None:
+    if not features or not set(features) <= set(table.columns):
+        raise SecurityError("Other values were asked for of a feature that is none of this Host's.")
 
 
 def _with_record(table: PartyTable, ids: Sequence[str]) -> list[str]:
@@ -116,6 +181,6 @@ def _with_record(table: PartyTable, ids: Sequence[str]) -> list[str]:
     people = [i for i in dict.fromkeys(ids) if i in table.row_of]
     if len(people) < MIN_PEOPLE:
         raise SecurityError(
-            f"Values were to be permuted among {len(people)} people with a record here; {MIN_PEOPLE} or more are needed."
+            f"Other values were asked for among {len(people)} people with a record here; {MIN_PEOPLE} or more are needed."
         )
     return people

@@ -120,6 +120,7 @@ class FederationRuntime:
         self.guest = GuestParty(federation, self.table)
         self.warmed: set[int] = set()  # key sizes whose pools were started
         self.retired = retired_keys(self._own(""))
+        self._plain = PlainKeySide()
         self._keys: dict[tuple[bool, int], PaillierKeySide] = {}
         self._retired_keys: dict[str, PaillierKeySide] = {}
         self._lattice_keys: dict[str, RlweKeySide] = {}
@@ -168,7 +169,7 @@ class FederationRuntime:
             Nothing can be trained under this cipher.
         """
         if cipher == "none":
-            return PlainKeySide()
+            return self._plain
         if cipher == "rlwe":
             raise ParameterError("Nothing can be trained under rlwe, which scores only; choose paillier for training.")
         short = cipher == "paillier-short"

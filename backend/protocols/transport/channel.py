@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from backend import work
-from backend.errors import Cancelled, PartyUnreachable, QuestionRefused, SecurityError
+from backend.errors import Cancelled, HostRefused, PartyUnreachable, QuestionRefused, SecurityError
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
@@ -271,12 +271,14 @@ class Session:
             The user stopped the job.
         PartyUnreachable
             A Host went down, or none answered in time.
+        HostRefused, QuestionRefused
+            A Host refused.
         SecurityError
-            A Host refused, or sent something else.
+            It sent something else.
         """
         sender, message = self._next()
         if isinstance(message, Refusal):
-            refused = QuestionRefused if message.final else SecurityError
+            refused = QuestionRefused if message.final else HostRefused
             raise refused(f"{sender} refused: {message.reason}")
         if not isinstance(message, kind):
             came = type(message).__name__

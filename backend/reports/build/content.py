@@ -13,6 +13,7 @@ from backend.reports.build.issued import traffic_of
 from backend.reports.build.performance import performance
 from backend.reports.build.searches import searches
 from backend.reports.build.sources import Sources
+from backend.reports.build.validation import validation
 from backend.reports.model_comparison import Sizes
 from backend.results import ModelRecord
 
@@ -32,6 +33,7 @@ def content_of(sources: Sources) -> report.Content:
         retrained=tuple(retrained(sources, pair) for pair in sources.retrained),
         quality=fill(report.Quality, sources.record.metrics, sources.record, rows=sources.record.parts),
         performance=performance(sources.card),
+        validation=validation(sources.validation),
         release=_release(sources.record),
         training_traffic=_training_traffic(sources),
         searches=tuple(searches(sources)),

@@ -10,6 +10,7 @@ from backend.compliance.assessment import ComplianceReport
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.evaluation.performance import Performance, Stability
+from backend.evaluation.validation.suite import Validation
 from backend.explain.direction import LearnedDirection
 from backend.explain.importance import FeatureImportance
 from backend.fairness.alternatives import Search
@@ -61,6 +62,8 @@ class Sources:
         What that was measured on.
     retrained : tuple of SideBySide
         The model beside the one it replaces, and those that replace it.
+    validation : Validation, optional
+        The suite's last run.
     given_away : tuple of GivenAway, optional
         What the Hosts' answers have given away; None = not known.
     searches : tuple of Search
@@ -84,6 +87,7 @@ class Sources:
     retrained: tuple[SideBySide, ...] = ()
     given_away: tuple[GivenAway, ...] | None = None
     searches: tuple[Search, ...] = ()
+    validation: Validation | None = None
 
     def feature(self, name: str) -> Feature:
         """A feature of the federation, or of the model where the federation no longer offers it."""

@@ -10,9 +10,9 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.errors import SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.scoring.messages import PermuteValues
-from backend.protocols.scoring.permuted_values_guest import have_permuted
-from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, PermutedValues, permute
+from backend.protocols.scoring.messages import BlankValues, PermuteValues
+from backend.protocols.scoring.permuted_values_guest import have_blanked, have_permuted
+from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, BlankedValues, PermutedValues, permute
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
@@ -106,6 +106,71 @@ def test_a_shuffled_scoring_counts_against_the_budget_like_any_other(secret_key)
             session = Session(network, GUEST, name, world.model.hosts, timeout=20)
             key = PaillierKeySide(secret_key)
             have_permuted(session, "host0", key, world.tables[GUEST].ids, ("host0_x",))
+            scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
+            session.close()
+            refused.append(len(scored.refused))
+        assert refused == [0, len(world.tables["host0"].ids)]
+
+
+@pytest.mark.parametrize(("cipher", "n_trees"), [("none", 6), ("paillier", 2)])
+@pytest.mark.parametrize("features", [("host0_x",), ("host0_x", "host0_y", "host0_c")])
+def test_without_values_scores_are_those_of_records_without_them(cipher, n_trees, features, secret_key):
+    world = random_world(3, n_hosts=2, n_trees=n_trees, n=90)
+    key = PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
+    with running(world) as (guest, network, _):
+        session = Session(network, GUEST, "c", world.model.hosts, timeout=20)
+        have_blanked(session, "host0", key, world.tables[GUEST].ids, features)
+        units = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session).units
+        session.close()
+    rows = [{**world.row(i), **dict.fromkeys(features)} for i in world.tables[GUEST].ids]
+    assert list(units) == [world.oracle(row) for row in rows]
+
+
+def test_blanked_values_are_refused_for_few_people_strange_features_and_strangers():
+    world = random_world(0, n_hosts=1, n=90)
+    with running(world) as (_, _, served):
+        host, key, ids = served.hosts["host0"], PlainKeySide(), world.tables["host0"].ids
+        list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
+        for sender, asked, features, reason in (
+            (GUEST, ids[: MIN_PEOPLE - 1], ("host0_x",), "50 or more are needed"),
+            (GUEST, ids, ("host1_x",), "none of this Host's"),
+            (GUEST, ids, (), "none of this Host's"),
+            ("host1", ids, ("host0_x",), "Only the Guest"),
+        ):
+            with pytest.raises(SecurityError, match=reason):
+                host.answer(sender, BlankValues("c", asked, features))
+
+
+def test_what_was_asked_last_counts_and_nobody_else_is_scored_without():
+    world = random_world(0, n_hosts=1, n=90)
+    with running(world) as (guest, network, served):
+        session, key, everybody = (
+            Session(network, GUEST, "c", world.model.hosts, timeout=20),
+            PlainKeySide(),
+            world.tables[GUEST],
+        )
+        have_permuted(session, "host0", key, everybody.ids, ("host0_x",))
+        have_blanked(session, "host0", key, everybody.ids[:80], ("host0_x",))
+        with pytest.raises(SecurityError, match="other people"):
+            guest.score(MODEL_ID, CompiledGuest(world.model), everybody, key, session)
+        kept = served.hosts["host0"]._sessions.of("c")
+        assert kept.kept(PermutedValues) is None and kept.kept(BlankedValues) is not None
+        session.close()
+
+
+def test_a_blanked_score_is_dithered_by_a_number_of_its_own():
+    blanked = BlankedValues(("x",), frozenset({"a"}))
+    assert blanked.identities(("a", "b"), {"x"}) != ("a", "b")
+    assert blanked.identities(("a", "b"), {"x"})[1] == "b" and blanked.identities(("a",), {"y"}) == ("a",)
+
+
+def test_a_blanked_scoring_counts_against_the_budget_like_any_other(secret_key):
+    world = random_world(0, n_hosts=1, n_trees=2, n=70)
+    with running(world, options={"host0": {"accountant": Accountant(Database(), Limits(1))}}) as (guest, network, _):
+        refused = []
+        for name in ("first", "second"):
+            session, key = Session(network, GUEST, name, world.model.hosts, timeout=20), PlainKeySide()
+            have_blanked(session, "host0", key, world.tables[GUEST].ids, ("host0_x",))
             scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
             session.close()
             refused.append(len(scored.refused))

@@ -1,0 +1,165 @@
+"""The validation suite on a page: the verdict, every test with its worst figure, and how much room each has left."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.panels import charts, controls, frame, palette
+from app.texts import Texts, markdown, number, percent
+from app.view_models import View
+from backend.services.validation import about_in_words, limit_in_words, room_used, value_in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from backend.data.dictionary import Feature
+    from backend.results import ModelRecord
+    from backend.services.validation import Judged, Tested, Validation
+
+ICONS = {
+    "pass": ":material/check_circle:",
+    "warn": ":material/warning:",
+    "fail": ":material/cancel:",
+    "not_provided": ":material/remove:",
+    "off": ":material/toggle_off:",
+    "incomplete": ":material/pending:",
+}
+NONE = ""
+
+
+def setup(t: Texts, view: View, models: Sequence[ModelRecord]) -> tuple[str, str]:
+    """The challenger's id and the feature that tells the time; empty = none."""
+    record = view.record
+    others = [m.id for m in models if (m.federation, m.task) == (record.federation, record.task) and m.id != record.id]
+    left, right = st.columns(2, gap="large")
+    with left:
+        challenger = st.selectbox(
+            t("validation.challenger_label"),
+            [NONE, *others],
+            format_func=lambda one: one or t("validation.challenger_none"),
+            key="validation_challenger",
+            help=t("validation.challenger_help"),
+        )
+    known = {feature.name: feature for _, feature in view.federation.features()}
+    with right:
+        time = st.selectbox(
+            t("validation.time_label"),
+            [NONE, *known],
+            format_func=lambda name: t.brief(known[name]) if name else t("validation.time_none"),
+            key="validation_time",
+        )
+    return challenger or NONE, time or NONE
+
+
+def verdict(t: Texts, view: View, done: Validation) -> None:
+    """The whole suite in a sentence, and what an operator changed."""
+    show = {"pass": st.success, "warn": st.warning, "fail": st.error, "incomplete": st.warning}[done.verdict]
+    show(t(f"validation.overall_{done.verdict}"), icon=ICONS[done.verdict])
+    st.markdown(
+        t(
+            "validation.sentence",
+            passed=done.count("pass"),
+            warned=done.count("warn"),
+            failed=done.count("fail"),
+            missing=done.count("not_provided"),
+            off=done.count("off"),
+            n=f"{done.n:,}",
+            cutoff=percent(done.cutoff),
+        )
+    )
+    for test in done.off:
+        words = {"test": t(f"validation.test_{test.id}"), "because": markdown(test.because)}
+        st.warning(t("validation.switched_off", **words), icon=ICONS["off"])
+    if done.tightened:
+        st.caption(
+            t("validation.tightened", listed=t.listed([t(f"validation.measure_{name}") for name in done.tightened]))
+        )
+    if done.unexamined:
+        names = [markdown(f"{feature} ({t.party(view.federation, party)})") for party, feature in done.unexamined]
+        st.warning(t("validation.unexamined", listed=t.listed(names)), icon=":material/visibility_off:")
+    st.caption(t("validation.made", version=done.version, made=done.made[:16].replace("T", " ") + " UTC"))
+
+
+def tests(t: Texts, view: View, done: Validation) -> None:
+    """Every test with its verdict, worst figure, thresholds and source."""
+    known = {feature.name: feature for _, feature in (*view.model.dictionary, *view.federation.features())}
+    verdicts = [v for v in ("fail", "warn", "pass", "not_provided", "off") if done.count(v)]
+    wanted = controls.narrow(
+        t, t("validation.head_verdict"), verdicts, "validation_verdicts", lambda v: t(f"validation.verdict_{v}")
+    )
+    shown = [test for test in done.tests if controls.passes(wanted, test.verdict)]
+    rows = {
+        t("validation.head_test"): [_named(t, test) for test in shown],
+        t("validation.head_verdict"): [
+            f"{ICONS[test.verdict]} {t(f'validation.verdict_{test.verdict}')}" for test in shown
+        ],
+        t("validation.head_figure"): [_worst(t, view, known, test) for test in shown],
+        t("validation.head_limit"): [_limit(t, test) for test in shown],
+        t("validation.head_source"): [markdown(test.source) for test in shown],
+    }
+    frame.table(rows, t("validation.tests"))
+
+
+def _named(t: Texts, test: Tested) -> str:
+    name = f"**{markdown(t(f'validation.test_{test.id}'))}**"
+    floor = f" · {t('validation.floor')}" if test.floor else ""
+    return f"{name}{floor}  \n{t(f'validation.what_{test.id}')}"
+
+
+def _worst(t: Texts, view: View, known: Mapping[str, Feature], test: Tested) -> str:
+    if test.verdict == "off":
+        return markdown(test.because)
+    if test.missing:
+        return t(f"validation.missing_{test.missing}")
+    words = markdown(f"{_about(t, view, known, test.figures[0])}: {value_in_words(test.figures[0].figure, number)}")
+    return words if test.compared == 1 else f"{words} ({t('validation.compared', n=test.compared)})"
+
+
+def _about(t: Texts, view: View, known: Mapping[str, Feature], judged: Judged) -> str:
+    one = judged.figure
+    feature = known.get(one.feature)
+    codes = t.codes(feature) if feature else {}
+    named = t.brief(feature) if feature else one.feature
+    return about_in_words(t, one, named, t.party(view.federation, one.party) if one.party else "", codes)
+
+
+def _limit(t: Texts, test: Tested) -> str:
+    if not test.figures:
+        return "–"
+    one = test.figures[0]
+    return limit_in_words(t, one.sense, one.warn, one.fail)
+
+
+def room(t: Texts, done: Validation) -> None:
+    """How much of the room to failing each test has used up."""
+    found = []
+    for test in done.tests:
+        used = [share for one in test.figures if (share := room_used(one)) is not None]
+        if used:
+            found.append((test, max(used)))
+    if not found:
+        return
+    found.sort(key=lambda pair: -pair[1])
+    beyond = sum(share > 1 for _, share in found)
+    bars = [
+        charts.Bar(
+            t(f"validation.test_{test.id}"),
+            f"{percent(share)} · {t(f'validation.verdict_{test.verdict}')}",
+            share,
+            palette.NOBODY,
+        )
+        for test, share in found
+    ]
+    figure = charts.bars(bars)
+    figure.add_vline(1, line={"color": palette.INK, "width": 2, "dash": "dot"})
+    figure.update_xaxes(range=[0, max(1.05, *(share for _, share in found)) * 1.02])
+    twin: frame.Columns = {
+        t("validation.head_test"): [t(f"validation.test_{test.id}") for test, _ in found],
+        t("validation.head_group"): [t(f"validation.group_{test.group}") for test, _ in found],
+        t("validation.used"): [percent(share) for _, share in found],
+        t("validation.head_verdict"): [t(f"validation.verdict_{test.verdict}") for test, _ in found],
+    }
+    frame.chart(t, figure, t("validation.chart_sentence", near=beyond, n=len(found)), twin, "validation_room")

@@ -1,0 +1,39 @@
+"""`serve`: scores and reasons over HTTP, for programs that wait."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from backend.cli.output import Bits, open_glassleaf, say
+from backend.errors import GlassleafError
+from backend.services.scoring import KEY_BITS, cipher_named
+
+NEEDED = ("fastapi", "uvicorn")  # what the extra [server] adds
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def serve(
+    port: Annotated[int, typer.Option(help="Port to listen on.", min=1, max=65535)] = 8700,
+    address: Annotated[
+        str, typer.Option(help="Address to listen on; others than this machine's own need tokens.")
+    ] = "127.0.0.1",
+    cipher: Annotated[str, typer.Option(help="As for `score`. Default: rlwe, where it holds a model's scores.")] = "",
+    bits: Bits = KEY_BITS,
+) -> None:
+    """Score people and name reasons over HTTP, for programs that wait (docs/online.md)."""
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise GlassleafError(
+            f"The server needs {' and '.join(missing)}, not installed here. "
+            "Run: pip install 'glassleaf[server]' (from a clone: pip install '.[server]')."
+        )
+    from backend.server.app import Settings
+    from backend.server.run import serve as serve_on
+
+    with open_glassleaf() as glassleaf:
+        say(f"Programs may ask on http://{address}:{port} (Ctrl-C ends it).")
+        serve_on(glassleaf, Settings(cipher_named(cipher) if cipher else None, bits), address, port)

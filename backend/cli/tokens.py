@@ -1,0 +1,45 @@
+"""Which programs may ask `serve`: `tokens add`, `list`, `revoke`. A token is shown when it is made, and never again."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from backend.cli.output import AsJson, open_glassleaf, print_result, split_list
+from backend.server.tokens import Tokens
+
+app = typer.Typer(
+    add_completion=False, name="tokens", no_args_is_help=True, help="Which programs may ask `glassleaf serve`."
+)
+
+
+@app.command()
+def add(
+    name: Annotated[str, typer.Argument(help="Which program it is for.")],
+    models: Annotated[str, typer.Option(help="Models that it may ask, separated by commas (default: all).")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a token and print it, this once; only its hash is kept."""
+    with open_glassleaf() as glassleaf:
+        chosen = tuple(glassleaf.models.get(one).id for one in split_list(models))
+        token = Tokens(glassleaf.home).add(name, chosen)
+    print_result({"name": name, "models": chosen, "token": token}, token, as_json)
+
+
+@app.command("list")
+def list_tokens(as_json: AsJson = False) -> None:
+    """List tokens by name, with the models that they reach."""
+    with open_glassleaf() as glassleaf:
+        found = Tokens(glassleaf.home).all()
+    lines = [f"{one.name}: {', '.join(one.models) or 'all models'}" for one in found]
+    text = "\n".join(lines) or "No token yet: `glassleaf serve` listens to this machine's own programs alone."
+    print_result([{"name": one.name, "models": one.models} for one in found], text, as_json)
+
+
+@app.command()
+def revoke(name: Annotated[str, typer.Argument(help="Its name.")], as_json: AsJson = False) -> None:
+    """Delete a token; who bears it is refused from now on."""
+    with open_glassleaf() as glassleaf:
+        Tokens(glassleaf.home).revoke(name)
+    print_result({"revoked": name}, f"Revoked: {name}", as_json)

@@ -1,0 +1,90 @@
+"""`validate`: the suite on a model, with an exit status that a pipeline can stop at."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, watched
+from backend.i18n import Catalogue
+from backend.services.scoring import cipher_named
+from backend.services.validation import (
+    OperatorConfig,
+    ValidationRequest,
+    about_in_words,
+    limit_in_words,
+    read_config,
+    value_in_words,
+)
+
+if TYPE_CHECKING:
+    from backend.services.validation import Tested, Validation
+
+app = typer.Typer(add_completion=False)
+STATUS = {"pass": 0, "warn": 0, "fail": 3, "incomplete": 4}  # exit status; 1 = an error, 2 = a wrong command line
+
+
+@app.command()
+def validate(
+    model: ModelId,
+    challenger: Annotated[str, typer.Option(help="Another model that was tested on the same people.")] = "",
+    config: Annotated[
+        Path | None, typer.Option(help="A TOML file that tightens the suite or adds to it (docs/validation.md).")
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(help="Test records to score, and as many training records.")
+    ] = ValidationRequest.samples,
+    cipher: Annotated[
+        str,
+        typer.Option(help="Of scores and sums: paillier = the fastest that holds the scores; none protects nothing."),
+    ] = ValidationRequest.cipher,
+    bits: Bits = ValidationRequest.key_bits,
+    as_json: AsJson = False,
+) -> None:
+    """Run 25 tests with thresholds set beforehand; exit status 3 where one fails, 4 where a floor could not be measured."""
+    own = OperatorConfig() if config is None else read_config(config)
+    with open_glassleaf() as glassleaf:
+        named = [glassleaf.models.get(one).id if one else "" for one in (model, challenger)]
+        request = ValidationRequest(
+            named[0], named[1], own, samples=samples, cipher=cipher_named(cipher), key_bits=bits
+        )
+        done = watched(glassleaf.validation.start(request))
+    print_result(asdict(done), _text(done), as_json)
+    if STATUS[done.verdict]:
+        raise typer.Exit(STATUS[done.verdict])
+
+
+def _text(done: Validation) -> str:
+    say = Catalogue("en")
+    many = {
+        "passed": done.count("pass"),
+        "warned": done.count("warn"),
+        "failed": done.count("fail"),
+        "missing": done.count("not_provided"),
+        "off": done.count("off"),
+    }
+    lines = [
+        f"{done.model}: {say(f'validation.overall_{done.verdict}')}",
+        say("validation.sentence", n=f"{done.n:,}", cutoff=f"{done.cutoff:.0%}", **many),
+    ]
+    lines += [f"  {test.verdict.replace('_', ' '):12}  {test.id:17}  {_worst(say, test)}" for test in done.tests]
+    lines += [say("validation.switched_off", test=test.id, because=test.because) for test in done.off]
+    if done.tightened:
+        lines.append(say("validation.tightened", listed=", ".join(done.tightened)))
+    if done.unexamined:
+        lines.append(say("validation.unexamined", listed=", ".join(f"{f} ({p})" for p, f in done.unexamined)))
+    return "\n".join(lines)
+
+
+def _worst(say: Catalogue, test: Tested) -> str:
+    if test.verdict == "off":
+        return test.because
+    if test.missing:
+        return say(f"validation.missing_{test.missing}")
+    one = test.figures[0]
+    about = about_in_words(say, one.figure, one.figure.feature, one.figure.party, {})
+    value = value_in_words(one.figure, lambda number: f"{number:.3f}")
+    return f"{about}: {value} ({limit_in_words(say, one.sense, one.warn, one.fail)})"

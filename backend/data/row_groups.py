@@ -1,0 +1,287 @@
+"""A table of any length in groups of rows: a CSV or Parquet file, or a table of a database. Read twice, never held whole.
+
+What only the whole file tells is learnt when it is read first: how its numbers are written, and which ids it has twice. A group that is
+not the same when it is read again is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from hashlib import blake2b, sha256
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend import work
+from backend.data.csv_file import Limits, TableText, check_header, csv_groups, shown, too_large
+from backend.data.decimal_mark import Evidence, Marks, chosen
+from backend.data.federation import Federation
+from backend.data.table import (
+    MAX_COLUMNS,
+    PartyTable,
+    SampleSheet,
+    check_columns,
+    named_alike,
+    number_columns,
+    sheet_of,
+)
+from backend.data.table_file import DECIMALS, ENCODINGS, PARQUET, Reading, opened, place_of, unclear_decimals
+from backend.errors import FederationError, SampleError
+
+GROUP = 8192  # rows; a whole number of lattice plaintexts
+CHARACTERS = 1 << 25  # of a group's cells, and a row's more
+MAX_ROWS = 10_000_000  # 60 bytes a row are held: a fingerprint of its id, and its line
+LONG = Limits(max_bytes=1 << 42, max_rows=MAX_ROWS, max_columns=MAX_COLUMNS, max_cells=MAX_ROWS * MAX_COLUMNS)
+"""Of a table that is read in groups."""
+
+
+class Source(Protocol):
+    """A table that can be read again and again."""
+
+    @property
+    def name(self) -> str:
+        """What problems call it."""
+        ...
+
+    def groups(self) -> Generator[TableText, None, None]:
+        """Its rows in groups, the same whenever it is read; raises FederationError where it is no table."""
+        ...
+
+
+@dataclass(frozen=True)
+class LongFile:
+    """A CSV or Parquet file.
+
+    Attributes
+    ----------
+    encoding : str
+        One of :data:`backend.data.table_file.ENCODINGS`, or empty: UTF-8.
+    """
+
+    path: Path
+    encoding: str = ""
+
+    @property
+    def name(self) -> str:
+        """The file's own."""
+        return self.path.name
+
+    def groups(self) -> Generator[TableText, None, None]:
+        """See :class:`Source`."""
+        with opened(self.path) as file:
+            is_parquet = file.read(len(PARQUET)) == PARQUET
+            file.seek(0)
+            if is_parquet:
+                from backend.data.parquet_file import parquet_groups  # noqa: PLC0415 - slow to import
+
+                yield from parquet_groups(self.name, file, LONG, GROUP, CHARACTERS)
+                return
+            try:
+                encoding = ENCODINGS[self.encoding] if self.encoding else "utf-8-sig"
+                yield from csv_groups(self.name, file, encoding, LONG, GROUP, CHARACTERS)
+            except UnicodeDecodeError as error:
+                raise FederationError(
+                    f"{self.name}: found a byte that is not {error.encoding}. Name the file's encoding (--encoding "
+                    f"{', '.join(ENCODINGS)}), or save it as 'CSV UTF-8'."
+                ) from None
+
+
+@dataclass(frozen=True, repr=False)
+class DatabaseTable:
+    """A table or view of a database, in the order of `key`.
+
+    Attributes
+    ----------
+    url : str
+        SQLAlchemy's; its password is shown nowhere.
+    table : str
+        Its name, with its schema and a point before it where it has one.
+    key : str
+        Column of the ids.
+    """
+
+    url: str
+    table: str
+    key: str
+
+    @property
+    def name(self) -> str:
+        """The table's own."""
+        return self.table
+
+    def groups(self) -> Generator[TableText, None, None]:
+        """See :class:`Source`."""
+        from sqlalchemy import MetaData, Table, create_engine, select  # noqa: PLC0415 - slow to import
+        from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 (as above)
+
+        from backend.data.xlsx_file import as_text  # noqa: PLC0415 (as above)
+
+        schema, _, name = self.table.rpartition(".")
+        try:
+            engine = create_engine(self.url)
+        except (SQLAlchemyError, ImportError) as error:
+            raise self._unusable(error) from None
+        try:
+            with engine.connect() as connection:
+                table = Table(name, MetaData(), schema=schema or None, autoload_with=connection)
+                header = tuple(column.name.strip() for column in table.columns)
+                check_header(self.name, header, LONG)
+                keys = [column for column in table.columns if column.name.strip().casefold() == self.key.casefold()]
+                if len(keys) != 1:
+                    raise FederationError(
+                        f"{self.name}: the id column {shown(self.key)} is missing. Name a table or view that has it."
+                    )
+                others = [
+                    column for column in table.columns if column is not keys[0]
+                ]  # the order of an id that is there twice
+                result = connection.execution_options(yield_per=GROUP).execute(
+                    select(*table.columns).order_by(keys[0], *others)
+                )
+                before = 0
+                for part in result.partitions():
+                    rows = [[as_text(cell) for cell in row] for row in part]
+                    yield TableText(self.name, header, rows, list(range(before + 1, before + len(rows) + 1)), {})
+                    before += len(rows)
+                    if before > MAX_ROWS:
+                        raise too_large(self.name, f"more than {MAX_ROWS:,} rows", f"{MAX_ROWS:,}")
+                if not before:
+                    yield TableText(self.name, header, [], [], {})
+        except SQLAlchemyError as error:
+            raise self._unusable(error) from None
+        finally:
+            engine.dispose()
+
+    def _unusable(self, error: Exception) -> FederationError:
+        """Without the error's own words: they may hold the password, or values."""
+        return FederationError(
+            f"{self.name}: the database cannot be read ({type(error).__name__}). Check its URL, that its driver is installed, the "
+            "table's name, and that you may read it."
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Survey:
+    """What the whole of a table tells.
+
+    Attributes
+    ----------
+    rows : int
+    marks : Marks
+        How its numbers are written.
+    digests : tuple of str
+        SHA-256 of every group, in hexadecimal.
+    repeats : ndarray of int64, ``(n, 2)``
+        Rows whose id stands in an earlier row, upwards, and the line of the first of them.
+    """
+
+    rows: int
+    marks: Marks
+    digests: tuple[str, ...]
+    repeats: NDArray[np.int64]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that is in the table, in hexadecimal."""
+        return sha256("".join(self.digests).encode()).hexdigest()
+
+    def repeated(self, first: int, count: int) -> dict[int, int]:
+        """The repeats among `count` rows from `first` on: row of these → line of the first with this id."""
+        start, end = np.searchsorted(self.repeats[:, 0], [first, first + count])
+        return {row - first: line for row, line in self.repeats[start:end].tolist()}
+
+
+def survey(federation: Federation, source: Source, how: Reading) -> Survey:
+    """Read a table for the first time.
+
+    Raises
+    ------
+    Unclear
+        The numbers can be read in several ways, and `how` does not say in which.
+    FederationError, SampleError
+        It is no table, too long, or has not the Guest's columns.
+    """
+    evidence, places, separator = Evidence(), dict[str, int](), ""
+    digests: list[str] = []
+    prints, lines = list[NDArray[np.uint64]](), list[NDArray[np.int64]]()
+    with closing(source.groups()) as groups:
+        for raw in groups:
+            work.check()
+            text = named_alike(raw, federation)
+            check_columns(text, federation.guest)
+            digests.append(_digest(text))
+            separator = text.separator
+            for column in number_columns(federation, text.header):
+                evidence.add(set(text.cells(column)))
+                for cell in (*evidence.proof.values(), *evidence.unproved.values()):
+                    if cell not in places:
+                        places[cell] = place_of(text, cell)
+            prints.append(_fingerprints(text.cells(federation.guest.id)))
+            lines.append(np.array(text.lines, dtype=np.int64))
+    if how.decimal:
+        marks: Marks | tuple[str, ...] = chosen(DECIMALS[how.decimal])
+    else:
+        marks = evidence.verdict(semicolons=separator == ";")
+    if not isinstance(marks, Marks):
+        raise unclear_decimals(source.name, {cell: places[cell] for cell in marks})
+    return Survey(sum(map(len, lines)), marks, tuple(digests), _repeats(np.concatenate(prints), np.concatenate(lines)))
+
+
+def sheets(
+    federation: Federation, source: Source, known: Survey, records: PartyTable, first: int = 0
+) -> Generator[SampleSheet, None, None]:
+    """The groups from the `first` on as sheets of samples; see :func:`backend.data.table.sheet_of`.
+
+    Raises
+    ------
+    SampleError
+        The table is not what it was when `known` was learnt.
+    """
+    row = number = 0
+    with closing(source.groups()) as groups:
+        for raw in groups:
+            count = len(raw.rows)
+            if number >= len(known.digests):
+                raise _changed(source)
+            if number >= first:
+                text = named_alike(raw, federation)
+                if _digest(text) != known.digests[number]:
+                    raise _changed(source)
+                repeated = known.repeated(row, count)
+                yield sheet_of(federation, replace(text, marks=known.marks), repeated, records=records)
+            row, number = row + count, number + 1
+    if number < len(known.digests):
+        raise _changed(source)
+
+
+def _changed(source: Source) -> SampleError:
+    return SampleError(
+        f"{source.name} was changed while it was read; what was not read yet was not scored. Leave it as it is, and begin again."
+    )
+
+
+def _digest(text: TableText) -> str:
+    held = [text.header, text.rows, sorted(text.ragged.items()), text.lines[:1]]
+    return sha256(json.dumps(held).encode()).hexdigest()
+
+
+def _fingerprints(ids: list[str]) -> NDArray[np.uint64]:
+    """``(n, 2)``: 128 bits of each id's BLAKE2b; that two different ids have the same is less likely than 2^-80."""
+    joined = b"".join(blake2b(one.encode("utf-8", "surrogatepass"), digest_size=16).digest() for one in ids)
+    return np.frombuffer(joined, dtype=np.uint64).reshape(-1, 2)
+
+
+def _repeats(prints: NDArray[np.uint64], lines: NDArray[np.int64]) -> NDArray[np.int64]:
+    """See :attr:`Survey.repeats`."""
+    order = np.lexsort((prints[:, 1], prints[:, 0]))  # stable: of equal ones the first row comes first
+    ordered = prints[order]
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    of_first = np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    again = np.flatnonzero(~begins)
+    found = np.stack([order[again], lines[order[of_first[again]]]], axis=1).astype(np.int64)
+    return np.asarray(found[np.argsort(found[:, 0])])

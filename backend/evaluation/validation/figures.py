@@ -1,0 +1,249 @@
+"""Figures of the suite that need no groups: of labels and probabilities, of two models, of a model's structure. Pure arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import hypot
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.evaluation.difference import paired_difference
+from backend.evaluation.performance import BINS, Performance, Stability, calibration
+from backend.evaluation.validation.suite import Figure, Found
+from backend.fairness.intervals import Z, of_difference
+from backend.protocols.group_sums.grouping import MIN_GROUP
+from backend.trees.ensemble import GuestModel, Leaf
+from backend.trees.metrics import auc
+from backend.trees.outputs import Outputs
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+RESAMPLES = 500  # of a model's trees
+MIN_TREES = 10  # that are drawn from; fewer give no useful ranking
+THIN = 0.005  # of a tree's cover: leaves with less are thin
+
+
+# Discrimination and calibration, on labels (0 or 1) and probabilities, (n,) each
+
+
+def area(labels: Floats, scores: Floats) -> float:
+    """AUC; NaN where a class is absent."""
+    return float(auc(labels, scores, np.ones((1, len(labels))))[0])
+
+
+def discrimination(part: Performance) -> tuple[Figure, Figure]:
+    """AUC with its interval, and Gini = 2 AUC - 1."""
+    found = part.figure("auc")
+    if found is None:
+        return Figure("auc", None), Figure("gini", None)
+    gini = Figure("gini", 2 * found.value - 1, 2 * found.low - 1, 2 * found.high - 1, part.n)
+    return Figure("auc", found.value, found.low, found.high, part.n), gini
+
+
+def of_part(part: Performance, measure: str) -> Figure:
+    """A figure of the model card under the suite's name; not disclosed where it does not apply."""
+    found = part.figure(measure)
+    return Figure(measure, None) if found is None else Figure(measure, found.value, found.low, found.high, part.n)
+
+
+def average_precision(labels: Floats, scores: Floats) -> float:
+    """Sum over falling scores of the recall gained times the precision there, ties taken together; NaN without a positive label."""
+    order = np.argsort(-scores, kind="stable")
+    ranked, ends = labels[order], np.append(np.flatnonzero(np.diff(scores[order])), len(labels) - 1)
+    true = np.cumsum(ranked)[ends]
+    if not true[-1]:
+        return float("nan")
+    return float((np.diff(true, prepend=0.0) / true[-1] * true / (ends + 1)).sum())
+
+
+def precision_lift(labels: Floats, scores: Floats) -> Figure:
+    """Average precision over the share of positive labels, which a random ranking has (Saito and Rehmsmeier 2015)."""
+    lift = average_precision(labels, scores) / float(labels.mean()) if labels.any() else None
+    return Figure("precision_lift", lift, n=len(labels))
+
+
+def brier_skill(labels: Floats, probabilities: Floats) -> Figure:
+    """1 - BS / BS of the share of positive labels (Brier 1950; Murphy 1973)."""
+    base = float(labels.mean() * (1 - labels.mean()))
+    loss = float(((probabilities - labels) ** 2).mean())
+    return Figure("brier_skill", None if base == 0 else 1 - loss / base, n=len(labels))
+
+
+def calibration_error(labels: Floats, probabilities: Floats) -> Figure:
+    """Expected calibration error: |observed - predicted| over tenths of the records, weighted by their records."""
+    rows = calibration(labels, probabilities.reshape(-1, 1), "binary")
+    return Figure("ece", sum(row.n * abs(row.observed - row.predicted) for row in rows) / len(labels), n=len(labels))
+
+
+def hosmer_lemeshow(labels: Floats, probabilities: Floats) -> Figure:
+    """p-value of Hosmer and Lemeshow's C over tenths; of records that the model was not fitted to, so chi-squared with as many degrees."""
+    from scipy.special import gammaincc  # noqa: PLC0415 - slow to import, and few runs need it
+
+    rows = calibration(labels, probabilities.reshape(-1, 1), "binary", BINS)
+    spread = [row.n * row.predicted * (1 - row.predicted) for row in rows]
+    statistic = sum(
+        (row.n * (row.observed - row.predicted)) ** 2 / s for row, s in zip(rows, spread, strict=True) if s > 0
+    )
+    return Figure("hosmer_lemeshow", float(gammaincc(len(rows) / 2, statistic / 2)), n=len(labels))
+
+
+def spiegelhalter(labels: Floats, probabilities: Floats) -> Figure:
+    """Two-sided p-value of Spiegelhalter's z (1986): the Brier score against what the probabilities themselves expect."""
+    from scipy.special import erfc  # noqa: PLC0415 - as above
+
+    apart = ((labels - probabilities) * (1 - 2 * probabilities)).sum()
+    spread = ((1 - 2 * probabilities) ** 2 * probabilities * (1 - probabilities)).sum()
+    value = float(erfc(abs(apart) / np.sqrt(spread) / np.sqrt(2))) if spread > 0 else None
+    return Figure("spiegelhalter", value, n=len(labels))
+
+
+# Stability
+
+
+def shift(found: Stability) -> Figure:
+    """PSI of one part's predictions against another's; its lower end is 0 where chance explains it."""
+    return Figure("psi", found.psi, found.psi if found.moved else 0.0, found.psi, found.n, group=found.part)
+
+
+def auc_gap(training: Performance, test: Performance) -> Figure:
+    """AUC on training records less AUC on test records, which are other people: the intervals add in quadrature."""
+    seen, unseen = training.figure("auc"), test.figure("auc")
+    if seen is None or unseen is None:
+        return Figure("auc_gap", None)
+    gap, errors = seen.value - unseen.value, hypot(seen.high - seen.low, unseen.high - unseen.low) / 2
+    return Figure("auc_gap", gap, gap - errors, gap + errors, test.n)
+
+
+def rank_agreement(gains: Floats, seed: int = 7) -> Found:
+    """Mean rank correlation (Spearman) of the features' gains in drawn trees with those in all trees.
+
+    Parameters
+    ----------
+    gains : ndarray of float64
+        ``(trees, features)``.
+    """
+    import pandas as pd  # noqa: PLC0415 - slow to import, and few runs need it
+
+    used = gains[:, gains.sum(axis=0) > 0]
+    trees = len(used)
+    if trees < MIN_TREES or used.shape[1] < 3:
+        return "few_trees"
+    times = np.random.default_rng(seed).multinomial(trees, np.full(trees, 1 / trees), size=RESAMPLES)
+    ranks = pd.DataFrame(np.vstack([used.sum(axis=0), times @ used])).rank(axis=1).to_numpy()
+    whole = ranks[0]
+    known = [np.corrcoef(whole, row)[0, 1] for row in ranks[1:] if np.ptp(row) > 0 and np.ptp(whole) > 0]
+    if not known:
+        return "few_trees"
+    low, high = np.quantile(known, (0.025, 0.975))
+    return (Figure("rank_agreement", float(np.mean(known)), float(low), float(high)),)
+
+
+# Structure
+
+
+def concentration(parties: Sequence[str], names: Sequence[str], gains: Floats) -> tuple[Figure, Figure]:
+    """The largest feature's share of the gain, and the Herfindahl-Hirschman index of all shares."""
+    shares = gains.sum(axis=0) / (gains.sum() or 1.0)
+    top = int(shares.argmax())
+    return (
+        Figure("top_share", float(shares[top]), party=parties[top], feature=names[top]),
+        Figure("hhi", float((shares**2).sum())),
+    )
+
+
+def thin_leaves(model: GuestModel) -> Figure:
+    """Share of the leaves with less than :data:`THIN` of their tree's cover."""
+    thin = leaves = 0
+    for tree in model.trees:
+        covers = [node.cover for node in tree.nodes if isinstance(node, Leaf)]
+        leaves += len(covers)
+        thin += sum(cover < THIN * sum(covers) for cover in covers)
+    return Figure("thin_leaves", thin / leaves)
+
+
+def rounding(model: GuestModel) -> Figure:
+    """Standard error on the margin that rounding leaf weights to 2**-score_bits makes, each leaf weighed by its cover."""
+    variance = 0.0
+    for t, tree in enumerate(model.trees):
+        leaves = [node for node in tree.nodes if isinstance(node, Leaf)]
+        covers = np.array([leaf.cover for leaf in leaves]) + 1e-12
+        exact = np.array([model.weights_of(t, leaf) for leaf in leaves]) * 2.0**model.score_bits
+        off = ((exact - np.rint(exact)) ** 2).max(axis=1)
+        variance += float((covers * off).sum() / covers.sum())
+    return Figure("rounding", float(np.ldexp(np.sqrt(variance), -model.score_bits)))
+
+
+def against_expectation(
+    directions: Sequence[tuple[str, str, str, bool]], shares: Mapping[str, float]
+) -> tuple[Figure, ...]:
+    """Share of the gain of the features that run against what is expected, and of those without a clear direction.
+
+    Parameters
+    ----------
+    directions : sequence of (party, feature, learned, contradicts)
+        Of features with an expected direction.
+    shares : mapping of str to float
+        Feature → its share of the gain.
+    """
+    against = [Figure("contradicting", shares[f], party=p, feature=f) for p, f, _, wrong in directions if wrong]
+    mixed = [Figure("mixed", shares[f], party=p, feature=f) for p, f, how, _ in directions if how == "mixed"]
+    return (*(against or [Figure("contradicting", 0.0)]), *(mixed or [Figure("mixed", 0.0)]))
+
+
+# Robustness: margins of the same people, as they are and changed
+
+
+def auc_fall(measure: str, labels: Floats, whole: Floats, changed: Floats, party: str, feature: str = "") -> Figure:
+    """AUC as it is less AUC with changed values."""
+    fall = area(labels, whole) - area(labels, changed)
+    return Figure(measure, None if np.isnan(fall) else fall, n=len(labels), party=party, feature=feature)
+
+
+def flips(whole: Floats, changed: Floats, cutoff: float, party: str) -> Figure:
+    """Share of the people whose decision changes; both are probabilities."""
+    return Figure("noise_flips", float(((whole < cutoff) != (changed < cutoff)).mean()), n=len(whole), party=party)
+
+
+def without_host(labels: Floats, whole: Floats, changed: Floats, party: str) -> tuple[Figure, Figure]:
+    """AUC on probabilities without a Host, and how far the mean probability moves."""
+    left = area(labels, changed)
+    return (
+        Figure("out_auc", None if np.isnan(left) else left, n=len(labels), party=party),
+        Figure("out_shift", float(abs(changed.mean() - whole.mean())), n=len(labels), party=party),
+    )
+
+
+# Two models on the same people
+
+
+def swap_sets(labels: Flags, champion: Flags, challenger: Flags) -> tuple[Figure, Figure]:
+    """Share of the people approved by one model only; and how much worse the champion's own approvals are than the challenger's.
+
+    Parameters
+    ----------
+    champion, challenger : ndarray of bool
+        ``(n,)``: who is approved. The difference of bad rates has Newcombe's interval and is disclosed from 20 people on each side.
+    """
+    only, other = champion & ~challenger, challenger & ~champion
+    swapped = Figure("swapped", float((only | other).mean()), n=len(labels))
+    if min(only.sum(), other.sum()) < MIN_GROUP:
+        return swapped, Figure("swap_excess", None)
+    mine, theirs = float(labels[only].mean()), float(labels[other].mean())
+    ends = of_difference(mine, int(only.sum()), theirs, int(other.sum()))
+    return swapped, Figure("swap_excess", mine - theirs, *ends, int(only.sum() + other.sum()))
+
+
+def challenger_gain(
+    labels: Floats, champion: Floats, challenger: Floats, outputs: tuple[Outputs, Outputs], seed: int = 7
+) -> Figure:
+    """AUC of the challenger less the champion's, drawn on the same people; both are margins."""
+    for found in paired_difference(labels, champion, challenger, outputs, seed):
+        if found.name == "auc":
+            return Figure("challenger_gain", found.value, found.low, found.high, len(labels))
+    return Figure("challenger_gain", None)
+
+
+def normal_ends(value: float, error: float, z: float = Z) -> tuple[float, float]:
+    """`value` with `z` standard errors on either side."""
+    return value - z * error, value + z * error

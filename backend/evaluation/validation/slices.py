@@ -1,0 +1,161 @@
+"""A model by slices of one feature, from sums over groups: what is summed, and the figures that follow. Knows no person's value.
+
+The Guest sums over its own column; a Host adds up what the Guest encrypted (:mod:`backend.protocols.group_sums.guest`). Both give the
+same sums and so the same figures. Intervals are of all slices together (Bonferroni): one of a hundred is not found weak by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.evaluation.validation.figures import normal_ends
+from backend.evaluation.validation.suite import Figure, Found
+from backend.fairness.intervals import TAILS, of_ratio
+from backend.protocols.group_sums.grouping import MIN_GROUP, Group
+from backend.protocols.group_sums.values import Counts
+
+UNIT = 1 << 16  # probabilities and squared errors are summed in 2**-16
+LARGEST = (1, 1, UNIT, UNIT, UNIT)  # of each mark
+
+Floats = NDArray[np.float64]
+Key = tuple[str, str]  # (party, feature)
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One group of a feature's values.
+
+    Attributes
+    ----------
+    accepted, positive, predicted : float
+        Shares of the records that are accepted and that have the positive label; mean probability.
+    loss, error : float
+        Mean squared error of the probability (Brier), and its standard error.
+    """
+
+    group: Group
+    accepted: float
+    positive: float
+    predicted: float
+    loss: float
+    error: float
+
+
+def marks(labels: NDArray[np.bool_], probabilities: Floats, cutoff: float) -> list[Counts]:
+    """What is summed by group, each at most :data:`LARGEST`: accepted, positive, probability, squared error, its square."""
+    squared = (probabilities - labels) ** 2
+    numbers = [np.rint(x * UNIT).astype(np.int64) for x in (probabilities, squared, squared**2)]
+    return [(probabilities < cutoff).astype(np.int64), labels.astype(np.int64), *numbers]
+
+
+def summed(made: Sequence[Counts], index: NDArray[np.intp], groups: int) -> Counts:
+    """``(marks, groups)``: sums of the Guest's own marks by the groups of its own feature."""
+    return np.array([[mark[index == k].sum() for k in range(groups)] for mark in made], dtype=np.int64)
+
+
+def slices(groups: Sequence[Group], sums: Counts) -> tuple[Slice, ...]:
+    """Each group's figures from sums of :func:`marks`, ``(5, groups)``; groups of fewer than 20 records are left out."""
+    out = []
+    for k, group in enumerate(groups):
+        if group.n < MIN_GROUP:
+            continue
+        accepted, positive = (int(sums[i, k]) / group.n for i in (0, 1))
+        predicted, loss, square = (int(sums[i, k]) / UNIT / group.n for i in (2, 3, 4))
+        error = (max(square - loss**2, 0.0) / (group.n - 1)) ** 0.5
+        out.append(Slice(group, accepted, positive, predicted, loss, error))
+    return tuple(out)
+
+
+def weak_spots(found: dict[Key, tuple[Slice, ...]]) -> Found:
+    """Per slice, the Brier score less that of quoting the slice's own share of positive labels; above 0 the model is no help there."""
+    z = _z(sum(map(len, found.values())))
+    return _figures(found, "slice_excess", lambda s: (s.loss - s.positive * (1 - s.positive), s.error), z)
+
+
+def calibration_gaps(found: dict[Key, tuple[Slice, ...]], measure: str = "group_gap") -> Found:
+    """Per slice, how far predicted and observed shares are apart; the interval is what the predictions themselves leave to chance."""
+    z = _z(sum(map(len, found.values())))
+
+    def gap(s: Slice) -> tuple[float, float]:
+        chance = max(s.predicted * (1 - s.predicted), 0.0)
+        return abs(s.positive - s.predicted), (chance / s.group.n) ** 0.5
+
+    return _figures(found, measure, gap, z)
+
+
+def region_gaps(test: dict[Key, tuple[Slice, ...]], training: dict[Key, tuple[Slice, ...]]) -> Found:
+    """Per slice, the Brier score on test records less that on training records of the same group.
+
+    Both parts are drawn from the same people at random, so that the k-th bin of one is that of the other; a feature whose groups differ
+    is left out.
+    """
+    alike = {
+        key: list(zip(own, training[key], strict=True))
+        for key, own in test.items()
+        if key in training and _names(own) == _names(training[key])
+    }
+    z, out = _z(sum(map(len, alike.values()))), []
+    for key, pairs in alike.items():
+        for unseen, seen in pairs:
+            gap, error = unseen.loss - seen.loss, float(np.hypot(unseen.error, seen.error))
+            out.append(_figure("region_gap", key, unseen, gap, normal_ends(gap, error, z)))
+    return out or "few_people"
+
+
+def over_time(key: Key, found: Sequence[Slice]) -> Found:
+    """Of the periods of one feature, lowest first: squared error less the first period's, and the gap of predicted and observed shares."""
+    periods = tuple(s for s in found if s.group.kind in ("bin", "code"))
+    if len(periods) < 2:
+        return "few_people"
+    first, z, out = periods[0], _z(len(periods) - 1), list(calibration_gaps({key: periods}, "period_gap"))
+    for later in periods[1:]:
+        rise, error = later.loss - first.loss, float(np.hypot(later.error, first.error))
+        out.append(_figure("period_loss", key, later, rise, normal_ends(rise, error, z)))
+    return [figure for figure in out if isinstance(figure, Figure)]
+
+
+def impact_ratios(found: dict[Key, tuple[Slice, ...]]) -> Found:
+    """Per group of protected features, its acceptance rate over that of the largest group (29 CFR 1607.4(D), there the highest)."""
+    out = []
+    for key, own in found.items():
+        if len(own) < 2:
+            continue
+        reference = max(own, key=lambda s: s.group.n)
+        for s in own:
+            if s is reference:
+                continue
+            if reference.accepted == 0:
+                out.append(_figure("impact_ratio", key, s, None, (None, None)))
+                continue
+            ends = of_ratio(s.accepted, s.group.n, reference.accepted, reference.group.n)
+            out.append(_figure("impact_ratio", key, s, s.accepted / reference.accepted, ends))
+    return out or "few_people"
+
+
+def _figures(
+    found: dict[Key, tuple[Slice, ...]], measure: str, of: Callable[[Slice], tuple[float, float]], z: float
+) -> Found:
+    out = []
+    for key, own in found.items():
+        for s in own:
+            value, error = of(s)
+            out.append(_figure(measure, key, s, value, normal_ends(value, error, z)))
+    return out or "few_people"
+
+
+def _figure(measure: str, key: Key, s: Slice, value: float | None, ends: tuple[float | None, float | None]) -> Figure:
+    return Figure(measure, value, *ends, s.group.n, key[0], key[1], s.group.kind, s.group.name)
+
+
+def _names(found: Sequence[Slice]) -> list[tuple[str, str]]:
+    return [(s.group.kind, s.group.name) for s in found]
+
+
+def _z(many: int) -> float:
+    """Standard errors on either side so that so many intervals hold together with 95 %."""
+    return NormalDist().inv_cdf(1 - TAILS[0] / max(many, 1))

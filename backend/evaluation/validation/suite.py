@@ -1,0 +1,422 @@
+"""The suite's tests and thresholds as data, an operator's file on top, and the verdict of each test. Pure: knows figures, no model.
+
+An operator's file may tighten a threshold, set one where the suite has none, make another test a floor, and switch off what is no floor.
+It can loosen nothing; what was switched off stands in the result with the reason given.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from backend.data.validation import sentences
+from backend.errors import ParameterError
+
+Sense = Literal["min", "max"]
+Verdict = Literal["pass", "warn", "fail", "not_provided", "off"]
+Overall = Literal["pass", "warn", "fail", "incomplete"]
+Missing = Literal[
+    "two_outcomes",
+    "no_scores",
+    "no_training_scores",
+    "no_time",
+    "no_challenger",
+    "no_host",
+    "no_direction",
+    "no_attribute",
+    "few_people",
+    "few_trees",
+    "few_records",
+    "synthetic",
+    "not_measured",
+    "plaintext",
+    "refused",
+    "unreachable",
+]
+EXCUSED: frozenset[Missing] = frozenset(
+    {"two_outcomes", "no_host", "no_direction", "no_attribute", "few_records", "synthetic", "few_trees"}
+)
+"""Where a floor has nothing to measure; any other gap leaves the whole incomplete."""
+WORST: dict[Verdict, int] = {"fail": 3, "warn": 2, "pass": 1, "not_provided": 0, "off": 0}
+MAX_SHOWN = 10  # figures of a test that are kept, the worst first
+MAX_BYTES = 100_000  # of an operator's file
+CUTOFF = 0.5
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Limit(_Part):
+    """Thresholds of one measure.
+
+    Attributes
+    ----------
+    sense : {"min", "max"}
+        Whether smaller or larger values are worse.
+    warn, fail : float or None
+        Beyond which the test warns and fails.
+    certain : {"", "fail", "both"}
+        Whether it fails, or fails and warns, only where the whole interval lies beyond the threshold.
+    """
+
+    measure: str
+    sense: Sense
+    warn: float | None = None
+    fail: float | None = None
+    certain: Literal["", "fail", "both"] = ""
+
+    def worse(self, value: float, than: float) -> bool:
+        """Whether a value lies beyond another in the bad direction."""
+        return value < than if self.sense == "min" else value > than
+
+
+class Test(_Part):
+    """One test: its limits, and where they come from."""
+
+    __test__ = False  # pytest collects what is called so
+
+    id: str
+    group: str
+    floor: bool
+    source: str
+    reason: str
+    limit: tuple[Limit, ...]
+
+
+class _File(_Part):
+    version: str
+    test: tuple[Test, ...]
+
+
+class OwnLimit(_Part):
+    """Thresholds of one measure as an operator tightens them."""
+
+    warn: float | None = None
+    fail: float | None = None
+
+
+class OperatorConfig(_Part):
+    """An operator's file.
+
+    Attributes
+    ----------
+    cutoff : float or None
+        ``decline`` at or above this probability of the positive label.
+    time : str
+        The feature, of any party, that says when a record is from.
+    attributes : tuple of str
+        Protected features beside those that the rules find.
+    limits : dict of str to OwnLimit
+        Measure → tighter thresholds.
+    floors : tuple of str
+        More tests that must be measured.
+    off : dict of str to str
+        Test → why it is switched off.
+    """
+
+    cutoff: float | None = Field(None, gt=0, lt=1)
+    time: str = ""
+    attributes: tuple[str, ...] = ()
+    limits: dict[str, OwnLimit] = {}
+    floors: tuple[str, ...] = ()
+    off: dict[str, str] = {}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number of a test.
+
+    Attributes
+    ----------
+    value : float or None
+        None where too few people are behind it to be disclosed.
+    low, high : float or None
+        Its interval, where it has one.
+    n : int
+        Records behind it; 0 where it is about the model alone.
+    party, feature : str
+        What it is about; empty = the whole.
+    kind, group : str
+        The group of the feature, as :class:`backend.protocols.group_sums.grouping.Group`.
+    """
+
+    measure: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    n: int = 0
+    party: str = ""
+    feature: str = ""
+    kind: str = ""
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A figure with its thresholds and what follows."""
+
+    figure: Figure
+    sense: Sense
+    warn: float | None
+    fail: float | None
+    certain: Literal["", "fail", "both"]
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Tested:
+    """One test's verdict.
+
+    Attributes
+    ----------
+    missing : str
+        Why it was not provided; empty where it was.
+    because : str
+        The operator's reason, where it was switched off.
+    figures : tuple of Judged
+        The worst first, at most :data:`MAX_SHOWN`.
+    compared : int
+        Figures in all.
+    """
+
+    id: str
+    group: str
+    floor: bool
+    source: str
+    verdict: Verdict
+    missing: str = ""
+    because: str = ""
+    figures: tuple[Judged, ...] = ()
+    compared: int = 0
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What the suite found of a model.
+
+    Attributes
+    ----------
+    version : str
+        Of the suite.
+    n, training : int
+        Test and training records that were scored.
+    challenger : str
+        Another model's id, or empty.
+    tightened : tuple of str
+        Measures whose thresholds are the operator's.
+    unexamined : tuple of (str, str)
+        (party, feature) about whose groups a Host refused to answer.
+    """
+
+    model: str
+    made: str
+    version: str
+    verdict: Overall
+    tests: tuple[Tested, ...]
+    cutoff: float
+    n: int
+    training: int
+    challenger: str = ""
+    time: str = ""
+    tightened: tuple[str, ...] = ()
+    unexamined: tuple[tuple[str, str], ...] = ()
+
+    def count(self, verdict: Verdict) -> int:
+        """How many tests have a verdict."""
+        return sum(test.verdict == verdict for test in self.tests)
+
+    @property
+    def off(self) -> tuple[Tested, ...]:
+        """Tests that the operator switched off."""
+        return tuple(test for test in self.tests if test.verdict == "off")
+
+
+def read_validation(kept: dict[str, Any]) -> Validation:
+    """A validation as it was kept (``dataclasses.asdict``, from JSON)."""
+
+    def tested(row: dict[str, Any]) -> Tested:
+        figures = (Judged(**{**one, "figure": Figure(**one["figure"])}) for one in row["figures"])
+        return Tested(**{**row, "figures": tuple(figures)})
+
+    lists = {
+        "tests": tuple(map(tested, kept["tests"])),
+        "tightened": tuple(kept["tightened"]),
+        "unexamined": tuple((party, feature) for party, feature in kept["unexamined"]),
+    }
+    return Validation(**{**kept, **lists})
+
+
+Found = Sequence[Figure] | Missing
+"""What a test measured, or why it could not."""
+
+
+@dataclass(frozen=True)
+class Suite:
+    """The tests in force, and what an operator's file changed.
+
+    Attributes
+    ----------
+    tightened : tuple of str
+        Measures whose thresholds are the operator's.
+    """
+
+    version: str
+    tests: tuple[Test, ...]
+    cutoff: float = CUTOFF
+    time: str = ""
+    attributes: tuple[str, ...] = ()
+    tightened: tuple[str, ...] = ()
+    off: Mapping[str, str] = field(default_factory=dict)
+
+    def judge(self, found: Mapping[str, Found]) -> tuple[Tested, ...]:
+        """Every test's verdict, in the suite's order; a test that nothing was found for was not measured."""
+        return tuple(self._tested(test, found.get(test.id, "not_measured")) for test in self.tests)
+
+    def _tested(self, test: Test, found: Found) -> Tested:
+        blank = Tested(test.id, test.group, test.floor, test.source, "not_provided")
+        if test.id in self.off:
+            return replace(blank, verdict="off", because=self.off[test.id])
+        if isinstance(found, str):
+            return replace(blank, missing=found)
+        limits = {limit.measure: limit for limit in test.limit}
+        judged = [_judged(limits[figure.measure], figure) for figure in found]
+        if all(one.figure.value is None for one in judged):
+            return replace(blank, missing="few_people")
+        judged.sort(key=_badness, reverse=True)
+        return replace(blank, verdict=judged[0].verdict, figures=tuple(judged[:MAX_SHOWN]), compared=len(judged))
+
+
+def overall(tested: Sequence[Tested]) -> Overall:
+    """The whole suite's verdict: failed by any test; incomplete where a floor is missing that has something to measure."""
+    verdicts = {test.verdict for test in tested}
+    if "fail" in verdicts:
+        return "fail"
+    if any(test.floor and test.verdict == "not_provided" and test.missing not in EXCUSED for test in tested):
+        return "incomplete"
+    return "warn" if "warn" in verdicts else "pass"
+
+
+def verdict_of(limit: Limit, figure: Figure) -> Verdict:
+    """Pass, warn or fail by one figure; a figure that is not disclosed is not provided."""
+    value = figure.value
+    if value is None:
+        return "not_provided"
+    near = figure.high if limit.sense == "min" else figure.low
+    sure = value if near is None else near
+    if limit.fail is not None and limit.worse(sure if limit.certain else value, limit.fail):
+        return "fail"
+    seen = sure if limit.certain == "both" else value
+    return "warn" if limit.warn is not None and limit.worse(seen, limit.warn) else "pass"
+
+
+def _judged(limit: Limit, figure: Figure) -> Judged:
+    return Judged(figure, limit.sense, limit.warn, limit.fail, limit.certain, verdict_of(limit, figure))
+
+
+def _badness(one: Judged) -> tuple[int, float]:
+    """Worst verdict first, then how far the figure lies in the bad direction of its threshold."""
+    value, bound = one.figure.value, next((b for b in (one.fail, one.warn) if b is not None), 0.0)
+    apart = 0.0 if value is None else bound - value if one.sense == "min" else value - bound
+    return WORST[one.verdict], float(apart)
+
+
+@cache
+def standard() -> Suite:
+    """The suite as it is shipped."""
+    text = (files("backend.evaluation.validation") / "suite.toml").read_text(encoding="utf-8")
+    read = _File(**tomllib.loads(text))
+    return Suite(read.version, read.test)
+
+
+def with_config(suite: Suite, config: OperatorConfig) -> Suite:
+    """The suite with an operator's file on top.
+
+    Raises
+    ------
+    ParameterError
+        With every problem: an unknown test or measure, a threshold that is looser than the suite's, a floor that is switched off, a
+        test that is switched off without a reason.
+    """
+    measures = {limit.measure: limit for test in suite.tests for limit in test.limit}
+    tests = {test.id: test for test in suite.tests}
+    problems = [
+        f"There is no measure {name!r}; known are {', '.join(measures)}."
+        for name in config.limits
+        if name not in measures
+    ]
+    problems += [
+        f"There is no test {name!r}; known are {', '.join(tests)}."
+        for name in (*config.off, *config.floors)
+        if name not in tests
+    ]
+    for name, own in config.limits.items():
+        problems += _loosened(measures[name], own) if name in measures else []
+    for name, why in config.off.items():
+        if name in tests and (tests[name].floor or name in config.floors):
+            problems.append(f"{name} is a floor of the suite and cannot be switched off. Leave it in.")
+        elif not why.strip():
+            problems.append(f"{name} is switched off without a reason; say why, since it is printed with the result.")
+    if problems:
+        raise ParameterError("\n".join(problems))
+    changed = tuple(
+        test.model_copy(
+            update={
+                "floor": test.floor or test.id in config.floors,
+                "limit": tuple(_tightened(limit, config.limits.get(limit.measure)) for limit in test.limit),
+            }
+        )
+        for test in suite.tests
+    )
+    return Suite(
+        suite.version,
+        changed,
+        config.cutoff or suite.cutoff,
+        config.time,
+        config.attributes,
+        tuple(config.limits),
+        config.off,
+    )
+
+
+def _loosened(limit: Limit, own: OwnLimit) -> list[str]:
+    pairs, side = (("warn", limit.warn, own.warn), ("fail", limit.fail, own.fail)), "larger"
+    if limit.sense == "max":
+        side = "smaller"
+    return [
+        f"{limit.measure}: {name} = {new:g} is looser than the suite's {old:g}. Choose {old:g} or a {side} one."
+        for name, old, new in pairs
+        if old is not None and new is not None and limit.worse(new, old)
+    ]
+
+
+def _tightened(limit: Limit, own: OwnLimit | None) -> Limit:
+    given = {} if own is None else {name: value for name, value in own if value is not None}
+    return limit.model_copy(update=given)
+
+
+def read_config(file: Path) -> OperatorConfig:
+    """An operator's file (TOML).
+
+    Raises
+    ------
+    ParameterError
+        It cannot be read, is no TOML, or has a field or value that is not known.
+    """
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise ParameterError(f"{file} is larger than {MAX_BYTES:,} bytes; this is no file of thresholds.")
+        data = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ParameterError(f"{file} cannot be read as TOML ({error}).") from None
+    problems = sentences(file.name, OperatorConfig, data)
+    if problems:
+        raise ParameterError("\n".join(problems))
+    return OperatorConfig.model_validate(data)

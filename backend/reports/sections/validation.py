@@ -1,0 +1,83 @@
+"""The section on the validation suite: every test's verdict with thresholds and sources. Knows the report alone."""
+
+from __future__ import annotations
+
+from backend.evaluation.validation.suite import Figure
+from backend.evaluation.validation.words import about_in_words, limit_in_words, value_in_words
+from backend.reports.blocks import Block, Table, Text
+from backend.reports.schema import FigureLine, TestLine, ValidationSection
+from backend.reports.sections.writer import Writer, figure, minute, percent, whole
+
+
+def validation(write: Writer) -> list[Block]:
+    """The verdict, what was switched off or tightened, and a row a test."""
+    found = write.content.validation
+    if found is None:
+        return [write.text("validation_none")]
+    say = write.words
+    lines = [
+        say("validation.switched_off", test=say(f"validation.test_{test.id}"), because=test.because)
+        for test in found.tests
+        if test.verdict == "off"
+    ]
+    if found.unexamined:
+        features = write.listed(f"{write.feature(f)} ({write.party(p)})" for p, f in found.unexamined)
+        lines.append(say("validation.unexamined", listed=features))
+    if found.tightened:
+        names = (say(f"validation.measure_{name}") for name in found.tightened)
+        lines.append(say("validation.tightened", listed=write.listed(names)))
+    return [
+        Text(say(f"validation.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
+        Text(counts(write, found)),
+        *(Text(line, "finding") for line in lines),
+        _table(write, found),
+        Text(say("validation.made", version=found.version, made=minute(found.made)), "note"),
+    ]
+
+
+def counts(write: Writer, found: ValidationSection) -> str:
+    """How many tests have which verdict."""
+    many = {
+        name: sum(test.verdict == verdict for test in found.tests)
+        for name, verdict in (
+            ("passed", "pass"),
+            ("warned", "warn"),
+            ("failed", "fail"),
+            ("missing", "not_provided"),
+            ("off", "off"),
+        )
+    }
+    return write.words("validation.sentence", n=whole(found.n), cutoff=percent(found.cutoff), **many)
+
+
+def _table(write: Writer, found: ValidationSection) -> Table:
+    say = write.words
+    rows = tuple(
+        (
+            say(f"validation.test_{test.id}"),
+            say(f"validation.verdict_{test.verdict}"),
+            _worst(write, test),
+            test.source,
+        )
+        for test in found.tests
+    )
+    head = tuple(say(f"validation.head_{name}") for name in ("test", "verdict", "figure", "source"))
+    return Table(head, rows, (4, 2, 8, 6))
+
+
+def _worst(write: Writer, test: TestLine) -> str:
+    say = write.words
+    if test.verdict == "off":
+        return test.because
+    if test.missing:
+        return say(f"validation.missing_{test.missing}")
+    return "\n".join(_line(write, one) for one in test.figures[:1])
+
+
+def _line(write: Writer, one: FigureLine) -> str:
+    found = Figure(one.measure, one.value, one.low, one.high, one.n, one.party, one.feature, one.kind, one.group)
+    known = write.features.get(one.feature)
+    codes = write.codes(known) if known else {}
+    about = about_in_words(write.words, found, write.feature(one.feature), write.party(one.party), codes)
+    limits = limit_in_words(write.words, one.sense, one.warn, one.fail)
+    return f"{about}: {value_in_words(found, figure)}\n{limits}"

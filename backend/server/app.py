@@ -1,0 +1,365 @@
+"""The addresses: who asks, what is asked, what is answered. The services do the work; their errors become problem bodies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from hashlib import sha256
+from typing import Annotated, Any
+
+from fastapi import Depends, FastAPI, Header, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from backend.errors import GlassleafError
+from backend.results import ModelRecord, ScoreBatch
+from backend.server.batches import Batcher, Question
+from backend.server.guard import Guard
+from backend.server.problems import (
+    Problem,
+    answer_http,
+    answer_problem,
+    answer_unusable,
+    budget_spent,
+    problem_of,
+)
+from backend.server.schema import (
+    ColumnAnswer,
+    ModelsAnswer,
+    PersonAnswer,
+    ProblemAnswer,
+    ReasonsAnswer,
+    ReasonsRequest,
+    ScoresAnswer,
+    ScoresRequest,
+    model_answer,
+)
+from backend.server.tokens import Token, Tokens
+from backend.services import Glassleaf
+from backend.services.audit import ANALYST
+from backend.services.online import Online, OpenModel, decided
+from backend.services.reasons import Reasons
+from backend.services.reasons import ReasonsRequest as Asking
+from backend.services.scoring import KEY_BITS, Cipher
+
+MAX_DEADLINE = 600_000  # ms
+INTERFACE = "1"  # grows with what is no longer understood
+KEPT = timedelta(hours=24)  # for which a key stands for its request
+MAX_KEYS = 100_000
+CODES: dict[int | str, dict[str, Any]] = {
+    code: {"description": words, "model": ProblemAnswer}
+    for code, words in {
+        202: "The model waits for its approval; nothing was asked",
+        401: "No token, or none that is known",
+        403: "The token does not reach this model",
+        404: "No such model",
+        409: "The Idempotency-Key stood for another request",
+        413: "The request is too large",
+        422: "The request cannot be used; nothing was asked",
+        429: "A Host's budget is spent; `date` says when it answers again at the latest",
+        503: "A Host does not answer, or the deadline has passed; repeat under the same key",
+    }.items()
+}
+Key = Annotated[str, Header(alias="Idempotency-Key", min_length=1, max_length=200)]
+Deadline = Annotated[int, Header(alias="Deadline-Ms", ge=1, le=MAX_DEADLINE, description="Milliseconds to wait.")]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a server answers.
+
+    Attributes
+    ----------
+    cipher : Cipher or None
+        None = RLWE where it holds a model's scores, else Paillier.
+    open_to_all : bool
+        No tokens: this machine's own programs alone.
+    """
+
+    cipher: Cipher | None = None
+    key_bits: int = KEY_BITS
+    open_to_all: bool = False
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks; `name` is empty where no tokens are needed."""
+
+    name: str
+    token: Token | None
+
+    def check(self, model_id: str) -> None:
+        """Raise Problem where the token does not reach the model."""
+        if self.token is not None and not self.token.reaches(model_id):
+            raise Problem("forbidden", "This token does not reach this model; ask whoever made it.")
+
+
+@dataclass(eq=False)
+class _Kept:
+    """What a key stands for: the request's hash, its question, and the answer once there is one."""
+
+    digest: str
+    until: datetime
+    question: Question | None = None
+    task: asyncio.Task[Reasons] | None = None
+
+
+class Door:
+    """What the server holds while it runs: callers' keys, and a batcher a caller and model."""
+
+    def __init__(self, glassleaf: Glassleaf, settings: Settings) -> None:
+        self.glassleaf, self.settings = glassleaf, settings
+        self.tokens = Tokens(glassleaf.home)
+        self._kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
+        self._batchers: dict[tuple[str, str], Batcher] = {}
+        self._acting: dict[str, Glassleaf] = {}
+        self._scored: OrderedDict[tuple[str, ...], ScoreBatch] = OrderedDict()
+        self._reasons = asyncio.Semaphore(1)
+
+    def caller(self, request: Request) -> Caller:
+        """Who asks, by the bearer token; raises Problem where nobody known does."""
+        if self.settings.open_to_all:
+            return Caller("", None)
+        kind, _, token = request.headers.get("authorization", "").partition(" ")
+        found = self.tokens.find(token.strip()) if kind.lower() == "bearer" else None
+        if found is None:
+            challenge = {"WWW-Authenticate": 'Bearer realm="glassleaf"'}
+            raise Problem("token", "Send a token that is known: Authorization: Bearer …", headers=challenge)
+        return Caller(found.name, found)
+
+    def services(self, caller: Caller) -> Glassleaf:
+        """The services as this caller, for the audit log."""
+        if not caller.name:
+            return self.glassleaf
+        if caller.name not in self._acting:
+            self._acting[caller.name] = self.glassleaf.acting(f"token {caller.name}", ANALYST)
+        return self._acting[caller.name]
+
+    async def approved(self, caller: Caller, model_id: str) -> ModelRecord:
+        """A model that may be asked; raises Problem otherwise."""
+        caller.check(model_id)
+        record, approved = await in_thread(self.online(caller).find, model_id)
+        if not approved:
+            detail = "Nothing was asked. Repeat the request under its key once the model is approved."
+            raise Problem("approval", detail)
+        return record
+
+    def online(self, caller: Caller) -> Online:
+        """Models, as this caller."""
+        return self.services(caller).online
+
+    async def batcher(self, caller: Caller, record: ModelRecord) -> Batcher:
+        """The one of this caller and model."""
+        key = caller.name, record.id
+        if key not in self._batchers:
+            how = self.settings.cipher, self.settings.key_bits
+            opened = await in_thread(self.online(caller).open, record, *how)
+            if key not in self._batchers:
+                self._batchers[key] = Batcher(opened)
+        return self._batchers[key]
+
+    def kept(self, name: tuple[str, ...], body: str) -> _Kept:
+        """What a key stands for; raises Problem where it stood for another request."""
+        now, digest = datetime.now(UTC), sha256(body.encode()).hexdigest()
+        while self._kept and (len(self._kept) > MAX_KEYS or next(iter(self._kept.values())).until < now):
+            self._kept.popitem(last=False)
+        if name not in self._kept:
+            self._kept[name] = _Kept(digest, now + KEPT)
+        found = self._kept[name]
+        if found.digest != digest:
+            raise Problem("key-reused", "Under this Idempotency-Key another request came before; take a new one.")
+        return found
+
+    def forget(self, name: tuple[str, ...]) -> None:
+        """A request of which nothing was asked: its key stands for nothing."""
+        self._kept.pop(name, None)
+
+    def note_scored(self, name: tuple[str, ...], batch: ScoreBatch) -> None:
+        """Keep scores for as long as reasons for them may be asked."""
+        self._scored[name] = batch
+        while len(self._scored) > MAX_KEYS:
+            self._scored.popitem(last=False)
+
+    def scored(self, name: tuple[str, ...]) -> ScoreBatch | None:
+        """Scores of the same people with the same values by the same model and caller, if there are any."""
+        return self._scored.get(name)
+
+    async def reasons(self, services: Glassleaf, asking: Asking) -> Reasons:
+        """One question after the other."""
+        async with self._reasons:
+            done = await in_thread(services.reasons.start(asking).get)
+            services.reasons.handed_over(done)
+            return done
+
+    async def close(self) -> None:
+        """End every conversation."""
+        for batcher in self._batchers.values():
+            await batcher.close()
+
+
+def create_app(glassleaf: Glassleaf, settings: Settings) -> FastAPI:
+    """The server's application over some services, which stay open when it ends."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        app.state.door = Door(glassleaf, settings)
+        yield
+        await app.state.door.close()
+
+    app = FastAPI(title="Glassleaf", version=INTERFACE, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app.add_middleware(Guard, local_only=settings.open_to_all)
+    for error in (Problem, GlassleafError):
+        app.add_exception_handler(error, answer_problem)
+    app.add_exception_handler(RequestValidationError, answer_unusable)
+    app.add_exception_handler(HTTPException, answer_http)
+    _add_addresses(app)
+    return app
+
+
+def _door(request: Request) -> Door:
+    found: Door = request.app.state.door
+    return found
+
+
+def _caller(request: Request) -> Caller:
+    return _door(request).caller(request)
+
+
+At = Annotated[Door, Depends(_door)]
+Who = Annotated[Caller, Depends(_caller)]
+
+
+def _add_addresses(app: FastAPI) -> None:
+    """GET /v1/models, POST …/scores and …/reasons."""
+
+    @app.get("/v1/models", response_model=ModelsAnswer, responses={401: CODES[401]}, summary="Models that may be asked")
+    async def models(door: At, caller: Who) -> ModelsAnswer:
+        found: ModelsAnswer = await in_thread(_models, door, caller)
+        return found
+
+    @app.post("/v1/models/{model_id}/scores", response_model=ScoresAnswer, responses=CODES, summary="Score people")
+    async def scores(
+        model_id: str, request: ScoresRequest, door: At, caller: Who, key: Key, deadline: Deadline = 30_000
+    ) -> Response:
+        return await _scores(door, caller, model_id, request, key, deadline / 1000)
+
+    @app.post(
+        "/v1/models/{model_id}/reasons",
+        response_model=ReasonsAnswer,
+        responses=CODES,
+        summary="Name what raised scores",
+    )
+    async def reasons(
+        model_id: str, request: ReasonsRequest, door: At, caller: Who, key: Key, deadline: Deadline = 120_000
+    ) -> Response:
+        return await _reasons(door, caller, model_id, request, key, deadline / 1000)
+
+
+def _models(door: Door, caller: Caller) -> ModelsAnswer:
+    services = door.services(caller)
+    found = []
+    for record, state in services.online.offered().values():
+        if caller.token is None or caller.token.reaches(record.id):
+            guest = services.federations.get(record.federation).guest
+            columns = [ColumnAnswer(name=f.name, meaning=f.meaning, kind=f.kind.value) for f in guest.features]
+            found.append(model_answer(record, state.name, state.state, columns))
+    return ModelsAnswer(models=found)
+
+
+async def _scores(
+    door: Door, caller: Caller, model_id: str, request: ScoresRequest, key: str, seconds: float
+) -> Response:
+    record = await door.approved(caller, model_id)
+    name = caller.name, record.id, "scores", key
+    kept = door.kept(name, request.model_dump_json())
+    batcher = await door.batcher(caller, record)
+    people = tuple(one.person() for one in request.people)
+    if kept.question is None:
+        try:
+            batcher.model.check(people)
+        except GlassleafError as error:
+            door.forget(name)
+            raise problem_of(error) from error
+        kept.question = batcher.ask(people)
+    elif kept.question.answer.done() and kept.question.answer.exception() is not None:
+        batcher.again(kept.question)
+    batch = await _in_time(door, name, kept.question, seconds)
+    door.note_scored(_about(caller, record, request), batch)
+    batch = replace(batch, scores=tuple(decided(score, request.cutoff) for score in batch.scores))
+    if batch.days and all(score.status == "failed" for score in batch.scores):
+        raise budget_spent(batch.scores[0].problem, datetime.now(UTC).date() + timedelta(days=batch.days))
+    return JSONResponse(ScoresAnswer.of(batch).model_dump())
+
+
+async def _in_time(door: Door, name: tuple[str, ...], question: Question, seconds: float) -> ScoreBatch:
+    """The scores; what came to nothing before anything was asked leaves no trace of its key."""
+    try:
+        return await asyncio.wait_for(asyncio.shield(question.answer), seconds)
+    except TimeoutError:
+        if question.batch is None and not question.answer.done():
+            question.dropped = True
+            door.forget(name)
+            raise Problem("deadline", "The deadline passed before anything was asked; repeat the request.") from None
+        detail = (
+            "The Hosts are still at work. Repeat the request under its key: it is asked once, and the answer waits."
+        )
+        raise Problem("deadline", detail, headers={"Retry-After": "1"}) from None
+    except GlassleafError as error:
+        if question.batch is None:
+            door.forget(name)
+        raise problem_of(error) from error
+
+
+async def _reasons(
+    door: Door, caller: Caller, model_id: str, request: ReasonsRequest, key: str, seconds: float
+) -> Response:
+    record = await door.approved(caller, model_id)
+    kept = door.kept((caller.name, record.id, "reasons", key), request.model_dump_json())
+    if kept.task is None or (kept.task.done() and kept.task.exception() is not None):
+        batcher = await door.batcher(caller, record)
+        services, model = door.services(caller), batcher.model
+        sheet = await in_thread(_usable, model, request)
+        before = door.scored(_about(caller, record, request))
+        cipher = door.settings.cipher or "rlwe"
+        how = {"scored": before, "hold": True, "key_bits": door.settings.key_bits}
+        asking = Asking(record.id, sheet, request.names, request.cutoff, cipher, **how)
+        kept.task = asyncio.create_task(door.reasons(services, asking))
+    try:
+        found = await asyncio.wait_for(asyncio.shield(kept.task), seconds)
+    except TimeoutError:
+        detail = (
+            "The Hosts are still at work. Repeat the request under its key: it is asked once, and the answer waits."
+        )
+        raise Problem("deadline", detail, headers={"Retry-After": "1"}) from None
+    except GlassleafError as error:
+        raise problem_of(error) from error
+    people = [PersonAnswer.of(replace(person, score=decided(person.score, request.cutoff))) for person in found.people]
+    return JSONResponse(ReasonsAnswer(model=record.id, cipher=found.cipher, people=people).model_dump())
+
+
+def _usable(model: OpenModel, request: ScoresRequest) -> Any:
+    """The people's sheet; raises Problem where one of them cannot be scored."""
+    people = [one.person() for one in request.people]
+    model.check(people)
+    sheet = model.sheet(people)
+    if sheet.problems:
+        raise Problem("unusable", " ".join(sheet.problem(row) for row in sheet.problems))
+    return sheet
+
+
+def _about(caller: Caller, record: ModelRecord, request: ScoresRequest) -> tuple[str, ...]:
+    """What a score is of, whatever its key and its cut-off."""
+    people = json.dumps([one.model_dump() for one in request.people], sort_keys=True)
+    return caller.name, record.id, sha256(people.encode()).hexdigest()
+
+
+async def in_thread(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Something that waits for a file, a store or a Host, beside the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(None, partial(work, *arguments))

@@ -1,0 +1,193 @@
+"""People of several requests scored together: whoever comes within some milliseconds goes to the Hosts as one question.
+
+A request that was once put into a batch stays in it. Where the batch failed, a repeat under the same key sends the same batch again, which
+the Guest's journal knows, so that no Host counts it twice (docs/decisions/0026-online.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from backend.errors import GlassleafError, SampleError
+from backend.results import ScoreBatch
+from backend.services.online import OpenModel, Person
+
+if TYPE_CHECKING:
+    from backend.data.table import SampleSheet
+
+WAIT = 0.008  # seconds that the first of a batch waits for others
+MOST = 32  # people of a batch, where not one request alone has more
+_log = logging.getLogger("glassleaf")
+
+
+@dataclass(eq=False, repr=False)
+class Question:
+    """One request's people.
+
+    Attributes
+    ----------
+    answer : Future of ScoreBatch
+        Their scores, in their order; or what went wrong.
+    batch : Batch or None
+        That it went to the Hosts in.
+    dropped : bool
+        Nobody waits for it and nothing was asked.
+    """
+
+    people: tuple[Person, ...]
+    answer: asyncio.Future[ScoreBatch]
+    batch: Batch | None = None
+    dropped: bool = False
+
+
+@dataclass(eq=False, repr=False)
+class Batch:
+    """Requests that are one question to the Hosts; `sheet` is made once."""
+
+    questions: tuple[Question, ...]
+    sheet: SampleSheet | None = None
+    parts: dict[Question, slice] = field(default_factory=dict)
+
+
+class Batcher:
+    """The requests of one caller about one model; everything but the work itself runs in the event loop."""
+
+    def __init__(self, model: OpenModel, wait: float = WAIT, most: int = MOST) -> None:
+        self._model, self._wait, self._most = model, wait, most
+        self._waiting: deque[Question] = deque()
+        self._again: deque[Batch] = deque()
+        self._some, self._full = asyncio.Event(), asyncio.Event()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="glassleaf-online")
+        self._task = asyncio.create_task(self._work())
+
+    @property
+    def model(self) -> OpenModel:
+        """What is asked."""
+        return self._model
+
+    def ask(self, people: tuple[Person, ...]) -> Question:
+        """Queue a request."""
+        question = Question(people, asyncio.get_running_loop().create_future())
+        self._waiting.append(question)
+        self._rouse()
+        return question
+
+    def again(self, question: Question) -> None:
+        """Queue a request whose batch failed, with all that was in it."""
+        batch = question.batch
+        if batch is None:
+            question.answer = asyncio.get_running_loop().create_future()
+            self._waiting.append(question)
+        else:
+            for one in batch.questions:
+                if one.answer.done():
+                    one.answer = asyncio.get_running_loop().create_future()
+            self._again.append(batch)
+        self._rouse()
+
+    async def close(self) -> None:
+        """Finish what is at work; what waits is given up."""
+        self._task.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._task
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._model.close)
+        self._thread.shutdown()
+
+    def _rouse(self) -> None:
+        self._some.set()
+        if sum(len(one.people) for one in self._waiting) >= self._most:
+            self._full.set()
+
+    async def _work(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            await self._some.wait()
+            if not self._again:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._full.wait(), self._wait)
+            batch = self._again.popleft() if self._again else self._next()
+            if not (self._again or self._waiting):
+                self._some.clear()
+            self._full.clear()
+            self._rouse_rest()
+            if batch.questions:
+                await loop.run_in_executor(self._thread, self._score, batch, loop.call_soon_threadsafe)
+
+    def _rouse_rest(self) -> None:
+        if self._waiting or self._again:
+            self._rouse()
+
+    def _next(self) -> Batch:
+        """Those that waited longest; nobody is twice in a question."""
+        taken: list[Question] = []
+        left: list[Question] = []
+        ids: set[str] = set()
+        for question in self._waiting:
+            own = {one.id.strip() for one in question.people}
+            fits = not taken or len(ids) + len(question.people) <= self._most
+            if question.dropped:
+                continue
+            if fits and not own & ids:
+                taken.append(question)
+                ids |= own
+            else:
+                left.append(question)
+        self._waiting = deque(left)
+        batch = Batch(tuple(taken))
+        for question in taken:
+            question.batch = batch
+        return batch
+
+    def _score(self, batch: Batch, in_loop: Callable[..., object]) -> None:
+        """In the thread: a sheet of all, then their scores; every request gets its own, or what went wrong."""
+        try:
+            if batch.sheet is None:
+                self._prepare(batch, in_loop)
+            if batch.sheet is None:
+                return
+            done = self._model.score(batch.sheet)
+        except Exception as error:
+            if not isinstance(error, GlassleafError):
+                _log.error("A batch of scores failed: %s", type(error).__name__)  # its text may hold data
+            for question in batch.parts or batch.questions:
+                in_loop(_fail, question, error)
+            return
+        for question, part in batch.parts.items():
+            in_loop(_answer, question, replace(done, scores=done.scores[part]))
+        in_loop(self._model.handed_over, done)
+
+    def _prepare(self, batch: Batch, in_loop: Callable[..., object]) -> None:
+        """One sheet of all requests that can be used whole; the others are refused, and nothing is asked about their people."""
+        sheet = self._model.sheet([one for question in batch.questions for one in question.people])
+        rows: list[int] = []
+        before = 0
+        for question in batch.questions:
+            own = range(before, before + len(question.people))
+            before = own.stop
+            if problems := " ".join(sheet.problem(row) for row in own if row in sheet.problems):
+                question.batch = None
+                in_loop(_fail, question, SampleError(problems))
+            else:
+                batch.parts[question] = slice(len(rows), len(rows) + len(own))
+                rows += own
+        if rows:
+            batch.sheet = sheet.take(rows)
+
+
+def _answer(question: Question, batch: ScoreBatch) -> None:
+    question.batch = None
+    if not question.answer.done():
+        question.answer.set_result(batch)
+
+
+def _fail(question: Question, error: Exception) -> None:
+    if not question.answer.done():
+        question.answer.set_exception(error)
+        question.answer.exception()  # somebody who waits no more is no fault

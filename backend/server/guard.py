@@ -1,0 +1,66 @@
+"""What every request passes first: its size, the name it came to, and that nothing unexpected is logged in its own words."""
+
+from __future__ import annotations
+
+import logging
+import re
+import traceback
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from backend.server.problems import Problem
+
+MAX_BODY = 1_000_000  # bytes
+LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_PORT = re.compile(rb":\d+$")
+_log = logging.getLogger("glassleaf")
+
+
+class Guard:
+    """Refuses a body of more than :data:`MAX_BODY` bytes, whatever length it announces.
+
+    Parameters
+    ----------
+    app : ASGIApp
+    local_only : bool
+        Refuse what came to another name than this machine's own: a page in somebody's browser could give its own name this address.
+    """
+
+    def __init__(self, app: ASGIApp, local_only: bool = False) -> None:
+        self._app, self._local_only = app, local_only
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        host = _PORT.sub(b"", dict(scope["headers"]).get(b"host", b"")).decode("latin-1")
+        if self._local_only and host not in LOCAL:
+            await Problem("forbidden", "Without tokens only this machine's own programs may ask.").response()(
+                scope, receive, send
+            )
+            return
+        messages: list[Message] = []
+        size, more = 0, True
+        while more:
+            message = await receive()
+            messages.append(message)
+            size += len(message.get("body", b""))
+            more = message.get("more_body", False)
+            if size > MAX_BODY:
+                words = f"At most {MAX_BODY:,} bytes; score more people as a file."
+                await Problem("too-large", words).response()(scope, receive, send)
+                return
+        messages.reverse()
+
+        async def read() -> Message:
+            return messages.pop() if messages else await receive()
+
+        try:
+            await self._app(scope, read, send)
+        except Exception as error:  # its text may hold data
+            where = "".join(traceback.format_tb(error.__traceback__))
+            _log.error("A request failed: %s\n%s", type(error).__name__, where)
+            await Problem("internal", "Try again; whoever operates this server finds more in its log.").response()(
+                scope, receive, send
+            )

@@ -1,0 +1,176 @@
+"""What requests and answers look like; /openapi.json is written from it."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from backend.results import ModelRecord, Score, ScoreBatch
+from backend.services.online import Person, Value
+from backend.services.reasons import PersonReasons
+
+MAX_PEOPLE = 256  # of one request; more are scored as a file
+MAX_COLUMNS = 200
+NAMES = 4  # reasons where nobody says how many
+Text = Annotated[str, Field(min_length=1, max_length=500)]
+
+
+class Asked(BaseModel):
+    """One person; without `values`, the bank's own record of this id."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    id: Text
+    values: Annotated[dict[str, Value], Field(max_length=MAX_COLUMNS)] | None = None
+
+    def person(self) -> Person:
+        """As the services have it."""
+        return Person(self.id, self.values)
+
+
+class ScoresRequest(BaseModel):
+    """Whom to score; `decline` at or above `cutoff`."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    people: Annotated[list[Asked], Field(min_length=1, max_length=MAX_PEOPLE)]
+    cutoff: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
+
+
+class ReasonsRequest(ScoresRequest):
+    """Whose reasons to name, at most `names` a person."""
+
+    names: Annotated[int, Field(ge=1, le=NAMES)] = NAMES
+
+
+class ScoreAnswer(BaseModel):
+    """One person's score; ``score = base + guest_part + hosts_part``. Of somebody who was not scored `problem` says why."""
+
+    id: str
+    status: Literal["ok", "failed"]
+    problem: str
+    score: float | None
+    probability: float | None
+    decision: Literal["accept", "decline", ""]
+    predicted: str
+    base: float | None
+    guest_part: float | None
+    hosts_part: float | None
+    not_held_by: list[str]
+
+    @classmethod
+    def of(cls, score: Score) -> ScoreAnswer:
+        """From what the services answer."""
+        return cls(
+            id=score.id,
+            status=score.status,
+            problem=score.problem,
+            score=_finite(score.margin),
+            probability=_finite(score.probability),
+            decision=score.decision,
+            predicted=score.predicted,
+            base=_finite(score.base),
+            guest_part=_finite(score.guest_part),
+            hosts_part=_finite(score.hosts_part),
+            not_held_by=list(score.not_held_by),
+        )
+
+
+class ScoresAnswer(BaseModel):
+    """Scores in the order of the request; each is within ±`dither` of the model's."""
+
+    model: str
+    cipher: str
+    dither: float
+    scores: list[ScoreAnswer]
+
+    @classmethod
+    def of(cls, batch: ScoreBatch) -> ScoresAnswer:
+        """From what the services answer."""
+        scores = [ScoreAnswer.of(score) for score in batch.scores]
+        return cls(model=batch.model_id, cipher=batch.cipher, dither=batch.dither, scores=scores)
+
+
+class ReasonAnswer(BaseModel):
+    """A feature that raised the score; `blockers` say why it must not be stated as a reason, if anything does."""
+
+    party: str
+    feature: str
+    learned: str
+    blockers: list[str]
+
+
+class PersonAnswer(BaseModel):
+    """One person's reasons, sorted by name: how much each weighs is not known to anybody."""
+
+    score: ScoreAnswer
+    status: Literal["ok", "failed"]
+    problem: str
+    reasons: list[ReasonAnswer]
+
+    @classmethod
+    def of(cls, person: PersonReasons) -> PersonAnswer:
+        """From what the services answer."""
+        reasons = [
+            ReasonAnswer(
+                party=r.party, feature=r.feature, learned=r.learned, blockers=[f"{b.law}: {b.why}" for b in r.blockers]
+            )
+            for r in person.reasons
+        ]
+        score = ScoreAnswer.of(person.score)
+        return cls(score=score, status=person.status, problem=person.problem, reasons=reasons)
+
+
+class ReasonsAnswer(BaseModel):
+    """Reasons in the order of the request."""
+
+    model: str
+    cipher: str
+    people: list[PersonAnswer]
+
+
+class ColumnAnswer(BaseModel):
+    """One of the bank's columns."""
+
+    name: str
+    meaning: str
+    kind: str
+
+
+class ModelAnswer(BaseModel):
+    """A model that may be asked; `state` tells whether it is approved."""
+
+    id: str
+    name: str
+    state: str
+    created: str
+    algorithm: str
+    task: str
+    hosts: list[str]
+    columns: list[ColumnAnswer]
+
+
+class ModelsAnswer(BaseModel):
+    """Models, newest first."""
+
+    models: list[ModelAnswer]
+
+
+class ProblemAnswer(BaseModel):
+    """RFC 9457; further members by type, e.g. `date` of a budget."""
+
+    model_config = ConfigDict(extra="allow")
+    type: str
+    title: str
+    status: int
+    detail: str
+
+
+def model_answer(record: ModelRecord, name: str, state: str, columns: list[ColumnAnswer]) -> ModelAnswer:
+    """From what the services answer."""
+    about = {"created": record.created, "algorithm": record.algorithm, "task": record.task}
+    return ModelAnswer(id=record.id, name=name, state=state, hosts=list(record.hosts), columns=columns, **about)
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

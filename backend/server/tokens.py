@@ -1,0 +1,116 @@
+"""Who may ask: bearer tokens (RFC 6750) with the models that each reaches. Only their SHA-256 is kept.
+
+A token is 256 random bits, so its plain hash tells nobody what it is; a password would need a slow one.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
+
+from backend.atomic_file import held_alone, write_whole
+from backend.errors import ParameterError, SecurityError
+
+FILE = "tokens.json"
+PREFIX = "gl_"  # so that scanners of repositories recognise one that leaked
+NAME_MAX = 60
+
+
+@dataclass(frozen=True)
+class Token:
+    """One program that may ask.
+
+    Attributes
+    ----------
+    digest : str
+        SHA-256 of the token, in hexadecimal.
+    models : tuple of str
+        Ids that it may ask; empty = all.
+    """
+
+    name: str
+    digest: str
+    models: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Token({self.name!r})"
+
+    def reaches(self, model_id: str) -> bool:
+        """Whether it may ask this model."""
+        return not self.models or model_id in self.models
+
+
+_STORED = TypeAdapter(tuple[Token, ...])
+
+
+class Tokens:
+    """The tokens of one home."""
+
+    def __init__(self, home: Path) -> None:
+        self._file = home / "server" / FILE
+        self._read: tuple[tuple[int, int], tuple[Token, ...]] = (0, 0), ()
+
+    def all(self) -> tuple[Token, ...]:
+        """Every token; read again when the file has changed.
+
+        Raises
+        ------
+        SecurityError
+            The file is damaged: nobody is let in.
+        """
+        try:
+            about = self._file.stat()
+            stamp = about.st_mtime_ns, about.st_size
+            if self._read[0] != stamp:
+                self._read = stamp, _STORED.validate_json(self._file.read_bytes())
+        except FileNotFoundError:
+            return ()
+        except (OSError, ValidationError) as error:
+            raise SecurityError(
+                f"{self._file} is damaged, so nobody is let in; delete it and make tokens again."
+            ) from error
+        return self._read[1]
+
+    def add(self, name: str, models: tuple[str, ...] = ()) -> str:
+        """Make a token; it is shown this once."""
+        if not 1 <= len(name) <= NAME_MAX or not name.isprintable():
+            raise ParameterError(f"Name the program in one line of 1 to {NAME_MAX} characters.")
+        token = PREFIX + secrets.token_urlsafe(32)
+        with self._changing():
+            if any(known.name == name for known in self.all()):
+                raise ParameterError(f"There is a token named {name!r} already; revoke it first, or take another name.")
+            self._write((*self.all(), Token(name, _digest(token), models)))
+        return token
+
+    def revoke(self, name: str) -> None:
+        """Delete a token; the next request that bears it is refused."""
+        with self._changing():
+            rest = tuple(known for known in self.all() if known.name != name)
+            if len(rest) == len(self.all()):
+                raise ParameterError(f"There is no token named {name!r}.")
+            self._write(rest)
+
+    def find(self, token: str) -> Token | None:
+        """The token, if it is one; compared with each in constant time."""
+        digest, found = _digest(token), None
+        for known in self.all():
+            if hmac.compare_digest(known.digest, digest):
+                found = known
+        return found
+
+    def _changing(self) -> AbstractContextManager[None]:
+        self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        return held_alone(self._file.with_name(f"{FILE}.lock"))
+
+    def _write(self, tokens: tuple[Token, ...]) -> None:
+        write_whole(self._file, _STORED.dump_json(tokens))
+
+
+def _digest(token: str) -> str:
+    return sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,148 @@
+"""People scored as they come, for a program that waits: a model that is kept ready, with its conversation open, and their sheets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.registry import Cipher
+from backend.data.csv_file import TableText, listed, shown
+from backend.data.table import PartyTable, SampleSheet, sheet_of
+from backend.errors import ModelError, SampleError
+from backend.results import ModelRecord, Score, ScoreBatch
+from backend.services.registry import Registry
+from backend.services.scoring import KEY_BITS, Conversation, Scoring, ScoringRequest
+from backend.services.workspace import Workspace
+from backend.store.model_states import APPROVED, IN_USE, ModelState
+
+LOOKED_UP = 1.0  # seconds for which a model's record and state are taken as they were
+MANY = 1 << 20  # people: the cipher for as many as there will be
+Value = str | float | int | bool | None
+
+
+@dataclass(frozen=True)
+class Person:
+    """Who is to be scored.
+
+    Attributes
+    ----------
+    values : mapping of str to Value, optional
+        The Guest's features by name, absent ones are missing; None = the Guest's own record of this id.
+    """
+
+    id: str = field(repr=False)
+    values: Mapping[str, Value] | None = field(default=None, repr=False)
+
+
+class Online:
+    """Models that programs may ask."""
+
+    def __init__(self, workspace: Workspace, models: Registry, scoring: Scoring) -> None:
+        self._workspace, self._models, self._scoring = workspace, models, scoring
+        self._found: tuple[float, dict[str, tuple[ModelRecord, ModelState]]] = 0.0, {}
+
+    def offered(self) -> dict[str, tuple[ModelRecord, ModelState]]:
+        """Id → every model that is not retired, newest first."""
+        looked_up, found = self._found
+        if time.monotonic() - looked_up > LOOKED_UP or not found:
+            states = self._models.states()
+            found = {r.id: (r, states[r.id]) for r in self._models.all() if states[r.id].state != "retired"}
+            self._found = time.monotonic(), found
+        return found
+
+    def find(self, model_id: str) -> tuple[ModelRecord, bool]:
+        """A model by its whole id, and whether it is approved; raises ModelError where none is offered under it."""
+        if model_id not in self.offered():
+            raise ModelError(f"No model {shown(model_id)} is offered here. GET /v1/models lists those that are.")
+        record, state = self.offered()[model_id]
+        return record, state.state in (APPROVED, IN_USE)
+
+    def open(self, record: ModelRecord, cipher: Cipher | None = None, key_bits: int = KEY_BITS) -> OpenModel:
+        """Keep a model ready; `cipher` None = RLWE where it holds the model's scores, else Paillier."""
+        chosen = cipher or self._scoring.suited(record.id, MANY)
+        return OpenModel(self._workspace, self._scoring, record, chosen, key_bits)
+
+
+class OpenModel:
+    """One model with its conversation; for one thread at a time.
+
+    Attributes
+    ----------
+    record : ModelRecord
+    cipher : Cipher
+    key_bits : int
+    """
+
+    def __init__(
+        self, workspace: Workspace, scoring: Scoring, record: ModelRecord, cipher: Cipher, key_bits: int
+    ) -> None:
+        self.record, self.cipher, self.key_bits = record, cipher, key_bits
+        self._workspace, self._scoring, self._conversation = workspace, scoring, Conversation()
+
+    def check(self, people: Sequence[Person]) -> None:
+        """Raise SampleError where somebody has no id, is named twice, or has a value that is none of the Guest's features."""
+        guest = self._workspace.federation(self.record.federation).guest
+        names = [feature.name for feature in guest.features]
+        strangers = sorted({name for one in people for name in one.values or ()} - set(names))
+        if strangers:
+            raise SampleError(
+                f"{listed([shown(name) for name in strangers])}: no feature of {guest.title}, which has {listed(names)}. Leave them out."
+            )
+        ids = [one.id.strip() for one in people]
+        if not all(ids) or len(set(ids)) < len(ids):
+            raise SampleError("Give every person an id, and each person once.")
+
+    def sheet(self, people: Sequence[Person]) -> SampleSheet:
+        """Samples of people who were checked, in their order; a value that cannot be read is a problem of its row."""
+        federation = self._workspace.federation(self.record.federation)
+        guest = federation.guest
+        names = [feature.name for feature in guest.features]
+        records = self._workspace.runtime(self.record.federation).table
+        typed = [row for row, one in enumerate(people) if one.values is not None]
+        held = [row for row, one in enumerate(people) if one.values is None]
+        parts = []
+        for rows, header in ((typed, (guest.id, *names)), (held, (guest.id,))):
+            cells = [[people[row].id.strip(), *_cells(people[row], header[1:])] for row in rows]
+            text = TableText("people", header, cells, [row + 1 for row in rows], {})
+            if rows:
+                parts.append((rows, sheet_of(federation, text, {}, hosts_allowed=False, records=records)))
+        return _joined(people, parts)
+
+    def score(self, sheet: SampleSheet) -> ScoreBatch:
+        """Score them as one question, held in the Guest's journal until :meth:`handed_over`."""
+        request = ScoringRequest(self.record.id, sheet, 0.5, self.cipher, self.key_bits, hold=True)
+        return self._scoring.start(request, conversation=self._conversation).get()
+
+    def handed_over(self, batch: ScoreBatch) -> None:
+        """Whoever asked has the scores: the journal forgets them."""
+        self._scoring.handed_over(batch)
+
+    def close(self) -> None:
+        """End the conversation."""
+        self._conversation.close()
+
+
+def _cells(person: Person, names: Sequence[str]) -> list[str]:
+    values = person.values or {}
+    return ["" if (value := values.get(name)) is None else str(value).strip() for name in names]
+
+
+def _joined(people: Sequence[Person], parts: Sequence[tuple[list[int], SampleSheet]]) -> SampleSheet:
+    """One sheet of parts that have the Guest's columns, each row in its place."""
+    order: NDArray[np.intp] = np.argsort(np.concatenate([np.array(rows, dtype=np.intp) for rows, _ in parts]))
+    first = parts[0][1].guest
+    columns = {name: np.concatenate([s.guest.columns[name] for _, s in parts])[order] for name in first.columns}
+    ids = tuple(one.id.strip() for one in people)
+    problems = {rows[i]: found for rows, sheet in parts for i, found in sheet.problems.items()}
+    return SampleSheet(ids, PartyTable(first.party, ids, columns), {}, dict(sorted(problems.items())), ())
+
+
+def decided(score: Score, cutoff: float) -> Score:
+    """A score with the decision at another cut-off."""
+    if not score.decision:
+        return score
+    return replace(score, decision="decline" if score.probability >= cutoff else "accept")

@@ -1,0 +1,408 @@
+"""A table of any length scored group by group into a file; what was stopped or killed goes on where it was.
+
+Beside ``scores.csv`` stand, until all is done, ``scores.csv.partial`` with the groups that are through and ``scores.csv.progress``, which
+says how far they go. A group passes four steps:
+
+1. It is scored as a sheet is, and held in the Guest's journal              (docs/decisions/0016-questions.md)
+2. Its lines are put behind those of the groups before, and to disk
+3. The progress file is replaced: from here on the group is through
+4. The journal forgets the group
+
+Killed before 3, the next run cuts the partial file where the progress file says, and asks for the group again: the journal has its scores,
+or the bytes that were sent for them, which no Host counts twice. Killed before 4, the next run does 4 first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from backend import work
+from backend.atomic_file import held_alone, write_whole
+from backend.crypto.registry import Cipher
+from backend.data.federation import Federation
+from backend.data.remark import Remark
+from backend.data.row_groups import DatabaseTable, LongFile, Source, Survey, sheets, survey
+from backend.data.table import SAMPLES, SampleSheet
+from backend.data.table_file import AS_IT_IS, OLE, PARQUET, ZIP, Reading, opened
+from backend.errors import GlassleafError, ParameterError, SampleError, StoreError
+from backend.jobs import Job
+from backend.results import ModelRecord, Score, ScoreBatch, Streamed, scores_head, scores_rows
+from backend.services.registry import Registry
+from backend.services.scoring import KEY_BITS, Scoring, ScoringRequest, failed_score
+from backend.services.workspace import Workspace
+
+PARQUET_SUFFIX = ".parquet"
+POLL = 0.1  # seconds between looks at a group that is being scored
+SURVEYED = 0.02  # share of the time that the first reading takes
+END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # Arrow's columnar format, "IPC Streaming Format"
+
+
+@dataclass(frozen=True)
+class StreamRequest:
+    """A table to be scored into a file.
+
+    Attributes
+    ----------
+    source : Path or str
+        A CSV or Parquet file, or the URL of a database as SQLAlchemy has them.
+    out : Path
+        CSV, or Parquet where it ends on ``.parquet``.
+    table : str
+        Of the database.
+    cipher : Cipher or None
+        None = :meth:`backend.services.scoring.Scoring.suited`.
+    """
+
+    model_id: str
+    source: Path | str
+    out: Path
+    table: str = ""
+    how: Reading = AS_IT_IS
+    cutoff: float = 0.5
+    cipher: Cipher | None = None
+    key_bits: int = KEY_BITS
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """How far the partial file goes; `plan` tells which scoring it is, `run` the journal's name of the last group.
+
+    `finished`: every group is through, and the file is about to be put in its place, or there.
+    """
+
+    plan: str
+    groups: int
+    size: int
+    rows: int
+    scored: int
+    dither: float
+    run: str
+    finished: bool = False
+
+
+_STORED = TypeAdapter(_Progress)
+
+
+class Streaming:
+    """Scores tables of any length."""
+
+    def __init__(self, workspace: Workspace, models: Registry, scoring: Scoring) -> None:
+        self._workspace, self._models, self._scoring = workspace, models, scoring
+
+    def start(self, request: StreamRequest) -> Job[Streamed]:
+        """Score in the background, going on with what an earlier run of the same request left beside its file."""
+        return Job[Streamed](lambda job: self._stream(request, job), 0).start()
+
+    def _stream(self, request: StreamRequest, job: Job[Streamed]) -> Streamed:
+        if not 0.0 <= request.cutoff <= 1.0:
+            raise ParameterError(f"The cut-off is {request.cutoff:g}; choose a probability from 0 to 1.")
+        record = self._models.get(request.model_id)
+        federation = self._workspace.federation(record.federation)
+        form = form_of(request.out, record.task == "classes")
+        with held_alone(_beside(request.out, "lock")):
+            job.at("read")
+            source = source_of(request, federation)
+            with work.part(0.0, SURVEYED):
+                known = survey(federation, source, request.how)
+            cipher = request.cipher or self._scoring.suited(record.id, known.rows)
+            partial_file = _Partial(request.out, form, _plan(request, record, known, cipher))
+            resumed = partial_file.progress.rows
+            self._hand_over(record, partial_file.progress.run)
+            notes = self._groups(record, source, known, cipher, request, partial_file, job)
+            end = partial_file.progress
+            written = partial_file.finish()
+        bits = request.key_bits if cipher.startswith("paillier") else 0
+        failed = end.rows - end.scored
+        return Streamed(
+            record.id, cipher, bits, end.rows, end.scored, failed, resumed, end.dither, job.seconds, notes, written
+        )
+
+    def _groups(
+        self,
+        record: ModelRecord,
+        source: Source,
+        known: Survey,
+        cipher: Cipher,
+        request: StreamRequest,
+        partial_file: _Partial,
+        job: Job[Streamed],
+    ) -> tuple[Remark, ...]:
+        """Steps 1 to 4 for every group that is not through; the next one is read while a group is scored."""
+        federation, runtime = self._workspace.federation(record.federation), self._workspace.runtime(record.federation)
+        notes: dict[tuple[str, str], Remark] = {}
+        job.total, resumed = known.rows, partial_file.progress.rows
+        job.at("score", done=resumed)
+        rest = sheets(federation, source, known, runtime.table, partial_file.progress.groups)
+        with closing(rest) as read:
+            sheet = next(read, None)
+            while sheet is not None:
+                before, count = partial_file.progress.rows, len(sheet.ids)
+                for note in sheet.notes:
+                    notes.setdefault((note.key, note.column), note)
+                inner = self._begun(record, sheet, cipher, request)
+                following = self._read_on(read, inner)
+                begins, ends = (_share(row, resumed, known) for row in (before, before + count))
+                with work.part(begins, ends):
+                    scores, batch = self._followed(sheet, inner, job)
+                run = "" if batch is None else batch.run
+                partial_file.add(scores, run, 0.0 if batch is None else batch.dither)
+                self._hand_over(record, run)
+                job.at("score", done=before + count)
+                sheet = following
+        return tuple(notes.values())
+
+    def _begun(
+        self, record: ModelRecord, sheet: SampleSheet, cipher: Cipher, request: StreamRequest
+    ) -> Job[ScoreBatch] | None:
+        """Step 1; None where no row of the group can be scored."""
+        if not sheet.usable:
+            return None
+        return self._scoring.start(
+            ScoringRequest(record.id, sheet, request.cutoff, cipher, request.key_bits, hold=True)
+        )
+
+    @staticmethod
+    def _read_on(read: Iterator[SampleSheet], inner: Job[ScoreBatch] | None) -> SampleSheet | None:
+        """The next group; where it cannot be read, the one that is being scored is stopped, too."""
+        try:
+            return next(read, None)
+        except GlassleafError:
+            if inner is not None:
+                inner.cancel()
+                inner.wait()
+            raise
+
+    @staticmethod
+    def _followed(
+        sheet: SampleSheet, inner: Job[ScoreBatch] | None, job: Job[Streamed]
+    ) -> tuple[tuple[Score, ...], ScoreBatch | None]:
+        """The scores of a group, once they are there; a stop is passed on, and so is how far it is."""
+        if inner is None:
+            failed = [failed_score(one, sheet.problem(row)) for row, one in enumerate(sheet.ids)]
+            return tuple(failed), None
+        while inner.state == "running":
+            inner.wait(POLL)
+            if job.cancelled():
+                inner.cancel()
+            else:
+                work.reached(inner.pace.share)
+        batch = inner.get()
+        return batch.scores, batch
+
+    def _hand_over(self, record: ModelRecord, run: str) -> None:
+        """Step 4."""
+        if run:
+            self._workspace.journal(record.federation).handed_over(run)
+
+
+class _Partial:
+    """The groups that are through, and how far they go."""
+
+    def __init__(self, out: Path, form: _Form, plan: str) -> None:
+        self._out, self._form = out, form
+        self._file, self._note = _beside(out, "partial"), _beside(out, "progress")
+        self.progress = _Progress(plan, 0, 0, 0, 0, 0.0, "")
+        if self._note.exists():
+            self.progress = self._read(plan)
+        else:
+            self._file.unlink(missing_ok=True)
+            self._put(form.head, self.progress)
+
+    def _read(self, plan: str) -> _Progress:
+        try:
+            found = _STORED.validate_json(self._note.read_bytes())
+        except (OSError, ValidationError) as error:
+            raise StoreError(f"{self._note} is damaged; delete it and {self._file.name}, and begin again.") from error
+        size = self._file.stat().st_size if self._file.exists() else 0
+        if found.plan != plan:
+            raise ParameterError(
+                f"{self._note} belongs to another scoring: another model, table, cut-off or cipher. Repeat that one, name another file, "
+                f"or delete it and {self._file.name}; whom it has scored stays counted."
+            )
+        if size < found.size and not (found.finished and not size):
+            raise StoreError(f"{self._file} is shorter than {self._note.name} says; delete both, and begin again.")
+        return found
+
+    def add(self, scores: tuple[Score, ...], run: str, dither: float) -> None:
+        """Steps 2 and 3."""
+        old = self.progress
+        scored = old.scored + sum(score.status == "ok" for score in scores)
+        rows, widest = old.rows + len(scores), max(old.dither, dither)
+        lines = self._form.lines(scores)
+        self._put(lines, _Progress(old.plan, old.groups + 1, old.size, rows, scored, widest, run))
+
+    def _put(self, lines: bytes, then: _Progress) -> None:
+        try:
+            with open(self._file, "r+b" if self._file.exists() else "w+b", opener=_private) as file:
+                file.truncate(then.size)  # what a run that was killed has left behind
+                file.seek(then.size)
+                file.write(lines)
+                file.flush()
+                os.fsync(file.fileno())
+            self._note_down(replace(then, size=then.size + len(lines)))
+        except OSError as error:
+            raise GlassleafError(
+                f"{self._out} cannot be written ({error.strerror}). Make room, and repeat the command: it goes on where it was."
+            ) from error
+
+    def _note_down(self, progress: _Progress) -> None:
+        write_whole(self._note, json.dumps(asdict(progress)).encode())
+        self.progress = progress
+
+    def finish(self) -> bool:
+        """Put the file in its place, and nothing is left beside it; False where nobody was scored and one is there that is kept."""
+        put = self.progress.finished or bool(self.progress.scored) or not self._out.exists()
+        if put and self._file.exists():
+            self._note_down(replace(self.progress, finished=True))
+            with self._file.open("r+b") as file:
+                file.truncate(self.progress.size)
+            self._form.finish(self._file, self._out)
+        self._file.unlink(missing_ok=True)
+        for draft in [*self._note.parent.iterdir()]:  # what a run that was killed has left behind
+            if draft.name.startswith(f"{self._note.name}."):
+                draft.unlink(missing_ok=True)
+        self._note.unlink()
+        return put
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+@dataclass(frozen=True)
+class _Form:
+    """How scores are written: the head, lines behind it, and what is done at the end."""
+
+    head: bytes
+    lines: Callable[[tuple[Score, ...]], bytes]
+    finish: Callable[[Path, Path], None]
+
+
+def form_of(out: Path, classes: bool) -> _Form:
+    """CSV, or Parquet by way of an Arrow stream, which can be cut and gone on with.
+
+    Raises
+    ------
+    ParameterError
+        Nothing here writes Parquet.
+    """
+    if out.suffix != PARQUET_SUFFIX:
+        return _Form(scores_head(classes), partial(scores_rows, classes=classes), _copied)
+    try:
+        import pyarrow as pa  # noqa: PLC0415 - only who asks for Parquet needs it
+    except ImportError:
+        raise ParameterError(
+            f"{out.name}: to write Parquet, install pyarrow (pip install 'glassleaf[tables]'), or name a .csv file."
+        ) from None
+    texts, numbers = pa.string(), pa.float64()
+    kinds = {"id": texts, "status": texts, "score": numbers, "probability": numbers, "decision": texts}
+    kinds |= {"predicted": texts} if classes else {}
+    kinds |= dict.fromkeys(("base", "guest_part", "hosts_part"), numbers)
+    schema = pa.schema(kinds | {"not_held_by": texts, "problem": texts})
+
+    def lines(scores: tuple[Score, ...]) -> bytes:
+        rows = [_cells(score) for score in scores]
+        batch = pa.record_batch([[row[name] for row in rows] for name in schema.names], schema=schema)
+        return bytes(batch.serialize())
+
+    return _Form(bytes(schema.serialize()), lines, _as_parquet)
+
+
+def _cells(score: Score) -> dict[str, Any]:
+    """A score's cells for Parquet; a figure that it has not is null."""
+    cells = asdict(score) | {"score": score.margin, "not_held_by": " ".join(score.not_held_by)}
+    return {name: None if value != value else value for name, value in cells.items()}  # noqa: PLR0124 - NaN
+
+
+def _copied(file: Path, out: Path) -> None:
+    if out.exists() and not out.is_file():  # a pipe
+        with file.open("rb") as lines, out.open("wb") as to:
+            while part := lines.read(1 << 20):
+                to.write(part)
+    else:
+        file.replace(out)
+
+
+def _as_parquet(file: Path, out: Path) -> None:
+    """A row group a group."""
+    import pyarrow as pa  # noqa: PLC0415 (as above)
+    from pyarrow import parquet  # noqa: PLC0415 (as above)
+
+    draft = _beside(out, "new")
+    with file.open("ab") as end:
+        end.write(END_OF_STREAM)
+    with file.open("rb") as lines, pa.ipc.open_stream(lines) as batches:
+        with open(draft, "wb", opener=_private) as to, parquet.ParquetWriter(to, batches.schema) as writer:
+            for batch in batches:
+                writer.write_batch(batch)
+        with draft.open("rb") as to:
+            os.fsync(to.fileno())
+    draft.replace(out)
+
+
+def source_of(request: StreamRequest, federation: Federation) -> Source:
+    """The table that a request names.
+
+    Raises
+    ------
+    ParameterError
+        A database without a table, or a table without a database.
+    SampleError
+        A workbook, which is read whole or not at all.
+    """
+    if isinstance(request.source, str):
+        if not request.table:
+            raise ParameterError("Name the database's table or view, with the Guest's id column (--table).")
+        return DatabaseTable(request.source, request.table, federation.guest.id)
+    if request.table:
+        raise ParameterError("--table goes with the URL of a database.")
+    with opened(request.source) as file:
+        begins = file.read(len(OLE))
+    if begins.startswith((ZIP, OLE)):
+        raise SampleError(
+            f"{request.source.name}: a workbook is read whole, up to {SAMPLES.max_rows:,} rows; save it as CSV or Parquet."
+        )
+    return LongFile(request.source, request.how.encoding)
+
+
+def in_groups(source: Path | str, out: Path | None) -> bool:
+    """Whether a table is scored in groups: a database, more than a sheet of samples may hold, into Parquet, or going on."""
+    if isinstance(source, str) or (
+        out is not None and (out.suffix == PARQUET_SUFFIX or _beside(out, "progress").exists())
+    ):
+        return True
+    with opened(source) as file:
+        begins = file.read(len(PARQUET))
+        if begins.startswith(ZIP):
+            return False
+        if begins != PARQUET:
+            return source.stat().st_size > SAMPLES.max_bytes or file.read().count(b"\n") > SAMPLES.max_rows
+    from backend.data.parquet_file import rows_of  # noqa: PLC0415 - slow to import
+
+    return rows_of(source) > SAMPLES.max_rows
+
+
+def _share(row: int, resumed: int, known: Survey) -> float:
+    """How much of what this run has to do is done with the rows before `row`."""
+    return SURVEYED + (1 - SURVEYED) * (row - resumed) / max(1, known.rows - resumed)
+
+
+def _beside(out: Path, what: str) -> Path:
+    return out.with_name(f"{out.name}.{what}")
+
+
+def _plan(request: StreamRequest, record: ModelRecord, known: Survey, cipher: Cipher) -> str:
+    """What makes it the same scoring."""
+    settings = [request.cutoff, cipher, request.key_bits, request.out.suffix == PARQUET_SUFFIX]
+    marks = [known.marks.decimal, known.marks.thousands]
+    return sha256(json.dumps([record.content_hash, known.digest, settings, marks]).encode()).hexdigest()

@@ -1,0 +1,121 @@
+"""Rows a second and peak memory of `glassleaf score` over a long table: the credit-card model, its rows repeated under new ids.
+
+The command runs as a user has it, in a process of its own: reading twice, both parties' work, journal, audit log and Parquet out are
+counted, and so is starting. Memory is the sum of what the process and its workers hold, looked at ten times a second; pages that they share
+count for each of them, so it is an upper bound. Both parties' tables are in it: a simulated Host holds its whole table.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import psutil
+
+from backend.data.federation import Federation
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
+from bench.cases import DEPTH, TREES
+from bench.setting import ABSENT, add_credit_card, fresh_folder, progress, run, train
+
+ROWS = int(os.environ.get("STREAM_ROWS", "50000"))  # a million: STREAM_ROWS=1000000
+QUICK_ROWS = 6_000
+AIM_SECONDS, AIM_ROWS, AIM_BYTES = 360, 1_000_000, 1_000_000_000
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def measure(quick: bool = False) -> dict[str, Any]:
+    """One scoring of many rows."""
+    rows = QUICK_ROWS if quick else ROWS
+    with fresh_folder() as folder:
+        with Glassleaf(folder / "home", pools=False) as glassleaf:
+            progress("stream: the model")
+            name = add_credit_card(glassleaf)
+            if name is None:
+                return {"skipped": ABSENT}
+            train(glassleaf, name, SecureBoostParameters(trees=3 if quick else TREES, depth=DEPTH, cipher="none"))
+            federation = glassleaf.federations.get(name)
+        progress(f"stream: {rows:,} rows")
+        lengthen(federation, rows)
+        guest = federation.guest
+        people = pd.read_csv(federation.folder / guest.file, dtype=str, keep_default_na=False)
+        people[[guest.id, *(feature.name for feature in guest.features)]].to_parquet(folder / "people.parquet")
+        del people
+        seconds, largest = scored(folder)
+        found = pd.read_parquet(folder / "scores.parquet", columns=["status"])
+    return {
+        "rows": len(found),
+        "scored": int((found.status == "ok").sum()),
+        "seconds": seconds,
+        "rows_per_second": len(found) / seconds,
+        "peak_bytes": largest,
+        "aim_rows_per_second": AIM_ROWS / AIM_SECONDS,
+        "aim_bytes": AIM_BYTES,
+    }
+
+
+def lengthen(federation: Federation, rows: int) -> None:
+    """Repeat every party's rows under new ids until there are so many, or cut them; the model was trained on the originals."""
+    for party in federation.parties:
+        file = federation.folder / party.file
+        table = pd.read_csv(file, dtype=str, keep_default_na=False)
+        times = -(-rows // len(table))
+        parts = [table.assign(**{party.id: table[party.id] + (f"r{k}" if k else "")}) for k in range(times)]
+        pd.concat(parts).head(rows).to_csv(file, index=False)
+
+
+def scored(folder: Path) -> tuple[float, int]:
+    """Seconds, and the most bytes that the command and its workers held."""
+    words = [sys.executable, "-m", "backend", "score", "latest", folder / "people.parquet"]
+    command = [str(word) for word in (*words, "--out", folder / "scores.parquet")]
+    largest, began = 0, time.perf_counter()
+    environment = {**os.environ, "GLASSLEAF_HOME": str(folder / "home")}
+    with subprocess.Popen(command, cwd=ROOT, env=environment) as running:  # noqa: S603 (our own command)
+        watched = psutil.Process(running.pid)
+        while running.poll() is None:
+            largest = max(largest, held(watched))
+            time.sleep(0.1)
+    seconds = time.perf_counter() - began
+    if running.returncode:
+        raise SystemExit(f"The command ended with status {running.returncode}.")
+    return seconds, largest
+
+
+def held(process: psutil.Process) -> int:
+    """Bytes in memory of a process and all below it."""
+    total = 0
+    for one in [process, *children(process)]:
+        try:
+            total += one.memory_info().rss
+        except psutil.NoSuchProcess:
+            continue
+    return total
+
+
+def children(process: psutil.Process) -> list[psutil.Process]:
+    """Processes below one; none once it has ended."""
+    try:
+        return list(process.children(recursive=True))
+    except psutil.NoSuchProcess:
+        return []
+
+
+def describe(results: dict[str, Any]) -> str:
+    """The figures in words."""
+    if "skipped" in results:
+        return f"Skipped: {results['skipped']}"
+    r = results
+    return (
+        f"{r['rows']:,} rows ({r['scored']:,} scored) in {r['seconds']:.1f} s on {r['machine']['cores']} cores, load before "
+        f"{r['machine']['load_before']}: {r['rows_per_second']:,.0f} rows/s (aim {r['aim_rows_per_second']:,.0f}); "
+        f"peak memory {r['peak_bytes'] / 1e6:,.0f} MB (aim {r['aim_bytes'] / 1e6:,.0f})"
+    )
+
+
+if __name__ == "__main__":
+    run(__doc__, measure, describe)

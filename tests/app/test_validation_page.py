@@ -1,0 +1,63 @@
+"""The Validation page: offered where there is none, every test with its verdict, what an operator switched off, and it can be stopped."""
+
+from dataclasses import replace
+
+import pytest
+
+from app.texts import Texts
+from backend.services import Glassleaf
+from backend.services.validation import Validation, ValidationRequest
+from tests.app.conftest import Answers, Opened, World, job_of
+from tests.app.reading_out import everything, says
+from tests.app.test_nothing_leaks import leaks
+
+T = Texts("en")
+
+
+@pytest.fixture(scope="module")
+def done(glassleaf: Glassleaf, world: World) -> Validation:
+    return glassleaf.validation.start(ValidationRequest(world.record.id, cipher="none", samples=100)).get()
+
+
+def test_without_a_validation_the_page_offers_one(opened: Opened, answers: Answers) -> None:
+    answers["validation.last"] = lambda model_id: None
+    at = opened("validation")
+    assert not at.exception and says(at, "validation.none")
+    assert at.button(key="validation_go").label == T("validation.go")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_test_stands_there_with_its_verdict_and_nothing_leaks(
+    opened: Opened, answers: Answers, done: Validation, world: World, language: str
+) -> None:
+    answers["validation.last"] = lambda model_id: done
+    at = opened("validation")
+    at.get_by_key("language").set_value(language)
+    at.run()
+    t, text = Texts(language), everything(at)
+    assert not at.exception
+    missing = [test.id for test in done.tests if t(f"validation.test_{test.id}") not in text]
+    assert not missing and t(f"validation.overall_{done.verdict}") in text
+    assert not leaks(world, text)
+
+
+def test_what_an_operator_changed_and_a_host_refused_is_shown(
+    opened: Opened, answers: Answers, done: Validation
+) -> None:
+    first, *rest = done.tests
+    off = replace(first, verdict="off", because="second line, file 17", figures=())
+    changed = replace(done, tests=(off, *rest), tightened=("auc",), unexamined=(("telecom", "gender"),))
+    answers["validation.last"] = lambda model_id: changed
+    text = everything(opened("validation"))
+    for words in ("second line, file 17", "Tightened by the operator", "Not examined", "gender"):
+        assert words in text
+
+
+def test_a_press_validates_and_it_can_be_stopped(opened: Opened, world: World) -> None:
+    at = opened("validation")
+    at.button(key="validation_go").click().run()
+    job = job_of(f"validation:{world.record.id}")
+    job.cancel()
+    job.wait(60)
+    at.run()
+    assert not at.exception and job.state in ("cancelled", "done")

@@ -1,0 +1,409 @@
+"""Programs ask over HTTP: every code, one answer a key, scores as in one batch, and nobody's id in a log."""
+
+import asyncio
+import json
+import logging
+import threading
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pandas as pd
+import pytest
+from homes import copied_home
+
+from backend.data.table import SampleSheet
+from backend.errors import ParameterError, PartyUnreachable
+from backend.server import guard
+from backend.server.app import Settings, create_app
+from backend.server.run import serve
+from backend.server.schema import MAX_PEOPLE
+from backend.server.tokens import Tokens
+from backend.services import Glassleaf
+from backend.services.online import OpenModel, Person
+from backend.services.scoring import ScoringRequest
+
+PLAIN = Settings(cipher="none", open_to_all=True)
+
+
+@pytest.fixture(scope="module")
+def unasked(home, tmp_path_factory):
+    """A home whose model is in use and in which nobody was asked about; only to be copied."""
+    copy = copied_home(home, tmp_path_factory.mktemp("unasked") / "home")
+    with Glassleaf(copy, pools=False) as glassleaf:
+        glassleaf.lifecycle.open_demo("demo")
+    return copy
+
+
+@pytest.fixture(scope="module")
+def glassleaf(unasked, tmp_path_factory):
+    with Glassleaf(copied_home(unasked, tmp_path_factory.mktemp("asked") / "home"), pools=False) as opened:
+        yield opened
+
+
+@pytest.fixture
+def one_answer(unasked, tmp_path, monkeypatch):
+    """A home whose Hosts answer once about a person."""
+    monkeypatch.setenv("GLASSLEAF_BUDGET", "1")
+    with Glassleaf(copied_home(unasked, tmp_path / "home"), pools=False) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def client_of(glassleaf, settings=PLAIN, **headers):
+    app = create_app(glassleaf, settings)
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", headers=headers) as client:
+            yield client
+
+
+def ask(client, glassleaf, people, key="k1", what="scores", **more):
+    body = {"people": [one if isinstance(one, dict) else {"id": one} for one in people], **more}
+    return client.post(f"/v1/models/{model(glassleaf)}/{what}", json=body, headers={"Idempotency-Key": key})
+
+
+def model(glassleaf):
+    return glassleaf.models.get("latest").id
+
+
+def ids(glassleaf, count, start=0):
+    return glassleaf.models.test_ids(glassleaf.models.get("latest"))[start : start + count]
+
+
+def run_with(glassleaf, work, settings=PLAIN, **headers):
+    async def whole():
+        async with client_of(glassleaf, settings, **headers) as client:
+            return await work(client)
+
+    return asyncio.run(whole())
+
+
+def in_one_batch(glassleaf, people, cipher="none"):
+    """Id → score, of one ordinary scoring."""
+    opened = glassleaf.online.open(glassleaf.models.get("latest"), "none")
+    sheet: SampleSheet = opened.sheet([Person(one) for one in people])
+    batch = glassleaf.scoring.start(ScoringRequest("latest", sheet, cipher=cipher), counted=False).get()
+    return {score.id: score.margin for score in batch.scores}
+
+
+@pytest.mark.parametrize("cipher", ["none", "rlwe"])
+def test_people_asked_about_one_by_one_at_once_get_the_scores_of_one_batch(glassleaf, cipher):
+    people = ids(glassleaf, 12)
+
+    async def work(client):
+        asked = [ask(client, glassleaf, [one], f"{cipher}-{one}") for one in people]
+        return await asyncio.gather(*asked)
+
+    answers = run_with(glassleaf, work, Settings(cipher=cipher, open_to_all=True))
+    assert {answer.status_code for answer in answers} == {200}
+    found = [answer.json()["scores"][0] for answer in answers]
+    assert {one["id"]: one["score"] for one in found} == in_one_batch(glassleaf, people)
+    assert all(one["score"] == pytest.approx(one["base"] + one["guest_part"] + one["hosts_part"]) for one in found)
+    (shown,) = {answer.json()["cipher"] for answer in answers}
+    assert shown == cipher
+
+
+def test_the_banks_own_columns_stand_for_its_record(glassleaf):
+    (one,) = ids(glassleaf, 1)
+    row = glassleaf.samples.table("latest").loc[one].drop("part")
+    values = {name: None if pd.isna(value) else value for name, value in row.items()}
+
+    async def work(client):
+        return await ask(client, glassleaf, [{"id": one, "values": values}], "own"), await ask(
+            client, glassleaf, [one], "kept"
+        )
+
+    typed, held = run_with(glassleaf, work)
+    assert typed.json() == held.json() and typed.status_code == 200
+
+
+def test_who_comes_at_once_is_one_question_and_a_person_is_never_twice_in_one(glassleaf, monkeypatch):
+    sizes = []
+    score = OpenModel.score
+    monkeypatch.setattr(OpenModel, "score", lambda self, sheet: sizes.append(len(sheet.ids)) or score(self, sheet))
+    people = ids(glassleaf, 6)
+
+    async def work(client):
+        asked = [ask(client, glassleaf, [one], f"once-{i}") for i, one in enumerate([*people, people[0]])]
+        return await asyncio.gather(*asked)
+
+    assert {answer.status_code for answer in run_with(glassleaf, work)} == {200}
+    assert sizes == [6, 1]
+
+
+def test_under_one_key_a_request_is_asked_once_and_another_is_refused(one_answer):
+    first, second = ids(one_answer, 2)
+
+    async def work(client):
+        once = await asyncio.gather(*(ask(client, one_answer, [first], "k") for _ in range(3)))
+        return [*once, await ask(client, one_answer, [second], "k"), await ask(client, one_answer, [first], "other")]
+
+    *same, other, again = run_with(one_answer, work)
+    assert {answer.status_code for answer in same} == {200} and len({answer.text for answer in same}) == 1
+    assert other.status_code == 409
+    # under another key it is another question: the budget is spent, and when it is free again is said
+    assert again.status_code == 429 and again.json()["date"] > "2026" and "Retry-After" in again.headers
+    assert again.headers["content-type"] == "application/problem+json"
+
+
+def test_a_host_that_is_down_costs_nobody_an_answer(one_answer, monkeypatch):
+    """The batch in which the question went is asked again whole; who came later is in a batch of their own."""
+    people = ids(one_answer, 4)
+    score, broken = OpenModel.score, []
+
+    def breaking(self, sheet):
+        batch = score(self, sheet)  # the Hosts have counted it
+        if not broken:
+            broken.append(len(batch.scores))
+            raise PartyUnreachable("The line is cut.")
+        return batch
+
+    monkeypatch.setattr(OpenModel, "score", breaking)
+
+    async def work(client):
+        failed = await asyncio.gather(*(ask(client, one_answer, [one], one) for one in people[:3]))
+        first = await ask(client, one_answer, [people[0]], people[0])
+        rest = await asyncio.gather(*(ask(client, one_answer, [one], one) for one in people[1:]))
+        return failed, [first, *rest]
+
+    failed, repeated = run_with(one_answer, work)
+    assert broken == [3]
+    assert {(answer.status_code, answer.json()["type"]) for answer in failed} == {(503, "urn:glassleaf:problem:host")}
+    assert [answer.status_code for answer in repeated] == [200] * 4
+    found = {answer.json()["scores"][0]["id"]: answer.json()["scores"][0]["score"] for answer in repeated}
+    assert found == in_one_batch(one_answer, people)
+
+
+def test_what_cannot_be_used_is_refused_and_nobody_in_it_asked_about(one_answer):
+    person, other = ids(one_answer, 2)
+    numeric = next(f.name for f in one_answer.federations.get("demo").guest.features if f.kind.value == "numeric")
+    unusable = [
+        [person, {"id": other, "values": {numeric: "many"}}],
+        [person, {"id": other, "values": {"colour": "red"}}],
+        [person, person],
+        [person, "stranger"],
+        [person, {"id": ""}],
+        [person, {"id": other, "secret": 1}],
+        [],
+    ]
+
+    async def work(client):
+        refused = [await ask(client, one_answer, people, f"u{i}") for i, people in enumerate(unusable)]
+        await ask(client, one_answer, [person], "bare")
+        missing = await client.post(f"/v1/models/{model(one_answer)}/scores", json={"people": [{"id": person}]})
+        return refused, missing, await ask(client, one_answer, [other], "after")
+
+    refused, missing, after = run_with(one_answer, work)
+    assert [answer.status_code for answer in (*refused, missing)] == [422] * 8
+    assert all(answer.json()["type"] == "urn:glassleaf:problem:unusable" for answer in refused)
+    assert after.status_code == 200  # the budget is whole
+
+
+def test_too_much_at_once_is_refused(glassleaf):
+    async def work(client):
+        people = [f"p{i}" for i in range(MAX_PEOPLE + 1)]
+        large = b" " * (guard.MAX_BODY + 1)
+        address = f"/v1/models/{model(glassleaf)}/scores"
+
+        async def parts():
+            yield large[: guard.MAX_BODY]
+            yield large[: guard.MAX_BODY]
+
+        return (
+            await ask(client, glassleaf, people, "many"),
+            await client.post(address, content=large),
+            await client.post(address, content=parts()),
+        )
+
+    assert [answer.status_code for answer in run_with(glassleaf, work)] == [413] * 3
+
+
+def test_a_model_that_nobody_has_approved_is_not_asked(home, tmp_path, unasked):
+    with Glassleaf(copied_home(home, tmp_path / "home"), pools=False) as drafts:
+        person = ids(drafts, 1)
+
+        async def work(client):
+            return await ask(client, drafts, person), await client.get("/v1/models")
+
+        waits, listed = run_with(drafts, work)
+        assert waits.status_code == 202 and waits.json()["type"] == "urn:glassleaf:problem:approval"
+        assert [one["state"] for one in listed.json()["models"]] == ["draft"]
+        assert not any(entry.action == "score" for entry in drafts.audit.entries("demo"))
+
+
+def test_addresses_that_are_not_there_are_problems_too(glassleaf):
+    async def work(client):
+        unknown = await client.post(
+            "/v1/models/none/scores", json={"people": [{"id": "x"}]}, headers={"Idempotency-Key": "k"}
+        )
+        return unknown, await client.get("/v2"), await client.delete("/v1/models")
+
+    answers = run_with(glassleaf, work)
+    assert [answer.status_code for answer in answers] == [404, 404, 405]
+    assert {answer.headers["content-type"] for answer in answers} == {"application/problem+json"}
+    assert all(answer.json()["status"] == answer.status_code for answer in answers)
+
+
+def test_a_token_is_needed_and_reaches_its_models_alone(glassleaf):
+    tokens, settings = Tokens(glassleaf.home), Settings(cipher="none")
+    all_, none = tokens.add("loans"), tokens.add("others", ("m-other",))
+    person = ids(glassleaf, 1)
+
+    def asked(**headers):
+        async def work(client):
+            return await ask(client, glassleaf, person, "t"), await client.get("/v1/models")
+
+        return run_with(glassleaf, work, settings, **headers)
+
+    missing, _ = asked()
+    wrong, listed = asked(authorization=f"Bearer {all_}x")
+    assert missing.status_code == wrong.status_code == listed.status_code == 401
+    assert missing.headers["www-authenticate"].startswith("Bearer")
+    allowed, _ = asked(authorization=f"Bearer {all_}")
+    assert allowed.status_code == 200
+    forbidden, listed = asked(authorization=f"Bearer {none}")
+    assert forbidden.status_code == 403 and listed.json() == {"models": []}
+    last = [entry for entry in glassleaf.audit.entries("demo") if entry.action == "score"][-1]
+    assert last.actor == "token loans"
+    tokens.revoke("loans")
+    assert asked(authorization=f"Bearer {all_}")[0].status_code == 401
+    tokens.revoke("others")
+
+
+def test_a_page_in_a_browser_cannot_reach_an_open_server_by_another_name(glassleaf):
+    async def work(client):
+        return await client.get("/v1/models", headers={"host": "evil.example"}), await client.get("/v1/models")
+
+    other, own = run_with(glassleaf, work)
+    assert (other.status_code, own.status_code) == (403, 200)
+
+
+def test_after_its_deadline_a_request_waits_under_its_key(one_answer, monkeypatch):
+    person = ids(one_answer, 1)
+    score, go = OpenModel.score, threading.Event()
+
+    def slow(self, sheet):
+        go.wait(10)
+        return score(self, sheet)
+
+    monkeypatch.setattr(OpenModel, "score", slow)
+
+    async def work(client):
+        client.headers["Deadline-Ms"] = "60"
+        late = await ask(client, one_answer, person, "d")
+        behind = await ask(client, one_answer, ids(one_answer, 1, 1), "never asked")
+        go.set()
+        client.headers["Deadline-Ms"] = "20000"
+        return (
+            late,
+            behind,
+            await ask(client, one_answer, person, "d"),
+            await ask(client, one_answer, ids(one_answer, 1, 1), "new"),
+        )
+
+    late, behind, there, new = run_with(one_answer, work)
+    assert (late.status_code, behind.status_code) == (503, 503)
+    assert late.json()["type"] == behind.json()["type"] == "urn:glassleaf:problem:deadline"
+    assert there.status_code == 200 and new.status_code == 200
+
+
+def test_reasons_take_the_score_that_was_given_before(one_answer):
+    person = ids(one_answer, 1, 5)
+
+    async def work(client):
+        scored = await ask(client, one_answer, person, "s")
+        named = [await ask(client, one_answer, person, "r", "reasons", names=2) for _ in range(2)]
+        return scored, *named, await ask(client, one_answer, person, "r", "reasons", names=3)
+
+    scored, named, again, other = run_with(one_answer, work, Settings(key_bits=2048, open_to_all=True))
+    assert scored.status_code == 200 and named.status_code == 200, named.text
+    (one,) = named.json()["people"]
+    assert one["score"] == scored.json()["scores"][0] and one["status"] == "ok" and len(one["reasons"]) <= 2
+    assert again.json() == named.json() and other.status_code == 409
+
+
+def test_no_id_and_no_value_stands_in_a_log(one_answer, caplog, monkeypatch):
+    person, *_ = ids(one_answer, 1)
+    caplog.set_level(logging.DEBUG)
+
+    def failing(self, people):
+        raise RuntimeError(people[0].id)
+
+    async def work(client):
+        await ask(client, one_answer, [person, {"id": "secret-id", "values": {"age": "secret-value"}}], "a")
+        await ask(client, one_answer, [person], "b")
+        monkeypatch.setattr(OpenModel, "check", failing)
+        return await ask(client, one_answer, ["secret-id"], "c")
+
+    assert run_with(one_answer, work).status_code == 500
+    assert person not in caplog.text and "secret-" not in caplog.text
+    assert "RuntimeError" in caplog.text
+
+
+def test_a_conversation_is_kept_open_and_begun_again_where_it_broke(glassleaf, monkeypatch):
+    opened = glassleaf.online.open(glassleaf.models.get("latest"), "none")
+    people = ids(glassleaf, 4)
+    sheets = [opened.sheet([Person(one)]) for one in people]
+    monkeypatch.setattr("backend.services.scoring.RENEWED", 3)
+    batches = [opened.score(sheet) for sheet in sheets]
+    offers = [sum(m.kind == "OfferKey" for m in batch.transcript) for batch in batches]
+    assert offers[0] and offers == [offers[0], 0, 0, offers[0]]
+    assert {b.scores[0].id: b.scores[0].margin for b in batches} == in_one_batch(glassleaf, people)
+    assert len({len(b.transcript) - offer for b, offer in zip(batches, offers, strict=True)}) == 1
+    opened.close()
+
+
+def test_the_form_of_a_token_at_rest_tells_nothing(tmp_path):
+    tokens = Tokens(tmp_path)
+    token = tokens.add("loans")
+    stored = (tmp_path / "server" / "tokens.json").read_text()
+    assert token not in stored and json.loads(stored)[0]["name"] == "loans"
+    assert tokens.find(token).name == "loans" and tokens.find(token[:-1]) is None
+    assert (tmp_path / "server" / "tokens.json").stat().st_mode & 0o077 == 0
+
+
+def test_the_document_in_the_repository_is_what_the_server_offers(glassleaf):
+    async def work(client):
+        return await client.get("/openapi.json")
+
+    offered = run_with(glassleaf, work).json()
+    kept = json.loads((Path(__file__).parents[2] / "docs" / "openapi.json").read_text(encoding="utf-8"))
+    assert kept == offered  # `make docs` writes it
+    codes = set(kept["paths"]["/v1/models/{model_id}/scores"]["post"]["responses"])
+    assert codes >= {"200", "202", "401", "403", "404", "409", "413", "422", "429", "503"}
+
+
+@pytest.mark.parametrize(
+    ("address", "local"),
+    [
+        ("127.0.0.1", True),
+        ("localhost", True),
+        ("::1", True),
+        ("192.0.2.1", False),
+        ("10.0.0.5", False),
+        ("bank", False),
+    ],
+)
+def test_without_tokens_only_this_machine_is_served(glassleaf, monkeypatch, address, local):
+    served = []
+    monkeypatch.setattr("backend.server.run.uvicorn.run", lambda app, **how: served.append(how["host"]))
+    if local:
+        serve(glassleaf, Settings(), address, 8700)
+        assert served == [address]
+        return
+    with pytest.raises(ParameterError, match="token"):
+        serve(glassleaf, Settings(), address, 8700)
+    Tokens(glassleaf.home).add("loans")
+    serve(glassleaf, Settings(), address, 8700)
+    Tokens(glassleaf.home).revoke("loans")
+    assert served == [address]
+
+
+def test_tokens_are_made_listed_and_revoked_from_a_shell(run, home):
+    status, token, _ = run("tokens", "add", "loans", "--models", "latest")
+    assert status == 0 and len(Tokens(home).find(token.strip()).models) == 1
+    assert run("tokens", "add", "loans")[0] == 1
+    assert "loans" in run("tokens", "list")[1] and token.strip() not in run("tokens", "list")[1]
+    assert run("tokens", "revoke", "loans")[0] == 0 and Tokens(home).all() == ()
+    assert run("tokens", "revoke", "loans")[0] == 1
