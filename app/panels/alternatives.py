@@ -95,11 +95,11 @@ def request(t: Texts, view: View, expected: str) -> AlternativesRequest:
     directed = bool(expected and "constraints" in known) and st.toggle(
         t("lda.expected"), key="lda_expected", help=t("lda.expected_help")
     )
-    depths = st.pills(
+    depths: Sequence[int] = st.pills(
         t("parameter.depth"),
         DEPTHS,
         selection_mode="multi",
-        default=[view.record.parameters["depth"]],
+        default=[int(str(known["depth"]))],
         key="lda_depths",
     )
     lambdas: Sequence[float] = ()

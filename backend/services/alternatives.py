@@ -47,7 +47,7 @@ from backend.protocols.training.algorithms import ALGORITHMS, Parameters
 from backend.protocols.training.guest import Trained
 from backend.protocols.training.joint import DIRECTIONS
 from backend.protocols.training.parameters import read_constraints, write_constraints
-from backend.results import ALTERNATIVES, ModelRecord, read_record
+from backend.results import ALTERNATIVES, TRAINING, ModelRecord, read_record
 from backend.services import audit
 from backend.services.audit import DONE, Note, recorded
 from backend.services.compliance import Compliance
@@ -55,7 +55,7 @@ from backend.services.fairness import GROUPS, feature_of, group_names
 from backend.services.leakage import refuse_if_identifying, released, usual_bound
 from backend.services.measurement import Measurement, MeasurementContext, Sessions
 from backend.services.model_card import ModelCards, without_ids
-from backend.services.training import TRAINING, TrainingRequest, train
+from backend.services.training import TrainingRequest, train
 from backend.store.measurements import Kept
 from backend.store.reviews import REASON_MIN
 from backend.trees.metrics import auc, ks
@@ -240,7 +240,11 @@ class Alternatives:
             decided,
         )
         self._keep(record, found)
-        body = {"feature": feature.name, "tried": {t.model: t.sha256 for t in found.tried}, "outcome": DONE}
+        body: dict[str, Any] = {
+            "feature": feature.name,
+            "tried": {t.model: t.sha256 for t in found.tried},
+            "outcome": DONE,
+        }
         body |= {"decisions": len(decided), "narrower": sum(len(d.narrower()) for d in decided)}
         self._auditor.note(record.federation, ALTERNATIVES, audit.of_model(record) | body)
         return found

@@ -16,8 +16,8 @@ from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
 from backend.errors import ParameterError
 from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import TreeGrower, start
-from backend.protocols.training.growing import FeatureKey, Flags, IntArray, TreeJob
-from backend.protocols.training.joint import Grown, Joint
+from backend.protocols.training.growing import Flags, IntArray, TreeJob
+from backend.protocols.training.joint import FeatureKey, Grown, Joint
 from backend.protocols.training.label_bound import COUNTS, BoundedSplits, LabelBound
 from backend.protocols.training.label_trees import leaf_table
 from backend.protocols.training.parameters import SecureBoostParameters
