@@ -39,7 +39,7 @@ from backend.fairness.alternatives import (
     read_search,
     too_close,
 )
-from backend.fairness.disparity import check_cutoff
+from backend.fairness.marking import check_cutoff
 from backend.jobs import Job
 from backend.protocols.group_sums.grouping import Group, group
 from backend.protocols.group_sums.guest import GroupTable
