@@ -84,8 +84,8 @@ def shift(before: NDArray[np.intp], after: NDArray[np.intp], party: str, feature
 def column_shift(party: str, feature: Feature, before: Column, after: Column) -> Figure:
     """PSI of a column in tenths, or codes, of the values `before`; missing values and codes that were not there are one bin more."""
     bins = make_bins(feature, before, BINS)
-    counted = (np.bincount(bins.index(column), minlength=bins.count + 1) for column in (before, after))
-    return shift(*counted, party, feature.name)
+    first, second = (np.bincount(bins.index(column), minlength=bins.count + 1) for column in (before, after))
+    return shift(first, second, party, feature.name)
 
 
 def tenths(labels: Floats, predicted: Floats, task: str) -> tuple[Calibration, ...]:
