@@ -179,6 +179,9 @@ class People:
         return [
             Holding(party, "artefacts", parts, DELETE, "part that the record had in the training of each model"),
             Holding(
+                party, "artefacts", (), KEEP, "what the operator says of models and Hosts of their columns, without ids"
+            ),
+            Holding(
                 party,
                 "runs",
                 ({"runs": runs, "messages": sent, "answered batches": answered},) if runs else (),
