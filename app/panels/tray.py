@@ -32,12 +32,14 @@ PAGES = {
     "card": "model_card",
     "evidence": "compliance",
     "retrain": "compliance",
+    "alternatives": "compliance",
     "difference": "compare_models",
     "validation": "validation",
 }  # kind of work → the page that starts it
 ANY_MODEL = ("train", "attacks")  # their pages are about no chosen model
 KEPT = (
     "retrain",
+    "alternatives",
     "evidence",
     "worth",
     "means",

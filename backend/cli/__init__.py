@@ -18,6 +18,7 @@ COMMANDS = {
     "train": "training",
     "import": "training",
     "retrain": "retraining",
+    "alternatives": "alternatives",
     "federations": "federations",
     "models": "models",
     "compare-models": "retraining",

@@ -15,6 +15,9 @@ from backend.errors import GlassleafError, RulePackError
 
 COLUMNS = ("name", "meaning", "meaning_zh", "unit", "codes")
 _CODE = re.compile(r"^\s*([^:=：]{1,40}?)\s*[:=：]\s*(.+)$")
+_PIECES = re.compile(r"[;；\n]")
+_NEXT_CODE = re.compile(r"[,，](?=\s*[^:=：,，\s]{1,12}\s*[:=：])")  # a comma that a code follows
+_COMMAS = re.compile("[,，、]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class ListedFeature:
 def read_feature_list(file: Path, more: Sequence[str] = ()) -> tuple[ListedFeature, ...]:
     """Read a list with the columns name, meaning, meaning_zh, unit and codes; all but the name may be absent.
 
-    Codes are written as ``1: Married; 2: Single``; what has no colon is a code's text alone.
+    Codes are written as ``1: Married; 2: Single`` or ``{1: Married, 2: Single}``; what has no colon is a code's text alone.
 
     Parameters
     ----------
@@ -91,7 +94,9 @@ def _features(table: TableText, header: Sequence[str], more: Sequence[str]) -> t
 
 def _codes(text: str) -> dict[str, str]:
     codes = {}
-    for index, part in enumerate(piece.strip() for piece in re.split("[;；\n]", text.strip("{} "))):
+    inner = text.strip("{} ")
+    between = _PIECES if _PIECES.search(inner) else _NEXT_CODE if _CODE.match(inner) else _COMMAS
+    for index, part in enumerate(piece.strip() for piece in between.split(inner)):
         if part:
             match = _CODE.match(part)
             code, meaning = (match[1], match[2]) if match else (f"#{index + 1}", part)

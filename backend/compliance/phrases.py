@@ -16,7 +16,8 @@ Syntax of a phrase, words between spaces:
 ``^``, ``$``   start, end of the text
 =============  =========================================================
 
-A phrase with Chinese characters matches anywhere; a single character only where no other stands beside it (男 in 男/女, not in 男装).
+A phrase with Chinese characters matches anywhere but across words (工会 in 参加工会, not in 化工会展: :class:`Segmenter`); a single
+character only where no other stands beside it (男 in 男/女, not in 男装).
 Accents are ignored (``état`` is ``etat``), and a code name is also read as the known words that are written together in it
 (``custgender``, ``birthyear``).
 """
@@ -26,8 +27,8 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
@@ -40,6 +41,8 @@ _ELEMENT = re.compile(r"^(?P<mark>!?)(?P<open>\[?)(?P<words>[^\[\]!]+?)(?P<close
 
 _BEGINS = "(?<= )"  # where an English phrase may begin
 _SHORTEST = 4  # letters of a word that may be read out of a longer one; beside an affix one fewer
+_SHORTEST_CUT = 5  # letters of a word that may be a longer one cut off
+_OF = frozenset({"of", "de", "du", "des", "do", "da", "del", "der", "della"})
 _COMMON = 0.25  # share of a column's codes that have to speak of a concept, where it is fewer than two
 
 NUMBER = "{number}"
@@ -53,11 +56,21 @@ Lists = dict[str, tuple[Text, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Affixes:
-    """What a word of a code name may be taken apart by: words that are known, and pieces before and after them."""
+    """How a code name is read: words that are known, pieces before and after them, and what is short for what."""
 
     known: frozenset[str] = frozenset()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
+    short: Mapping[str, str] = field(default_factory=dict)
+    plain: tuple[str, ...] = ()
+
+    def in_full(self, word: str) -> str:
+        """What a word is short for: in the table, or cut off a word with one sense (``pregn``); itself otherwise."""
+        if word in self.short:
+            return self.short[word]
+        if word in self.known or len(word) < _SHORTEST_CUT:
+            return word
+        return next((plain for plain in self.plain if plain.startswith(word)), word)
 
     def split(self, word: str) -> tuple[str, ...]:
         """The words that are written together in one; itself where it is known or cannot be taken apart."""
@@ -95,19 +108,27 @@ class PhraseMatch:
     text: str
     words: str  # " word word " with one space around each
     spans: dict[int, Span]  # where a word begins in `words` → its span in `text`
-    has: frozenset[str]  # its words; its characters and pairs of characters where it has Chinese ones
+    has: frozenset[str]  # its words
+    keys: frozenset[
+        str
+    ]  # all that the first word of a phrase may be: words, prefixes (``preg*``), Chinese pairs, a number
 
     @classmethod
-    def of(cls, text: str, affixes: Affixes = _NO_AFFIXES) -> PhraseMatch:
-        """Tokenise a text; `affixes` are given for a code name."""
+    def of(cls, text: str, affixes: Affixes = _NO_AFFIXES, in_full: bool = False) -> PhraseMatch:
+        """Tokenise a text; `affixes` are given for a code name, whose abbreviations can be written out."""
         plain = unicodedata.normalize("NFKC", text)
         words, spans = " ", {}
         for found in _WORD.finditer(plain):
             for word in affixes.split(_LATIN.sub(_without_accent, found.group()).lower()):
+                if in_full:
+                    word = affixes.in_full(word)  # noqa: PLW2901
                 spans[len(words)] = found.span()
                 words += word + " "
         pairs = (plain[at : at + size] for size in (1, 2) for at in range(len(plain))) if _CHINESE.search(plain) else ()
-        return cls(plain, words, spans, frozenset((*words.split(), *pairs)))
+        own = frozenset(words.split())
+        prefixes = (f"{word[:end]}*" for word in own for end in range(1, len(word) + 1))
+        number = (NUMBER,) if any(word.isdecimal() for word in own) else ()
+        return cls(plain, words, spans, own, frozenset((*own, *pairs, *prefixes, *number)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,12 +136,12 @@ class FeatureTexts:
     """All that is disclosed of a feature in words."""
 
     name: PhraseMatch
+    name_in_full: PhraseMatch  # with abbreviations written out
     meaning: PhraseMatch
     meaning_zh: PhraseMatch
     unit: PhraseMatch
     codes: tuple[PhraseMatch, ...]
-    words: str  # of all of them
-    has: frozenset[str]
+    keys: frozenset[str]  # of all of them
 
     @classmethod
     def of(
@@ -133,10 +154,11 @@ class FeatureTexts:
         affixes: Affixes = _NO_AFFIXES,
     ) -> FeatureTexts:
         """Tokenise each."""
-        texts = PhraseMatch.of(name, affixes), PhraseMatch.of(meaning), PhraseMatch.of(meaning_zh), PhraseMatch.of(unit)
+        names = PhraseMatch.of(name, affixes), PhraseMatch.of(name, affixes, in_full=True)
+        texts = *names, PhraseMatch.of(meaning), PhraseMatch.of(meaning_zh), PhraseMatch.of(unit)
         of_codes = tuple(map(PhraseMatch.of, codes))
         every = (*texts, *of_codes)
-        return cls(*texts, of_codes, "".join(text.words for text in every), frozenset().union(*(t.has for t in every)))
+        return cls(*texts, of_codes, frozenset().union(*(text.keys for text in every)))
 
 
 @dataclass(frozen=True)
@@ -179,17 +201,142 @@ class Phrase:
 
     def find(self, text: PhraseMatch) -> list[Span]:
         """Spans of this phrase in a text."""
-        return [span for span, _ in self.find_words(text)]
+        return [span for span, _, _ in self.find_words(text)]
 
-    def find_words(self, text: PhraseMatch) -> Iterator[tuple[Span, str]]:
-        """Spans of this phrase in a text, each with the words that follow it (English)."""
+    def find_words(self, text: PhraseMatch) -> Iterator[tuple[Span, str, str]]:
+        """Spans of this phrase in a text, each with what stands before and after it (words in English)."""
         if self.chinese:
-            yield from ((found.span(), "") for found in self.pattern.finditer(text.text))
+            for found in self.pattern.finditer(text.text):
+                yield found.span(), text.text[: found.start()], text.text[found.end() :]
             return
         for found in self.pattern.finditer(text.words):
             first = text.spans[found.start()]
             last = text.spans[text.words.rindex(" ", 0, found.end() - 1) + 1]
-            yield (first[0], last[1]), text.words[found.end() :]
+            yield (first[0], last[1]), text.words[: found.start()], text.words[found.end() :]
+
+
+class Segmenter:
+    """Tells whether a Chinese phrase stands in a text as a word: in a division of the text into the fewest words.
+
+    Parameters
+    ----------
+    words : iterable of str
+        What counts as one word; every other character is one by itself.
+    """
+
+    def __init__(self, words: Iterable[str] = ()) -> None:
+        self._words = frozenset(words)
+        self._fewest = lru_cache(4096)(self._count)
+        self._longest = max(map(len, self._words), default=1)
+
+    def divides(self, text: str, span: Span) -> bool:
+        """Whether a division into the fewest words has `span` as a piece."""
+        start, end = span
+        low, high = start, end
+        while low and _CHINESE.match(text[low - 1]):
+            low -= 1
+        while high < len(text) and _CHINESE.match(text[high]):
+            high += 1
+        return self._fewest(text[low:start]) + 1 + self._fewest(text[end:high]) <= self._fewest(text[low:high])
+
+    def _count(self, text: str) -> int:
+        """How many words the text has at the fewest."""
+        fewest = [0]
+        for end in range(1, len(text) + 1):
+            starts = range(max(0, end - self._longest), end - 1)
+            known = (fewest[start] for start in starts if text[start:end] in self._words)
+            fewest.append(1 + min((fewest[end - 1], *known)))
+        return fewest[-1]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the words around a phrase tell of whose attribute it is: a person's, or an object's.
+
+    Attributes
+    ----------
+    persons, objects, persons_zh, objects_zh : frozenset of str
+        What can have an attribute.
+    trades : frozenset of str
+        Before these a word names a kind of business, no attribute: "health sector".
+    plain : frozenset of str
+        Words with one sense. Any other word in a code name counts only where the meanings say the same, or nothing
+        (nothing but `fillers` and words of the name). None: every word has one sense.
+    """
+
+    persons: frozenset[str] = frozenset()
+    objects: frozenset[str] = frozenset()
+    trades: frozenset[str] = frozenset()
+    persons_zh: tuple[str, ...] = ()
+    objects_zh: tuple[str, ...] = ()
+    trades_zh: tuple[str, ...] = ()
+    fillers: frozenset[str] = frozenset()
+    fillers_zh: tuple[str, ...] = ()
+    plain: frozenset[str] | None = None
+    segmenter: Segmenter = field(default_factory=Segmenter)
+
+    @classmethod
+    def of(cls, lists: Lists, *, plain: Iterable[str] | None = None, segmenter: Segmenter | None = None) -> Context:
+        """From the lists of a vocabulary."""
+        persons, objects, trades = (frozenset(lists.get(name, ())) for name in ("person", "object", "trade"))
+        return cls(
+            persons,
+            objects,
+            trades,
+            persons_zh=lists.get("person_zh", ()),
+            objects_zh=lists.get("object_zh", ()),
+            trades_zh=lists.get("trade_zh", ()),
+            fillers=frozenset(lists.get("filler", ())),
+            fillers_zh=tuple(sorted(lists.get("filler_zh", ()), key=len, reverse=True)),
+            plain=None if plain is None else frozenset(plain),
+            segmenter=segmenter or Segmenter(),
+        )
+
+    def person_follows(self, after: str) -> bool:
+        """Whether the next words are a person: "director", "s director"."""
+        words = after.split(maxsplit=3)[:3]
+        return any(word in self.persons for word in (words[1:] if words[:1] == ["s"] else words[:1]))
+
+    def explains(self, before: str, after: str) -> bool:
+        """Whether the words around a phrase make it an object's attribute, or the name of a trade."""
+        words = after.split(maxsplit=6)[:6]
+        if words[:1] and words[0] in self.trades:
+            return not self.person_follows(" ".join(words[1:]))
+        if words[:1] and words[0] in _OF:
+            for at, word in enumerate(words[1:5], 2):
+                if word in self.persons or word in ("of", "in", "by", "to", "and"):
+                    return False
+                if word in self.objects:
+                    return not self.person_follows(" ".join(words[at:]))
+        earlier = before.removesuffix(" s ").split()[-1:]
+        return bool(earlier) and earlier[0] in self.objects and not self.person_follows(after)
+
+    def explains_zh(self, before: str, after: str) -> bool:
+        """The same in Chinese: 船舶国籍, 医疗设备."""
+        return before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh)
+
+    def of_object(self, texts: FeatureTexts) -> bool:
+        """Whether the meanings speak of an object and of no person."""
+        chinese = texts.meaning.text + texts.meaning_zh.text
+        about = texts.meaning.has & self.objects or any(word in chinese for word in self.objects_zh)
+        return bool(about) and not (
+            texts.meaning.has & self.persons or any(word in chinese for word in self.persons_zh)
+        )
+
+    def unsaid(self, texts: FeatureTexts) -> bool:
+        """Whether the meanings say nothing that the name does not."""
+        if texts.meaning.has - self.fillers - texts.name.has:
+            return False
+        chinese = texts.meaning.text + texts.meaning_zh.text
+        for word in self.fillers_zh:
+            chinese = chinese.replace(word, " ")
+        return not re.search(f"[{_HAN}]{{2}}", chinese)
+
+    def has_one_sense(self, hit: str) -> bool:
+        """Whether a hit in a name counts whatever the meanings say."""
+        if self.plain is None or _CHINESE.search(hit):
+            return True
+        return not self.plain.isdisjoint(PhraseMatch.of(hit).has)
 
 
 class _Search:
@@ -200,32 +347,23 @@ class _Search:
         for phrase in phrases:
             for word in phrase.first:
                 self._phrases.setdefault(word, []).append(phrase)
-        self._words = frozenset(self._phrases)
-        self._prefixes = {
-            word: r" \d+ " if word == NUMBER else f" {re.escape(word[:-1])}"
-            for word in self._words
-            if word.endswith("*") or word == NUMBER
-        }
-        self._any_prefix = re.compile("|".join(self._prefixes.values())) if self._prefixes else None
+        self._keys = frozenset(self._phrases)
 
-    def may_be_in(self, words: str, has: frozenset[str]) -> bool:
-        """Whether texts of these words can hold one of the phrases at all."""
-        return not self._words.isdisjoint(has) or (
-            self._any_prefix is not None and bool(self._any_prefix.search(words))
-        )
+    def may_be_in(self, keys: frozenset[str]) -> bool:
+        """Whether texts with these keys can hold one of the phrases at all."""
+        return not self._keys.isdisjoint(keys)
 
     def candidates(self, text: PhraseMatch) -> list[Phrase]:
         """The phrases that may be in a text."""
-        words = [*(self._words & text.has)]
-        words += [word for word, seen in self._prefixes.items() if re.search(seen, text.words)]
-        return [phrase for word in words for phrase in self._phrases[word]]
+        return [phrase for key in self._keys & text.keys for phrase in self._phrases[key]]
 
 
 class Pattern:
     """What one rule looks for, compiled.
 
-    A hit is a phrase that no exclusion covers. An exclusion covers nothing where a person follows it: "the company" explains the
-    nationality in "nationality of the company", not in "nationality of the company's director".
+    A hit is a phrase that no exclusion covers and that the words around it do not explain (:class:`Context`). An exclusion covers
+    nothing where a person follows it: "the company" explains the nationality in "nationality of the company", not in "nationality
+    of the company's director".
 
     Parameters
     ----------
@@ -235,11 +373,7 @@ class Pattern:
     codes : sequence of Phrase
         Sought in the texts of codes, beside `phrases`; two codes have to hold one.
     units : sequence of Phrase
-    persons : frozenset of str
-        Words for people.
-    homonyms, fillers : frozenset of str
-        A hit in the name that consists of words with several senses counts only where the meanings say the same, or nothing
-        (nothing but `fillers` and words of the name).
+    context : Context
     """
 
     def __init__(
@@ -252,23 +386,21 @@ class Pattern:
         after: Sequence[str] = (),
         codes: Sequence[Phrase] = (),
         units: Sequence[Phrase] = (),
-        persons: frozenset[str] = frozenset(),
-        homonyms: frozenset[str] = frozenset(),
-        fillers: frozenset[str] = frozenset(),
+        context: Context | None = None,
     ) -> None:
         self.phrases = (*phrases, *codes, *units)
         self._phrases, self._exclusions = _Search(phrases), _Search(exclusions)
         self._codes, self._units, self._every = _Search(codes), _Search(units), _Search(self.phrases)
         self._names, self._before, self._after = frozenset(names), frozenset(before), frozenset(after)
-        self._persons, self._homonyms, self._fillers = persons, homonyms, fillers
+        self._context = context or Context()
 
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
-        if not self._every.may_be_in(texts.words, texts.has) and self._names.isdisjoint(texts.name.has):
+        if not self._every.may_be_in(texts.keys) and self._names.isdisjoint(texts.name.has):
             return None
         in_meaning = self._hit(texts.meaning)
         in_meaning_zh = self._hit(texts.meaning_zh)
-        in_codes = self._in_codes(texts.codes)
+        in_codes = self._in_codes(texts)
         in_name = self._in_name(texts, bool(in_meaning or in_meaning_zh or in_codes))
         if in_name:
             return in_name, "name"
@@ -288,15 +420,11 @@ class Pattern:
             yield from (word for word in phrase.first if word.isascii() and word.isalpha())
 
     def _in_name(self, texts: FeatureTexts, confirmed: bool) -> str:
+        counts = confirmed or self._context.unsaid(texts)
         hit = self._hit(texts.name)
-        if hit and (confirmed or not (self._ambiguous(hit) and self._explained(texts))):
+        if hit and (counts or self._context.has_one_sense(hit)):
             return hit
-        return self._whole_name(texts.name) if confirmed or not self._explained(texts) else ""
-
-    def _ambiguous(self, hit: str) -> bool:
-        """Whether a hit consists of words with several senses, but for affixes."""
-        words = PhraseMatch.of(hit).has
-        return bool(words & self._homonyms) and words <= self._homonyms | self._before | self._after
+        return (self._whole_name(texts.name) or self._hit(texts.name_in_full)) if counts else ""
 
     def _whole_name(self, name: PhraseMatch) -> str:
         """One of the names, where nothing but affixes and digits stands beside it."""
@@ -310,18 +438,14 @@ class Pattern:
                 return name.text[start:end]
         return ""
 
-    def _explained(self, texts: FeatureTexts) -> bool:
-        """Whether the meanings say something that the name does not."""
-        left = texts.meaning.has - self._fillers - texts.name.has
-        return bool(left) or bool(re.search(f"[{_HAN}]{{2}}", texts.meaning.text + texts.meaning_zh.text))
-
-    def _in_codes(self, codes: Sequence[PhraseMatch]) -> str:
+    def _in_codes(self, texts: FeatureTexts) -> str:
         """The first hit in texts of codes, where it stands in two of them or in a good part of them."""
+        codes = texts.codes
         strong = [hit for text in codes if (hit := self._hit(text))]
-        weak = [hit for text in codes if (hit := next(self._uncovered(text, self._codes), ""))]
         if strong and (len(strong) >= 2 or len(strong) >= _COMMON * len(codes)):
             return strong[0]
-        return weak[0] if len(weak) + len(strong) >= 2 and weak else ""
+        weak = [hit for text in codes if (hit := next(self._uncovered(text, self._codes), ""))]
+        return weak[0] if len(weak) + len(strong) >= 2 and weak and not self._context.of_object(texts) else ""
 
     def _hit(self, text: PhraseMatch) -> str:
         return next(self._uncovered(text, self._phrases), "")
@@ -329,11 +453,7 @@ class Pattern:
     def _excluded(self, text: PhraseMatch) -> list[Span]:
         """What exclusions cover."""
         found = (found for exclusion in self._exclusions.candidates(text) for found in exclusion.find_words(text))
-        return [span for span, after in found if not self._person_follows(after)]
-
-    def _person_follows(self, after: str) -> bool:
-        words = after.split(maxsplit=3)[:3]
-        return any(word in self._persons for word in (words[1:] if words[:1] == ["s"] else words[:1]))
+        return [span for span, _, after in found if not self._context.person_follows(after)]
 
     def _uncovered(self, text: PhraseMatch, search: _Search) -> Iterator[str]:
         """Hits that no exclusion covers, in the order of the text."""
@@ -341,9 +461,19 @@ class Pattern:
         if not candidates:
             return
         excluded = self._excluded(text)
-        for start, end in sorted({span for phrase in candidates for span in phrase.find(text)}):
+        found = {span for phrase in candidates for span in self._standing(phrase, text)}
+        for start, end in sorted(found):
             if not any(low <= start and end <= high for low, high in excluded):
                 yield text.text[start:end]
+
+    def _standing(self, phrase: Phrase, text: PhraseMatch) -> Iterator[Span]:
+        """Where a phrase stands as a word of its own and is not explained by the words around it."""
+        for span, before, after in phrase.find_words(text):
+            if phrase.chinese:
+                if self._context.segmenter.divides(text.text, span) and not self._context.explains_zh(before, after):
+                    yield span
+            elif not self._context.explains(before, after):
+                yield span
 
 
 class Concept(BaseModel):
@@ -372,7 +502,7 @@ class Concept(BaseModel):
     codes: tuple[Text, ...] = ()
     units: tuple[Text, ...] = ()
 
-    def pattern(self, lists: Lists, homonyms: Sequence[str] = ()) -> Pattern:
+    def pattern(self, lists: Lists, context: Context | None = None) -> Pattern:
         """Compile; raises `ValueError` at a badly written phrase."""
 
         def compiled(*sources: str) -> tuple[Phrase, ...]:
@@ -386,9 +516,7 @@ class Concept(BaseModel):
             after=lists.get("after", ()),
             codes=compiled(*self.codes),
             units=compiled(*self.units),
-            persons=frozenset(lists.get("person", ())),
-            homonyms=frozenset(homonyms),
-            fillers=frozenset(lists.get("filler", ())),
+            context=context or Context(frozenset(lists.get("person", ()))),
         )
 
 
@@ -399,8 +527,10 @@ class Vocabulary(BaseModel):
     ----------
     version : str
     lists : dict of str to tuple of str
-    homonyms : tuple of str
-        Words with several senses (:class:`Pattern`).
+    plain : tuple of str
+        Words with one sense (:class:`Context`).
+    short : dict of str to str
+        Abbreviations in code names, each with its word.
     concepts : dict of str to Concept
     """
 
@@ -408,20 +538,28 @@ class Vocabulary(BaseModel):
 
     version: Text
     lists: Lists
-    homonyms: tuple[Text, ...] = ()
+    plain: tuple[Text, ...] = ()
+    short: dict[Text, Text] = {}
     concepts: dict[Key, Concept]
 
     @cached_property
     def patterns(self) -> dict[str, Pattern]:
         """Concept → its compiled phrases."""
-        return {key: concept.pattern(self.lists, self.homonyms) for key, concept in self.concepts.items()}
+        return {key: concept.pattern(self.lists, self.context) for key, concept in self.concepts.items()}
+
+    @cached_property
+    def context(self) -> Context:
+        """What the words around a phrase tell."""
+        own = (phrase for concept in self.concepts.values() for phrase in concept.phrases_zh if " " not in phrase)
+        segmenter = Segmenter((*self.lists.get("common_zh", ()), *own))
+        return Context.of(self.lists, plain=self.plain, segmenter=segmenter)
 
     @cached_property
     def affixes(self) -> Affixes:
         """How code names are taken apart."""
         known = frozenset(word for pattern in self.patterns.values() for word in pattern.words())
         before, after = (tuple(x for x in self.lists.get(name, ()) if len(x) > 1) for name in ("before", "after"))
-        return Affixes(known, before, after)
+        return Affixes(known, before, after, self.short, self.plain)
 
 
 def _without_accent(letter: re.Match[str]) -> str:

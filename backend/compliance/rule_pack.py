@@ -152,8 +152,7 @@ class RulePack(BaseModel):
     def patterns(self) -> dict[str, tuple[Pattern, ...]]:
         """Rule id → its compiled phrases, those of its own or of each concept; rules for features only."""
         return {
-            rule.id: tuple(words().patterns[key] for key in rule.looks_for)
-            or (rule.pattern(self.all_lists, words().homonyms),)
+            rule.id: tuple(words().patterns[key] for key in rule.looks_for) or (rule.pattern(self.all_lists),)
             for rule in self.rules
             if rule.scope == "feature"
         }

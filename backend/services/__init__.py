@@ -24,6 +24,7 @@ from backend.services.workspace import Workspace
 if TYPE_CHECKING:
     from backend.crypto.workers import Workers
     from backend.services.age_check import AgeChecks
+    from backend.services.alternatives import Alternatives
     from backend.services.attack_runs import AttackRuns
     from backend.services.compliance import Compliance
     from backend.services.demonstration import Demonstration
@@ -283,6 +284,13 @@ class Glassleaf:
         from backend.services.age_check import AgeChecks
 
         return AgeChecks(self._measurement)
+
+    @cached_property
+    def alternatives(self) -> Alternatives:
+        """Less discriminatory models: searched for, chosen from."""
+        from backend.services.alternatives import Alternatives
+
+        return Alternatives(self._measurement, self.model_cards, self.compliance)
 
     @cached_property
     def model_differences(self) -> ModelDifferences:

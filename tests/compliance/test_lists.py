@@ -32,6 +32,21 @@ def test_a_list_is_read_with_its_codes(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("cell", "codes"),
+    [
+        ("{1: Married, 2: Single}", {"1": "Married", "2": "Single"}),
+        ("{1: Yes, both, 2: No}", {"1": "Yes, both", "2": "No"}),
+        ("1: Yes, both; 2: No, none", {"1": "Yes, both", "2": "No, none"}),
+        ("{Male, Female}", {"#1": "Male", "#2": "Female"}),
+        ("{1：男，2：女}", {"1": "男", "2": "女"}),
+    ],
+)
+def test_codes_are_taken_apart_at_semicolons_or_at_commas_before_a_code(tmp_path, cell, codes):
+    (row,) = read_feature_list(listed(tmp_path, f'name,codes\nst,"{cell}"\n'))
+    assert row.feature.categories == codes
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         ("nam\nx\n", "found no column 'name' in 'nam'. Add it."),

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.compliance.phrases import Affixes, FeatureTexts, Pattern, Phrase, PhraseMatch
+from backend.compliance.phrases import Affixes, Context, FeatureTexts, Pattern, Phrase, PhraseMatch, Segmenter
 
 LISTS = {"thing": ["account", "credit file"], "thing_zh": ["账户"]}
 
 
 def found(phrase: str, text: str, *exclusions: str) -> str:
-    persons = frozenset({"director", "holder"})
-    pattern = Pattern([Phrase.of(phrase, LISTS)], [Phrase.of(e, LISTS) for e in exclusions], persons=persons)
+    context = Context(frozenset({"director", "holder"}))
+    pattern = Pattern([Phrase.of(phrase, LISTS)], [Phrase.of(e, LISTS) for e in exclusions], context=context)
     match = pattern.find(FeatureTexts.of(text))
     return match[0] if match else ""
 
@@ -141,3 +141,73 @@ def test_any_text_is_read_and_its_words_stand_where_they_were(text):
     match = PhraseMatch.of(text)
     assert all(match.text[start:end].strip() for start, end in match.spans.values())
     assert set(match.words.split()) <= match.has
+
+
+@pytest.mark.parametrize(
+    ("text", "stands"),
+    [("参加工会", True), ("是否工会会员", True), ("化工会展企业", False), ("施工会签单", False), ("工会", True)],
+)
+def test_a_chinese_phrase_stands_only_as_a_word(text, stands):
+    segmenter = Segmenter(("工会", "会员", "参加", "加工", "化工", "会展", "施工", "会签", "企业"))
+    pattern = Pattern([Phrase.of("工会", LISTS)], context=Context(segmenter=segmenter))
+    assert bool(pattern.find(FeatureTexts.of(text))) == stands
+
+
+CONTEXT = Context(
+    persons=frozenset({"owner", "applicant"}),
+    objects=frozenset({"portfolio", "ship", "bovino"}),
+    trades=frozenset({"sector"}),
+    objects_zh=("船舶",),
+    trades_zh=("设备",),
+)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "meaning", "hit"),
+    [
+        ("health", "Health of the loan portfolio", ""),
+        ("health", "Portfolio health", ""),
+        ("health", "Health sector", ""),
+        ("health", "Health of the applicant", "Health"),
+        ("nationality", "Nationality of the ship's owner", "Nationality"),
+        ("nationality", "Nationality of the ship", ""),
+        ("nationality", "Ship owner nationality", "nationality"),
+        ("sexo", "Sexo do bovino", ""),
+        ("国籍", "船舶的国籍", ""),
+        ("国籍", "船员国籍", "国籍"),
+        ("医疗", "医疗设备余额", ""),
+        ("医疗", "医疗支出", "医疗"),
+    ],
+)
+def test_an_objects_attribute_is_nobodys(phrase, meaning, hit):
+    found = Pattern([Phrase.of(phrase, LISTS)], context=CONTEXT).find(FeatureTexts.of("x1", meaning))
+    assert (found or ("", ""))[0] == hit
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning", "counts"),
+    [
+        ("smoke_ok", "Build passed", False),
+        ("smoke_ok", "", True),
+        ("smoke_ok", "Flag", True),
+        ("gender", "Build passed", True),
+    ],
+)
+def test_in_a_name_all_but_plain_words_need_a_meaning_that_does_not_say_otherwise(name, meaning, counts):
+    context = Context(fillers=frozenset({"flag"}), plain=frozenset({"gender"}))
+    pattern = Pattern([Phrase.of("smoke|gender", LISTS)], context=context)
+    assert bool(pattern.find(FeatureTexts.of(name, meaning))) == counts
+
+
+def test_a_name_is_also_read_with_its_abbreviations_written_out():
+    affixes = Affixes(short={"ctry": "country", "nm": "name"})
+    pattern = Pattern([Phrase.of("birth country|nm", LISTS)])
+    assert pattern.find(FeatureTexts.of("birth_ctry", affixes=affixes)) == ("birth_ctry", "name")
+    assert pattern.find(FeatureTexts.of("birth_nm", affixes=affixes)) == ("birth_nm", "name")
+    assert pattern.find(FeatureTexts.of("birth_ctry")) is None
+
+
+@pytest.mark.parametrize(("name", "counts"), [("pregn_cd", True), ("preg", False), ("press", False), ("pregnx", False)])
+def test_a_name_is_also_read_with_words_cut_off(name, counts):
+    pattern = Pattern([Phrase.of("pregnancy", LISTS)])
+    assert bool(pattern.find(FeatureTexts.of(name, affixes=Affixes(plain=("pregnancy",))))) == counts

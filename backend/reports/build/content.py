@@ -11,6 +11,7 @@ from backend.reports.build.claims import assessment, evidenced, retrained
 from backend.reports.build.fill import fill, rounded
 from backend.reports.build.issued import traffic_of
 from backend.reports.build.performance import performance
+from backend.reports.build.searches import searches
 from backend.reports.build.sources import Sources
 from backend.reports.build.validation import validation
 from backend.reports.model_comparison import Sizes
@@ -39,6 +40,7 @@ def content_of(sources: Sources) -> report.Content:
         details=sources.details,
         challenger=sources.challenger and retrained(sources, sources.challenger),
         dossiers=sources.dossiers or None,
+        searches=tuple(searches(sources)),
         limits=tuple(report.Limit(key=key, text=limit(f"document.limit_{key}")) for key in _limits(sources)),
     )
 

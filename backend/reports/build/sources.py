@@ -13,6 +13,7 @@ from backend.evaluation.performance import Performance, Stability
 from backend.evaluation.validation.suite import Validation
 from backend.explain.direction import LearnedDirection
 from backend.explain.importance import FeatureImportance
+from backend.fairness.alternatives import Search
 from backend.fairness.evidence import Basis, Evidence
 from backend.privacy.given_away import GivenAway
 from backend.reports.model_comparison import SideBySide
@@ -72,6 +73,8 @@ class Sources:
         The model beside the one that it names as challenger.
     dossiers : tuple of DossierSection
         What Hosts signed about their columns, as the Guest took it in.
+    searches : tuple of Search
+        For alternatives: from this model, and those that it was chosen from.
     """
 
     record: ModelRecord
@@ -90,6 +93,7 @@ class Sources:
     bases: Mapping[tuple[str, str], Basis] = field(default_factory=dict)
     retrained: tuple[SideBySide, ...] = ()
     given_away: tuple[GivenAway, ...] | None = None
+    searches: tuple[Search, ...] = ()
     validation: Validation | None = None
     details: DetailsSection | None = None
     challenger: SideBySide | None = None
