@@ -68,6 +68,7 @@ EXAMPLES = {
     "proxies": "glassleaf proxies latest SEX",
     "elderly": "glassleaf elderly latest AGE",
     "validate": "glassleaf validate latest\nglassleaf validate latest --challenger MODEL --config own.toml --json",
+    "monitor": "glassleaf monitor latest later.csv --label repaid --feature gender",
     "report": "glassleaf report latest --out report.pdf\nglassleaf report --check report.pdf",
     "report-details": "glassleaf report-details latest --out details.toml\nglassleaf report-details latest details.toml",
     "dossier template": "glassleaf dossier template demo telecom --out telecom.toml",

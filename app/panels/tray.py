@@ -35,6 +35,7 @@ PAGES = {
     "alternatives": "compliance",
     "difference": "compare_models",
     "validation": "validation",
+    "monitoring": "validation",
 }  # kind of work → the page that starts it
 ANY_MODEL = ("train", "attacks")  # their pages are about no chosen model
 KEPT = (
@@ -46,6 +47,7 @@ KEPT = (
     "card",
     "difference",
     "validation",
+    "monitoring",
 )  # what they find is in the Guest's store
 ICONS = {
     "running": "progress_activity",

@@ -39,6 +39,7 @@ COMMANDS = {
     "elderly": "evidence",
     "given-away": "evidence",
     "validate": "validation",
+    "monitor": "monitoring",
     "report": "report",
     "report-details": "report_details",
     "dossier": "dossier",

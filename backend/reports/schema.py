@@ -473,6 +473,24 @@ class ValidationSection(Part):
     tests: tuple[TestLine, ...]
 
 
+class MonitoringSection(Part):
+    """The last monitoring run: a later sheet, scored under encryption, against the model's own data."""
+
+    made: str
+    version: str = Field(description="of the triggers")
+    verdict: Literal["pass", "warn", "fail", "incomplete"]
+    n: int
+    failed: int = Field(description="people of the sheet who were not scored")
+    outcomes: int = Field(description="people who were scored and whose outcome is known")
+    cutoff: float
+    feature: str = Field(description="by whose groups acceptance was compared; empty = none was named")
+    reference: str = Field(description="part of the kept scores that scores are compared with")
+    brier: float | None = Field(description="null = no two outcomes, or too few are known")
+    tenths: tuple[CalibrationLine, ...]
+    unexamined: tuple[tuple[str, str], ...] = Field(description="(party, feature) that was not measured")
+    tests: tuple[TestLine, ...]
+
+
 # Who saw what
 
 
@@ -589,6 +607,7 @@ class Content(Part):
     quality: Quality
     performance: PerformanceSection | None = Field(description="null = no scores are kept that it could be measured on")
     validation: ValidationSection | None = Field(None, description="null = the suite was not run on the model")
+    monitoring: MonitoringSection | None = Field(None, description="null = the model was not monitored")
     release: ReleaseLine | None = Field(description="null = not measured, or no Host is asked")
     training_traffic: tuple[Traffic, ...] | None = Field(
         description="null = training was not logged, or there was none"

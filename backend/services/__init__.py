@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from backend.services.model_card import ModelCard, ModelCards
     from backend.services.model_difference import ModelDifferences
     from backend.services.model_import import ModelImport
+    from backend.services.monitoring import Monitoring
     from backend.services.online import Online
     from backend.services.own_data import OwnData
     from backend.services.people import People
@@ -305,6 +306,13 @@ class Glassleaf:
         from backend.services.validation import ValidationService
 
         return ValidationService(self._measurement, self.compliance, self.model_differences)
+
+    @cached_property
+    def monitoring(self) -> Monitoring:
+        """A later sheet against what the model was grown and tested on."""
+        from backend.services.monitoring import Monitoring
+
+        return Monitoring(self._measurement, self.scoring)
 
     @cached_property
     def leakage(self) -> Leakage:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from backend.compliance.assessment import DISPARITY
 from backend.crypto.signing import read_public
 from backend.errors import FederationError, ParameterError
+from backend.evaluation.validation.monitoring import read_monitored
 from backend.evaluation.validation.suite import read_validation
 from backend.fairness.alternatives import Search, read_search
 from backend.privacy.given_away import GivenAway, given_away
@@ -21,7 +22,7 @@ from backend.reports.files import FORMS, Checked, check, language_of_pdf
 from backend.reports.model_comparison import Side, SideBySide, Sizes
 from backend.reports.model_comparison import as_dict as comparison_as_dict
 from backend.reports.sections import answers
-from backend.results import ALTERNATIVES, VALIDATION, ModelRecord
+from backend.results import ALTERNATIVES, MONITORING, VALIDATION, ModelRecord
 from backend.services.audit import Auditor, AuditTrail, Note, recorded
 from backend.services.compliance import Compliance, MeasuredEvidence
 from backend.services.dossiers import Dossiers
@@ -187,6 +188,7 @@ class Reports:
     def _sources(self, record: ModelRecord) -> Sources:
         found, reviews = MeasuredEvidence(self._models, record), self._workspace.reviews(record.federation)
         card, ran = self._cards.get(record.id), self._models.measured(record, VALIDATION)
+        later = self._models.measured(record, MONITORING)
         return Sources(
             record=record,
             federation=self._workspace.federation(record.federation),
@@ -206,6 +208,7 @@ class Reports:
             given_away=self._given_away(record),
             searches=self._searches(record),
             validation=read_validation(ran[""].rows[0]) if ran else None,
+            monitored=read_monitored(later[""].rows[0]) if later else None,
             details=self._details.get(record.id),
             challenger=self._challenger(record),
             dossiers=self._dossiers.of(record.federation),

@@ -13,7 +13,7 @@ from backend.reports.build.issued import traffic_of
 from backend.reports.build.performance import performance
 from backend.reports.build.searches import searches
 from backend.reports.build.sources import Sources
-from backend.reports.build.validation import validation
+from backend.reports.build.validation import monitoring, validation
 from backend.reports.model_comparison import Sizes
 from backend.results import ModelRecord
 
@@ -34,6 +34,7 @@ def content_of(sources: Sources) -> report.Content:
         quality=fill(report.Quality, sources.record.metrics, sources.record, rows=sources.record.parts),
         performance=performance(sources.card),
         validation=validation(sources.validation),
+        monitoring=monitoring(sources.monitored),
         release=_release(sources.record),
         training_traffic=_training_traffic(sources),
         out_of_time=_out_of_time(sources.record),

@@ -10,6 +10,7 @@ from backend.compliance.assessment import ComplianceReport
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.evaluation.performance import Performance, Stability
+from backend.evaluation.validation.monitoring import Monitored
 from backend.evaluation.validation.suite import Validation
 from backend.explain.direction import LearnedDirection
 from backend.explain.importance import FeatureImportance
@@ -65,6 +66,8 @@ class Sources:
         The model beside the one it replaces, and those that replace it.
     validation : Validation, optional
         The suite's last run.
+    monitored : Monitored, optional
+        The last monitoring run.
     given_away : tuple of GivenAway, optional
         What the Hosts' answers have given away; None = not known.
     details : DetailsSection, optional
@@ -95,6 +98,7 @@ class Sources:
     given_away: tuple[GivenAway, ...] | None = None
     searches: tuple[Search, ...] = ()
     validation: Validation | None = None
+    monitored: Monitored | None = None
     details: DetailsSection | None = None
     challenger: SideBySide | None = None
     dossiers: tuple[DossierSection, ...] = ()
