@@ -63,7 +63,7 @@ def panel(t: Texts, view: View, work: Searching, said: tuple[bool, str] | None) 
         return
     frame.outcome(t, said)
     found = {search.attribute: search for search in work.searches}
-    with st.expander(t("lda.form"), icon=":material/manage_search:", expanded=not found, key="lda_form"):
+    with st.expander(t("lda.form"), icon=":material/manage_search:", expanded=work.offer.here, key="lda_form"):
         offers.form(t, view, work.offer, partial(request, t, view, work.expected), work.start, _done)
     if found:
         chosen = next(iter(found))

@@ -118,7 +118,7 @@ def _worst(t: Texts, view: View, known: Mapping[str, Feature], test: Tested) -> 
         return t(f"validation.missing_{test.missing}")
     one = test.figures[0]
     words = markdown(f"{_about(t, view, known, one)}: {value_in_words(one.figure, number)}")
-    limits = limit_in_words(t, one.sense, one.warn, one.fail)
+    limits = limit_in_words(t, one.sense, one.warn, one.fail, one.certain)
     more = "" if test.compared == 1 else f" ({t('validation.compared', n=test.compared)})"
     return f"{words}{more}  \n{limits}"
 

@@ -23,7 +23,10 @@ def alternatives(
     model: ModelId,
     attribute: Annotated[str, typer.Argument(help="A feature of any party, by whose groups people are compared.")],
     without: Annotated[
-        list[str] | None, typer.Option(help="Features to leave out together, by commas; may be given again.")
+        list[str] | None,
+        typer.Option(
+            help="Features to leave out together, by commas; may be given again. Where nothing is varied: the attribute."
+        ),
     ] = None,
     constraints: Annotated[
         list[str] | None, typer.Option(help="Monotone constraints, e.g. limit=-1,delay=+1; may be given again.")
@@ -58,10 +61,11 @@ def alternatives(
                 raise ParameterError(f"No alternatives to {base} were searched by {attribute} yet; leave --show out.")
         else:
             directions = [service.expected(base)] if expected else []
+            varied = without or constraints or expected or depths or lambdas
             request = AlternativesRequest(
                 base,
                 attribute,
-                tuple(split_list(names) for names in without or ()),
+                tuple(split_list(names) for names in without or (() if varied else (attribute,))),
                 tuple(dict.fromkeys(filter(None, [*(constraints or ()), *directions]))),
                 tuple(int(n) for n in _numbers("--depths", depths)),
                 _numbers("--lambdas", lambdas),

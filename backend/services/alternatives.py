@@ -395,7 +395,8 @@ def combinations(
         asked[TrainingRequest(record.federation, parameters, record.hosts, exclude)] = None
     if not 1 < len(asked) <= MAX_TRIED:
         raise ParameterError(
-            f"{len(asked)} models would be trained; choose what makes 2 to {MAX_TRIED}: features to leave out, constraints, depths, λ."
+            f"Models that would be trained: {len(asked)}. Choose what makes 2 to {MAX_TRIED}: "
+            "features to leave out, constraints, depths, λ."
         )
     return tuple(asked)
 
