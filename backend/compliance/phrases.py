@@ -217,33 +217,48 @@ class Phrase:
 
 
 class Segmenter:
-    """Tells whether a Chinese phrase stands in a text as a word: in a division of the text into the fewest words.
+    """Tells whether a Chinese phrase stands in a text as a word: no division into as few words cuts it.
 
     Parameters
     ----------
-    words : iterable of str
-        What counts as one word; every other character is one by itself.
+    words, phrases : iterable of str
+        What counts as one word; every other character is one by itself. A phrase does not cut another where both divide as well.
     free : iterable of str
         Characters that are often words by themselves: among divisions into as few words, the one that leaves fewer others alone
         is taken (发生|日|余额, not 发|生日|余额).
     """
 
-    def __init__(self, words: Iterable[str] = (), free: Iterable[str] = ()) -> None:
-        self._words = frozenset(words)
+    def __init__(self, words: Iterable[str] = (), phrases: Iterable[str] = (), free: Iterable[str] = ()) -> None:
+        phrases = frozenset(phrases)
+        self._others = frozenset(words) - phrases
+        self._words = self._others | phrases
         self._free = frozenset(free)
         self._fewest = lru_cache(4096)(self._count)
         self._longest = max(map(len, self._words), default=1)
 
     def divides(self, text: str, span: Span) -> bool:
-        """Whether a division into the fewest words has `span` as a piece."""
+        """Whether the divisions into the fewest words have `span` as a piece or within one."""
         start, end = span
         low, high = start, end
         while low and _CHINESE.match(text[low - 1]):
             low -= 1
         while high < len(text) and _CHINESE.match(text[high]):
             high += 1
-        whole, before, after = (self._fewest(text[a:b]) for a, b in ((low, high), (low, start), (end, high)))
-        return (before[0] + 1 + after[0], before[1] + after[1]) <= whole
+        before, after = self._fewest(text[low:start]), self._fewest(text[end:high])
+        own = before[0] + 1 + after[0], before[1] + after[1]
+        if own > self._fewest(text[low:high]):
+            return False
+        return end - start == 1 or not any(cost <= own for cost in self._across(text, (low, high), span))
+
+    def _across(self, text: str, within: Span, span: Span) -> Iterator[tuple[int, int]]:
+        """What divisions cost that have a word across the start or the end of `span`."""
+        (low, high), (start, end) = within, span
+        for first in range(max(low, start - self._longest + 1), end):
+            for last in range(max(first + 2, start + 1), min(high, first + self._longest) + 1):
+                crosses = (first < start < last < end) or (start < first < end < last)
+                if crosses and text[first:last] in self._others:
+                    before, after = self._fewest(text[low:first]), self._fewest(text[last:high])
+                    yield before[0] + 1 + after[0], before[1] + after[1]
 
     def _count(self, text: str) -> tuple[int, int]:
         """How many words the text has at the fewest, and how many of them are single characters that seldom stand alone."""
@@ -265,6 +280,8 @@ class Context:
     ----------
     persons, objects, persons_zh, objects_zh : frozenset of str
         What can have an attribute.
+    institutions : frozenset of str
+        What has a name: before them a word may be a part of it.
     trades : frozenset of str
         Before these a word names a kind of business, no attribute: "health sector".
     plain : frozenset of str
@@ -275,6 +292,7 @@ class Context:
     persons: frozenset[str] = frozenset()
     objects: frozenset[str] = frozenset()
     trades: frozenset[str] = frozenset()
+    institutions: frozenset[str] = frozenset()
     persons_zh: tuple[str, ...] = ()
     objects_zh: tuple[str, ...] = ()
     trades_zh: tuple[str, ...] = ()
@@ -291,6 +309,7 @@ class Context:
             persons,
             objects,
             trades,
+            frozenset(lists.get("institution", ())),
             persons_zh=lists.get("person_zh", ()),
             objects_zh=lists.get("object_zh", ()),
             trades_zh=lists.get("trade_zh", ()),
@@ -310,6 +329,9 @@ class Context:
         words = after.split(maxsplit=6)[:6]
         if words[:1] and words[0] in self.trades:
             return not self.person_follows(" ".join(words[1:]))
+        named = not {*words[:1]} <= self.fillers | self.persons | _OF
+        if named and words[1:2] and words[1] in self.institutions:  # "Catholic Syrian Bank"
+            return not self.person_follows(" ".join(words[2:]))
         if words[:1] and words[0] in _OF:
             for at, word in enumerate(words[1:5], 2):
                 if word in self.persons or word in ("of", "in", "by", "to", "and"):
@@ -340,7 +362,7 @@ class Context:
     def codes_say(self, texts: FeatureTexts) -> bool:
         """Whether texts of codes say something."""
         words = (word for text in texts.codes for word in text.has - self.fillers)
-        return any(len(word) > 2 and word.isalpha() for word in words)  # noqa: PLR2004
+        return any(len(word) > 2 and word.isalpha() for word in words)
 
     def unsaid(self, texts: FeatureTexts) -> bool:
         """Whether the meanings say nothing that the name does not."""
@@ -451,7 +473,8 @@ class Pattern:
 
     def _counts(self, hit: str, texts: FeatureTexts, counts: bool, confirmed: bool) -> bool:
         """Whether a hit in the name counts. Alone it needs one sense, or meanings that say the same or nothing; among other words
-        the meanings must not be of something else, and initials (``ms``) need a second sign."""
+        the meanings must not be of something else, and initials (``ms``) need a second sign.
+        """
         if confirmed:
             return True
         one_sense = self._context.has_one_sense(hit)
@@ -590,7 +613,7 @@ class Vocabulary(BaseModel):
     def context(self) -> Context:
         """What the words around a phrase tell."""
         own = (phrase for concept in self.concepts.values() for phrase in concept.phrases_zh if " " not in phrase)
-        segmenter = Segmenter((*self.lists.get("common_zh", ()), *own), self.lists.get("free_zh", ()))
+        segmenter = Segmenter(self.lists.get("common_zh", ()), own, self.lists.get("free_zh", ()))
         return Context.of(self.lists, plain=self.plain, segmenter=segmenter)
 
     @cached_property
