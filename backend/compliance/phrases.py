@@ -284,6 +284,8 @@ class Context:
         What has a name: before them a word may be a part of it.
     trades : frozenset of str
         Before these a word names a kind of business, no attribute: "health sector".
+    heads_zh, tails_zh : tuple of str
+        At the end of a Chinese text: what it is about, and what may stand behind that (余额).
     plain : frozenset of str
         Words with one sense. Any other word in a code name counts only where the meanings say the same, or nothing
         (nothing but `fillers` and words of the name). None: every word has one sense.
@@ -296,6 +298,8 @@ class Context:
     persons_zh: tuple[str, ...] = ()
     objects_zh: tuple[str, ...] = ()
     trades_zh: tuple[str, ...] = ()
+    heads_zh: tuple[str, ...] = ()
+    tails_zh: tuple[str, ...] = ()
     fillers: frozenset[str] = frozenset()
     fillers_zh: tuple[str, ...] = ()
     plain: frozenset[str] | None = None
@@ -313,6 +317,8 @@ class Context:
             persons_zh=lists.get("person_zh", ()),
             objects_zh=lists.get("object_zh", ()),
             trades_zh=lists.get("trade_zh", ()),
+            heads_zh=lists.get("head_zh", ()),
+            tails_zh=lists.get("tail_zh", ()),
             fillers=frozenset(lists.get("filler", ())),
             fillers_zh=tuple(sorted(lists.get("filler_zh", ()), key=len, reverse=True)),
             plain=None if plain is None else frozenset(plain),
@@ -342,8 +348,13 @@ class Context:
         return bool(earlier) and earlier[0] in self.objects and not self.person_follows(after)
 
     def explains_zh(self, before: str, after: str) -> bool:
-        """The same in Chinese: 船舶国籍, 医疗设备."""
-        return before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh)
+        """The same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额."""
+        if before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh):
+            return True
+        head = after
+        while tail := next((tail for tail in self.tails_zh if head.endswith(tail)), ""):
+            head = head.removesuffix(tail)
+        return head.endswith(self.heads_zh) and not any(word in before + after for word in self.persons_zh)
 
     def of_object(self, texts: FeatureTexts) -> bool:
         """Whether the meanings speak of an object and of no person."""
