@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from backend.i18n import brief, catalogue, codes_in, fill, unit_in
+from backend.i18n import brief, catalogue, codes_in, fill, jurisdiction_in, unit_in
 
 if TYPE_CHECKING:
     from backend.data.dictionary import Feature
@@ -112,6 +112,10 @@ class Texts:
     def label(self, federation: Federation) -> str:
         """What is predicted, in the chosen language."""
         return self.either(federation.label.meaning, federation.label.meaning_zh)
+
+    def jurisdiction(self, name: str) -> str:
+        """Where a rule pack applies."""
+        return jurisdiction_in(self._texts, name)
 
     def either(self, english: str, chinese: str) -> str:
         """The Chinese text where Chinese is chosen and given, else the English one."""

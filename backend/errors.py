@@ -7,6 +7,7 @@ GlassleafError
 ├── SampleError       a row to be scored is not usable (the other rows go on)
 ├── ModelError        a model is unknown, damaged or does not fit the federation
 ├── ParameterError    a training or scoring parameter is outside its range
+│   ├── FewRecords       an answer could be about few people
 │   └── ReleaseRefused   the scores of a new model would name more paths than was allowed
 ├── SecurityError     a key, ciphertext or message was refused
 │   ├── HostRefused      a Host says that it will not or cannot answer
@@ -71,6 +72,10 @@ class ModelError(GlassleafError):
 
 class ParameterError(GlassleafError):
     """A training or scoring parameter is outside its range."""
+
+
+class FewRecords(ParameterError):  # noqa: N818 - reads as what was found
+    """An answer could be about few people, so it is not asked for."""
 
 
 class ReleaseRefused(ParameterError):  # noqa: N818 - reads as what happened

@@ -45,6 +45,10 @@ class Catalogue:
         """The text of a name that comes out of a result, or the name itself where the catalogue has none."""
         return self._texts.get(f"{prefix}{name}", name)
 
+    def jurisdiction(self, name: str) -> str:
+        """Where a rule pack applies; as the pack has it where the catalogue knows no such place."""
+        return jurisdiction_in(self._texts, name)
+
     def either(self, english: str, chinese: str) -> str:
         """The Chinese text where Chinese is chosen and given, else the English one."""
         return chinese if self.language == "zh" and chinese else english
@@ -83,6 +87,11 @@ def _set_apart(before: str, between: str, after: str) -> str:
     if after and (found := _BEFORE.search(between)):
         between = between[: found.start()] + _gap(after, found[1]) + found[1]
     return between
+
+
+def jurisdiction_in(texts: Mapping[str, str], name: str) -> str:
+    """A rule pack's jurisdiction by a catalogue, or its own words."""
+    return texts.get(f"jurisdiction.{name.lower().replace(',', '').replace(' ', '_')}", name)
 
 
 def unit_in(language: str, unit: str, unit_zh: str, meaning_zh: str = "") -> str:

@@ -25,6 +25,8 @@ TRAINING, SCORING, IMPORT = "training", "scoring", "import"  # where the scores 
 NOBODY = "not signed in"  # the actor where nobody is known
 # kinds of measurement that are kept, beside evidence
 PERMUTATION, MEANS, SCORES, VALIDATION = "permutation", "means", "scores", "validation"
+MONITORING = "monitoring"  # a later sheet against the model's own data
+ALTERNATIVES = "alternatives"  # a search for less discriminatory models, kept with the model that it began from
 
 
 @dataclass(frozen=True)

@@ -478,9 +478,53 @@ def headline(results: Results) -> str:
     return f"{markdown(['', 'Glassleaf', 'beside it'], lines)}\n\n{note}"
 
 
+def alternatives(results: Results) -> str:
+    """Models of the search beside the first, those on a frontier or narrower; and the answer."""
+    columns: dict[str, Column] = {
+        "cut-off": "{at:g}",
+        "model": "{title}",
+        "AUC": "{auc[value]:.4f} [{auc[low]:.4f}, {auc[high]:.4f}]",
+        "change of AUC": "{auc_change[value]:+.4f} [{auc_change[low]:+.4f}, {auc_change[high]:+.4f}]",
+        "accepted": "{accepted:.1%}",
+        "gap": "{gap[value]:+.4f} [{gap[low]:+.4f}, {gap[high]:+.4f}]",
+        "width of the gap": "{gap_change[value]:+.4f} [{gap_change[low]:+.4f}, {gap_change[high]:+.4f}]",
+        "ratio": "{ratio[value]:.3f}",
+        "frontier": lambda row: "yes" if row["frontier"] else "",
+    }
+
+    def title(row: Results) -> str:
+        tried, own = row["tried"], results["parameters"]
+        told = [f"without {', '.join(tried['without'])}"] if tried["without"] else []
+        told += ["expected directions"] if tried["constraints"] != own["constraints"] else []
+        told += [f"depth {tried['depth']}"] if tried["depth"] != own["depth"] else []
+        told += [f"λ {tried['reg_lambda']:g}"] if tried["reg_lambda"] != own["reg_lambda"] else []
+        return "; ".join(told) or "the model itself"
+
+    rows = [row | {"title": title(row)} for row in results["rows"]]
+    shown = [row for row in rows if row["title"] == "the model itself" or row["frontier"] or row["narrower"]]
+    answers = []
+    for cutoff in results["cutoffs"]:
+        here = [row for row in rows if row["at"] == cutoff]
+        found, sure = (sum(row[what] for row in here) for what in ("narrower", "sure"))
+        answers.append(
+            f"At the cut-off {cutoff:g}, {found} of {len(here) - 1} alternatives lose at most {results['tolerance']:g} of AUC and have a "
+            f"narrower gap as measured; for {sure} of them both hold with 95 % for all alternatives together."
+        )
+    groups, reference = results["groups"], results["groups"][results["reference"]]
+    sizes = " and ".join(f"{g['n']:,} of {results['attribute']} {g['name']}" for g in groups)
+    own, attribute, records = results["parameters"], results["attribute"], f"{results['records']:,} test records"
+    note = (
+        f"{DATA[results['federation']].capitalize()} data, {own['trees']} trees of depth {own['depth']}, {records}: "
+        f"{sizes}. A gap is the share accepted less that of {attribute} {reference['name']}. Shown: the model itself, alternatives on a "
+        f"frontier, and those that are narrower. {' '.join(answers)}"
+    )
+    return f"{table(shown, columns)}\n\n{note}"
+
+
 # block → (result file, writer); several files, separated by blanks, come as a dict by name
 BLOCKS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "alignment": ("alignment", alignment),
+    "alternatives": ("alternatives", alternatives),
     "cipher": ("cipher", cipher),
     "coverage": ("coverage", coverage),
     "growth": ("curves", growth),

@@ -34,6 +34,8 @@ EXAMPLES = {
     "train": "glassleaf train credit_card --trees 20 --depth 4 --cipher none",
     "import": "glassleaf import model.json --federation credit_card",
     "retrain": "glassleaf retrain latest --without SEX,MARRIAGE --by SEX",
+    "alternatives": "glassleaf alternatives latest SEX --without SEX --without SEX,MARRIAGE --expected --cutoffs 0.25,0.5\n"
+    'glassleaf alternatives latest SEX --choose c3 --because "narrower at no cost in AUC"',
     "models list": "glassleaf models list",
     "models describe": 'glassleaf models describe latest --name "Default 90 d" --owner "Ana Lin"',
     "models submit": "glassleaf models submit latest",
@@ -66,6 +68,7 @@ EXAMPLES = {
     "proxies": "glassleaf proxies latest SEX",
     "elderly": "glassleaf elderly latest AGE",
     "validate": "glassleaf validate latest\nglassleaf validate latest --challenger MODEL --config own.toml --json",
+    "monitor": "glassleaf monitor latest later.csv --label repaid --feature gender",
     "report": "glassleaf report latest --out report.pdf\nglassleaf report --check report.pdf",
     "report-details": "glassleaf report-details latest --out details.toml\nglassleaf report-details latest details.toml",
     "dossier template": "glassleaf dossier template demo telecom --out telecom.toml",

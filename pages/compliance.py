@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session, view_models
-from app.panels import compliance, findings, frame, law_calendar, reviews
+from app.panels import alternatives, compliance, findings, frame, law_calendar, reviews
 from app.panels.casework import Casework
 from app.session import Work
 from backend.services.age_check import AgeRequest
@@ -22,7 +22,7 @@ t = session.texts()
 model_id = frame.model_or_stop(t, "compliance")
 
 backend, role = session.service(), session.role()
-measuring, retraining = session.works(model_id, "evidence", "retrain")
+measuring, retraining, searching = session.works(model_id, "evidence", "retrain", "alternatives")
 report = backend.compliance.assess(model_id)  # after the jobs' state: never older
 view = replace(session.view(model_id), compliance=report)
 found = {view_models.key_of(finding): finding for finding in report.findings}
@@ -54,7 +54,7 @@ work = Casework(
     said=session.outcome(),
     measuring=measuring,
     retraining=retraining,
-    at={one.name: session.kept(f"{one.name}_at:{model_id}", "") for one in (measuring, retraining)},
+    at={one.name: session.kept(f"{one.name}_at:{model_id}", "") for one in (measuring, retraining, searching)},
     successors=after,
     attempt=attempt,
     begin=begin,
@@ -69,6 +69,16 @@ work = Casework(
     ),
 )
 
+search = alternatives.Searching(
+    work.offered(searching, alternatives.PLACE),
+    backend.alternatives.searches(model_id),
+    backend.alternatives.expected(model_id),
+    backend.alternatives.start,
+    partial(backend.alternatives.opened, model_id),
+    partial(backend.alternatives.choose, model_id),
+    partial(attempt, alternatives.PLACE),
+)
+
 frame.header(t, "compliance", session.notices(), view.federation)
 compliance.summary(t, view)
 if before is not None:
@@ -78,6 +88,7 @@ if linked is not None:
     findings.only(t, view, found[linked], work, lambda: session.forget("finding"))
 else:
     findings.listed(t, view, work)
+alternatives.panel(t, view, search, work.said if work.attempted_at == alternatives.PLACE else None)
 compliance.kept_out(t, view, backend.compliance.kept_out(model_id), work)
 compliance.set_aside(t, view)
 compliance.not_in_force(t, view)

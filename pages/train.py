@@ -32,7 +32,8 @@ with people:
     method = training.alignment(t, algorithm)
 with growth:
     frame.section(t, "train.how", "leaf_weight")
-    chosen = training.parameters(t, algorithm, task, method)
+    ordered = training.ordered(t, federation, hosts, excluded)
+    chosen = training.parameters(t, algorithm, task, method, ordered)
     max_named, coarser = release.bound(t)
 start, progress = st.columns([5, 8], gap="large")
 with start:

@@ -1,16 +1,18 @@
 """Does the model pass tests whose thresholds were set beforehand?"""
 
+from functools import partial
+
 import streamlit as st
 
 from app import session
-from app.panels import frame, offers, validation
+from app.panels import frame, monitoring, offers, validation
 from backend.services.validation import OperatorConfig, ValidationRequest
 
 t = session.texts()
 model_id = frame.model_or_stop(t, "validation")
 
 view, backend = session.view(model_id), session.service()
-(running,) = session.works(model_id, "validation")
+running, watching = session.works(model_id, "validation", "monitoring")
 frame.header(t, "validation", session.notices(), view.federation)
 done = backend.validation.last(model_id)
 if done is None:
@@ -28,3 +30,14 @@ challenger, time = validation.setup(t, view, session.models())
 wanted = ValidationRequest(model_id, challenger, OperatorConfig(time=time))
 words = "validation.again" if done else "validation.go"
 offers.button(t, view, running, words, lambda: backend.validation.start(wanted))
+frame.section(t, "monitoring.title")
+watched = backend.monitoring.last(model_id)
+if watched is None:
+    st.info(t("monitoring.none"), icon=":material/monitoring:")
+else:
+    monitoring.last(t, view, watched)
+frame.section(t, "monitoring.setup")
+st.markdown(t("monitoring.why"))
+asked = monitoring.setup(t, view, backend.monitoring)
+words = "monitoring.again" if watched else "monitoring.go"
+offers.button(t, view, watching, words, partial(backend.monitoring.start, asked) if asked else None)

@@ -74,7 +74,7 @@ def packs(t: Texts, view: View) -> None:
     found = view.compliance.packs
     columns: frame.Columns = {
         "pack": [markdown(t.either(pack.title, pack.title_zh)) for pack in found],
-        "jurisdiction": [markdown(pack.jurisdiction) for pack in found],
+        "jurisdiction": [markdown(t.jurisdiction(pack.jurisdiction)) for pack in found],
         "version": [markdown(pack.version) for pack in found],
         "as_of": [pack.as_of for pack in found],
         "source": [markdown(pack.source) for pack in found],

@@ -156,7 +156,7 @@ def _of_law(t: Texts, own: Sequence[Finding], work: Casework) -> Finding:
     def words(key: str) -> str:
         finding = by_key[key]
         title = markdown(t.either(finding.title, finding.title_zh))
-        return f":material/{reviews.ICONS[_verdict(finding, work)]}: {markdown(finding.jurisdiction)} · {title}"
+        return f":material/{reviews.ICONS[_verdict(finding, work)]}: {markdown(t.jurisdiction(finding.jurisdiction))} · {title}"
 
     key = session.remember(f"law_{own[0].feature}", list(by_key))
     chosen = st.pills(t("compliance.law"), list(by_key), key=key, format_func=words, required=True)
@@ -253,5 +253,8 @@ def force(t: Texts, law: Law) -> str:
 def citation(t: Texts, law: Law) -> str:
     """Where a rule is written."""
     return t(
-        "compliance.citation", citation=markdown(law.citation), jurisdiction=markdown(law.jurisdiction), as_of=law.as_of
+        "compliance.citation",
+        citation=markdown(law.citation),
+        jurisdiction=markdown(t.jurisdiction(law.jurisdiction)),
+        as_of=law.as_of,
     )

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 
-def button(t: Texts, view: View, work: Work, words: str, begin: Callable[[], Job[Any]]) -> None:
-    """A button called `words` that begins the work, and what has become of it so far."""
-    if st.button(t(words), type=frame.emphasis(), icon=":material/science:", disabled=work.busy, key=f"{work.name}_go"):
+def button(t: Texts, view: View, work: Work, words: str, begin: Callable[[], Job[Any]] | None) -> None:
+    """A button called `words` that begins the work, None as long as something lacks, and what has become of it so far."""
+    key, disabled = f"{work.name}_go", work.busy or begin is None
+    if st.button(t(words), type=frame.emphasis(), icon=":material/science:", disabled=disabled, key=key) and begin:
         work.start(begin)
         work.redraw()
     _progress(t, view, work, lambda t, view, job: run.ended(t, job))

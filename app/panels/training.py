@@ -6,7 +6,7 @@ What can be chosen comes from the parameter classes themselves, so that a page o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
@@ -18,7 +18,7 @@ from app.panels import charts, controls, frame, links, palette
 from app.texts import Texts, label, markdown
 from backend.errors import GlassleafError
 from backend.results import RANKS
-from backend.services.training import ALGORITHMS, CIPHERS, KEY_SIZES, METHODS
+from backend.services.training import ALGORITHMS, CIPHERS, KEY_SIZES, METHODS, write_constraints
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
@@ -32,9 +32,11 @@ FIRST = {  # the few that matter; all others stand under "more"
     "opboost": ("trees", "depth", "epsilon", "map"),
 }
 ELSEWHERE = ("alignment", "cipher", "key_bits")  # these have a step of their own
+BY_FEATURE = "constraints"  # drawn as two lists of features
 TASKS = {  # where an algorithm or a parameter means nothing for the other tasks
     "fl-dt": ("binary", "classes"),
     "monotone": ("binary", "number"),
+    BY_FEATURE: ("binary", "number"),
     "class_weight": ("binary", "classes"),
     "label_bound": ("binary", "classes"),
     "criterion": ("binary", "classes"),
@@ -127,9 +129,19 @@ def alignment(t: Texts, name: str) -> str:
     )
 
 
-def parameters(t: Texts, name: str, task: str, method: str) -> Parameters | None:
-    """The form of one algorithm; None, and the reason on the page, where the choices do not fit each other."""
-    asked = [f.name for f in fields(ALGORITHMS[name]) if f.name not in ELSEWHERE and task in TASKS.get(f.name, (task,))]
+def parameters(t: Texts, name: str, task: str, method: str, ordered: Mapping[str, str]) -> Parameters | None:
+    """The form of one algorithm; None, and the reason on the page, where the choices do not fit each other.
+
+    Parameters
+    ----------
+    ordered : mapping of str to str
+        Features that predictions may be told to rise or fall with, in words.
+    """
+    asked = [
+        f.name
+        for f in fields(ALGORITHMS[name])
+        if f.name not in (*ELSEWHERE, BY_FEATURE) and task in TASKS.get(f.name, (task,))
+    ]
     chosen: dict[str, Any] = {"alignment": method}
     with st.grid("auto", min_column_width=150):
         for field in FIRST[name]:
@@ -138,12 +150,45 @@ def parameters(t: Texts, name: str, task: str, method: str) -> Parameters | None
         for field in asked:
             if field not in FIRST[name]:
                 chosen[field] = _field(t, name, field)
+    if task in TASKS[BY_FEATURE]:
+        chosen |= _constraints(t, name, ordered)
     chosen |= _arithmetic(t, name)
     try:
         return ALGORITHMS[name](**chosen)
     except GlassleafError as error:
         frame.problem(t, str(error))
         return None
+
+
+def ordered(t: Texts, chosen: Federation, hosts: Collection[str], excluded: Collection[str]) -> dict[str, str]:
+    """Features offered to the training whose values have an order, in words."""
+    return {
+        feature.name: t.meaning(feature)
+        for party, feature in chosen.features()
+        if (party == chosen.guest.name or party in hosts)
+        and feature.name not in excluded
+        and feature.kind.value != "categorical"
+    }
+
+
+def _constraints(t: Texts, name: str, features: Mapping[str, str]) -> dict[str, Any]:
+    """Directions that predictions have to keep to, feature by feature; why not, where Hosts hide the order of their values."""
+    with st.expander(t("parameter.constraints"), icon=":material/trending_up:"):
+        if BY_FEATURE not in get_type_hints(ALGORITHMS[name]):
+            st.markdown(t("lda.hidden_order"))
+            return {}
+        st.markdown(t("parameter.constraints_help"))
+        taken: dict[str, int] = {}
+        for way, sign in (("rise", 1), ("fall", -1)):
+            named = st.multiselect(
+                t(f"lda.{way}"),
+                [feature for feature in features if feature not in taken],
+                format_func=lambda feature: features[feature],
+                key=f"train_{name}_{way}",
+                placeholder=t("lda.no_feature"),
+            )
+            taken |= dict.fromkeys(named, sign)
+    return {BY_FEATURE: write_constraints(taken)}
 
 
 def _arithmetic(t: Texts, name: str) -> dict[str, Any]:

@@ -32,18 +32,22 @@ PAGES = {
     "card": "model_card",
     "evidence": "compliance",
     "retrain": "compliance",
+    "alternatives": "compliance",
     "difference": "compare_models",
     "validation": "validation",
+    "monitoring": "validation",
 }  # kind of work → the page that starts it
 ANY_MODEL = ("train", "attacks")  # their pages are about no chosen model
 KEPT = (
     "retrain",
+    "alternatives",
     "evidence",
     "worth",
     "means",
     "card",
     "difference",
     "validation",
+    "monitoring",
 )  # what they find is in the Guest's store
 ICONS = {
     "running": "progress_activity",

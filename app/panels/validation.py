@@ -85,18 +85,23 @@ def verdict(t: Texts, view: View, done: Validation) -> None:
 
 def tests(t: Texts, view: View, done: Validation) -> None:
     """Every test with its verdict, worst figure, thresholds and source."""
-    known = {feature.name: feature for _, feature in (*view.model.dictionary, *view.federation.features())}
     verdicts = [v for v in ("fail", "warn", "pass", "not_provided", "off") if done.count(v)]
     wanted = controls.narrow(
         t, t("validation.head_verdict"), verdicts, "validation_verdicts", lambda v: t(f"validation.verdict_{v}")
     )
     shown = [test for test in done.tests if controls.passes(wanted, test.verdict)]
+    table(t, view, shown, t("validation.tests"))
+
+
+def table(t: Texts, view: View, shown: Sequence[Tested], name: str) -> None:
+    """A row a test: verdict, worst figure with its thresholds, source."""
+    known = {feature.name: feature for _, feature in (*view.model.dictionary, *view.federation.features())}
     rows = {
         t("validation.head_test"): [_named(t, test) for test in shown],
         t("validation.head_figure"): [_worst(t, view, known, test) for test in shown],
         t("validation.head_source"): [markdown(test.source) for test in shown],
     }
-    frame.table(rows, t("validation.tests"))
+    frame.table(rows, name)
 
 
 def _named(t: Texts, test: Tested) -> str:
@@ -113,7 +118,7 @@ def _worst(t: Texts, view: View, known: Mapping[str, Feature], test: Tested) -> 
         return t(f"validation.missing_{test.missing}")
     one = test.figures[0]
     words = markdown(f"{_about(t, view, known, one)}: {value_in_words(one.figure, number)}")
-    limits = limit_in_words(t, one.sense, one.warn, one.fail)
+    limits = limit_in_words(t, one.sense, one.warn, one.fail, one.certain)
     more = "" if test.compared == 1 else f" ({t('validation.compared', n=test.compared)})"
     return f"{words}{more}  \n{limits}"
 

@@ -41,6 +41,7 @@ HELP = {
     "goss_top": "Gradient-based sampling: share of rows with the largest gradients that is kept.",
     "goss_other": "Gradient-based sampling: share drawn from the other rows.",
     "monotone": "Keep to the dictionary's expected directions.",
+    "constraints": "Directions that predictions keep to, by feature of any party: limit=-1,delay=+1 (0 = free; XGBoost's meaning).",
     "class_weight": "none, or balanced: every class weighs the same.",
     "map": "How values are desensitised: global, adj or local (docs/opboost.md).",
     "mechanism": "exponential, or laplace (bounded, discrete).",
@@ -49,6 +50,12 @@ HELP = {
     "alpha": "How much larger the budget between partitions is.",
     "levels": "Levels that values are mapped to.",
 }
+
+
+HIDDEN_ORDER = (  # why OpBoost takes no constraints
+    "--constraints: an opboost Host moves its values by noise, so that the order the Guest sees is not theirs and no direction can be "
+    "promised. Choose secureboost."
+)
 
 
 def choose(algorithm: str, given: Mapping[str, Any]) -> Parameters:
@@ -63,6 +70,8 @@ def choose(algorithm: str, given: Mapping[str, Any]) -> Parameters:
         raise ParameterError(f"--algorithm is {algorithm!r}; choose one of {', '.join(ALGORITHMS)}.")
     chosen = {name: value for name, value in given.items() if value is not None}
     known = {f.name for f in fields(ALGORITHMS[algorithm])}
+    if algorithm == "opboost" and "constraints" in chosen:
+        raise ParameterError(HIDDEN_ORDER)
     strange = [_flag(name) for name in chosen if name not in known]
     if strange:
         raise ParameterError(f"{', '.join(strange)}: {algorithm} has no such parameter. Leave it out.")
@@ -107,7 +116,7 @@ def _options() -> dict[str, Any]:
 def _option(name: str, defaults: Mapping[str, Any]) -> Any:
     whose = "" if len(defaults) == len(ALGORITHMS) else f" Only {', '.join(defaults)}."
     values = list(dict.fromkeys(v for v in defaults.values() if v is not MISSING))
-    usual = str(values[0]) if len(values) == 1 else ", ".join(f"{a} {v}" for a, v in defaults.items())
+    usual = str(values[0]) or "none" if len(values) == 1 else ", ".join(f"{a} {v}" for a, v in defaults.items())
     flag = _flag(name)
     flags = (f"{flag}/--no-{flag[2:]}",) if isinstance(values[0], bool) else (flag,)
     return typer.Option(*flags, help=f"{HELP[name]}{whose} (default: {usual})", show_default=False)

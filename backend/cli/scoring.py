@@ -98,6 +98,7 @@ def score(
         check_out(out)
     source, how = samples if "://" in samples else Path(samples), Reading(encoding, decimal, sheet)
     with open_glassleaf(Workers(jobs or cores(), backend, scheduler)) as glassleaf:
+        glassleaf.models.get(model)  # a wrong name before a wrong file
         if in_groups(source, out):
             if out is None or check:
                 raise ParameterError(

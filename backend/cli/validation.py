@@ -70,7 +70,7 @@ def _text(done: Validation) -> str:
         f"{done.model}: {say(f'validation.overall_{done.verdict}')}",
         say("validation.sentence", n=f"{done.n:,}", cutoff=f"{done.cutoff:.0%}", **many),
     ]
-    lines += [f"  {test.verdict.replace('_', ' '):12}  {test.id:17}  {_worst(say, test)}" for test in done.tests]
+    lines += [f"  {test.verdict.replace('_', ' '):12}  {test.id:17}  {worst(say, test)}" for test in done.tests]
     lines += [say("validation.switched_off", test=test.id, because=test.because) for test in done.off]
     if done.tightened:
         lines.append(say("validation.tightened", listed=", ".join(done.tightened)))
@@ -79,7 +79,8 @@ def _text(done: Validation) -> str:
     return "\n".join(lines)
 
 
-def _worst(say: Catalogue, test: Tested) -> str:
+def worst(say: Catalogue, test: Tested) -> str:
+    """A test's worst figure with its thresholds, or why there is none."""
     if test.verdict == "off":
         return test.because
     if test.missing:
@@ -87,4 +88,4 @@ def _worst(say: Catalogue, test: Tested) -> str:
     one = test.figures[0]
     about = about_in_words(say, one.figure, one.figure.feature, one.figure.party, {})
     value = value_in_words(one.figure, lambda number: f"{number:.3f}")
-    return f"{about}: {value} ({limit_in_words(say, one.sense, one.warn, one.fail)})"
+    return f"{about}: {value} ({limit_in_words(say, one.sense, one.warn, one.fail, one.certain)})"

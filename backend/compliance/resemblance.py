@@ -66,7 +66,9 @@ def _compared(word: str) -> bool:
 def _common() -> frozenset[str]:
     """Words that stand in names of every kind."""
     lists = words().lists
-    return frozenset(word for name in ("filler", "before", "after", "thing") for word in lists.get(name, ()))
+    return frozenset(
+        word for name in ("filler", "before", "after", "thing", "everyday") for word in lists.get(name, ())
+    )
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -178,6 +178,29 @@ def _labels(text: TableText, label: Label) -> tuple[NDArray[np.float64], list[st
     else:
         labels, more = _two_outcomes(where, cells, held, label.positive)
     return labels, problems + (more if held else [])
+
+
+def known_outcomes(text: TableText, label: Label, own: Collection[str]) -> tuple[NDArray[np.float64], list[str]]:
+    """Outcomes as far as they are known, ``(n_rows,)`` with NaN for the others, and what is wrong with cells.
+
+    Parameters
+    ----------
+    own : collection of str
+        Cells of the Guest's own label column; of two outcomes no other text is one.
+    """
+    where = f"{text.name}, column {shown(label.column)} (label)"
+    declared = {label.positive, *label.classes} - {""}
+    cells = [cell if cell in declared or not is_no_outcome(cell) else "" for cell in text.cells(label.column)]
+    if label.task == "number":
+        column, wrong = to_column(cells, AMOUNT, text.marks)
+        labels, expected = column.astype(np.float64), expected_cells(AMOUNT)
+    else:
+        names = label.classes or sorted({cell for cell in own if not is_no_outcome(cell)} | {label.positive})
+        number = {name: float(i if label.classes else name == label.positive) for i, name in enumerate(names)}
+        labels = np.array([number.get(cell, np.nan) for cell in cells], dtype=np.float64)
+        wrong = {row: cell for row, cell in enumerate(cells) if cell and cell not in number}
+        expected = f"one of {listed([shown(name) for name in names])}, or nothing where the outcome is not known"
+    return labels, [f"{where}: found {text.located(wrong)}, expected {expected}. Correct the cell."] if wrong else []
 
 
 def _two_outcomes(

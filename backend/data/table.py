@@ -19,7 +19,7 @@ from backend.data.csv_file import Limits, TableText, listed, read_csv, shown, to
 from backend.data.decimal_mark import Marks, like_a_number
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation, Party, capped
-from backend.data.party_file import read_party_file
+from backend.data.party_file import known_outcomes, read_party_file
 from backend.data.remark import Remark
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
 from backend.errors import FederationError, SampleError, Unclear
@@ -200,18 +200,72 @@ def read_samples(
     SampleError
         The sheet as a whole is not usable: too large, no table, no id column, no rows, some Guest columns absent.
     """
+    text = _sheet_text(federation, source, name, how, limits)
+    return sheet_of(
+        federation, text, _repeated(text.cells(federation.guest.id), text.lines), hosts_allowed=hosts_allowed
+    )
+
+
+def read_later_sheet(
+    federation: Federation, source: bytes | Path, *, name: str = "samples", how: Reading = AS_IT_IS, label: str = ""
+) -> tuple[SampleSheet, NDArray[np.float64]]:
+    """A sheet of the Guest's columns, and what has become of its people as far as that is known; Hosts' columns are ignored.
+
+    Parameters
+    ----------
+    label : str
+        Column of the outcomes, written as in the Guest's file; empty = the federation's label where the sheet has it.
+
+    Returns
+    -------
+    sheet : SampleSheet
+    outcomes : ndarray of float64, ``(n_rows,)``
+        As :func:`read_labels`, NaN where none is known.
+
+    Raises
+    ------
+    Unclear, SampleError
+        As :func:`read_samples`; or `label` is no column of the sheet, or a feature, or an outcome cannot be read.
+    """
+    wanted = federation.label.model_copy(update={"column": label or federation.label.column})
+    if label in (federation.guest.id, *(feature.name for _, feature in federation.features())):
+        raise SampleError(f"{shown(label)} is an id or a feature, no outcome; name the column that holds the outcomes.")
+    number = (wanted.column,) if wanted.task == "number" else ()
+    text = _sheet_text(federation, source, name, how, SAMPLES, number)
+    sheet = sheet_of(federation, text, _repeated(text.cells(federation.guest.id), text.lines), hosts_allowed=False)
+    used = ("label_ignored",) if wanted.column == federation.label.column else ()
+    sheet = replace(sheet, notes=tuple(note for note in sheet.notes if note.key not in used))
+    if wanted.column not in text.header:
+        if label:
+            raise SampleError(f"{text.name}: there is no column {shown(label)}; the file has {listed(text.header)}.")
+        return sheet, np.full(len(sheet.ids), np.nan)
+    own = read_csv(federation.folder / federation.guest.file).cells(federation.label.column)
+    outcomes, problems = known_outcomes(text, wanted, set(own))
+    if problems:
+        raise SampleError(capped(problems))
+    return sheet, outcomes
+
+
+def _sheet_text(
+    federation: Federation,
+    source: bytes | Path,
+    name: str,
+    how: Reading,
+    limits: Limits,
+    numbers: Sequence[str] = (),
+) -> TableText:
+    """A sheet's cells under the federation's names, its columns checked."""
     try:
         text = read_table_file(source, source.name if isinstance(source, Path) else name, how, limits)
         text = named_alike(text, federation)
-        text = with_marks(text, number_columns(federation, text.header), how.decimal)
+        there = [column for column in numbers if column in text.header]
+        text = with_marks(text, [*number_columns(federation, text.header), *there], how.decimal)
     except Unclear:
         raise
     except FederationError as error:
         raise SampleError(str(error)) from None
     check_columns(text, federation.guest)
-    return sheet_of(
-        federation, text, _repeated(text.cells(federation.guest.id), text.lines), hosts_allowed=hosts_allowed
-    )
+    return text
 
 
 def sheet_of(

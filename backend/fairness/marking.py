@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.errors import ParameterError
+from backend.errors import FewRecords, ParameterError
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.protocols.group_sums.values import Counts
 
@@ -92,7 +92,9 @@ def mark(cutoff: float, labels: NDArray[np.bool_], probabilities: Floats, *, own
     Raises
     ------
     ParameterError
-        The cut-off is no probability; or a Host holds the groups, and decisions alone would tell few records apart.
+        The cut-off is no probability.
+    FewRecords
+        A Host holds the groups, and decisions alone would tell few records apart.
     """
     check_cutoff(cutoff)
     centre = float(probabilities.mean()) if len(labels) else 0.0
@@ -103,7 +105,7 @@ def mark(cutoff: float, labels: NDArray[np.bool_], probabilities: Floats, *, own
     found = next((way for way in ways if own or smallest(way, labels, probabilities) >= MIN_GROUP), None)
     if found is None:
         accepted = int((probabilities < cutoff).sum())
-        raise ParameterError(
+        raise FewRecords(
             f"At the cut-off {cutoff:g}, {accepted} of {len(labels):,} records are accepted: an "
             f"answer could be about fewer than {MIN_GROUP} people. Choose another cut-off or more records."
         )

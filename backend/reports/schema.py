@@ -286,6 +286,70 @@ class Retrained(Part):
     leak: tuple[Pair, ...] = Field(description="what scores give away, as in `release`; empty = not measured for both")
 
 
+# Alternatives
+
+
+class IntervalLine(Part):
+    """A figure with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+class AlternativeLine(Part):
+    """One model of a search, at the cut-off where it accepts the share of people that the first model accepts; shares from 0 to 1."""
+
+    name: str
+    model: str
+    without: tuple[str, ...]
+    constraints: str
+    depth: int
+    reg_lambda: float | None = Field(description="null = its algorithm has none")
+    cutoff: float
+    accepted: float
+    auc: IntervalLine
+    auc_change: IntervalLine = Field(description="its AUC less the first model's, paired")
+    ks: IntervalLine
+    group: str
+    group_zh: str
+    gap: IntervalLine | None = Field(description="null = not measured: sums would have told of fewer than 20 people")
+    ratio: IntervalLine | None
+    gap_change: IntervalLine | None = Field(description="the width of its gap less the first model's, paired")
+    frontier: bool = Field(description="no other model is both at least as good and as even")
+    narrower: bool = Field(description="within the tolerance in AUC, and a narrower gap")
+    sure: bool = Field(description="both with 95 % for all models together")
+
+
+class ChoiceLine(Part):
+    """What a person took from a search, and why."""
+
+    name: str
+    model: str
+    person: str
+    role: str
+    reason: str
+    time: str
+
+
+class SearchLine(Part):
+    """A search for less discriminatory alternatives at one decision; the first line is the model that it began from."""
+
+    model: str
+    attribute: str
+    meaning: str
+    meaning_zh: str
+    created: str
+    n: int
+    source: Literal["records", "sums"] = Field(description="from the Guest's records, or a Host's encrypted sums")
+    reference: str = Field(description="the group that others are compared with")
+    reference_zh: str
+    tolerance: float = Field(description="AUC that an alternative may lose")
+    cutoff: float
+    alternatives: tuple[AlternativeLine, ...]
+    choice: ChoiceLine | None = Field(description="null = nobody has chosen yet")
+
+
 # Quality
 
 
@@ -409,6 +473,24 @@ class ValidationSection(Part):
     tests: tuple[TestLine, ...]
 
 
+class MonitoringSection(Part):
+    """The last monitoring run: a later sheet, scored under encryption, against the model's own data."""
+
+    made: str
+    version: str = Field(description="of the triggers")
+    verdict: Literal["pass", "warn", "fail", "incomplete"]
+    n: int
+    failed: int = Field(description="people of the sheet who were not scored")
+    outcomes: int = Field(description="people who were scored and whose outcome is known")
+    cutoff: float
+    feature: str = Field(description="by whose groups acceptance was compared; empty = none was named")
+    reference: str = Field(description="part of the kept scores that scores are compared with")
+    brier: float | None = Field(description="null = no two outcomes, or too few are known")
+    tenths: tuple[CalibrationLine, ...]
+    unexamined: tuple[tuple[str, str], ...] = Field(description="(party, feature) that was not measured")
+    tests: tuple[TestLine, ...]
+
+
 # Who saw what
 
 
@@ -525,6 +607,7 @@ class Content(Part):
     quality: Quality
     performance: PerformanceSection | None = Field(description="null = no scores are kept that it could be measured on")
     validation: ValidationSection | None = Field(None, description="null = the suite was not run on the model")
+    monitoring: MonitoringSection | None = Field(None, description="null = the model was not monitored")
     release: ReleaseLine | None = Field(description="null = not measured, or no Host is asked")
     training_traffic: tuple[Traffic, ...] | None = Field(
         description="null = training was not logged, or there was none"
@@ -534,6 +617,7 @@ class Content(Part):
     details: DetailsSection | None = Field(None, description="null = the operator provided nothing")
     challenger: Retrained | None = Field(None, description="the model beside another registered one; null = none named")
     dossiers: tuple[DossierSection, ...] | None = Field(None, description="null = no Host's was taken in")
+    searches: tuple[SearchLine, ...] = Field((), description="empty = no alternatives were searched")
 
 
 # The day of the report

@@ -24,6 +24,7 @@ from backend.services.workspace import Workspace
 if TYPE_CHECKING:
     from backend.crypto.workers import Workers
     from backend.services.age_check import AgeChecks
+    from backend.services.alternatives import Alternatives
     from backend.services.attack_runs import AttackRuns
     from backend.services.compliance import Compliance
     from backend.services.demonstration import Demonstration
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from backend.services.model_card import ModelCard, ModelCards
     from backend.services.model_difference import ModelDifferences
     from backend.services.model_import import ModelImport
+    from backend.services.monitoring import Monitoring
     from backend.services.online import Online
     from backend.services.own_data import OwnData
     from backend.services.people import People
@@ -285,6 +287,13 @@ class Glassleaf:
         return AgeChecks(self._measurement)
 
     @cached_property
+    def alternatives(self) -> Alternatives:
+        """Less discriminatory models: searched for, chosen from."""
+        from backend.services.alternatives import Alternatives
+
+        return Alternatives(self._measurement, self.model_cards, self.compliance)
+
+    @cached_property
     def model_differences(self) -> ModelDifferences:
         """How sure the difference between two models is."""
         from backend.services.model_difference import ModelDifferences
@@ -297,6 +306,13 @@ class Glassleaf:
         from backend.services.validation import ValidationService
 
         return ValidationService(self._measurement, self.compliance, self.model_differences)
+
+    @cached_property
+    def monitoring(self) -> Monitoring:
+        """A later sheet against what the model was grown and tested on."""
+        from backend.services.monitoring import Monitoring
+
+        return Monitoring(self._measurement, self.scoring)
 
     @cached_property
     def leakage(self) -> Leakage:

@@ -230,7 +230,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     runtime, task = context.runtime, context.record.task
     if task != "binary":
         raise ParameterError(f"Decisions by group need a model of two outcomes; this one's task is {task!r}.")
-    party, feature = _feature(runtime.federation, request.feature)
+    party, feature = feature_of(runtime.federation, request.feature)
     _check_groups(request.groups)
     rows = drawn(context, request.samples, request.seed)
     sessions = Sessions(runtime, job, "disparity")
@@ -281,7 +281,7 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
         See :meth:`backend.protocols.transport.channel.Conversation.expect`.
     """
     runtime = context.runtime
-    party, attribute = _feature(runtime.federation, request.attribute)
+    party, attribute = feature_of(runtime.federation, request.attribute)
     _check_groups(request.groups, request.bins)
     if request.records < 2 * MIN_GROUP:
         raise ParameterError(f"Choose {2 * MIN_GROUP} or more records; {request.records} were requested.")
@@ -311,7 +311,8 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     return Proxies(party, attribute.name, groups, questions.records, found, left)
 
 
-def _feature(federation: Federation, name: str) -> tuple[str, Feature]:
+def feature_of(federation: Federation, name: str) -> tuple[str, Feature]:
+    """A feature of any party, and whose it is; raises ParameterError where there is none of that name."""
     for party, feature in federation.features():
         if feature.name == name:
             return party, feature

@@ -84,15 +84,20 @@ class Sessions:
             self.job.read_transcript = lambda: self._said
 
     def ask(
-        self, session: Session, cipher: Cipher, bits: int, choose: Callable[[Rows], NDArray[np.bool_]]
+        self,
+        session: Session,
+        cipher: Cipher,
+        bits: int,
+        choose: Callable[[Rows], NDArray[np.bool_]],
+        ids: Sequence[str] | None = None,
     ) -> tuple[GroupQuestions, Rows]:
-        """Offer a key and align ids; `choose` tells which of the joint rows count. Returns these rows of the Guest's table."""
+        """Offer a key and align `ids` (default the Guest's table's); `choose` tells which of the joint rows count. Returns these rows."""
         guest = self._runtime.guest.name
         self.job.at("key", guest, 0)
         key = self._runtime.pair_key(cipher, bits)
         session.broadcast(OfferKey(session.name, key.scheme, key.offer()))
         self.job.at("align", guest)
-        joint, _ = align(session, guest, self._runtime.table.ids, "dh")
+        joint, _ = align(session, guest, self._runtime.table.ids if ids is None else ids, "dh")
         counted = choose(joint)
         return GroupQuestions(session, guest, key, counted), joint[counted]
 

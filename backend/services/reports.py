@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from backend.compliance.assessment import DISPARITY
 from backend.crypto.signing import read_public
 from backend.errors import FederationError, ParameterError
+from backend.evaluation.validation.monitoring import read_monitored
 from backend.evaluation.validation.suite import read_validation
+from backend.fairness.alternatives import Search, read_search
 from backend.privacy.given_away import GivenAway, given_away
 from backend.reports import model_comparison
 from backend.reports.build import Card, Sources, content_of, issued_of, sign_offs_of
@@ -20,7 +22,7 @@ from backend.reports.files import FORMS, Checked, check, language_of_pdf
 from backend.reports.model_comparison import Side, SideBySide, Sizes
 from backend.reports.model_comparison import as_dict as comparison_as_dict
 from backend.reports.sections import answers
-from backend.results import VALIDATION, ModelRecord
+from backend.results import ALTERNATIVES, MONITORING, VALIDATION, ModelRecord
 from backend.services.audit import Auditor, AuditTrail, Note, recorded
 from backend.services.compliance import Compliance, MeasuredEvidence
 from backend.services.dossiers import Dossiers
@@ -186,6 +188,7 @@ class Reports:
     def _sources(self, record: ModelRecord) -> Sources:
         found, reviews = MeasuredEvidence(self._models, record), self._workspace.reviews(record.federation)
         card, ran = self._cards.get(record.id), self._models.measured(record, VALIDATION)
+        later = self._models.measured(record, MONITORING)
         return Sources(
             record=record,
             federation=self._workspace.federation(record.federation),
@@ -203,7 +206,9 @@ class Reports:
             bases=found.bases,
             retrained=self._retrained(record),
             given_away=self._given_away(record),
+            searches=self._searches(record),
             validation=read_validation(ran[""].rows[0]) if ran else None,
+            monitored=read_monitored(later[""].rows[0]) if later else None,
             details=self._details.get(record.id),
             challenger=self._challenger(record),
             dossiers=self._dossiers.of(record.federation),
@@ -213,6 +218,15 @@ class Reports:
         """The model beside the one that its operator names."""
         details = self._details.get(record.id)
         return self.compare(record.id, details.challenger) if details and details.challenger else None
+
+    def _searches(self, record: ModelRecord) -> tuple[Search, ...]:
+        """From this model, and those that it was chosen from."""
+        before, _ = self._models.lineage(record.id)
+        own, others = (
+            [read_search(kept.basis) for kept in self._models.measured(one, ALTERNATIVES).values()] if one else []
+            for one in (record, before)
+        )
+        return (*own, *(search for search in others if search.choice and search.choice.model == record.id))
 
     def _given_away(self, record: ModelRecord) -> tuple[GivenAway, ...] | None:
         """What the simulated Hosts' answers have given away; None where their tables are gone."""

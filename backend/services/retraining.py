@@ -6,6 +6,7 @@ Nothing is mitigated by itself: a person ticks the features, and the first model
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,7 +15,7 @@ from backend import work
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.federation import Federation
-from backend.errors import ParameterError
+from backend.errors import FewRecords, NotAgreed, ParameterError
 from backend.fairness.marking import check_cutoff
 from backend.jobs import Job
 from backend.protocols.training.algorithms import ALGORITHMS
@@ -100,7 +101,8 @@ class Retraining:
                 measures.append(partial(self._differences.measure, wanted, job))
             share = (1 - RETRAINED) / (len(measures) or 1)
             for i, measure in enumerate(measures):
-                with work.part(RETRAINED + i * share, RETRAINED + (i + 1) * share):
+                # the new model stays without the figure
+                with work.part(RETRAINED + i * share, RETRAINED + (i + 1) * share), suppress(NotAgreed, FewRecords):
                     measure()
             return self._reports.compare(before.id, after.id)
 

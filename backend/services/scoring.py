@@ -117,6 +117,10 @@ class Scoring:
         people = len(request.samples.ids)
         return Job[ScoreBatch](lambda job: self._score(request, job, counted, conversation), people).start()
 
+    def run(self, request: ScoringRequest, job: Job[Any]) -> ScoreBatch:
+        """Score, and count it, within a job that is under way."""
+        return self._score(request, job, True, None)
+
     @recorded("score")
     def _score(
         self,

@@ -16,7 +16,7 @@ from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.algorithms import ALGORITHMS, Parameters, rounds
 from backend.protocols.training.guest import Trained
 from backend.protocols.training.opboost.parameters import OpBoostParameters
-from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SecureBoostParameters
+from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SecureBoostParameters, write_constraints
 from backend.results import DEMO, RANKS, TRAINING, ModelRecord
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
@@ -37,6 +37,7 @@ __all__ = [
     "SecureBoostParameters",
     "Training",
     "TrainingRequest",
+    "write_constraints",
 ]
 
 DEMO_PARAMETERS = SecureBoostParameters(trees=20, depth=3, learning_rate=0.3, cipher="none")

@@ -348,10 +348,7 @@ class _Run:
         self.found["weak_spots"] = slices.weak_spots(test)
         own = {key: found for key, found in test.items() if key[1] in protected}
         self.found["disparity"] = slices.impact_ratios(own) if protected else "no_attribute"
-        self.found["time"] = next(
-            (slices.over_time(key, found) for key, found in test.items() if key[1] == self._suite.time),
-            "few_people" if self._suite.time else "no_time",
-        )
+        self.found["time"] = self._over_time(test)
         seen = [i for i in training if i in self._runtime.table.row_of]
         if not seen:
             self.found["overfit_regions"] = "no_training_scores"
@@ -361,6 +358,22 @@ class _Run:
             kept, margins = self._score(rows)
         self._seen = len(kept)
         self.found["overfit_regions"] = slices.region_gaps(test, self._sliced(rows[kept], margins, (0.5, 0.7)))
+
+    def _over_time(self, test: Sliced) -> Found:
+        """Periods of the feature that the operator names, else of the federation's time column, which the Guest holds."""
+        times = self._runtime.times()
+        if self._suite.time or times is None:
+            named = (slices.over_time(key, found) for key, found in test.items() if key[1] == self._suite.time)
+            return next(named, "few_people" if self._suite.time else "no_time")
+        groups, index = slices.periods(times[self._rows], GROUPS)
+        sums = slices.summed(self._marks(self._rows, self._margins), index, len(groups))
+        key = self._runtime.guest.name, self._runtime.federation.time
+        return slices.over_time(key, slices.slices(groups, sums))
+
+    def _marks(self, rows: Rows, margins: Floats) -> list[NDArray[np.int64]]:
+        """What is summed of some records."""
+        p = self._outputs.predict(margins)[:, 0]
+        return slices.marks(self._labels[rows] > 0, p, self._suite.cutoff)
 
     def _score(
         self, rows: Rows, cipher: Cipher | None = None, first: First = lambda session, key: None
@@ -372,8 +385,7 @@ class _Run:
 
     def _sliced(self, rows: Rows, margins: Floats, share: tuple[float, float]) -> Sliced:
         """Every feature's slices of some records: the Guest's by itself, a Host's from one question a feature."""
-        p = self._outputs.predict(margins)[:, 0]
-        made = slices.marks(self._labels[rows] > 0, p, self._suite.cutoff)
+        made = self._marks(rows, margins)
         guest, found = self._runtime.guest.name, Sliced()
         asked: dict[str, list[str]] = {host: [] for host in self._context.record.hosts}
         for party, feature in self._runtime.federation.features():

@@ -6,6 +6,10 @@ prediction is its own share), the variance's f = (Σy)²/n (Yao et al. eq. 2, ap
 fall of the impurity, is more than ε (FL-DT eq. 16, Yao et al. Alg. 3 line 16). The stored gain is not divided by n, so that a
 feature's gains add up as everywhere else.
 
+Monotone constraints are scikit-learn's (``monotonic_cst``): a split by a constrained feature is not allowed where its children's shares, or
+means, are in the wrong order or leave the bounds that constrained splits above have set; other splits are judged as ever, and leaves below
+are clipped to their bounds, which are passed on as XGBoost does.
+
 For two classes and for numbers some cut of the categories ordered by their means is the best of all subsets (Fisher 1958 for
 variances; Breiman et al. 1984, theorem 4.5, for every concave impurity). For more classes no such order is known; ours, by the share of
 the node's most frequent class, is a heuristic.
@@ -13,6 +17,7 @@ the node's most frequent class, is a heuristic.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Literal
@@ -21,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.trees.ensemble import Leaf
-from backend.trees.growth import BestSplit, Bounds, Histogram, search
+from backend.trees.growth import BestSplit, Bounds, Histogram, parted, search
 
 IntArray = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -74,14 +79,21 @@ class ClassCounts:
     trees: int = 1
 
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
-        """Split with the purest children; direction and bounds are ignored."""
+        """Split with the purest children; a direction needs two classes."""
         frequent = 1 if self.binary else int(np.argmax(histogram.sums[:, :-1].sum(axis=1)))
-        return search(histogram, self._gain, lambda sums: _mean(sums[frequent], sums.sum(axis=0)), np.sum)
+
+        def gain(left: IntArray, total: IntArray) -> Floats:
+            return in_order(self._gain(left, total), left, total, direction, bounds, _share)
+
+        found = search(histogram, gain, lambda sums: _mean(sums[frequent], sums.sum(axis=0)), np.sum)
+        return found and parted(found, histogram, direction, bounds, _share)
 
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
-        """Shares of the classes."""
+        """Shares of the classes; of two, the second's is clipped to the bounds."""
         shares = tuple(float(c) / max(1, int(sums.sum())) / self.trees for c in sums)
-        return Leaf(shares[1], self.cover(sums)) if self.binary else Leaf(max(shares), self.cover(sums), shares)
+        if not self.binary:
+            return Leaf(max(shares), self.cover(sums), shares)
+        return Leaf(min(max(shares[1], bounds.low / self.trees), bounds.high / self.trees), self.cover(sums))
 
     def cover(self, sums: IntArray) -> float:
         """Records."""
@@ -127,12 +139,18 @@ class Variance:
     channels: int = 2
 
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
-        """Split with the least variance in its children; direction and bounds are ignored."""
-        return search(histogram, self._gain, lambda sums: _mean(sums[0], sums[1]), itemgetter(1))
+        """Split with the least variance in its children."""
+
+        def gain(left: IntArray, total: IntArray) -> Floats:
+            return in_order(self._gain(left, total), left, total, direction, bounds, _average)
+
+        found = search(histogram, gain, lambda sums: _mean(sums[0], sums[1]), itemgetter(1))
+        return found and parted(found, histogram, direction, bounds, _average)
 
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
-        """Mean of the labels."""
-        mean = self.centre + self.span * self.unit * int(sums[0]) / max(1, int(sums[1]))
+        """Mean of the labels, clipped to the bounds."""
+        inside = min(max(int(sums[0]) / max(1, int(sums[1])), bounds.low), bounds.high)
+        mean = self.centre + self.span * self.unit * inside
         return Leaf(mean / self.trees, self.cover(sums))
 
     def cover(self, sums: IntArray) -> float:
@@ -147,6 +165,34 @@ class Variance:
     def _purity(self, sums: IntArray) -> Floats:
         purity: Floats = (sums[0] * self.unit) ** 2 / np.maximum(sums[1], 1)
         return purity
+
+
+def in_order(
+    gain: Floats,
+    left: IntArray,
+    total: IntArray,
+    direction: int,
+    bounds: Bounds,
+    value: Callable[[IntArray], Floats],
+) -> Floats:
+    """`gain` where the values of both children are in the right order and within the node's bounds, else -inf."""
+    if direction == 0:
+        return gain
+    low, high = value(left), value(total[:, None, None] - left)
+    allowed = direction * low <= direction * high
+    for side in (low, high):
+        allowed &= (side >= bounds.low) & (side <= bounds.high)
+    return np.where(allowed, gain, -np.inf)
+
+
+def _share(sums: IntArray) -> Floats:
+    """Of class 1."""
+    return np.asarray(sums[1] / np.maximum(sums.sum(axis=0), 1))
+
+
+def _average(sums: IntArray) -> Floats:
+    """Of the values, in units of the integers."""
+    return np.asarray(sums[0] / np.maximum(sums[1], 1))
 
 
 def _mean(part: IntArray, n: IntArray) -> Floats:

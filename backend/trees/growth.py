@@ -22,7 +22,7 @@ IntArray = NDArray[np.int64]
 
 
 class Bounds(NamedTuple):
-    """Range of a node's leaf weights (before the learning rate) under the monotone constraints above it."""
+    """Range of a node's leaf weights (before the learning rate, or a share or mean) under the monotone constraints above it."""
 
     low: float
     high: float
@@ -152,6 +152,24 @@ def search(
     )
 
 
+def parted(
+    found: BestSplit, histogram: Histogram, direction: int, bounds: Bounds, value: Callable[[IntArray], Floats]
+) -> BestSplit:
+    """A split with its children's bounds, as XGBoost sets them: those of the node, parted by the mean of both values under a direction.
+
+    Parameters
+    ----------
+    value : callable
+        Sums ``(channels,)`` → what a leaf with them would predict.
+    """
+    if direction == 0:
+        return found if bounds == FREE else replace(found, bounds=(bounds, bounds))
+    left, right = (float(value(sums)) for sums in (found.left, histogram.sums.sum(axis=1) - found.left))
+    middle = (left + right) / 2
+    lower, upper = Bounds(bounds.low, middle), Bounds(middle, bounds.high)
+    return replace(found, bounds=(lower, upper) if direction > 0 else (upper, lower))
+
+
 def _bin_order(histogram: Histogram, key: Callable[[IntArray], Floats]) -> NDArray[np.intp]:
     if not histogram.categorical:
         return np.arange(histogram.sums.shape[1] - 1)
@@ -182,14 +200,7 @@ class SecondOrder:
         found = search(
             histogram, lambda left, total: self._gain(left, total, direction, bounds), self._key, itemgetter(1)
         )
-        if found is None or (direction == 0 and bounds == FREE):
-            return found
-        if direction == 0:
-            return replace(found, bounds=(bounds, bounds))
-        left, right = (self._weight(s, bounds) for s in (found.left, histogram.sums.sum(axis=1) - found.left))
-        middle = (float(left) + float(right)) / 2
-        lower, upper = Bounds(bounds.low, middle), Bounds(middle, bounds.high)
-        return replace(found, bounds=(lower, upper) if direction > 0 else (upper, lower))
+        return found and parted(found, histogram, direction, bounds, lambda sums: self._weight(sums, bounds))
 
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
         """Weight -η·G/(H+λ), clipped to the bounds; 0 where H+λ is 0."""

@@ -302,6 +302,7 @@ def test_the_model_is_retrained_from_the_card_and_compared_there(opened: Opened,
     model, place = at.session_state["model"], first_of(at)
     assert at.multiselect(key=f"without_{place}").value == ["gender"]
     at.multiselect(key=f"without_{place}").set_value(["gender", "marital_status"])
+    at.slider(key=f"retrain_cutoff_{place}").set_value(25)  # at one half fewer than 20 would be declined
     at.run().button(key=f"retrain_go_{place}").click().run()
     job = job_of(f"retrain:{model}")
     job.wait(120)

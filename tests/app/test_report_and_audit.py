@@ -69,16 +69,16 @@ def test_a_report_that_is_handed_in_is_checked(opened: Opened, world: World) -> 
     blob = glassleaf.reports.export(world.record.id, "json")
     glassleaf.close()
     at = opened("report")
-    at.get("file_uploader")[0].upload("report.json", blob, "application/json").run()
+    at.get_by_key("report_check").upload("report.json", blob, "application/json").run()
     assert T("report.drawn_json") in at.success[0].value
     body = json.loads(blob)
     del body["signature"]  # a whole report of the version before, that nobody here has issued
     body["version"] = 2
     body["sha256"] = sha256({name: part for name, part in body.items() if name != "sha256"})
-    at.get("file_uploader")[0].upload("report.json", (canonical(body) + "\n").encode(), "application/json").run()
+    at.get_by_key("report_check").upload("report.json", (canonical(body) + "\n").encode(), "application/json").run()
     assert not at.success and T("report.not_named") in everything(at)
     body["issued"]["actor"] = "somebody else"
-    at.get("file_uploader")[0].upload("report.json", json.dumps(body).encode(), "application/json").run()
+    at.get_by_key("report_check").upload("report.json", json.dumps(body).encode(), "application/json").run()
     assert "was changed" in at.error[0].value
 
 

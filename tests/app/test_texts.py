@@ -34,6 +34,7 @@ BY_RESULT = (
     "sheet",
     "law",
     "validation_words",
+    "jurisdiction",
     "details",
     "dossier",
     "mapping",

@@ -240,3 +240,25 @@ def _taken(record: object, language: str) -> None:
     from app.texts import Texts  # noqa: PLC0415
 
     release.taken(Texts(language), record)
+
+
+def test_directions_are_chosen_by_feature_and_kept_in_the_models_record(opened: Opened) -> None:
+    at = plainly(opened("train"))
+    at.number_input(key="train_secureboost_trees").set_value(1)
+    rise, fall = (at.multiselect(key=f"train_secureboost_{way}") for way in ("rise", "fall"))
+    up, down = rise.options[0], fall.options[-1]
+    assert rise.options == fall.options
+    rise.set_value([up])
+    at.multiselect(key="train_secureboost_fall").set_value([down])
+    at = at.run()
+    assert up not in at.multiselect(key="train_secureboost_fall").options
+    assert not trained(at).exception
+    written = job_of("train").result.parameters["constraints"]
+    assert written.count("=+1") == 1
+    assert written.count("=-1") == 1
+
+
+def test_where_hosts_hide_the_order_of_their_values_no_direction_is_offered(opened: Opened) -> None:
+    at = chosen(opened("train"), "opboost")
+    assert says(at, "lda.hidden_order")
+    assert "train_opboost_rise" not in [box.key for box in at.multiselect]

@@ -146,6 +146,17 @@ def test_a_group_of_fewer_than_twenty_is_in_no_figure():
     assert len(sliced(labels, p, index)) == 1
 
 
+def test_periods_are_neighbouring_months_of_twenty_records_or_more_in_order():
+    months = np.random.default_rng(5).choice([f"2026-{m:02}" for m in range(1, 10)], size=300)
+    groups, index = slices.periods(months, 5)
+    assert 2 <= len(groups) <= 5 and [g.n for g in groups] == np.bincount(index).tolist()
+    for k, g in enumerate(groups):
+        assert g.n >= 20 and g.name.split(" – ")[0] == min(months[index == k])
+        assert k == 0 or max(months[index == k - 1]) < min(months[index == k])
+    assert len(slices.periods(np.array(["2026"] * 90), 5)[0]) == 1
+    assert [g.n for g in slices.periods(np.array(["2025"] * 90 + ["2026"] * 19), 5)[0]] == [109]
+
+
 def test_one_of_a_hundred_sound_slices_is_not_found_weak_by_chance():
     alarms = 0
     for seed in range(60):

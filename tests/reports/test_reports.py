@@ -416,7 +416,7 @@ def test_every_word_of_a_printed_report_is_asked_for():
     named = set(re.findall(r'["\x27]([a-z_0-9]+)["\x27]', code)) | set(re.findall(r"document\.([a-z_0-9]+)", code))
     composed = {  # first words of the keys whose last ones come out of a result
         "ask", "limit", "head", "gap", "cipher", "aggregation", "decision", "force", "part", "elderly", "scores", "leaks",
-        "parameter", "whom", "model", "status",
+        "parameter", "whom", "model", "status", "lda",
     }  # fmt: skip
     keys = [key.removeprefix("document.") for key in catalogue("en") if key.startswith("document.")]
     unused = [k for k in keys if k not in named and k.split("_")[0] not in composed and not k.endswith("_not_measured")]

@@ -145,6 +145,16 @@ def test_periods_are_compared_with_the_first(context):
     assert {(f.kind, f.group): f.value for f in rises} == pytest.approx(wanted, abs=2e-3)
 
 
+def test_where_the_federation_has_a_time_column_its_periods_are_compared(context, monkeypatch):
+    months = np.random.default_rng(5).choice(["2026-01", "2026-02", "2026-03"], size=len(context.runtime.table.ids))
+    monkeypatch.setattr(context.runtime, "times", lambda: months)
+    run, people = context.run_of(context.request()), context.tested()
+    found = {f.group: f.value for f in run._over_time({}) if f.measure == "period_loss"}
+    of_people = months[[context.runtime.table.row_of[i] for i in people.index]]
+    loss = {month: brier_score_loss(own.y, own.p) for month, own in people.groupby(of_people)}
+    assert found == pytest.approx({m: loss[m] - loss["2026-01"] for m in ("2026-02", "2026-03")}, abs=2e-3)
+
+
 def test_what_is_lost_without_a_feature_is_that_of_records_without_it(context):
     people, lost = context.tested(), figures_of(context.encrypted, "missing_feature", "missing_fall")
     whole = roc_auc_score(people.y, people.p)

@@ -107,6 +107,32 @@ def region_gaps(test: dict[Key, tuple[Slice, ...]], training: dict[Key, tuple[Sl
     return out or "few_people"
 
 
+def periods(times: NDArray[np.str_], most: int) -> tuple[tuple[Group, ...], NDArray[np.intp]]:
+    """Neighbouring days, months or years in at most so many groups of about equal size and 20 records or more, the earliest first.
+
+    Parameters
+    ----------
+    times : ndarray of str
+        ``(n,)``, which sort as time does. Fewer than 20 records left at the end join the last group.
+    """
+    distinct, at, counts = np.unique(times, return_inverse=True, return_counts=True)
+    wanted, runs, held = max(MIN_GROUP, len(times) / most), list[list[int]]([[]]), 0
+    for k, n in enumerate(counts.tolist()):
+        runs[-1].append(k)
+        held += n
+        if held >= wanted and k + 1 < len(counts):
+            runs.append([])
+            held = 0
+    if len(runs) > 1 and held < MIN_GROUP:
+        last = runs.pop()
+        runs[-1] += last
+    group_of = np.repeat(np.arange(len(runs)), [len(run) for run in runs])
+    index = group_of[at].astype(np.intp)
+    names = (str(distinct[run[0]]) + (f" – {distinct[run[-1]]}" if len(run) > 1 else "") for run in runs)
+    sizes = np.bincount(index, minlength=len(runs)).tolist()
+    return tuple(Group("code", name, n) for name, n in zip(names, sizes, strict=True)), index
+
+
 def over_time(key: Key, found: Sequence[Slice]) -> Found:
     """Of the periods of one feature, lowest first: squared error less the first period's, and the gap of predicted and observed shares."""
     periods = tuple(s for s in found if s.group.kind in ("bin", "code"))

@@ -31,6 +31,8 @@ Missing = Literal[
     "no_host",
     "no_direction",
     "no_attribute",
+    "no_outcomes",
+    "no_feature_named",
     "few_people",
     "few_trees",
     "few_records",
@@ -245,15 +247,20 @@ class Validation:
         return tuple(test for test in self.tests if test.verdict == "off")
 
 
-def read_validation(kept: dict[str, Any]) -> Validation:
-    """A validation as it was kept (``dataclasses.asdict``, from JSON)."""
+def read_tests(kept: list[dict[str, Any]]) -> tuple[Tested, ...]:
+    """Tests as they were kept."""
 
     def tested(row: dict[str, Any]) -> Tested:
         figures = (Judged(**{**one, "figure": Figure(**one["figure"])}) for one in row["figures"])
         return Tested(**{**row, "figures": tuple(figures)})
 
+    return tuple(map(tested, kept))
+
+
+def read_validation(kept: dict[str, Any]) -> Validation:
+    """A validation as it was kept (``dataclasses.asdict``, from JSON)."""
     lists = {
-        "tests": tuple(map(tested, kept["tests"])),
+        "tests": read_tests(kept["tests"]),
         "tightened": tuple(kept["tightened"]),
         "unexamined": tuple((party, feature) for party, feature in kept["unexamined"]),
     }
@@ -334,10 +341,15 @@ def _badness(one: Judged) -> tuple[int, float]:
     return WORST[one.verdict], float(apart)
 
 
-@cache
 def standard() -> Suite:
     """The suite as it is shipped."""
-    text = (files("backend.evaluation.validation") / "suite.toml").read_text(encoding="utf-8")
+    return shipped("suite.toml")
+
+
+@cache
+def shipped(name: str) -> Suite:
+    """The tests and thresholds of a data file of this package."""
+    text = (files("backend.evaluation.validation") / name).read_text(encoding="utf-8")
     read = _File(**tomllib.loads(text))
     return Suite(read.version, read.test)
 

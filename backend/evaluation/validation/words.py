@@ -38,12 +38,13 @@ def value_in_words(figure: Figure, show: Callable[[float], str]) -> str:
     return show(figure.value) + ends
 
 
-def limit_in_words(say: Say, sense: Sense, warn: float | None, fail: float | None) -> str:
-    """Beyond what the test warns and fails."""
+def limit_in_words(say: Say, sense: Sense, warn: float | None, fail: float | None, certain: str) -> str:
+    """Beyond what the test warns and fails, and whether the whole interval has to lie there."""
     ends = (("warn", warn), ("fail", fail))
-    return say("words.comma").join(
+    limits = say("words.comma").join(
         say(f"validation_words.{name}_{sense}", end=f"{end:g}") for name, end in ends if end is not None
     )
+    return limits + (say(f"validation_words.certain_{certain}") if certain else "")
 
 
 def room_used(judged: Judged) -> float | None:

@@ -25,7 +25,7 @@ from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import TreeJob, start
 from backend.protocols.training.joint import Grown, Joint
 from backend.protocols.training.label_trees import RANGES, check_steps, label_sums, leaf_table
-from backend.protocols.training.parameters import USUAL_CIPHER, CheckedParameters, Ranges
+from backend.protocols.training.parameters import USUAL_CIPHER, CheckedParameters, Ranges, constraint_problems
 from backend.trees.criteria import Stops
 from backend.trees.outputs import Outputs
 
@@ -42,7 +42,7 @@ class DecisionTreeParameters(CheckedParameters):
         Training rows in a node that is split, and in each of its children.
     seed : int
         Draws the 60/20/20 split.
-    cipher, key_bits, alignment, score_bits
+    constraints, cipher, key_bits, alignment, score_bits
         As for SecureBoost; ids are aligned by a garbled Bloom filter as in §3.3, and leaves are shares of the classes.
     """
 
@@ -59,6 +59,11 @@ class DecisionTreeParameters(CheckedParameters):
     key_bits: int = KEY_BITS
     alignment: str = "bloom"
     score_bits: int = 10
+    constraints: str = ""
+
+    def problems(self) -> list[str]:
+        """Ranges, choices, and constraints that cannot be read."""
+        return super().problems() + constraint_problems(self.constraints)
 
 
 def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
@@ -74,6 +79,7 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
     if joint.task == "number":
         raise ParameterError("FL-DT is for classification, and the label is a number; choose forest or secureboost.")
     check_steps(joint, parameters.score_bits, 1)
+    directions = joint.directions(parameters.constraints)
     stops = Stops(parameters.min_gain, parameters.min_samples_split, parameters.min_samples_leaf)
     sums = label_sums(joint, "gini", stops, 1)  # eq. 2
     outputs = Outputs(joint.task, joint.classes, "identity")
@@ -83,7 +89,8 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
     with work.part(0.0, encrypted):
         grower.send_pairs(sums.batches)
     with work.part(encrypted, 1.0):
-        [tree] = grower.grow([TreeJob(0, sums.criterion, joint.training, sums.batch_numbers)], parameters.depth)
+        job = TreeJob(0, sums.criterion, joint.training, sums.batch_numbers, directions=directions)
+        [tree] = grower.grow([job], parameters.depth)
     table = leaf_table(tree.tree, outputs)
     margins = table[tree.leaf]
     joint.report(1, 1, margins, outputs, time.perf_counter() - began)

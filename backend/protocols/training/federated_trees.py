@@ -18,7 +18,6 @@ from backend import work
 from backend.errors import SecurityError
 from backend.protocols.training.binned import BinnedColumns
 from backend.protocols.training.growing import (
-    FeatureKey,
     Flags,
     Growing,
     GrownTree,
@@ -28,7 +27,7 @@ from backend.protocols.training.growing import (
     flags,
     root,
 )
-from backend.protocols.training.joint import Joint
+from backend.protocols.training.joint import FeatureKey, Joint
 from backend.protocols.training.label_bound import told_bits
 from backend.protocols.training.messages import FeatureBins, SplitRows, StartTraining, TakeSplit
 from backend.protocols.training.node_sums import NodeSums, answers

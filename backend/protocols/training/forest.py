@@ -16,7 +16,7 @@ split of all parties (Alg. 3), and its owner partitions the records (Alg. 4). Wh
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -36,6 +36,7 @@ from backend.protocols.training.parameters import (
     ForestAggregation,
     Ranges,
     TreeProgress,
+    constraint_problems,
 )
 from backend.protocols.transport.packing import chunks
 from backend.trees.criteria import Impurity, Stops
@@ -76,7 +77,7 @@ class ForestParameters(CheckedParameters):
         The first tree is grown from the Guest's features alone (App. B, "Completely SecureBoost").
     seed : int
         Draws the 60/20/20 split and every tree's rows and features.
-    cipher, key_bits, alignment, score_bits
+    constraints, cipher, key_bits, alignment, score_bits
         As for SecureBoost; leaves are shares of the classes, or means, divided by the number of trees.
     """
 
@@ -100,6 +101,16 @@ class ForestParameters(CheckedParameters):
     key_bits: int = KEY_BITS
     alignment: str = "dh"
     score_bits: int = 10
+    constraints: str = ""
+
+    def problems(self) -> list[str]:
+        """Ranges, choices, and constraints that cannot be kept."""
+        problems = super().problems() + constraint_problems(self.constraints)
+        if self.constraints and self.shuffle_sides:
+            problems.append(
+                "constraints need the order of a feature's bins, and shuffle_sides has the Hosts hide it; choose one of them."
+            )
+        return problems
 
 
 def grow(joint: Joint, parameters: ForestParameters) -> Grown:
@@ -115,6 +126,7 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     median = parameters.aggregation == "median"
     added = 1 if median else parameters.trees
     check_steps(joint, parameters.score_bits, added)
+    directions = joint.directions(parameters.constraints)
     stops = Stops(parameters.min_gain, parameters.min_samples_split, parameters.min_samples_leaf)
     sums = label_sums(joint, parameters.criterion, stops, added)
     outputs = Outputs(joint.task, joint.classes, "identity", "median" if median else "sum")
@@ -128,7 +140,7 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     began = time.perf_counter()
     for numbers in chunks(parameters.trees, TOGETHER):
         joint.conversation.check()
-        jobs = [draw_job(joint, parameters, grower, sums, number) for number in numbers]
+        jobs = [replace(draw_job(joint, parameters, grower, sums, number), directions=directions) for number in numbers]
         before, after = (encrypted + (1 - encrypted) * n / parameters.trees for n in (numbers.start, numbers.stop))
         with work.part(before, after):
             for job, tree in zip(jobs, grower.grow(jobs, parameters.depth), strict=True):

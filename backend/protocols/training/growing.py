@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.protocols.training.joint import FeatureKey
 from backend.protocols.training.label_bound import COUNTS, BoundedSplits
 from backend.trees.ensemble import GuestTree, Leaf, Split
 from backend.trees.growth import FREE, BestSplit, Bounds, Criterion, Histogram
 
 IntArray = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-FeatureKey = tuple[str, str]  # (party, feature)
 Histograms = dict[FeatureKey, Histogram]
 
 

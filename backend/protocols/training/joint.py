@@ -10,16 +10,19 @@ from numpy.typing import NDArray
 
 from backend.crypto.fixedpoint import quantise
 from backend.crypto.interface import IntArray, NodeKeySide, PairKeySide
-from backend.data.dictionary import Feature
+from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.label import Task
 from backend.data.table import PartyTable
-from backend.protocols.training.parameters import TreeProgress
+from backend.errors import ParameterError
+from backend.protocols.training.parameters import TreeProgress, read_constraints
 from backend.protocols.transport.channel import Session
 from backend.trees.ensemble import GuestTree, NodeKey, SplitRule
 from backend.trees.metrics import measure
 from backend.trees.outputs import Floats, Link, Outputs
 
 TRAINING, VALIDATION, TEST = 0, 1, 2
+DIRECTIONS = {ExpectedDirection.UP: 1, ExpectedDirection.DOWN: -1}
+FeatureKey = tuple[str, str]  # (party, feature)
 LINKS: dict[Task, Link] = {"binary": "logistic", "classes": "softmax", "number": "identity"}  # of boosted margins
 
 
@@ -65,6 +68,37 @@ class Joint:
         """``(n_joint,)``: training rows."""
         rows: NDArray[np.bool_] = self.parts == TRAINING
         return rows
+
+    def directions(self, constraints: str, *, expected: bool = False) -> dict[FeatureKey, int]:
+        """Which way predictions must go with a feature: as `constraints` say, else (`expected`) as the dictionary expects.
+
+        The Guest needs the order of a feature's bins for it and no threshold.
+
+        Raises
+        ------
+        ParameterError
+            There are several classes, or a constrained feature is not offered or has no order.
+        """
+        asked = read_constraints(constraints)
+        if self.classes and (asked or expected):
+            name = "constraints" if asked else "monotone"
+            raise ParameterError(f"{name} is on, but with several classes there is no direction; switch it off.")
+        offered = {f.name: (party, f) for party, features in self.features.items() for f in features}
+        for feature in asked:
+            if feature not in offered:
+                raise ParameterError(
+                    f"constraints names {feature}, which this training is not offered; choose from {', '.join(offered)}."
+                )
+            if offered[feature][1].kind is Kind.CATEGORICAL:
+                raise ParameterError(
+                    f"constraints names {feature}, whose values are categories without an order; leave it out."
+                )
+        found = {
+            (party, f.name): DIRECTIONS[f.expected_direction]
+            for party, f in offered.values()
+            if expected and f.kind is not Kind.CATEGORICAL and f.expected_direction in DIRECTIONS
+        }
+        return found | {(offered[name][0], name): sign for name, sign in asked.items()}
 
     def boosting_outputs(self, trees: int = 0) -> Outputs:
         """Outputs of `trees` boosted trees, which take turns between the classes."""

@@ -22,6 +22,7 @@ ClassWeight = Literal["none", "balanced"]
 ForestAggregation = Literal["mean", "median"]
 
 Ranges = dict[str, tuple[float, float]]  # field → lowest and highest value
+SIGNS = {"+1": 1, "1": 1, "-1": -1, "0": 0}  # of a monotone constraint, as XGBoost writes them
 
 # field → its values, for every algorithm that has the field
 CHOICES: Mapping[str, tuple[object, ...]] = {
@@ -73,6 +74,39 @@ class CheckedParameters:
         return asdict(self)  # type: ignore[call-overload, no-any-return]
 
 
+def read_constraints(text: str) -> dict[str, int]:
+    """Feature → +1 (predictions never fall as it rises), -1 (they never rise) or 0 (free), from ``limit=-1, delay=+1``.
+
+    Raises
+    ------
+    ParameterError
+        An entry is no feature with a sign, or a feature is named twice.
+    """
+    found: dict[str, int] = {}
+    for entry in filter(None, (part.strip() for part in text.split(","))):
+        name, _, sign = (part.strip() for part in entry.rpartition("="))
+        if not name or sign not in SIGNS:
+            raise ParameterError(f"constraints holds {entry!r}; write a feature with +1, -1 or 0, e.g. limit=-1.")
+        if name in found:
+            raise ParameterError(f"constraints names {name} twice; choose one direction for it.")
+        found[name] = SIGNS[sign]
+    return found
+
+
+def write_constraints(directions: Mapping[str, int]) -> str:
+    """The text that :func:`read_constraints` reads; features in the order of their names, so that equal constraints are equal texts."""
+    return ", ".join(f"{name}={sign:+d}" if sign else f"{name}=0" for name, sign in sorted(directions.items()))
+
+
+def constraint_problems(text: str) -> list[str]:
+    """What is wrong with constraints as they are written."""
+    try:
+        read_constraints(text)
+    except ParameterError as error:
+        return [str(error)]
+    return []
+
+
 @dataclass(frozen=True)
 class SecureBoostParameters(CheckedParameters):
     """Parameters of a SecureBoost model, XGBoost's names.
@@ -110,6 +144,9 @@ class SecureBoostParameters(CheckedParameters):
         large gradients belong to badly predicted labels: this leaks some information about labels.
     monotone : bool
         Predictions never fall (rise) where the feature dictionary expects a higher value to mean more (less).
+    constraints : str
+        XGBoost's ``monotone_constraints`` by feature, of any party: ``limit=-1, delay=+1``; 0 frees a feature from `monotone`
+        (:func:`read_constraints`).
     class_weight : {"none", "balanced"}
         ``balanced``: each class has the same total weight in training.
     """
@@ -145,11 +182,12 @@ class SecureBoostParameters(CheckedParameters):
     goss_top: float = 0.0
     goss_other: float = 0.0
     monotone: bool = False
+    constraints: str = ""
     class_weight: ClassWeight = "none"
 
     def problems(self) -> list[str]:
         """Ranges, choices, and combinations that do not fit."""
-        problems = super().problems()
+        problems = super().problems() + constraint_problems(self.constraints)
         if self.goss_top or self.goss_other:
             if not (self.goss_top and self.goss_other) or self.goss_top + self.goss_other > 1:
                 problems.append(

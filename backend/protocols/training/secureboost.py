@@ -13,12 +13,11 @@ import numpy as np
 
 from backend import work
 from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
-from backend.data.dictionary import ExpectedDirection, Kind
 from backend.errors import ParameterError
 from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import TreeGrower, start
-from backend.protocols.training.growing import FeatureKey, Flags, IntArray, TreeJob
-from backend.protocols.training.joint import Grown, Joint
+from backend.protocols.training.growing import Flags, IntArray, TreeJob
+from backend.protocols.training.joint import FeatureKey, Grown, Joint
 from backend.protocols.training.label_bound import COUNTS, BoundedSplits, LabelBound
 from backend.protocols.training.label_trees import leaf_table
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -26,7 +25,6 @@ from backend.trees.ensemble import GuestTree
 from backend.trees.growth import GrowthRules, gradients
 from backend.trees.outputs import ONE_LOGIT, Floats
 
-DIRECTIONS = {ExpectedDirection.UP: 1, ExpectedDirection.DOWN: -1}
 # A label's standard deviation must be STEPS·√trees steps of 2**-score_bits: rounding errors then add up to less than 2 % of it.
 STEPS = 16
 
@@ -69,8 +67,7 @@ def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
 
 def _check(joint: Joint, parameters: SecureBoostParameters) -> None:
     """Raise ParameterError where a parameter does not apply to the label."""
-    if parameters.monotone and joint.task == "classes":
-        raise ParameterError("monotone is on, but with several classes there is no direction; switch it off.")
+    joint.directions(parameters.constraints, expected=parameters.monotone)
     if parameters.label_bound and joint.task == "number":
         raise ParameterError(
             "label_bound is set, but the label is a number; a bound is for outcomes and classes. Choose 0."
@@ -96,7 +93,7 @@ class _Boosting:
         self._rules = GrowthRules(
             parameters.learning_rate, parameters.reg_lambda, parameters.gamma, parameters.min_child_weight
         )
-        self._directions = _directions(joint) if parameters.monotone else {}
+        self._directions = joint.directions(parameters.constraints, expected=parameters.monotone)
 
     def empty(self) -> _Ensemble:
         """No tree yet."""
@@ -200,16 +197,6 @@ def _class_weights(joint: Joint, how: str) -> Floats:
     counts = np.bincount(labels[joint.training], minlength=len(joint.classes) or 2)
     factors: Floats = counts.sum() / (len(counts) * np.maximum(counts, 1))
     return factors[labels]
-
-
-def _directions(joint: Joint) -> dict[FeatureKey, int]:
-    """The dictionary's expected directions of ordered features."""
-    return {
-        (party, f.name): DIRECTIONS[f.expected_direction]
-        for party, features in joint.features.items()
-        for f in features
-        if f.kind is not Kind.CATEGORICAL and f.expected_direction in DIRECTIONS
-    }
 
 
 def _unit(values: Floats) -> float:

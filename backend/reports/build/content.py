@@ -11,8 +11,9 @@ from backend.reports.build.claims import assessment, evidenced, retrained
 from backend.reports.build.fill import fill, rounded
 from backend.reports.build.issued import traffic_of
 from backend.reports.build.performance import performance
+from backend.reports.build.searches import searches
 from backend.reports.build.sources import Sources
-from backend.reports.build.validation import validation
+from backend.reports.build.validation import monitoring, validation
 from backend.reports.model_comparison import Sizes
 from backend.results import ModelRecord
 
@@ -33,12 +34,14 @@ def content_of(sources: Sources) -> report.Content:
         quality=fill(report.Quality, sources.record.metrics, sources.record, rows=sources.record.parts),
         performance=performance(sources.card),
         validation=validation(sources.validation),
+        monitoring=monitoring(sources.monitored),
         release=_release(sources.record),
         training_traffic=_training_traffic(sources),
         out_of_time=_out_of_time(sources.record),
         details=sources.details,
         challenger=sources.challenger and retrained(sources, sources.challenger),
         dossiers=sources.dossiers or None,
+        searches=tuple(searches(sources)),
         limits=tuple(report.Limit(key=key, text=limit(f"document.limit_{key}")) for key in _limits(sources)),
     )
 

@@ -10,9 +10,11 @@ from backend.compliance.assessment import ComplianceReport
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.evaluation.performance import Performance, Stability
+from backend.evaluation.validation.monitoring import Monitored
 from backend.evaluation.validation.suite import Validation
 from backend.explain.direction import LearnedDirection
 from backend.explain.importance import FeatureImportance
+from backend.fairness.alternatives import Search
 from backend.fairness.evidence import Basis, Evidence
 from backend.privacy.given_away import GivenAway
 from backend.reports.model_comparison import SideBySide
@@ -64,6 +66,8 @@ class Sources:
         The model beside the one it replaces, and those that replace it.
     validation : Validation, optional
         The suite's last run.
+    monitored : Monitored, optional
+        The last monitoring run.
     given_away : tuple of GivenAway, optional
         What the Hosts' answers have given away; None = not known.
     details : DetailsSection, optional
@@ -72,6 +76,8 @@ class Sources:
         The model beside the one that it names as challenger.
     dossiers : tuple of DossierSection
         What Hosts signed about their columns, as the Guest took it in.
+    searches : tuple of Search
+        For alternatives: from this model, and those that it was chosen from.
     """
 
     record: ModelRecord
@@ -90,7 +96,9 @@ class Sources:
     bases: Mapping[tuple[str, str], Basis] = field(default_factory=dict)
     retrained: tuple[SideBySide, ...] = ()
     given_away: tuple[GivenAway, ...] | None = None
+    searches: tuple[Search, ...] = ()
     validation: Validation | None = None
+    monitored: Monitored | None = None
     details: DetailsSection | None = None
     challenger: SideBySide | None = None
     dossiers: tuple[DossierSection, ...] = ()

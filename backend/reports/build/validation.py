@@ -1,10 +1,11 @@
-"""The suite's last run in a report: every test, and of its figures the worst."""
+"""The suite's last run, and the last monitoring run, in a report: every test, and of its figures the worst."""
 
 from __future__ import annotations
 
+from backend.evaluation.validation.monitoring import Monitored
 from backend.evaluation.validation.suite import Tested, Validation
 from backend.reports import schema as report
-from backend.reports.build.fill import fill
+from backend.reports.build.fill import fill, fill_each
 
 SHOWN = 3  # figures of a test
 
@@ -14,6 +15,14 @@ def validation(found: Validation | None) -> report.ValidationSection | None:
     if found is None:
         return None
     return fill(report.ValidationSection, found, tests=tuple(map(_test, found.tests)))
+
+
+def monitoring(found: Monitored | None) -> report.MonitoringSection | None:
+    """The section; None where the model was not monitored."""
+    if found is None:
+        return None
+    rows = fill_each(report.CalibrationLine, found.tenths)
+    return fill(report.MonitoringSection, found, tests=tuple(map(_test, found.tests)), tenths=rows)
 
 
 def _test(test: Tested) -> report.TestLine:

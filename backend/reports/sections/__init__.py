@@ -7,7 +7,7 @@ from collections.abc import Callable
 from backend.i18n import Catalogue
 from backend.reports.blocks import Block, Heading, Outline
 from backend.reports.document import Report
-from backend.reports.sections import claims, model, operator, record, summary, validation
+from backend.reports.sections import alternatives, claims, model, operator, record, summary, validation
 from backend.reports.sections.writer import Writer, minute
 
 SECTIONS: dict[str, Callable[[Writer], list[Block]]] = {  # in the order of a regulator's questions
@@ -20,6 +20,7 @@ SECTIONS: dict[str, Callable[[Writer], list[Block]]] = {  # in the order of a re
     "findings": claims.findings,
     "evidence": claims.evidence,
     "retrained": claims.retrained,
+    "alternatives": alternatives.alternatives,
     "quality": model.quality,
     "validation": validation.validation,
     "tests": operator.tests,

@@ -76,7 +76,7 @@ def _finding(write: Writer, f: FindingLine) -> list[Block]:
     usage = write("usage", splits=f.splits, share=percent(f.gain_share)) if f.splits else words("compliance.no_use")
     facts = {
         "about": f"{write.feature(f.feature)} · {write.party(f.party)}",
-        "rule": f"{words.either(f.title, f.title_zh)} · {f.pack} · {f.citation} · {f.jurisdiction}",
+        "rule": f"{words.either(f.title, f.title_zh)} · {f.pack} · {f.citation} · {words.jurisdiction(f.jurisdiction)}",
         "law": _dates(write, f),
         "matched": words("document.named", meaning=f"“{f.matched}”", name=words(f"compliance.in_{f.matched_in}")),
         "used": usage,
@@ -147,7 +147,7 @@ def rules(write: Writer) -> list[Block]:
         ("pack", 5, lambda p: either(p.title, p.title_zh)),
         ("version", 2, lambda p: p.version),
         ("as_of", 3, lambda p: p.as_of),
-        ("jurisdiction", 3, lambda p: p.jurisdiction),
+        ("jurisdiction", 3, lambda p: write.words.jurisdiction(p.jurisdiction)),
         ("source", 7, lambda p: p.source),
         ("origin", 3, lambda p: write("built_in" if p.built_in else "own_pack")),
     )

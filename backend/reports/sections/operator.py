@@ -11,7 +11,8 @@ from backend.reports.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.details import BY_PARTY, GROUPS, missing
 from backend.reports.dossier import fits
 from backend.reports.schema import ChangeLine, DetailsSection, DossierColumn, DossierSection
-from backend.reports.sections.writer import Writer, figure, minute
+from backend.reports.sections.validation import table
+from backend.reports.sections.writer import Writer, figure, interval, minute, whole
 from backend.reports.standards import STANDARDS, Subject
 
 NAMED = {"state": "states.step_", "override": "report."}  # action → where the names of its details stand
@@ -162,7 +163,36 @@ def monitoring(write: Writer) -> list[Block]:
     lines = found.stability if found else ()
     moved = sum(line.psi > line.chance for line in lines)
     measured = write.words("details.stable", moved=moved, n=len(lines)) if lines else write.words("details.not_stable")
-    return [_facts(write, GROUPS["monitoring"]), Text(measured)]
+    return [_facts(write, GROUPS["monitoring"]), Text(measured), *_monitored(write)]
+
+
+def _monitored(write: Writer) -> list[Block]:
+    """The last run on a later sheet, with its day and figures."""
+    say, found = write.words, write.content.monitoring
+    if found is None:
+        return [write.text("monitoring_none")]
+    counted = {"n": whole(found.n), "failed": whole(found.failed), "outcomes": whole(found.outcomes)}
+    blocks: list[Block] = [
+        Heading(say("monitoring.figures"), 2),
+        Text(say("monitoring.run_on", made=minute(found.made)) + " " + say("monitoring.sentence", **counted)),
+        Text(say(f"monitoring.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
+        table(write, found.tests),
+    ]
+    if found.brier is not None:
+        blocks.append(Facts(((say("monitoring.brier"), figure(found.brier)),)))
+    if found.tenths:
+        columns = write.table(
+            found.tenths,
+            ("predicted", 3, lambda row: figure(row.predicted)),
+            ("observed", 3, lambda row: figure(row.observed)),
+            ("interval_95", 5, lambda row: interval(row.low, row.high)),
+            ("n", 2, lambda row: whole(row.n)),
+        )
+        blocks += [Heading(say("monitoring.tenths"), 2), columns]
+    if found.unexamined:
+        listed = write.listed(f"{write.feature(f)} ({write.party(p)})" for p, f in found.unexamined)
+        blocks.append(Text(say("monitoring.unexamined", listed=listed)))
+    return [*blocks, Text(say("monitoring.note"), "note")]
 
 
 def governance(write: Writer) -> list[Block]:

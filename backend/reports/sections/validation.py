@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from backend.evaluation.validation.suite import Figure
 from backend.evaluation.validation.words import about_in_words, limit_in_words, value_in_words
 from backend.reports.blocks import Block, Table, Text
@@ -30,7 +32,7 @@ def validation(write: Writer) -> list[Block]:
         Text(say(f"validation.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
         Text(counts(write, found)),
         *(Text(line, "finding") for line in lines),
-        _table(write, found),
+        table(write, found.tests),
         Text(say("validation.made", version=found.version, made=minute(found.made)), "note"),
     ]
 
@@ -50,7 +52,8 @@ def counts(write: Writer, found: ValidationSection) -> str:
     return write.words("validation.sentence", n=whole(found.n), cutoff=percent(found.cutoff), **many)
 
 
-def _table(write: Writer, found: ValidationSection) -> Table:
+def table(write: Writer, tests: Iterable[TestLine]) -> Table:
+    """A row a test: verdict, worst figure with its thresholds, source."""
     say = write.words
     rows = tuple(
         (
@@ -59,7 +62,7 @@ def _table(write: Writer, found: ValidationSection) -> Table:
             _worst(write, test),
             test.source,
         )
-        for test in found.tests
+        for test in tests
     )
     head = tuple(say(f"validation.head_{name}") for name in ("test", "verdict", "figure", "source"))
     return Table(head, rows, (4, 2, 8, 6))
@@ -79,5 +82,5 @@ def _line(write: Writer, one: FigureLine) -> str:
     known = write.features.get(one.feature)
     codes = write.codes(known) if known else {}
     about = about_in_words(write.words, found, write.feature(one.feature), write.party(one.party), codes)
-    limits = limit_in_words(write.words, one.sense, one.warn, one.fail)
+    limits = limit_in_words(write.words, one.sense, one.warn, one.fail, one.certain)
     return f"{about}: {value_in_words(found, figure)}\n{limits}"

@@ -1,0 +1,318 @@
+"""Less discriminatory alternatives: the form that searches, the frontier with its numbers, one model opened, and the choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+import streamlit as st
+
+from app.panels import charts, evidence, frame, links, offers, palette, run
+from app.texts import Texts, label, markdown, percent
+from backend.services.alternatives import AlternativesRequest
+
+if TYPE_CHECKING:
+    from app.view_models import View
+    from backend.jobs import Job
+    from backend.services.alternatives import Decided, Opened, Point, Search, Tried
+
+DEPTHS, LAMBDAS = tuple(range(1, 9)), (0.0, 1.0, 5.0, 20.0, 100.0)
+PLACE = "alternatives"
+SHOWN = 5  # features of an opened model
+
+
+@dataclass(frozen=True)
+class Searching:
+    """What is known of searches from a model, and what can be done.
+
+    Attributes
+    ----------
+    offer : Offer
+    searches : tuple of Search
+    expected : str
+        Constraints by the dictionary's expected directions.
+    start : callable
+        Takes an :class:`AlternativesRequest`.
+    opened : callable
+        Takes an attribute and a model's name.
+    choose : callable
+        Takes an attribute, a model's name and a reason; may be refused.
+    attempt : callable
+        Takes the words for success, and what may be refused.
+    """
+
+    offer: offers.Offer
+    searches: tuple[Search, ...]
+    expected: str
+    start: Callable[[AlternativesRequest], Job[Search]]
+    opened: Callable[[str, str], Opened]
+    choose: Callable[[str, str, str], object]
+    attempt: Callable[[str, Callable[[], object]], None]
+
+
+def panel(t: Texts, view: View, work: Searching, said: tuple[bool, str] | None) -> None:
+    """The form, and below it the last search by the attribute that is chosen."""
+    frame.section(t, "lda.title")
+    st.markdown(t("lda.why"))
+    if view.task != "binary" or view.record.algorithm not in ("secureboost", "forest", "fl-dt"):
+        st.caption(f":material/info: {t('lda.not_for')}")
+        return
+    frame.outcome(t, said)
+    found = {search.attribute: search for search in work.searches}
+    with st.expander(t("lda.form"), icon=":material/manage_search:", expanded=work.offer.here, key="lda_form"):
+        offers.form(t, view, work.offer, partial(request, t, view, work.expected), work.start, _done)
+    if found:
+        chosen = next(iter(found))
+        if len(found) > 1:
+            chosen = st.selectbox(
+                t("lda.shown"), list(found), format_func=lambda name: evidence.plain(t, view, name), key="lda_shown"
+            )
+        result(t, view, work, found[chosen])
+
+
+def request(t: Texts, view: View, expected: str) -> AlternativesRequest:
+    """What is varied, how many models that makes, and how long they may take."""
+    flagged = list(dict.fromkeys(finding.feature for finding in view.compliance.findings))
+    every = list(dict.fromkeys((*flagged, *(feature.name for _, feature in view.federation.features()))))
+    words = partial(evidence.plain, t, view)
+    attribute = st.selectbox(t("lda.attribute"), every, format_func=words, key="lda_attribute")
+    offered = [feature.name for _, feature in view.model.dictionary]
+    dropped = st.multiselect(
+        t("lda.without"),
+        offered,
+        default=[attribute] if attribute in offered else [],
+        format_func=words,
+        key=f"lda_without_{attribute}",
+        help=t("lda.without_help"),
+        placeholder=t("lda.no_feature"),
+    )
+    sets = tuple((name,) for name in dropped) + ((tuple(dropped),) if len(dropped) > 1 else ())
+    known = view.record.parameters
+    directed = bool(expected and "constraints" in known) and st.toggle(
+        t("lda.expected"), key="lda_expected", help=t("lda.expected_help")
+    )
+    depths: Sequence[int] = st.pills(
+        t("parameter.depth"),
+        DEPTHS,
+        selection_mode="multi",
+        default=[int(str(known["depth"]))],
+        key="lda_depths",
+    )
+    lambdas: Sequence[float] = ()
+    if "reg_lambda" in known:
+        lambdas = st.pills(t("parameter.reg_lambda"), LAMBDAS, selection_mode="multi", default=[], key="lda_lambdas")
+    cutoff = run.cutoff(t, view.task, "lda_cutoff")
+    tolerance = st.number_input(
+        t("lda.tolerance"), 0.0, 0.1, AlternativesRequest.tolerance, 0.001, format="%.3f", key="lda_tolerance"
+    )
+    asked = AlternativesRequest(
+        view.record.id,
+        attribute,
+        sets,
+        (expected,) if directed else (),
+        tuple(depths),
+        tuple(lambdas),
+        (cutoff,),
+        tolerance,
+    )
+    own = (known.get("constraints"), known["depth"], known.get("reg_lambda"))
+    varied = zip(own, (asked.constraints, asked.depths, asked.lambdas), strict=True)
+    count = prod(len({value, *others}) for value, others in varied) * len({(), *sets})
+    st.caption(t("lda.takes", n=count, seconds=t.duration(view.record.seconds * count)))
+    return asked
+
+
+def _done(t: Texts, view: View, job: Job[Any]) -> None:
+    if job.result is None:
+        run.ended(t, job, "lda.cancelled")
+        return
+    st.info(t("lda.done", n=len(job.result.tried)), icon=":material/check_circle:")
+
+
+def result(t: Texts, view: View, work: Searching, found: Search) -> None:
+    """The frontier at a decision, its table, one model opened, and the choice."""
+    decided = found.decisions[0]
+    if len(found.decisions) > 1:
+        at = st.segmented_control(
+            t("score.cutoff"),
+            [d.cutoff for d in found.decisions],
+            default=decided.cutoff,
+            required=True,
+            key="lda_decision",
+            format_func=percent,
+        )
+        decided = next(d for d in found.decisions if d.cutoff == at)
+    sentence = _sentence(t, view, found, decided)
+    frame.chart(t, _frontier(t, found, decided), sentence, _twin(t, view, found, decided), "lda_frontier")
+    st.caption(t("lda.limits"))
+    if found.choice:
+        st.info(
+            t("lda.chosen", **{name: markdown(value) for name, value in vars(found.choice).items()}),
+            icon=":material/how_to_reg:",
+        )
+    names = [tried.name for tried in found.tried]
+    best = next((point.name for point in decided.narrower()), names[0])
+    name = st.selectbox(
+        t("lda.open"),
+        names,
+        index=names.index(best),
+        format_func=lambda one: f"{one} · {settings(t, view, found, found.of(one))}",
+        key=f"lda_open_{found.attribute}",
+    )
+    _one(t, view, work, found, decided, name)
+
+
+def _one(t: Texts, view: View, work: Searching, found: Search, decided: Decided, name: str) -> None:
+    """One model beside the one in use, what it leans on, and the form that takes it."""
+    opened, first = work.opened(found.attribute, name), decided.points[0]
+    point = next(p for p in decided.points if p.name == name)
+    left, right = st.columns(2, gap="large")
+    with left:
+        rows = {
+            t("figure.auc"): (first.auc, point.auc),
+            t("figure.ks"): (first.ks, point.ks),
+        }
+        table = {
+            t("card.fact"): [*rows, t("lda.accepted"), t("lda.gap"), t("lda.ratio")],
+            t("lda.this"): [
+                *(f"{a.value:.4f}" for a, _ in rows.values()),
+                percent(first.accepted),
+                _gap(t, found, first),
+                _ratio(first),
+            ],
+            name: [
+                *(f"{b.value:.4f}" for _, b in rows.values()),
+                percent(point.accepted),
+                _gap(t, found, point),
+                _ratio(point),
+            ],
+        }
+        frame.table(table, t("lda.open"))
+    with right:
+        leading = sorted(opened.importance, key=lambda row: -row.gain_share)[:SHOWN]
+        shares = [f"{evidence.plain(t, view, row.feature)} ({percent(row.gain_share)})" for row in leading]
+        st.markdown(t("lda.leans", features=t.listed([markdown(share) for share in shares])))
+        if opened.registered:
+            links.to_model(opened.record.id, t("lda.to_model"))
+        reason = st.text_input(t("lda.reason"), key=f"lda_reason_{found.attribute}")
+        words = t("lda.keep") if name == found.tried[0].name else t("lda.take", name=name)
+        if st.button(words, icon=":material/how_to_reg:", key="lda_choose"):
+            work.attempt(t("lda.taken"), lambda: work.choose(found.attribute, name, reason))
+
+
+def settings(t: Texts, view: View, found: Search, tried: Tried) -> str:
+    """What sets a model apart from the first one."""
+    first = found.tried[0]
+    told = (
+        [t("lda.told_without", features=t.listed([evidence.plain(t, view, f) for f in tried.without]))]
+        if tried.without
+        else []
+    )
+    told += [t("lda.told_constraints")] if tried.constraints != first.constraints else []
+    told += [t("lda.told_depth", depth=tried.depth)] if tried.depth != first.depth else []
+    told += [f"λ {tried.reg_lambda:g}"] if tried.reg_lambda is not None and tried.reg_lambda != first.reg_lambda else []
+    return t("words.comma").join(told) or t("lda.itself")
+
+
+def _sentence(t: Texts, view: View, found: Search, decided: Decided) -> str:
+    narrower, first = decided.narrower(), decided.points[0]
+    words = {"feature": markdown(evidence.plain(t, view, found.attribute)), "tolerance": f"{found.tolerance:g}"}
+    words |= {
+        "tried": str(len(decided.points) - 1),
+        "reference": markdown(_named(t, found, found.groups[found.reference])),
+    }
+    words |= {"gap": markdown(_gap(t, found, first)), "n": f"{found.n:,}"}
+    if not narrower:
+        return t("lda.none_found", **words)
+    best = narrower[0]
+    sure = sum(point.sure for point in narrower)
+    words |= {"best": best.name, "best_gap": markdown(_gap(t, found, best)), "change": f"{best.auc_change.value:+.4f}"}
+    return t("lda.found", **words, narrower=str(len(narrower)), sure=str(sure))
+
+
+def _frontier(t: Texts, found: Search, decided: Decided) -> go.Figure:
+    """Width of the gap across, AUC upwards, each with its interval; the frontier joined."""
+    points = [point for point in decided.points if point.gap is not None]
+    ahead, own = sorted((p for p in points if p.frontier), key=_width), found.tried[0].name
+    figure = charts.figure(380, top=30)
+    line = {"color": palette.INK, "width": 1}
+    x, y = [_width(p) for p in ahead], [p.auc.value for p in ahead]
+    figure.add_scatter(x=x, y=y, mode="lines", line=line, name=t("lda.frontier"), hoverinfo="skip")
+    _dots(t, figure, found, [p for p in points if p.name == own], "first", "diamond")
+    _dots(t, figure, found, [p for p in ahead if p.name != own], "ahead", "circle")
+    _dots(t, figure, found, [p for p in points if not p.frontier and p.name != own], "behind", "circle-open")
+    figure.update_xaxes(title=t("lda.axis_gap"), rangemode="tozero")
+    figure.update_yaxes(title="AUC")
+    return figure
+
+
+def _dots(t: Texts, figure: go.Figure, found: Search, drawn: Sequence[Point], kind: str, symbol: str) -> None:
+    if not drawn:
+        return
+    bars = {"thickness": 1, "width": 3, "color": palette.FAINT, "type": "data", "symmetric": False}
+    x, y, ends = [_width(p) for p in drawn], [p.auc.value for p in drawn], [_ends(p) for p in drawn]
+    right, left = ([abs(end[side] - at) for end, at in zip(ends, x, strict=True)] for side in (1, 0))
+    above, below = [p.auc.high - p.auc.value for p in drawn], [p.auc.value - p.auc.low for p in drawn]
+    figure.add_scatter(
+        x=x,
+        y=y,
+        mode="markers+text",
+        text=[p.name for p in drawn],
+        textposition="top right",
+        marker={"symbol": symbol, "size": 10, "color": palette.INK},
+        error_x={**bars, "array": right, "arrayminus": left},
+        error_y={**bars, "array": above, "arrayminus": below},
+        name=t(f"lda.dot_{kind}"),
+        hovertext=[f"<b>{p.name}</b><br>{label(_gap(t, found, p))}<br>AUC {p.auc.value:.4f}" for p in drawn],
+        hoverinfo="text",
+    )
+
+
+def _ends(point: Point) -> tuple[float, float]:
+    """Between which widths the gap lies, in points; from 0 where it may point either way."""
+    if point.gap is None:
+        return 0.0, 0.0
+    low, high = 100 * point.gap.low, 100 * point.gap.high
+    return (0.0 if low * high <= 0 else min(abs(low), abs(high))), max(abs(low), abs(high))
+
+
+def _width(point: Point) -> float:
+    return 100 * abs(point.gap.value) if point.gap else 0.0
+
+
+def _twin(t: Texts, view: View, found: Search, decided: Decided) -> dict[str, list[str]]:
+    points = decided.points
+    return {
+        t("lda.model"): [p.name for p in points],
+        t("lda.settings"): [settings(t, view, found, found.of(p.name)) for p in points],
+        "AUC": [f"{p.auc.value:.4f} [{p.auc.low:.4f}, {p.auc.high:.4f}]" for p in points],
+        t("lda.change"): [
+            f"{p.auc_change.value:+.4f} [{p.auc_change.low:+.4f}, {p.auc_change.high:+.4f}]" for p in points
+        ],
+        "KS": [f"{p.ks.value:.4f} [{p.ks.low:.4f}, {p.ks.high:.4f}]" for p in points],
+        t("lda.accepted"): [percent(p.accepted) for p in points],
+        t("lda.gap"): [_gap(t, found, p) for p in points],
+        t("lda.ratio"): [_ratio(p) for p in points],
+        t("lda.frontier"): [t("lda.frontier") if p.frontier else "–" for p in points],
+    }
+
+
+def _gap(t: Texts, found: Search, point: Point) -> str:
+    """The widest gap in points with its interval, and whose it is."""
+    if point.gap is None:
+        return t("lda.not_measured")
+    ends = (f"{100 * value:+.1f}" for value in (point.gap.value, point.gap.low, point.gap.high))
+    value, low, high = (end.replace("-", "−") for end in ends)
+    return t("lda.gap_is", group=_named(t, found, point.group), value=value, low=low, high=high)
+
+
+def _ratio(point: Point) -> str:
+    return "–" if point.ratio is None else f"{point.ratio.value:.3f} [{point.ratio.low:.3f}, {point.ratio.high:.3f}]"
+
+
+def _named(t: Texts, found: Search, group: Any) -> str:
+    return found.group_in_words(group, t.language)

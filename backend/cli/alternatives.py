@@ -1,0 +1,128 @@
+"""Less discriminatory models from a shell: `alternatives`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, split_list, watched
+from backend.errors import ParameterError
+from backend.services.alternatives import AlternativesRequest
+from backend.services.scoring import cipher_named
+
+if TYPE_CHECKING:
+    from backend.fairness.alternatives import Decided, Figure, Point, Search
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def alternatives(
+    model: ModelId,
+    attribute: Annotated[str, typer.Argument(help="A feature of any party, by whose groups people are compared.")],
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Features to leave out together, by commas; may be given again. Where nothing is varied: the attribute."
+        ),
+    ] = None,
+    constraints: Annotated[
+        list[str] | None, typer.Option(help="Monotone constraints, e.g. limit=-1,delay=+1; may be given again.")
+    ] = None,
+    expected: Annotated[
+        bool, typer.Option("--expected", help="Also hold models to the dictionary's expected directions.")
+    ] = False,
+    depths: Annotated[str, typer.Option(help="Other depths, by commas.")] = "",
+    lambdas: Annotated[str, typer.Option(help="Other L2 regularisation of leaf weights, by commas.")] = "",
+    cutoffs: Annotated[str, typer.Option(help="Cut-offs of the model, by commas.")] = "0.5",
+    tolerance: Annotated[float, typer.Option(help="AUC that an alternative may lose.")] = AlternativesRequest.tolerance,
+    reference: Annotated[str, typer.Option(help="Code of the group to compare with (default: the largest).")] = "",
+    cipher: Annotated[
+        str, typer.Option(help="Of sums by group: paillier, paillier-short, or none (protects nothing).")
+    ] = AlternativesRequest.cipher,
+    bits: Bits = AlternativesRequest.key_bits,
+    show: Annotated[bool, typer.Option("--show", help="Only show the last search.")] = False,
+    choose: Annotated[str, typer.Option(help="Take this model of the last search, and register it.")] = "",
+    because: Annotated[str, typer.Option(help="Why, for the report.")] = "",
+    as_json: AsJson = False,
+) -> None:
+    """Search for models that treat groups more alike, every combination trained as the model was; or choose one of them."""
+    with open_glassleaf() as glassleaf:
+        base, service = glassleaf.models.get(model).id, glassleaf.alternatives
+        if choose:
+            record = service.choose(base, attribute, choose, because)
+            print_result(asdict(record), f"{choose} is registered as {record.id}, a draft.", as_json)
+            return
+        if show:
+            found = next((s for s in service.searches(base) if s.attribute == attribute), None)
+            if found is None:
+                raise ParameterError(f"No alternatives to {base} were searched by {attribute} yet; leave --show out.")
+        else:
+            directions = [service.expected(base)] if expected else []
+            varied = without or constraints or expected or depths or lambdas
+            request = AlternativesRequest(
+                base,
+                attribute,
+                tuple(split_list(names) for names in without or (() if varied else (attribute,))),
+                tuple(dict.fromkeys(filter(None, [*(constraints or ()), *directions]))),
+                tuple(int(n) for n in _numbers("--depths", depths)),
+                _numbers("--lambdas", lambdas),
+                _numbers("--cutoffs", cutoffs),
+                tolerance,
+                reference,
+                cipher=cipher_named(cipher),
+                key_bits=bits,
+            )
+            found = watched(service.start(request))
+    print_result(asdict(found), _text(found), as_json)
+
+
+def _numbers(flag: str, text: str) -> tuple[float, ...]:
+    try:
+        return tuple(float(part) for part in split_list(text))
+    except ValueError:
+        raise ParameterError(f"{flag} is {text!r}; write numbers separated by commas.") from None
+
+
+def _text(found: Search) -> str:
+    lines = [f"{len(found.tried)} models by {found.attribute} ({found.party}), {found.n:,} test records:"]
+    for one in found.tried:
+        settings = [f"without {', '.join(one.without)}"] if one.without else []
+        settings += [f"depth {one.depth}", *([] if one.reg_lambda is None else [f"λ {one.reg_lambda:g}"])]
+        settings += [f"constraints {one.constraints}"] if one.constraints else []
+        lines.append(f"  {one.name} {one.model}: {'; '.join(settings)}")
+    for decided in found.decisions:
+        lines += _decision(found, decided)
+    if found.choice:
+        lines.append(f"Chosen: {found.choice.name} by {found.choice.person}: {found.choice.reason}")
+    return "\n".join(lines)
+
+
+def _decision(found: Search, decided: Decided) -> list[str]:
+    reference = found.group_in_words(found.groups[found.reference])
+    lines = [f"Cut-off {decided.cutoff:g} of {found.tried[0].model}; gaps are against {reference}:"]
+    lines += [f"  {_point(found, point)}" for point in decided.points]
+    narrower = decided.narrower()
+    sure = sum(point.sure for point in narrower)
+    told = (
+        f"{len(narrower)} of {len(decided.points) - 1} lose at most {found.tolerance:g} of AUC and have a narrower gap"
+    )
+    return [*lines, f"  {told}; {sure} of them with 95 % for all together."]
+
+
+def _point(found: Search, point: Point) -> str:
+    quality = f"AUC {_figure(point.auc)} ({point.auc_change.value:+.4f})  accepted {point.accepted:.1%}"
+    if point.gap is None:
+        return (
+            f"{point.name}: {quality}  gap not measured: fewer than 20 people decided otherwise than by another model"
+        )
+    ratio = "" if point.ratio is None else f"  ratio {point.ratio.value:.3f}"
+    marks = [word for word, is_so in (("frontier", point.frontier), ("narrower", point.narrower)) if is_so]
+    gap = f"{found.group_in_words(point.group)} {_figure(point.gap)}{ratio}"
+    return f"{point.name}: {quality}  {gap}{'  ' + ', '.join(marks) if marks else ''}"
+
+
+def _figure(figure: Figure) -> str:
+    return f"{figure.value:.4f} [{figure.low:.4f}, {figure.high:.4f}]"

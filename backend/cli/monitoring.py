@@ -1,0 +1,72 @@
+"""`monitor`: a model on a later sheet, with an exit status that a pipeline can stop at."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backend.cli.output import AsJson, Bits, Decimal, Encoding, ModelId, Sheet, open_glassleaf, print_result, watched
+from backend.cli.validation import STATUS, worst
+from backend.i18n import Catalogue
+from backend.services.monitoring import MonitoringRequest
+from backend.services.samples import Reading
+from backend.services.scoring import cipher_named
+
+if TYPE_CHECKING:
+    from backend.services.monitoring import Monitored
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def monitor(
+    model: ModelId,
+    later: Annotated[
+        Path,
+        typer.Argument(
+            metavar="SHEET", help="CSV, XLSX or Parquet with the id column and the Guest's features of later people."
+        ),
+    ],
+    label: Annotated[
+        str, typer.Option(help="Column of the outcomes; default: the federation's label where the sheet has it.")
+    ] = "",
+    feature: Annotated[str, typer.Option(help="Compare acceptance between the groups of this feature.")] = "",
+    cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = MonitoringRequest.cutoff,
+    cipher: Annotated[str, typer.Option(help="Of the scores; default: the one suited to so many people.")] = "",
+    bits: Bits = MonitoringRequest.key_bits,
+    encoding: Encoding = "",
+    decimal: Decimal = "",
+    sheet: Sheet = "",
+    as_json: AsJson = False,
+) -> None:
+    """Score later people under encryption and compare them with the model's own data; exit status 3 where a trigger is reached."""
+    chosen = cipher_named(cipher) if cipher else None
+    with open_glassleaf() as glassleaf:
+        record = glassleaf.models.get(model)
+        read = glassleaf.monitoring.read(record.id, later, how=Reading(encoding, decimal, sheet), label=label)
+        request = MonitoringRequest(record.id, read, feature, cutoff, chosen, bits)
+        done = watched(glassleaf.monitoring.start(request))
+    print_result(asdict(done), _text(done), as_json)
+    if STATUS[done.verdict]:
+        raise typer.Exit(STATUS[done.verdict])
+
+
+def _text(done: Monitored) -> str:
+    say = Catalogue("en")
+    many = {"n": f"{done.n:,}", "failed": f"{done.failed:,}", "outcomes": f"{done.outcomes:,}"}
+    lines = [f"{done.model}: {say(f'monitoring.overall_{done.verdict}')}", say("monitoring.sentence", **many)]
+    lines += [
+        f"  {test.verdict.replace('_', ' '):12}  {say(f'validation.test_{test.id}')}: {worst(say, test)}"
+        for test in done.tests
+    ]
+    if done.brier is not None:
+        lines.append(f"{say('monitoring.brier')}: {done.brier:.4f}")
+    for row in done.tenths:
+        shares = {"predicted": f"{row.predicted:.3f}", "observed": f"{row.observed:.3f}", "n": f"{row.n:,}"}
+        lines.append("  " + say("monitoring.tenth", **shares))
+    if done.unexamined:
+        lines.append(say("monitoring.unexamined", listed=", ".join(f"{f} ({p})" for p, f in done.unexamined)))
+    return "\n".join(lines)

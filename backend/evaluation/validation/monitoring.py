@@ -1,0 +1,115 @@
+"""A monitoring run: a later sheet against what the model was grown and tested on. Pure arithmetic; knows no person's id."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.binning import make_bins
+from backend.data.dictionary import Feature
+from backend.evaluation.performance import BINS, Calibration, calibration, moved_by
+from backend.evaluation.validation.suite import Figure, Found, Overall, Suite, Tested, read_tests, shipped
+from backend.fairness.disparity import Disparity
+from backend.protocols.group_sums.grouping import MIN_GROUP
+
+Column = NDArray[np.generic]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Monitored:
+    """What a later sheet shows of a model.
+
+    Attributes
+    ----------
+    version : str
+        Of the triggers.
+    n, failed : int
+        People of the sheet who were scored, and who were not.
+    outcomes : int
+        Of those who were scored, with a known outcome.
+    reference : str
+        The part of the kept scores that scores are compared with; empty where none are kept.
+    brier : float or None
+        Mean squared error of the probability; of models of two outcomes, where outcomes are known.
+    tenths : tuple of Calibration
+        Predicted against observed, each of 20 people or more.
+    unexamined : tuple of (str, str)
+        (party, feature) that was not measured: a Host refused, or its groups were asked about for differences between them.
+    """
+
+    model: str
+    made: str
+    version: str
+    verdict: Overall
+    tests: tuple[Tested, ...]
+    cutoff: float
+    n: int
+    failed: int
+    outcomes: int
+    reference: str = ""
+    feature: str = ""
+    brier: float | None = None
+    tenths: tuple[Calibration, ...] = ()
+    unexamined: tuple[tuple[str, str], ...] = ()
+
+
+def triggers() -> Suite:
+    """The figures of a run and their thresholds, as they are shipped."""
+    return shipped("monitoring.toml")
+
+
+def read_monitored(kept: dict[str, Any]) -> Monitored:
+    """A run as it was kept (``dataclasses.asdict``, from JSON)."""
+    lists = {
+        "tests": read_tests(kept["tests"]),
+        "tenths": tuple(Calibration(**row) for row in kept["tenths"]),
+        "unexamined": tuple((party, feature) for party, feature in kept["unexamined"]),
+    }
+    return Monitored(**{**kept, **lists})
+
+
+def shift(before: NDArray[np.intp], after: NDArray[np.intp], party: str, feature: str) -> Figure:
+    """PSI of two parts counted in the same bins; not disclosed of fewer than 20 people, and its lower end is 0 where chance explains it."""
+    n = int(after.sum())
+    if min(int(before.sum()), n) < MIN_GROUP:
+        return Figure("psi", None, n=n, party=party, feature=feature)
+    psi, chance = moved_by(before, after)
+    return Figure("psi", psi, psi if psi > chance else 0.0, psi, n, party, feature)
+
+
+def column_shift(party: str, feature: Feature, before: Column, after: Column) -> Figure:
+    """PSI of a column in tenths, or codes, of the values `before`; missing values and codes that were not there are one bin more."""
+    bins = make_bins(feature, before, BINS)
+    first, second = (np.bincount(bins.index(column), minlength=bins.count + 1) for column in (before, after))
+    return shift(first, second, party, feature.name)
+
+
+def tenths(labels: Floats, predicted: Floats, task: str) -> tuple[Calibration, ...]:
+    """Predicted against observed by tenth, or in fewer bins, so that none is of fewer than 20 people."""
+    bins = max(1, min(BINS, len(labels) // MIN_GROUP))
+    return tuple(row for row in calibration(labels, predicted, task, bins) if row.n >= MIN_GROUP)
+
+
+def ratios(found: Disparity) -> Found:
+    """Acceptance rates over that of the largest group."""
+    gap = next((gap for gap in found.gaps if gap.measure == "selection rate" and gap.reference), None)
+    if gap is None:
+        return "few_people"
+    return [
+        Figure(
+            "impact_ratio",
+            one.ratio.value,
+            one.ratio.low,
+            one.ratio.high,
+            one.group.n,
+            found.party,
+            found.feature,
+            one.group.kind,
+            one.group.name,
+        )
+        for one in gap.others
+    ]

@@ -1,0 +1,374 @@
+"""Alternatives to a model, judged by quality and disparity: who is accepted alike often, who is closest, and how sure that is.
+
+Knows of a candidate its scores and of a group sums alone, so that it does not matter which party holds the attribute. Every model is
+judged at the cut-off that accepts the share of people that the model in use accepts: a cut-off that accepts everybody would close any
+gap and tell nothing about the model. A *gap* is a group's share of accepted people less the reference group's
+(:mod:`backend.fairness.disparity`), and of several groups the widest counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import ParameterError
+from backend.fairness.intervals import CONFIDENCE, of_difference, of_ratio, percentiles
+from backend.protocols.group_sums.grouping import MIN_GROUP, Group
+from backend.protocols.group_sums.values import Counts
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Quality:
+    """A figure of one model, and over draws of records that are the same for every model.
+
+    Attributes
+    ----------
+    drawn : ndarray of float64
+        ``(draws,)``
+    """
+
+    value: float
+    drawn: Floats
+
+    def figure(self) -> Figure:
+        """With its percentile interval."""
+        return Figure(self.value, *percentiles(self.drawn, self.value))
+
+    def less(self, other: Quality) -> Quality:
+        """The difference of both, draw by draw: what they share cancels out."""
+        return Quality(self.value - other.value, self.drawn - other.drawn)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One model at one cut-off, before groups are known.
+
+    Attributes
+    ----------
+    name : str
+    cutoff : float
+        Its own, on the probability of the positive label.
+    accepted : ndarray of bool
+        ``(n,)``: of the test records.
+    auc, ks : Quality
+    """
+
+    name: str
+    cutoff: float
+    accepted: Flags
+    auc: Quality
+    ks: Quality
+
+
+@dataclass(frozen=True)
+class Point:
+    """One model at one cut-off.
+
+    Attributes
+    ----------
+    accepted : float
+        Share of all test records.
+    auc_change : Figure
+        Its AUC less the first model's.
+    group : Group or None
+        The group that is furthest from the reference group; None where it was not measured.
+    gap, ratio : Figure or None
+        That group's share of accepted people less, and over, the reference group's; no ratio where the reference is 0.
+    gap_change : Figure or None
+        The width of the gap less that of the first model; below 0 = narrower.
+    frontier : bool
+        No other model is both at least as good and at least as even.
+    narrower : bool
+        Within the tolerance in AUC, and with a narrower gap, as measured.
+    sure : bool
+        The same with 95 % for all models together.
+    """
+
+    name: str
+    cutoff: float
+    accepted: float
+    auc: Figure
+    ks: Figure
+    auc_change: Figure
+    group: Group | None = None
+    gap: Figure | None = None
+    ratio: Figure | None = None
+    gap_change: Figure | None = None
+    frontier: bool = False
+    narrower: bool = False
+    sure: bool = False
+
+
+@dataclass(frozen=True)
+class Tried:
+    """One model that was trained for a search; the first is the model that the search began from.
+
+    Attributes
+    ----------
+    name : str
+        Within the search.
+    model, sha256 : str
+        Id and content hash of the Guest's partial model.
+    without : tuple of str
+        Features that the first model had and this one has not.
+    reg_lambda : float or None
+        None where the algorithm has none.
+    """
+
+    name: str
+    model: str
+    sha256: str
+    without: tuple[str, ...]
+    constraints: str
+    depth: int
+    reg_lambda: float | None
+    trees: int
+    leaves: int
+
+
+@dataclass(frozen=True)
+class Decided:
+    """All models at one decision, that of the first model at `cutoff`."""
+
+    cutoff: float
+    points: tuple[Point, ...]
+
+    def narrower(self) -> tuple[Point, ...]:
+        """Alternatives within the tolerance whose gap is narrower, the narrowest first."""
+        found = (p for p in self.points if p.narrower and p.gap is not None)
+        return tuple(sorted(found, key=lambda p: abs(p.gap.value) if p.gap else 0.0))
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a person took from a search, and why.
+
+    Attributes
+    ----------
+    name, model : str
+        Of the model; the first one's where it is kept.
+    time : str
+        ISO 8601.
+    """
+
+    name: str
+    model: str
+    person: str
+    role: str
+    reason: str
+    time: str
+
+
+@dataclass(frozen=True)
+class Search:
+    """A search for less discriminatory alternatives to a model, by the groups of one attribute.
+
+    Attributes
+    ----------
+    n : int
+        Test records behind the gaps.
+    source : {"records", "sums"}
+        From the Guest's records, or from a Host's encrypted sums.
+    groups : tuple of Group
+        With their names in English (`words`) and Chinese.
+    reference : int
+        Place of the group that others are compared with.
+    tolerance : float
+        AUC that an alternative may lose.
+    """
+
+    model: str
+    sha256: str
+    party: str
+    attribute: str
+    created: str
+    n: int
+    source: Literal["records", "sums"]
+    groups: tuple[Group, ...]
+    words: tuple[str, ...]
+    words_zh: tuple[str, ...]
+    reference: int
+    tolerance: float
+    tried: tuple[Tried, ...]
+    decisions: tuple[Decided, ...]
+    choice: Choice | None = None
+
+    def of(self, name: str) -> Tried:
+        """One of the models; raises ParameterError where there is none of that name."""
+        for one in self.tried:
+            if name in (one.name, one.model):
+                return one
+        raise ParameterError(f"{name} is none of this search; choose one of {', '.join(t.name for t in self.tried)}.")
+
+    def group_in_words(self, group: Group | None, language: str = "en") -> str:
+        """A group's name; empty where there is none."""
+        names = self.words_zh if language == "zh" else self.words
+        return "" if group is None else names[self.groups.index(group)]
+
+
+def read_search(body: object) -> Search:
+    """A search as it was stored."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 - slow to import, and few runs need it
+
+    return TypeAdapter(Search).validate_python(body)
+
+
+def cutoff_for(probabilities: Floats, share: float) -> float:
+    """The cut-off below which the share of people comes closest to `share`; of two as close the lower one.
+
+    Parameters
+    ----------
+    probabilities : ndarray of float64
+        ``(n,)``: of records that decide nothing else (validation records).
+    """
+    if not len(probabilities):
+        raise ParameterError("There are no validation records to find a cut-off on.")
+    values = np.unique(probabilities)
+    ends = np.append(values, np.nextafter(values[-1], np.inf))
+    below = np.searchsorted(np.sort(probabilities), ends, side="left") / len(probabilities)
+    return float(ends[int(np.argmin(np.abs(below - share)))])
+
+
+def too_close(asked: Sequence[Flags], accepted: Flags) -> bool:
+    """Whether sums by group over these people, beside those already asked for, would tell of fewer people than a group may have.
+
+    The sums of two sets of people differ by the sums over whom only one of them holds. So either nobody is in one set alone, or at least
+    :data:`MIN_GROUP` are.
+    """
+    apart = (
+        int(np.count_nonzero(one & ~two)) for other in asked for one, two in ((other, accepted), (accepted, other))
+    )
+    return any(0 < count < MIN_GROUP for count in apart)
+
+
+def marks(first: Flags, accepted: Sequence[Flags]) -> list[Counts]:
+    """What is summed by group: the first model's decisions, then of every other model its own and those that both accept."""
+    flags = [first, *(flag for other in accepted for flag in (other, other & first))]
+    return [flag.astype(np.int64) for flag in flags]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums of :func:`marks` by group: ``(groups,)`` of the first model, ``(groups,)`` of another and of both."""
+
+    first: Counts
+    other: Counts
+    both: Counts
+
+    def cells(self, groups: Sequence[Group]) -> Counts:
+        """``(groups, 4)`` records: accepted by both, by the first alone, by the other alone, by none."""
+        n = np.array([g.n for g in groups], dtype=np.int64)
+        return np.stack(
+            [self.both, self.first - self.both, self.other - self.both, n - self.first - self.other + self.both],
+            axis=-1,
+        )
+
+
+def judge(
+    first: Candidate,
+    others: Sequence[tuple[Candidate, Sums | None]],
+    groups: Sequence[Group],
+    own: Counts,
+    *,
+    reference: int,
+    tolerance: float,
+    draws: int,
+    seed: int,
+) -> tuple[Point, ...]:
+    """The first model and its alternatives at one decision, with the frontier.
+
+    Parameters
+    ----------
+    others : sequence of (Candidate, Sums or None)
+        None where sums would tell of too few people.
+    groups : sequence of Group
+    own : ndarray of int64
+        ``(groups,)``: accepted by the first model.
+    reference : int
+        Place of the group that others are compared with.
+    tolerance : float
+        AUC that an alternative may lose.
+    draws, seed
+        Of records with replacement, by group and by both models' decisions: all that a gap depends on.
+    """
+    alone = Sums(own, own, own)
+    points = [_point(first, first, alone, groups, reference, draws, seed)[0]]
+    tests = 2 * max(1, len(others))  # two claims a model
+    z = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / tests)
+    for candidate, sums in others:
+        if sums is None:
+            points.append(_without_groups(first, candidate))
+            continue
+        point, gap = _point(first, candidate, sums, groups, reference, draws, seed)
+        auc = candidate.auc.less(first.auc)
+        narrower = point.auc_change.value >= -tolerance and gap.value < 0
+        spread = (float(np.nanstd(change.drawn, ddof=1)) for change in (auc, gap))
+        sure = narrower and auc.value - z * next(spread) >= -tolerance and gap.value + z * next(spread) < 0
+        points.append(replace(point, narrower=narrower, sure=sure))
+    return tuple(replace(point, frontier=_leads(point, points)) for point in points)
+
+
+def _without_groups(first: Candidate, candidate: Candidate) -> Point:
+    change = candidate.auc.less(first.auc).figure()
+    share = float(candidate.accepted.mean())
+    return Point(candidate.name, candidate.cutoff, share, candidate.auc.figure(), candidate.ks.figure(), change)
+
+
+def _point(
+    first: Candidate, candidate: Candidate, sums: Sums, groups: Sequence[Group], reference: int, draws: int, seed: int
+) -> tuple[Point, Quality]:
+    """A model beside the first one, and the change of the gap's width over draws."""
+    cells = sums.cells(groups)
+    n = cells.sum(axis=1)
+    share = (cells[:, 0] + cells[:, 2]) / n
+    widest = max((k for k in range(len(groups)) if k != reference), key=lambda k: abs(share[k] - share[reference]))
+    drawn = np.random.default_rng(seed).multinomial(int(n.sum()), cells.ravel() / n.sum(), size=draws)
+    change = _widths(cells[None], reference), _widths(drawn.reshape(draws, *cells.shape), reference)
+    gap = Quality(float(change[0][0]), change[1])
+    own, base = (float(share[widest]), int(n[widest])), (float(share[reference]), int(n[reference]))
+    point = replace(
+        _without_groups(first, candidate),
+        group=groups[widest],
+        gap=Figure(own[0] - base[0], *of_difference(*own, *base)),
+        ratio=Figure(own[0] / base[0], *of_ratio(*own, *base)) if base[0] > 0 else None,
+        gap_change=gap.figure(),
+    )
+    return point, gap
+
+
+def _widths(cells: Counts, reference: int) -> Floats:
+    """``(draws,)``: the other model's widest gap less the first one's, of ``(draws, groups, 4)`` cells."""
+    n = np.maximum(cells.sum(axis=2), 1)
+    both, first, other = cells[..., 0], cells[..., 1], cells[..., 2]
+    wide = []
+    for accepted in (both + other, both + first):
+        share = accepted / n
+        wide.append(np.abs(share - share[:, [reference]]).max(axis=1))
+    out: Floats = wide[0] - wide[1]
+    return out
+
+
+def _leads(point: Point, points: Sequence[Point]) -> bool:
+    """Whether no other point is at least as good and as even, and better in one of both."""
+    if point.gap is None:
+        return False
+    own = point.auc.value, -abs(point.gap.value)
+    rivals = [(p.auc.value, -abs(p.gap.value)) for p in points if p.gap is not None]
+    return not any(rival[0] >= own[0] and rival[1] >= own[1] and rival != own for rival in rivals)

@@ -1,0 +1,80 @@
+"""The section on less discriminatory alternatives: what was tried, what it would cost, and what was chosen. Knows the report alone."""
+
+from __future__ import annotations
+
+from backend.reports.blocks import Block, Heading, Table, Text
+from backend.reports.schema import AlternativeLine, IntervalLine, SearchLine
+from backend.reports.sections.writer import NONE, Writer, figure, minute, percent, points, signed, whole
+
+
+def alternatives(write: Writer) -> list[Block]:
+    """Every search at every decision; that none was made, where that is so."""
+    blocks: list[Block] = []
+    for search in write.content.searches:
+        named = write.named(search.attribute, search.meaning, search.meaning_zh)
+        blocks += [
+            Heading(write("lda_search", feature=named, cutoff=percent(search.cutoff)), 2),
+            *_search(write, search),
+        ]
+    return blocks or [write.text("lda_none")]
+
+
+def _search(write: Writer, search: SearchLine) -> list[Block]:
+    narrower = [line for line in search.alternatives if line.narrower]
+    counts = {"tried": len(search.alternatives) - 1, "narrower": len(narrower), "sure": sum(a.sure for a in narrower)}
+    reference = write.words.either(search.reference, search.reference_zh)
+    how = write(f"lda_{search.source}", n=whole(search.n), reference=reference)
+    chosen = search.choice
+    said = (
+        write.text("lda_not_chosen")
+        if chosen is None
+        else write.text("lda_chosen", time=minute(chosen.time), **chosen.model_dump(exclude={"time"}))
+    )
+    return [
+        write.text("lda_found", model=search.model, tolerance=f"{search.tolerance:g}", **counts),
+        Text(how, "note"),
+        _table(write, search),
+        said,
+        write.note("lda_note"),
+    ]
+
+
+def _table(write: Writer, search: SearchLine) -> Table:
+    first = search.alternatives[0]
+    return write.table(
+        search.alternatives,
+        ("lda_model", 2, lambda a: f"{a.name} {a.model}"),
+        ("lda_settings", 5, lambda a: settings(write, first, a)),
+        ("lda_auc", 3, lambda a: f"{figure(a.auc.value)}\n[{figure(a.auc.low)}, {figure(a.auc.high)}]"),
+        (
+            "lda_change",
+            3,
+            lambda a: f"{signed(a.auc_change.value)}\n[{signed(a.auc_change.low)}, {signed(a.auc_change.high)}]",
+        ),
+        ("lda_gap", 4, lambda a: _gap(write, a, a.gap)),
+        ("lda_width", 3, lambda a: _points(a.gap_change)),
+        ("lda_frontier", 2, lambda a: write("yes") if a.frontier else NONE),
+    )
+
+
+def settings(write: Writer, first: AlternativeLine, line: AlternativeLine) -> str:
+    """What sets a model apart from the first one."""
+    told = [write("lda_without", features=", ".join(line.without))] if line.without else []
+    if line.constraints != first.constraints:
+        told.append(write("lda_constraints", constraints=line.constraints or NONE))
+    if line.depth != first.depth:
+        told.append(write("lda_depth", depth=line.depth))
+    if line.reg_lambda != first.reg_lambda and line.reg_lambda is not None:
+        told.append(write("lda_lambda", value=f"{line.reg_lambda:g}"))
+    return write.listed(told) or write("lda_itself")
+
+
+def _gap(write: Writer, line: AlternativeLine, gap: IntervalLine | None) -> str:
+    if gap is None:
+        return write("too_few")
+    ratio = "" if line.ratio is None else f"\n{write('lda_ratio', value=figure(line.ratio.value))}"
+    return f"{write.words.either(line.group, line.group_zh)}: {_points(gap)}{ratio}"
+
+
+def _points(found: IntervalLine | None) -> str:
+    return NONE if found is None else f"{points(found.value)} [{points(found.low)}, {points(found.high)}]"

@@ -1,0 +1,335 @@
+"""A later sheet of people, scored under encryption and judged by triggers that were set beforehand: stability, calibration, disparity.
+
+As the Guest sees it: scores that its Hosts count like any, its own columns, sums over groups of at least 20 records. One Host's feature
+is asked about once a run, so that no two answers differ by a person; its account refuses a second run on nearly the same people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend import work
+from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.registry import Cipher
+from backend.data.federation import Measure
+from backend.data.table import PartyTable, SampleSheet, read_later_sheet
+from backend.data.table_file import AS_IT_IS, Reading
+from backend.errors import FederationError, FewRecords, HostRefused, PartyUnreachable, QuestionRefused, SampleError
+from backend.evaluation.performance import BINS, stability
+from backend.evaluation.validation import figures
+from backend.evaluation.validation.monitoring import (
+    Monitored,
+    column_shift,
+    ratios,
+    read_monitored,
+    shift,
+    tenths,
+    triggers,
+)
+from backend.evaluation.validation.slices import summed
+from backend.evaluation.validation.suite import CUTOFF, Figure, Found, overall
+from backend.fairness import disparity
+from backend.fairness.marking import Marking, check_cutoff, mark
+from backend.jobs import Job
+from backend.protocols.group_sums.grouping import MIN_GROUP, group
+from backend.protocols.group_sums.guest import GroupQuestions
+from backend.results import JOINT, MONITORING, SCORES, TRAINING, ModelRecord
+from backend.services.fairness import GROUPS, feature_of
+from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions
+from backend.services.scoring import Scoring, ScoringRequest
+
+__all__ = ["LaterSheet", "Monitored", "Monitoring", "MonitoringRequest", "triggers"]
+
+PARTS = ("test", JOINT, TRAINING)  # whose scores later ones are compared with: the first that is kept
+REFERENCE = 2000  # training records at most, beside which a Host's columns are summed
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class LaterSheet:
+    """People of a later day.
+
+    Attributes
+    ----------
+    outcomes : ndarray of float64
+        ``(n_rows,)``: as labels; NaN where none is known yet.
+    """
+
+    sheet: SampleSheet
+    outcomes: Floats = field(repr=False)
+
+
+@dataclass(frozen=True)
+class MonitoringRequest:
+    """Monitor a model on a later sheet.
+
+    Attributes
+    ----------
+    feature : str
+        Of any party: acceptance is compared between its groups; empty = none.
+    cipher : {"paillier", "paillier-short", "rlwe", "none"} or None
+        Of the scores; None = the one suited to so many people.
+    key_bits : int
+        Of the sums by group, and of scores under Paillier.
+    """
+
+    model_id: str
+    later: LaterSheet
+    feature: str = ""
+    cutoff: float = CUTOFF
+    cipher: Cipher | None = None
+    key_bits: int = KEY_BITS
+    seed: int = 7
+
+
+class Monitoring:
+    """Monitors models; the page and the report show the last run of each."""
+
+    def __init__(self, measurement: Measurement, scoring: Scoring) -> None:
+        self._measurement, self._models, self._scoring = measurement, measurement.models, scoring
+
+    def read(
+        self, model_id: str, source: bytes | Path, name: str = "samples", how: Reading = AS_IT_IS, label: str = ""
+    ) -> LaterSheet:
+        """A later sheet: CSV, XLSX or Parquet; raises as :func:`backend.data.table.read_later_sheet`."""
+        federation = self._measurement.workspace.federation(self._models.get(model_id).federation)
+        return LaterSheet(*read_later_sheet(federation, source, name=name, how=how, label=label))
+
+    def start(self, request: MonitoringRequest) -> Job[Monitored]:
+        """Monitor in the background; kept until it is repeated."""
+        return Job[Monitored](lambda job: self.run(request, job), 0).start()
+
+    def run(self, request: MonitoringRequest, job: Job[Any]) -> Monitored:
+        """The same within a job that is under way.
+
+        Raises
+        ------
+        ParameterError
+            The feature is none of the federation, or the cut-off no probability.
+        SampleError
+            Nobody of the sheet could be scored, or too few people.
+        Cancelled, SecurityError, PartyUnreachable
+            See :meth:`backend.protocols.transport.channel.Session.expect`.
+        """
+        check_cutoff(request.cutoff)
+        record, sheet = self._models.get(request.model_id), request.later.sheet
+        context = self._measurement.context(record)
+        if request.feature:
+            feature_of(context.runtime.federation, request.feature)
+        if sheet.usable < MIN_GROUP:
+            raise SampleError(f"{sheet.usable} people can be scored; a monitoring run needs {MIN_GROUP} or more.")
+        cipher = request.cipher or self._scoring.suited(record.id, sheet.usable)
+        bare = replace(sheet, hosts={})  # nobody's values stand in for a Host's own
+        asked = ScoringRequest(record.id, bare, request.cutoff, cipher, request.key_bits)
+        with work.part(0.0, 0.5):
+            batch = self._scoring.run(asked, job)
+        rows = np.array([i for i, one in enumerate(batch.scores) if one.status == "ok"], dtype=np.intp)
+        if len(rows) < MIN_GROUP:
+            raise SampleError(f"{len(rows)} people were scored; a monitoring run needs {MIN_GROUP} or more.")
+        margins = context.compiled.guest.margins([batch.scores[i].units for i in rows])
+        run = _Run(context, request, rows, margins, job)
+        run.of_scores({part: kept.rows[0]["margins"] for part, kept in self._models.measured(record, SCORES).items()})
+        run.of_guest(self._before(context, record))
+        with work.part(0.5, 0.7):
+            run.of_feature()
+        with work.part(0.7, 1.0):
+            run.of_hosts(self._before(context, record))
+        done = run.result(len(sheet.ids) - len(rows))
+        self._measurement.keep(record, MONITORING, "", [asdict(done)], {"n": done.n})
+        return done
+
+    def last(self, model_id: str) -> Monitored | None:
+        """A model's last run; None where there was none."""
+        return last_run(self._measurement, self._models.get(model_id))
+
+    def _before(self, context: MeasurementContext, record: ModelRecord) -> PartyTable:
+        """The Guest's training records; all joint ones of an imported model."""
+        table, part_of = context.runtime.table, self._models.part_of(record)
+        rows = [i for i, name in enumerate(table.ids) if part_of.get(name) in (TRAINING, JOINT)]
+        return table.take(np.array(rows, dtype=np.intp))
+
+
+def last_run(measurement: Measurement, record: ModelRecord) -> Monitored | None:
+    """A model's last run, as it is kept."""
+    kept = measurement.models.measured(record, MONITORING).get("")
+    return read_monitored(kept.rows[0]) if kept else None
+
+
+class _Run:
+    """One run: what was found so far, of the people who were scored."""
+
+    def __init__(
+        self, context: MeasurementContext, request: MonitoringRequest, rows: Rows, margins: Floats, job: Job[Any]
+    ) -> None:
+        self._context, self._request, self._job = context, request, job
+        self._runtime, self._outputs = context.runtime, context.compiled.outputs
+        self._later, self._margins = request.later.sheet.guest.take(rows), margins
+        self._predicted = self._outputs.predict(margins)
+        self._outcomes = request.later.outcomes[rows]
+        self._known = ~np.isnan(self._outcomes)
+        self._binary = context.record.task == "binary"
+        self._reference = ""
+        self._unexamined: list[tuple[str, str]] = []
+        self.found: dict[str, Found] = {}
+
+    def result(self, failed: int) -> Monitored:
+        """Every trigger judged."""
+        suite, known = triggers(), self._known
+        labels, predicted = self._outcomes[known], self._predicted[known]
+        enough = len(labels) >= MIN_GROUP
+        self.found["later_calibration"] = self._calibration(labels, predicted[:, 0])
+        tests = suite.judge(self.found)
+        squared = float(((predicted[:, 0] - labels) ** 2).mean()) if self._binary and enough else None
+        return Monitored(
+            self._context.record.id,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            suite.version,
+            overall(tests),
+            tests,
+            self._request.cutoff,
+            len(self._later.ids),
+            failed,
+            len(labels),
+            self._reference,
+            self._request.feature,
+            squared,
+            tenths(labels, predicted, self._outputs.task) if enough else (),
+            tuple(self._unexamined),
+        )
+
+    def _calibration(self, labels: Floats, predicted: Floats) -> Found:
+        if not self._binary:
+            return "two_outcomes"
+        if len(labels) < MIN_GROUP:
+            return "few_people" if len(labels) else "no_outcomes"
+        return figures.calibration_error(labels, predicted), figures.brier_skill(labels, predicted)
+
+    def of_scores(self, kept: dict[str, Sequence[Any]]) -> None:
+        """Scores against those that are kept of test records, else of training records."""
+        self._reference = next((part for part in PARTS if part in kept), "")
+        if not self._reference:
+            self.found["score_shift"] = "no_scores"
+            return
+        before = np.array(kept[self._reference], dtype=np.float64)
+        moved = stability(self._reference, before, "later", self._margins, self._outputs)
+        self.found["score_shift"] = (figures.shift(replace(moved, part="")),) if moved else "no_scores"
+
+    def of_guest(self, before: PartyTable) -> None:
+        """The Guest's own columns against those of its training records."""
+        known = [(party, f) for party, f in self._context.model.dictionary if party == self._later.party]
+        self.found["guest_columns"] = [
+            column_shift(party, f, before.columns[f.name], self._later.columns[f.name])
+            for party, f in known
+            if f.name in before.columns
+        ] or "not_measured"
+
+    @contextmanager
+    def _guarded(self, test: str) -> Iterator[None]:
+        """Within, a Host that refuses or is down leaves the test without a figure."""
+        try:
+            yield
+        except (HostRefused, QuestionRefused):
+            self.found[test] = "refused"
+        except PartyUnreachable:
+            self.found[test] = "unreachable"
+        except (FewRecords, FederationError):  # nobody in common
+            self.found[test] = "few_people"
+
+    def of_feature(self) -> None:
+        """Acceptance by the groups of the feature that was named."""
+        if not self._binary:
+            self.found["later_disparity"] = "two_outcomes"
+        elif not self._request.feature:
+            self.found["later_disparity"] = "no_feature_named"
+        else:
+            with self._guarded("later_disparity"):
+                self.found["later_disparity"] = ratios(self._by_group())
+
+    def _by_group(self) -> disparity.Disparity:
+        party, feature = feature_of(self._runtime.federation, self._request.feature)
+        probabilities, seed = self._predicted[:, 0], self._request.seed
+        if party == self._runtime.guest.name:
+            made, marking = (
+                group(feature, self._later.columns[feature.name], GROUPS),
+                self._marking(probabilities, True),
+            )
+            marks, _ = marking.marks(np.zeros(len(probabilities), dtype=np.bool_), probabilities)
+            sums = summed(marks, made.index, len(made.groups)).reshape(len(marks), len(made.groups))
+            return disparity.from_sums(party, feature.name, marking, made.groups, sums, seed=seed)
+        with self._asking("disparity", (party,), self._later.ids) as (questions, joint, sessions):
+            probabilities = probabilities[joint]
+            marking = self._marking(probabilities, False)
+            marks, largest = marking.marks(np.zeros(len(joint), dtype=np.bool_), probabilities)
+            questions.send(marks, (party,), largest=largest, on_piece=sessions.progress)
+            found = questions.ask({party: (feature.name,)}, GROUPS).get((party, feature.name))
+        if found is None:
+            raise FewRecords(f"{feature.name} does not make two groups of {MIN_GROUP} people of the sheet.")
+        return disparity.from_sums(party, feature.name, marking, found.groups, found.sums, seed=seed)
+
+    def _marking(self, probabilities: Floats, own: bool) -> Marking:
+        """How people are marked: by decision and score alone, since outcomes may be known of some."""
+        marking = mark(self._request.cutoff, np.zeros(len(probabilities), dtype=np.bool_), probabilities, own=own)
+        return replace(marking, labelled=False, labels=False)
+
+    @contextmanager
+    def _asking(
+        self, purpose: Measure, hosts: tuple[str, ...], ids: Sequence[str]
+    ) -> Iterator[tuple[GroupQuestions, Rows, Sessions]]:
+        """A conversation about the people of `ids` whom all of `hosts` hold too; with their positions."""
+        sessions, request = Sessions(self._runtime, self._job, purpose), self._request
+        cipher: Cipher = "none" if request.cipher == "none" else "paillier"
+        with sessions.begin(hosts) as session:
+            questions, joint = sessions.ask(
+                session, cipher, request.key_bits, lambda found: np.ones(len(found), dtype=np.bool_), ids
+            )
+            if len(joint) < 2 * MIN_GROUP:
+                raise FewRecords(f"{len(joint)} people of the sheet are known to all; {2 * MIN_GROUP} are needed.")
+            yield questions, joint, sessions
+
+    def of_hosts(self, before: PartyTable) -> None:
+        """Hosts' columns as their tables hold them today: later people among some training records, summed in common bins."""
+        hosts = self._context.record.hosts
+        if not hosts:
+            self.found["host_columns"] = "no_host"
+            return
+        found: list[Figure] = []
+        with self._guarded("host_columns"):
+            self._shifts(hosts, before, found)
+            refused = any(name != self._request.feature for _, name in self._unexamined)
+            self.found["host_columns"] = found or ("refused" if refused else "few_people")
+
+    def _shifts(self, hosts: tuple[str, ...], before: PartyTable, found: list[Figure]) -> None:
+        later = set(self._later.ids)
+        others = [i for i in before.ids if i not in later]
+        drawn = np.random.default_rng(self._request.seed).permutation(len(others))[:REFERENCE]
+        ids = (*(others[k] for k in drawn.tolist()), *self._later.ids)
+        with self._asking("validation", hosts, ids) as (questions, joint, sessions):
+            flags = joint >= len(drawn)
+            if min(int(flags.sum()), int((~flags).sum())) < MIN_GROUP:
+                raise FewRecords(f"Fewer than {MIN_GROUP} people of one part are known to all.")
+            questions.send([flags.astype(np.int64)], hosts, on_piece=sessions.progress)
+            for party, feature in self._runtime.federation.features():
+                if party not in hosts:
+                    continue
+                if feature.name == self._request.feature:
+                    self._unexamined.append((party, feature.name))
+                    continue
+                self._job.at("sums", party)
+                try:
+                    tables = questions.ask({party: (feature.name,)}, BINS)
+                except (HostRefused, QuestionRefused):
+                    self._unexamined.append((party, feature.name))
+                    continue
+                for table in tables.values():
+                    after = table.sums[0]
+                    sizes = np.array([g.n for g in table.groups], dtype=np.int64)
+                    found.append(shift(sizes - after, after, party, feature.name))

@@ -1,0 +1,35 @@
+"""`monitor`: text and JSON of every figure, exit status by verdict, and the report that has it from then on."""
+
+import json
+
+import pytest
+
+from backend.cli.validation import STATUS
+from backend.evaluation.validation.monitoring import triggers
+
+
+@pytest.fixture
+def sheet(run, tmp_path):
+    """The test records as a later sheet of ids."""
+    found = json.loads(run("samples", "latest", "--json")[1])
+    file = tmp_path / "later.csv"
+    file.write_text("\n".join([found["column"], *found["ids"][:60]]) + "\n")
+    return file
+
+
+def test_every_figure_is_printed_and_the_report_has_it(run, sheet, tmp_path):
+    assert json.loads(run("report", "latest")[1])["content"].get("monitoring") is None
+    status, text, _ = run("monitor", "latest", sheet, "--cipher", "none", "--feature", "gender", "--json")
+    done = json.loads(text)
+    assert [t["id"] for t in done["tests"]] == [t.id for t in triggers().tests]
+    assert status == STATUS[done["verdict"]] and (done["n"], done["outcomes"]) == (60, 0)
+    page = tmp_path / "report.html"
+    assert run("report", "latest", "--out", page)[0] == 0
+    assert "Monitoring run" in page.read_text() and "no outcome is known" in page.read_text()
+    status, text, _ = run("monitor", "latest", sheet, "--cipher", "none")
+    assert status in STATUS.values() and "Stability of the score: PSI" in text and "no feature was named" in text
+
+
+def test_a_label_that_the_sheet_does_not_have_is_a_mistake(run, sheet):
+    status, _, error = run("monitor", "latest", sheet, "--label", "repaid")
+    assert status == 1 and "repaid" in error

@@ -1,0 +1,134 @@
+"""Cut-offs, gaps and the frontier by hand and by brute force; sums over sets of people that are too close are never asked for."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.errors import ParameterError
+from backend.fairness.alternatives import Candidate, Quality, Sums, cutoff_for, judge, marks, too_close
+from backend.fairness.intervals import of_difference
+from backend.protocols.group_sums.grouping import Group
+
+GROUPS = (Group("code", "1", 400), Group("code", "2", 600))
+INDEX = np.repeat([0, 1], [400, 600])
+
+
+def quality(value, spread=0.0):
+    return Quality(value, value + spread * np.linspace(-1, 1, 500))
+
+
+def accepting(*counts):
+    """Flags that accept so many of each group."""
+    flags = np.zeros(1000, dtype=bool)
+    flags[: counts[0]] = flags[400 : 400 + counts[1]] = True
+    return flags
+
+
+def candidate(name, auc, *counts, spread=0.0):
+    return Candidate(name, 0.5, accepting(*counts), quality(auc, spread), quality(0.4))
+
+
+def sums_of(first, other):
+    rows = marks(first.accepted, [other.accepted])
+    return Sums(*(np.array([row[k == INDEX].sum() for k in (0, 1)]) for row in rows))
+
+
+def judged(first, *others, measured=True, **options):
+    own = np.array([first.accepted[k == INDEX].sum() for k in (0, 1)])
+    pairs = [(other, sums_of(first, other) if measured else None) for other in others]
+    settings = {"reference": 1, "tolerance": 0.002, "draws": 500, "seed": 1} | options
+    return judge(first, pairs, GROUPS, own, **settings)
+
+
+def test_gap_ratio_and_change_by_hand():
+    """280 of 400 and 480 of 600 are 70 % and 80 %; 300 and 465 are 75 % and 77.5 %."""
+    first, other = judged(candidate("c0", 0.78, 280, 480), candidate("c1", 0.779, 300, 465))
+    assert (first.gap.value, first.ratio.value) == pytest.approx((-0.1, 0.875))
+    assert (first.gap.low, first.gap.high) == of_difference(0.7, 400, 0.8, 600)
+    assert (other.gap.value, other.gap_change.value) == pytest.approx((-0.025, -0.075))
+    assert first.gap_change.value == first.gap_change.low == first.gap_change.high == 0.0
+    assert other.auc_change.value == pytest.approx(-0.001) and other.accepted == 0.765
+    assert other.gap_change.low < -0.075 < other.gap_change.high
+    assert other.narrower and other.sure and other.group == GROUPS[0]
+
+
+def test_the_change_of_a_gap_is_resampled_as_records_are():
+    """The cells of both decisions by group hold all that a draw of records with replacement can change."""
+    first, other = candidate("c0", 0.78, 280, 480), candidate("c1", 0.779, 300, 465)
+    draw, changes = np.random.default_rng(0), []
+    for _ in range(2000):
+        at = draw.integers(0, 1000, 1000)
+        rates = [[c.accepted[at][INDEX[at] == k].mean() for k in (0, 1)] for c in (first, other)]
+        changes.append(abs(rates[1][0] - rates[1][1]) - abs(rates[0][0] - rates[0][1]))
+    point = judged(first, other, draws=2000)[1]
+    assert (point.gap_change.low, point.gap_change.high) == pytest.approx(
+        np.quantile(changes, [0.025, 0.975]), abs=0.004
+    )
+
+
+def test_what_loses_too_much_or_is_no_narrower_is_no_alternative():
+    first = candidate("c0", 0.78, 280, 480)
+    worse, wider, unsure = judged(
+        first,
+        candidate("c1", 0.777, 300, 465),
+        candidate("c2", 0.79, 270, 487),
+        candidate("c3", 0.779, 300, 465, spread=0.05),
+    )[1:]
+    assert not worse.narrower and not wider.narrower and not worse.sure and not wider.sure
+    assert unsure.narrower and not unsure.sure
+
+
+def test_the_more_models_are_searched_the_harder_it_is_to_be_sure():
+    first, other = candidate("c0", 0.78, 280, 480), candidate("c1", 0.7815, 300, 465, spread=0.00225)
+    alone = judged(first, other)[1]
+    among_many = judged(first, *[other] * 60)[1]
+    assert alone.sure and not among_many.sure and among_many.narrower
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(240, 320)), min_size=1, max_size=6))
+def test_the_frontier_is_who_nobody_beats_in_both(drawn):
+    first = candidate("c0", 0.75, 280, 480)
+    others = [candidate(f"c{i}", 0.7 + auc / 100, accepted, 480) for i, (auc, accepted) in enumerate(drawn, start=1)]
+    points = judged(first, *others, draws=2)
+    pairs = [(p.auc.value, abs(p.gap.value)) for p in points]
+    for point, (auc, gap) in zip(points, pairs, strict=True):
+        beaten = any(a >= auc and g <= gap and (a > auc or g < gap) for a, g in pairs)
+        assert point.frontier == (not beaten)
+
+
+def test_where_sums_would_tell_of_few_people_there_is_no_gap_and_no_claim():
+    point = judged(candidate("c0", 0.78, 280, 480), candidate("c1", 0.79, 281, 480), measured=False)[1]
+    assert (point.gap, point.ratio, point.gap_change, point.group) == (None,) * 4
+    assert not (point.frontier or point.narrower or point.sure) and point.auc_change.value == pytest.approx(0.01)
+
+
+def test_two_sums_may_not_differ_by_one_person_nor_by_nineteen():
+    base = accepting(200, 300)
+    assert not too_close([base], base) and not too_close([base], accepting(220, 300))
+    for few in (1, 19):
+        assert too_close([base], accepting(200 + few, 300)) and too_close([accepting(200 + few, 300)], base)
+    swapped = accepting(200, 300)
+    swapped[0], swapped[700:740] = False, True  # forty came and one went
+    assert too_close([base], swapped)
+    assert too_close([np.ones(1000, dtype=bool)], accepting(400, 595))
+
+
+@given(st.lists(st.integers(0, 20), min_size=1, max_size=60), st.floats(0, 1))
+def test_a_cutoff_accepts_the_share_that_comes_closest(values, share):
+    probabilities = np.array(values) / 20
+    cutoff = cutoff_for(probabilities, share)
+    every = [*np.unique(probabilities), probabilities.max() + 1]
+    best = min(abs((probabilities < c).mean() - share) for c in every)
+    assert abs((probabilities < cutoff).mean() - share) == pytest.approx(best)
+
+
+def test_no_validation_record_gives_no_cutoff():
+    with pytest.raises(ParameterError, match="no validation records"):
+        cutoff_for(np.empty(0), 0.5)
+
+
+def test_a_difference_of_figures_is_paired():
+    one, other = quality(0.8, 0.02), quality(0.79, 0.02)
+    figure = other.less(one).figure()
+    assert (figure.value, figure.low, figure.high) == pytest.approx((-0.01,) * 3)

@@ -1,0 +1,156 @@
+"""A search from end to end: real trainings, groups at the Guest and at a Host, a choice that is registered, logged and kept."""
+
+import numpy as np
+import pytest
+from measurement_contexts import PARAMETERS, TrainedDemo
+
+from backend.errors import ParameterError
+from backend.protocols.training.forest import ForestParameters
+from backend.services.alternatives import AlternativesRequest
+from backend.services.training import TrainingRequest
+
+REASON = "narrower at a cost that the bank accepts"
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    made = TrainedDemo(tmp_path_factory.mktemp("alternatives"))
+    yield made
+    made.glassleaf.close()
+
+
+def asked(demo, attribute, **options):
+    settings = {"without": (("gender",),), "cutoffs": (0.25,), "cipher": "none", "key_bits": 512, "tolerance": 0.05}
+    return AlternativesRequest(demo.record.id, attribute, **settings | options)
+
+
+@pytest.fixture(scope="module")
+def at_host(demo):
+    return demo.glassleaf.alternatives.start(asked(demo, "gender", depths=(1,))).get()
+
+
+@pytest.fixture(scope="module")
+def at_guest(demo):
+    return demo.glassleaf.alternatives.start(asked(demo, "home_ownership", lambdas=(30.0,))).get()
+
+
+def counted(demo, found, point):
+    """The gap from all columns in one hand: the widest group's share of accepted people less the reference's."""
+    probabilities = demo.probabilities()
+    people = demo.people.loc[probabilities.index]
+    codes = people[found.attribute].map(lambda code: str(int(code)) if isinstance(code, float) else str(code))
+    shares = {g.name: (probabilities[codes == g.name] < point.cutoff).mean() for g in found.groups}
+    return shares[point.group.name] - shares[found.groups[found.reference].name]
+
+
+def test_every_combination_is_trained_and_the_model_itself_comes_first(demo, at_host):
+    settings = [(t.without, t.depth, t.reg_lambda) for t in at_host.tried]
+    assert settings == [((), 3, 1.0), ((), 1, 1.0), (("gender",), 3, 1.0), (("gender",), 1, 1.0)]
+    assert (at_host.tried[0].model, at_host.tried[0].sha256) == (demo.record.id, demo.record.content_hash)
+    oracle = TrainingRequest("demo", PARAMETERS, exclude=("gender",))
+    assert demo.glassleaf.training.start(oracle).get().content_hash == at_host.tried[2].sha256
+
+
+def test_gaps_are_those_counted_with_everything_in_one_hand(demo, at_host, at_guest):
+    for found, source in ((at_host, "sums"), (at_guest, "records")):
+        [decided] = found.decisions
+        first = decided.points[0]
+        assert found.source == source and first.cutoff == 0.25
+        assert first.gap.value == pytest.approx(counted(demo, found, first), abs=1e-9)
+        assert first.auc.value == pytest.approx(demo.record.metrics.auc)
+        shares = [point.accepted for point in decided.points]
+        assert np.ptp(shares) < 0.15  # every model accepts about as many
+
+
+@pytest.mark.slow
+def test_under_encryption_a_search_finds_the_same(demo, at_host):
+    encrypted = demo.glassleaf.alternatives.start(asked(demo, "gender", depths=(1,), cipher="paillier")).get()
+    assert encrypted.decisions == at_host.decisions and encrypted.groups == at_host.groups
+
+
+def test_models_whose_sums_would_tell_of_few_people_are_not_asked_about(demo, at_host):
+    """Here the Host's sums would differ by less than twenty of 285 people for some models; the Guest's own attribute has no such bound."""
+    again = demo.glassleaf.alternatives.start(asked(demo, "gender", lambdas=(2.0,), without=())).get()
+    [decided] = again.decisions
+    assert decided.points[1].gap is None and decided.points[1].auc.value > 0.5 and not decided.points[1].frontier
+
+
+def test_a_search_is_kept_and_logged_without_a_figure(demo, at_host, at_guest):
+    assert at_guest in demo.glassleaf.alternatives.searches(demo.record.id)
+    entries = [e.body for e in demo.glassleaf.audit.entries("demo") if e.action == "alternatives"]
+    of_guest = next(body for body in entries if body["feature"] == "home_ownership")
+    assert of_guest["tried"] == {t.model: t.sha256 for t in at_guest.tried}
+    assert not any(isinstance(value, float) for value in of_guest.values())
+
+
+def test_a_candidate_can_be_opened_before_it_is_registered_and_chosen_with_a_reason(demo, at_guest):
+    service, models = demo.glassleaf.alternatives, demo.glassleaf.models
+    name = at_guest.tried[-1].name
+    opened = service.opened(demo.record.id, "home_ownership", name)
+    assert not opened.registered and opened.importance and opened.record.id not in {m.id for m in models.all()}
+    with pytest.raises(ParameterError, match="Give a reason"):
+        service.choose(demo.record.id, "home_ownership", name, "good")
+    record = service.choose(demo.record.id, "home_ownership", name, REASON)
+    assert record.content_hash == at_guest.tried[-1].sha256 and record.retrained_from == demo.record.id
+    assert models.get(record.id) == record and record.parameters["reg_lambda"] == 30.0
+    assert record.release is not None and models.test_ids(record) == models.test_ids(demo.record)
+    kept = next(s for s in service.searches(demo.record.id) if s.attribute == "home_ownership")
+    assert (kept.choice.name, kept.choice.model, kept.choice.reason) == (name, record.id, REASON)
+    assert service.opened(demo.record.id, "home_ownership", name).registered
+    actions = [(e.action, e.body) for e in demo.glassleaf.audit.entries("demo")][-2:]
+    assert [action for action, _ in actions] == ["train", "alternative-choice"]
+    assert actions[0][1]["traffic"] and actions[1][1]["chosen"] == record.id and REASON not in str(actions)
+    assert demo.glassleaf.model_cards.get(record.id).parts
+
+
+def test_keeping_the_model_is_a_choice_too(demo, at_host):
+    before = len(demo.glassleaf.models.all())
+    demo.glassleaf.alternatives.choose(demo.record.id, "gender", "c0", "no alternative is worth its AUC")
+    assert len(demo.glassleaf.models.all()) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"without": ()}, "Models that would be trained: 1"),
+        ({"depths": tuple(range(1, 9)), "lambdas": (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)}, "choose what makes 2 to 64"),
+        ({"without": (("nobody",),)}, "nobody was not offered"),
+        ({"cutoffs": (1.0,)}, "cut-off is 1"),
+        ({"cutoffs": ()}, "Choose a cut-off"),
+        ({"attribute": "nobody"}, "nobody is not a feature"),
+        ({"depths": (99,)}, "depth is 99"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused_before_anything_is_trained(demo, options, match):
+    request = asked(demo, options.pop("attribute", "gender"), **options)
+    with pytest.raises(ParameterError, match=match):
+        demo.glassleaf.alternatives.start(request).get()
+
+
+def test_an_algorithm_without_the_lever_says_so(demo):
+    forest = ForestParameters(trees=2, depth=2, cipher="none")
+    record = demo.glassleaf.training.start(TrainingRequest("demo", forest)).get()
+    with pytest.raises(ParameterError, match="forest has no reg_lambda"):
+        demo.glassleaf.alternatives.start(AlternativesRequest(record.id, "gender", lambdas=(2.0,))).get()
+
+
+def test_a_search_that_is_stopped_leaves_no_search(demo):
+    job = demo.glassleaf.alternatives.start(asked(demo, "age"))
+    job.cancel()
+    job.wait(60)
+    assert job.state == "cancelled"
+    assert "age" not in {s.attribute for s in demo.glassleaf.alternatives.searches(demo.record.id)}
+
+
+def test_reports_of_both_models_state_the_search_and_the_choice(demo, at_guest):
+    service, name = demo.glassleaf.alternatives, at_guest.tried[1].name
+    chosen = service.choose(demo.record.id, "home_ownership", name, REASON)
+    for model in (demo.record.id, chosen.id):
+        report = demo.glassleaf.reports.make(model)
+        line = next(s for s in report.content.searches if s.attribute == "home_ownership")
+        assert line.choice.reason == REASON and [a.name for a in line.alternatives] == ["c0", "c1", "c2", "c3"]
+        assert line.alternatives[0].gap.value == pytest.approx(at_guest.decisions[0].points[0].gap.value, abs=1e-4)
+        for language in ("en", "zh"):
+            html = demo.glassleaf.reports.export(model, "html", language).decode()
+            assert REASON in html and at_guest.tried[1].model in html
+    assert demo.glassleaf.reports.export(chosen.id, "pdf").startswith(b"%PDF")
