@@ -365,9 +365,9 @@ class Context:
         )
 
     def of_something_else(self, texts: FeatureTexts) -> bool:
-        """Whether the meanings say something (:meth:`unsaid`) and name no person in it."""
+        """Whether the meanings say something (:meth:`unsaid`), and neither they nor the name have a person in it."""
         chinese = texts.meaning.text + texts.meaning_zh.text
-        person = texts.meaning.has & self.persons or any(word in chinese for word in self.persons_zh)
+        person = (texts.meaning.has | texts.name.has) & self.persons or any(word in chinese for word in self.persons_zh)
         return not person and not self.unsaid(texts)
 
     def codes_say(self, texts: FeatureTexts) -> bool:
