@@ -6,6 +6,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any, TypeVar, cast
 
@@ -196,6 +197,10 @@ class HostModels:
         digest = self._store.put_artefact(model_id, dump_host(model))
         self._served.pop(model_id, None)
         return digest
+
+    def note_training(self, model_id: str) -> None:
+        """Keep the day on which a model was trained, which a dossier's drift counts from."""
+        self._store.put_training_day(model_id, datetime.now(UTC).date())
 
     def get(self, model_id: str) -> ServedModel:
         """A partial model, ready for scoring.

@@ -38,7 +38,7 @@ class Subject:
     who: Who = "operator"
 
 
-MEASURED = ("performance", "fairness", "out_of_time", "dossiers", "sign_off")
+MEASURED = ("performance", "fairness", "out_of_time", "dossiers", "monitoring", "sign_off")
 """What is measured, or brought by another than the operator; a text ``mapping.lacks_<name>`` says what is lacking."""
 
 STANDARDS: dict[str, tuple[Subject, ...]] = {
@@ -59,7 +59,7 @@ STANDARDS: dict[str, tuple[Subject, ...]] = {
             "validator",
         ),
         Subject("sr26_outcomes", ("quality", "tests"), (), ("performance", "out_of_time")),
-        Subject("sr26_monitoring", ("monitoring",), ("monitoring", "triggers")),
+        Subject("sr26_monitoring", ("monitoring",), ("monitoring", "triggers"), ("monitoring",)),
         Subject("sr26_challenge", ("tests", "decisions"), ("challenger",), ("sign_off",), "validator"),
         Subject("sr26_governance", ("purpose", "governance", "decisions", "audit"), ("owner",)),
         Subject("sr26_documentation", ("identity", "dictionary", "governance", "audit")),
@@ -83,7 +83,7 @@ STANDARDS: dict[str, tuple[Subject, ...]] = {
         Subject("annex4_6", ("governance",), ("changes",)),
         Subject("annex4_7", (), who="provider"),
         Subject("annex4_8", (), who="provider"),
-        Subject("annex4_9", ("monitoring",), ("monitoring", "triggers")),
+        Subject("annex4_9", ("monitoring",), ("monitoring", "triggers"), ("monitoring",)),
     ),
     "art27": (
         Subject("art27_a", ("purpose",), ("process", "intended_use")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -17,6 +18,7 @@ from backend.evaluation.column_summary import reference_of, summary
 from backend.reports.dossier import DossierFile, answers_of, sign, template, to_text
 from backend.services.workspace import Workspace
 from backend.store.key_file import kept_key
+from backend.store.party_store import PartyStore
 
 FORM, REFERENCE = "dossier.toml", "dossier-reference.json"
 SIGNED = "dossier-signed.json"
@@ -29,7 +31,7 @@ class HostDossier:
     """One Host's dossier."""
 
     def __init__(self, workspace: Workspace, federation: str, host: str) -> None:
-        self._federation = workspace.federation(federation)
+        self._workspace, self._federation = workspace, workspace.federation(federation)
         if host not in [party.name for party in self._federation.hosts]:
             raise ParameterError(f"{host!r} is no Host of {federation!r}; a dossier is a Host's.")
         self._party: Party = self._federation.party(host)
@@ -66,7 +68,8 @@ class HostDossier:
                     f"The records have changed, and the last dossier is {past} days old: two within {DAYS_BETWEEN} days would tell "
                     "who came or left. Sign again later."
                 )
-        reference = None if renew else kept["reference"]
+        references = [] if renew else kept["references"]
+        reference = _counted_from(references, self._store().last_training())
         measured = {
             f.name: summary(f, table.columns[f.name], reference and reference["columns"].get(f.name))
             for f in self._party.features
@@ -79,13 +82,14 @@ class HostDossier:
             (day.isoformat(), reference["day"] if reference else ""),
             self._key(),
         )
-        own = {f.name: reference_of(f, table.columns[f.name]) for f in self._party.features}
-        first = {"day": day.isoformat(), "columns": own}
+        if not references or now != kept["last"]["records"]:
+            own = {f.name: reference_of(f, table.columns[f.name]) for f in self._party.features}
+            references = [*references, {"day": day.isoformat(), "columns": own}]
         last = {"day": day.isoformat(), "records": now}
         write_whole(self._folder / FORM, text.encode())
         write_whole(self._folder / SIGNED, to_text(made).encode())
         # Holds the Host's own cut points: readable by the Host alone.
-        write_whole(self._folder / REFERENCE, json.dumps({"reference": reference or first, "last": last}).encode())
+        write_whole(self._folder / REFERENCE, json.dumps({"references": references, "last": last}).encode())
         return made
 
     def signed(self) -> str:
@@ -101,12 +105,23 @@ class HostDossier:
 
     def _kept(self) -> dict[str, Any]:
         file = self._folder / REFERENCE
-        kept: dict[str, Any] = json.loads(file.read_bytes()) if file.exists() else {"reference": None, "last": None}
+        kept: dict[str, Any] = json.loads(file.read_bytes()) if file.exists() else {"references": [], "last": None}
+        if "reference" in kept:  # of a version that kept the first one alone
+            kept["references"] = [kept.pop("reference")]
         return kept
+
+    def _store(self) -> PartyStore:
+        return PartyStore(self._workspace.databases(self._federation.name)[self._party.name])
 
     def _key(self) -> SigningKey:
         numbers, _ = kept_key(self._folder / "signing.key", lambda: SigningKey.generate().to_numbers())
         return SigningKey.from_numbers(numbers)
+
+
+def _counted_from(references: Sequence[dict[str, Any]], trained: date | None) -> dict[str, Any] | None:
+    """The records, as they were signed last by the day of the last training; where none were, the first ones; None without any."""
+    by_then = [one for one in references if trained and date.fromisoformat(one["day"]) <= trained]
+    return next(iter([*reversed(by_then), *references]), None)
 
 
 def _digest(table: PartyTable) -> str:

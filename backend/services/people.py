@@ -177,7 +177,14 @@ class People:
         )
         runs, sent, answered = Journal(self._workspace.database(federation)).kept()
         return [
-            Holding(party, "artefacts", parts, DELETE, "part that the record had in the training of each model"),
+            Holding(
+                party,
+                "artefacts",
+                parts,
+                DELETE,
+                "part that the record had in the training of each model; the operator's texts on models and Hosts' dossiers are about "
+                "nobody who is scored: they are kept, and not searched",
+            ),
             Holding(
                 party,
                 "runs",

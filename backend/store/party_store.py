@@ -11,7 +11,7 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from sqlalchemy import select
@@ -22,6 +22,7 @@ from backend.store.database import Database
 from backend.store.schema import ArtefactRow, AuditHeadRow, RecordRow, ScoreJobRow, SecretRow
 
 SECRET_BYTES = 32
+_DAY = ".day"  # after a model's id: the artefact that holds the day of its training
 PSEUDONYMS = "pseudonyms"  # the secret that pseudonyms are made with
 
 
@@ -60,6 +61,17 @@ class PartyStore:
         """The hash that an artefact was stored with; empty where there is none."""
         with self._database.read() as session:
             return session.scalar(select(ArtefactRow.content_hash).where(ArtefactRow.model_id == model_id)) or ""
+
+    def put_training_day(self, model_id: str, day: date) -> None:
+        """Store the day on which a model was trained, unless an earlier one is known."""
+        if not self.content_hash(f"{model_id}{_DAY}"):
+            self.put_artefact(f"{model_id}{_DAY}", day.isoformat())
+
+    def last_training(self) -> date | None:
+        """The day of the last training; None where none is known."""
+        with self._database.read() as session:
+            days = session.scalars(select(ArtefactRow.text).where(ArtefactRow.model_id.endswith(_DAY, autoescape=True)))
+            return max(map(date.fromisoformat, days), default=None)
 
     def put_record(self, model_id: str, body: dict[str, Any]) -> None:
         """Store what is known about a model."""

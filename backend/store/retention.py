@@ -47,7 +47,10 @@ RETENTION = {
         BUSINESS_DAYS, "counts of past scorings, of nobody in particular; 12 CFR 1002.12(b)", "created"
     ),
     "jobs": Period(JOBS_KEPT.days, "until whoever started one has seen how it ended; names no person", "started"),
-    "artefacts": Period(None, "the model, and which part of the training each joint record had"),
+    "artefacts": Period(
+        None,
+        "the model, which part of the training each joint record had, what the operator says of it, and what Hosts signed of their columns",
+    ),
     "records": Period(None, "what is known about the model"),
     "model_states": Period(None, "what the model is called, who answers for it, whether it may be used"),
     "model_steps": Period(None, "evidence about the model: who submitted, approved or retired it, and why"),

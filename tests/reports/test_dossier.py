@@ -1,10 +1,11 @@
 """A Host's dossier: signed over everything in it, refused where it was changed, and coarse enough to say nothing of one person."""
 
 import json
-from datetime import date, timedelta
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
 from backend.data.dictionary import Feature, Kind
 from backend.errors import ParameterError, SecurityError
@@ -13,6 +14,7 @@ from backend.i18n import LANGUAGES, Catalogue
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.reports.dossier import answers_of, read
 from backend.reports.render.html_form import to_html
+from backend.services import Glassleaf
 from backend.services.host_dossier import DAYS_BETWEEN
 
 AMOUNT = Feature(name="amount", meaning="Amount")
@@ -144,6 +146,36 @@ def test_records_that_changed_are_not_signed_twice_within_four_weeks(glassleaf, 
         assert later.reference == DAY.isoformat() and {c.drift for c in later.columns} == {"still"}
     finally:
         file.write_text(before)
+
+
+def test_drift_counts_from_what_was_signed_last_before_the_training(demo_home):
+    glassleaf = Glassleaf(demo_home(), pools=False)
+    try:
+        own, federation = glassleaf.host_dossier("demo", "telecom"), glassleaf.federations.get("demo")
+        file, store = federation.folder / federation.party("telecom").file, own._store()
+        days = [DAY + timedelta(days=n * DAYS_BETWEEN) for n in range(5)]
+        trained = {
+            1: days[0] - timedelta(days=1),
+            3: days[1] + timedelta(days=1),
+        }  # before the second and the fourth signature
+        against = []
+        for n, day in enumerate(days):
+            if n in trained:
+                with store._database.write() as session:
+                    session.execute(text("delete from artefacts where model_id like '%.day'"))
+                store.put_training_day(f"m{n}", trained[n])
+            against.append(own.sign(FILLED, today=day).dossier.reference)
+            file.write_text(file.read_text().rstrip("\n").rsplit("\n", 5)[0] + "\n")  # people leave
+        # none, then the first: no dossier was there at that training; then what was signed before the next one
+        assert against == ["", days[0].isoformat(), days[0].isoformat(), days[1].isoformat(), days[1].isoformat()]
+        renewed = own.sign(FILLED, renew=True, today=days[4] + timedelta(days=DAYS_BETWEEN)).dossier
+        assert renewed.reference == ""
+    finally:
+        glassleaf.close()
+
+
+def test_a_training_leaves_its_day_at_the_host(glassleaf):
+    assert glassleaf.host_dossier("demo", "telecom")._store().last_training() == datetime.now(UTC).date()
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -183,4 +183,5 @@ class TrainingHandler:
         shape = self._name, keep.guest, keep.hosts, skeletons
         model = HostModel(*shape, training.rules, salt, layout, keep.guest_hash, middle)
         kept = ModelKept(keep.conversation, keep.model_id, self._partial_models.put(model, keep.model_id))
+        self._partial_models.note_training(keep.model_id)
         yield sender, session.keep(ModelKept, kept)

@@ -247,6 +247,7 @@ def _lacks(write: Writer, name: str) -> bool:
         "fairness": content.fairness is None,
         "out_of_time": content.out_of_time is None,
         "dossiers": bool(undocumented(write)),
+        "monitoring": content.monitoring is None,
         "sign_off": not any(s.covers for s in write.report.issued.sign_offs),
     }[name]
 
