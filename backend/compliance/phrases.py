@@ -42,6 +42,7 @@ _ELEMENT = re.compile(r"^(?P<mark>!?)(?P<open>\[?)(?P<words>[^\[\]!]+?)(?P<close
 _BEGINS = "(?<= )"  # where an English phrase may begin
 _SHORTEST = 4  # letters of a word that may be read out of a longer one; beside an affix one fewer
 _SHORTEST_CUT = 5  # letters of a word that may be a longer one cut off
+_INITIALS = 2  # letters that are as likely to be initials of something else
 _OF = frozenset({"of", "de", "du", "des", "do", "da", "del", "der", "della"})
 _COMMON = 0.25  # share of a column's codes that have to speak of a concept, where it is fewer than two
 
@@ -216,36 +217,58 @@ class Phrase:
 
 
 class Segmenter:
-    """Tells whether a Chinese phrase stands in a text as a word: in a division of the text into the fewest words.
+    """Tells whether a Chinese phrase stands in a text as a word: no division into as few words cuts it.
 
     Parameters
     ----------
-    words : iterable of str
-        What counts as one word; every other character is one by itself.
+    words, phrases : iterable of str
+        What counts as one word; every other character is one by itself. A phrase does not cut another where both divide as well.
+    free : iterable of str
+        Characters that are often words by themselves: among divisions into as few words, the one that leaves fewer others alone
+        is taken (发生|日|余额, not 发|生日|余额).
     """
 
-    def __init__(self, words: Iterable[str] = ()) -> None:
-        self._words = frozenset(words)
+    def __init__(self, words: Iterable[str] = (), phrases: Iterable[str] = (), free: Iterable[str] = ()) -> None:
+        phrases = frozenset(phrases)
+        self._others = frozenset(words) - phrases
+        self._words = self._others | phrases
+        self._free = frozenset(free)
         self._fewest = lru_cache(4096)(self._count)
         self._longest = max(map(len, self._words), default=1)
 
     def divides(self, text: str, span: Span) -> bool:
-        """Whether a division into the fewest words has `span` as a piece."""
+        """Whether the divisions into the fewest words have `span` as a piece or within one."""
         start, end = span
         low, high = start, end
         while low and _CHINESE.match(text[low - 1]):
             low -= 1
         while high < len(text) and _CHINESE.match(text[high]):
             high += 1
-        return self._fewest(text[low:start]) + 1 + self._fewest(text[end:high]) <= self._fewest(text[low:high])
+        before, after = self._fewest(text[low:start]), self._fewest(text[end:high])
+        own = before[0] + 1 + after[0], before[1] + after[1]
+        if own > self._fewest(text[low:high]):
+            return False
+        return end - start == 1 or not any(cost <= own for cost in self._across(text, (low, high), span))
 
-    def _count(self, text: str) -> int:
-        """How many words the text has at the fewest."""
-        fewest = [0]
+    def _across(self, text: str, within: Span, span: Span) -> Iterator[tuple[int, int]]:
+        """What divisions cost that have a word across the start or the end of `span`."""
+        (low, high), (start, end) = within, span
+        for first in range(max(low, start - self._longest + 1), end):
+            for last in range(max(first + 2, start + 1), min(high, first + self._longest) + 1):
+                crosses = (first < start < last < end) or (start < first < end < last)
+                if crosses and text[first:last] in self._others:
+                    before, after = self._fewest(text[low:first]), self._fewest(text[last:high])
+                    yield before[0] + 1 + after[0], before[1] + after[1]
+
+    def _count(self, text: str) -> tuple[int, int]:
+        """How many words the text has at the fewest, and how many of them are single characters that seldom stand alone."""
+        fewest = [(0, 0)]
         for end in range(1, len(text) + 1):
+            words, alone = fewest[end - 1]
+            single = (words + 1, alone + (text[end - 1] not in self._free))
             starts = range(max(0, end - self._longest), end - 1)
-            known = (fewest[start] for start in starts if text[start:end] in self._words)
-            fewest.append(1 + min((fewest[end - 1], *known)))
+            known = ((fewest[at][0] + 1, fewest[at][1]) for at in starts if text[at:end] in self._words)
+            fewest.append(min((single, *known)))
         return fewest[-1]
 
 
@@ -257,8 +280,12 @@ class Context:
     ----------
     persons, objects, persons_zh, objects_zh : frozenset of str
         What can have an attribute.
+    institutions : frozenset of str
+        What has a name: before them a word may be a part of it.
     trades : frozenset of str
         Before these a word names a kind of business, no attribute: "health sector".
+    heads_zh, tails_zh : tuple of str
+        At the end of a Chinese text: what it is about, and what may stand behind that (余额).
     plain : frozenset of str
         Words with one sense. Any other word in a code name counts only where the meanings say the same, or nothing
         (nothing but `fillers` and words of the name). None: every word has one sense.
@@ -267,9 +294,12 @@ class Context:
     persons: frozenset[str] = frozenset()
     objects: frozenset[str] = frozenset()
     trades: frozenset[str] = frozenset()
+    institutions: frozenset[str] = frozenset()
     persons_zh: tuple[str, ...] = ()
     objects_zh: tuple[str, ...] = ()
     trades_zh: tuple[str, ...] = ()
+    heads_zh: tuple[str, ...] = ()
+    tails_zh: tuple[str, ...] = ()
     fillers: frozenset[str] = frozenset()
     fillers_zh: tuple[str, ...] = ()
     plain: frozenset[str] | None = None
@@ -283,9 +313,12 @@ class Context:
             persons,
             objects,
             trades,
+            frozenset(lists.get("institution", ())),
             persons_zh=lists.get("person_zh", ()),
             objects_zh=lists.get("object_zh", ()),
             trades_zh=lists.get("trade_zh", ()),
+            heads_zh=lists.get("head_zh", ()),
+            tails_zh=lists.get("tail_zh", ()),
             fillers=frozenset(lists.get("filler", ())),
             fillers_zh=tuple(sorted(lists.get("filler_zh", ()), key=len, reverse=True)),
             plain=None if plain is None else frozenset(plain),
@@ -302,6 +335,9 @@ class Context:
         words = after.split(maxsplit=6)[:6]
         if words[:1] and words[0] in self.trades:
             return not self.person_follows(" ".join(words[1:]))
+        named = not {*words[:1]} <= self.fillers | self.persons | _OF
+        if named and words[1:2] and words[1] in self.institutions:  # "Catholic Syrian Bank"
+            return not self.person_follows(" ".join(words[2:]))
         if words[:1] and words[0] in _OF:
             for at, word in enumerate(words[1:5], 2):
                 if word in self.persons or word in ("of", "in", "by", "to", "and"):
@@ -312,8 +348,13 @@ class Context:
         return bool(earlier) and earlier[0] in self.objects and not self.person_follows(after)
 
     def explains_zh(self, before: str, after: str) -> bool:
-        """The same in Chinese: 船舶国籍, 医疗设备."""
-        return before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh)
+        """The same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额."""
+        if before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh):
+            return True
+        head = after
+        while tail := next((tail for tail in self.tails_zh if head.endswith(tail)), ""):
+            head = head.removesuffix(tail)
+        return head.endswith(self.heads_zh) and not any(word in before + after for word in self.persons_zh)
 
     def of_object(self, texts: FeatureTexts) -> bool:
         """Whether the meanings speak of an object and of no person."""
@@ -322,6 +363,17 @@ class Context:
         return bool(about) and not (
             texts.meaning.has & self.persons or any(word in chinese for word in self.persons_zh)
         )
+
+    def of_something_else(self, texts: FeatureTexts) -> bool:
+        """Whether the meanings say something (:meth:`unsaid`), and neither they nor the name have a person in it."""
+        chinese = texts.meaning.text + texts.meaning_zh.text
+        person = (texts.meaning.has | texts.name.has) & self.persons or any(word in chinese for word in self.persons_zh)
+        return not person and not self.unsaid(texts)
+
+    def codes_say(self, texts: FeatureTexts) -> bool:
+        """Whether texts of codes say something."""
+        words = (word for text in texts.codes for word in text.has - self.fillers)
+        return any(len(word) > 2 and word.isalpha() for word in words)
 
     def unsaid(self, texts: FeatureTexts) -> bool:
         """Whether the meanings say nothing that the name does not."""
@@ -422,9 +474,29 @@ class Pattern:
     def _in_name(self, texts: FeatureTexts, confirmed: bool) -> str:
         counts = confirmed or self._context.unsaid(texts)
         hit = self._hit(texts.name)
-        if hit and (counts or self._context.has_one_sense(hit)):
+        if hit and self._counts(hit, texts, counts, confirmed):
             return hit
-        return (self._whole_name(texts.name) or self._hit(texts.name_in_full)) if counts else ""
+        if not counts:
+            return ""
+        whole = self._whole_name(texts.name) if confirmed or not self._context.codes_say(texts) else ""
+        in_full = self._hit(texts.name_in_full)
+        return whole or (in_full if in_full and self._counts(in_full, texts, counts, confirmed) else "")
+
+    def _counts(self, hit: str, texts: FeatureTexts, counts: bool, confirmed: bool) -> bool:
+        """Whether a hit in the name counts. Alone it needs one sense, or meanings that say the same or nothing; among other words
+        the meanings must not be of something else, and initials (``ms``) need a second sign.
+        """
+        if confirmed:
+            return True
+        one_sense = self._context.has_one_sense(hit)
+        own = PhraseMatch.of(hit).has if not _CHINESE.search(hit) else frozenset((hit,))
+        others = texts.name.has - own - self._before - self._after - self._context.persons
+        alone = not any(word.isalpha() for word in others) and (hit == texts.name.text or not _CHINESE.search(hit))
+        if alone:
+            return counts or one_sense
+        if len(hit) <= _INITIALS and not one_sense:
+            return False
+        return counts or (one_sense and not self._context.of_something_else(texts))
 
     def _whole_name(self, name: PhraseMatch) -> str:
         """One of the names, where nothing but affixes and digits stands beside it."""
@@ -442,10 +514,11 @@ class Pattern:
         """The first hit in texts of codes, where it stands in two of them or in a good part of them."""
         codes = texts.codes
         strong = [hit for text in codes if (hit := self._hit(text))]
-        if strong and (len(strong) >= 2 or len(strong) >= _COMMON * len(codes)):
+        of_object = self._context.of_object(texts)
+        if strong and (len(strong) >= 2 or (len(strong) >= _COMMON * len(codes) and not of_object)):
             return strong[0]
         weak = [hit for text in codes if (hit := next(self._uncovered(text, self._codes), ""))]
-        return weak[0] if len(weak) + len(strong) >= 2 and weak and not self._context.of_object(texts) else ""
+        return weak[0] if len(weak) + len(strong) >= 2 and weak and not of_object else ""
 
     def _hit(self, text: PhraseMatch) -> str:
         return next(self._uncovered(text, self._phrases), "")
@@ -551,7 +624,7 @@ class Vocabulary(BaseModel):
     def context(self) -> Context:
         """What the words around a phrase tell."""
         own = (phrase for concept in self.concepts.values() for phrase in concept.phrases_zh if " " not in phrase)
-        segmenter = Segmenter((*self.lists.get("common_zh", ()), *own))
+        segmenter = Segmenter(self.lists.get("common_zh", ()), own, self.lists.get("free_zh", ()))
         return Context.of(self.lists, plain=self.plain, segmenter=segmenter)
 
     @cached_property

@@ -1,20 +1,27 @@
 """Less discriminatory alternatives on the Compliance page: a search in, the frontier and one model out, a choice with its reason."""
 
+from pathlib import Path
+
 import pytest
 
 from app import session
 from app.texts import Texts
 from backend.i18n import LANGUAGES
 from backend.services.alternatives import AlternativesRequest
-from tests.app.conftest import Opened, World, job_of
+from tests.app.conftest import Opened, World, _fresh, job_of
 from tests.app.reading_out import says
 
 T = Texts("en")
 
 
+@pytest.fixture
+def opened(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
+    return _fresh(home, monkeypatch)  # a home of its own: what is searched registers models
+
+
 @pytest.fixture(scope="module")
-def searched(world: World) -> str:
-    service = session._service(str(world.home))
+def searched(home: Path, world: World) -> str:
+    service = session._service(str(home))
     request = AlternativesRequest(world.record.id, "gender", (("gender",),), cutoffs=(0.25, 0.15), cipher="none")
     service.alternatives.start(request).get()
     return "c1"
