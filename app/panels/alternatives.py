@@ -56,14 +56,15 @@ class Searching:
 
 def panel(t: Texts, view: View, work: Searching, said: tuple[bool, str] | None) -> None:
     """The form, and below it the last search by the attribute that is chosen."""
-    frame.section(t, "lda.title")
-    st.markdown(t("lda.why"))
-    if view.task != "binary" or view.record.algorithm not in ("secureboost", "forest", "fl-dt"):
-        st.caption(f":material/info: {t('lda.not_for')}")
-        return
-    frame.outcome(t, said)
     found = {search.attribute: search for search in work.searches}
+    if found:
+        frame.section(t, "lda.title")
+    frame.outcome(t, said)
     with st.expander(t("lda.form"), icon=":material/manage_search:", expanded=work.offer.here, key="lda_form"):
+        st.markdown(t("lda.why"))
+        if view.task != "binary" or view.record.algorithm not in ("secureboost", "forest", "fl-dt"):
+            st.caption(f":material/info: {t('lda.not_for')}")
+            return
         offers.form(t, view, work.offer, partial(request, t, view, work.expected), work.start, _done)
     if found:
         chosen = next(iter(found))
