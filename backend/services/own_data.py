@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 import secrets
 import shutil
+import time
 from collections import Counter
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +40,7 @@ __all__ = ["UPLOAD", "Column", "Draft", "Outcomes", "OwnData", "OwnHost"]
 UPLOAD = Limits(max_bytes=50_000_000, max_rows=1 << 20, max_columns=1_000, max_cells=10_000_000)
 """Of a table from a browser; a larger one is for ``glassleaf init``."""
 DRAFTS = "drafts"
+KEPT = timedelta(days=30)  # a draft holds a whole table about people; one that nobody has touched so long is deleted
 KINDS = tuple(kind.value for kind in Kind)
 DIRECTIONS = tuple(direction.value for direction in ExpectedDirection)
 SHOWN_VALUES = 4  # of a column
@@ -145,7 +148,10 @@ class OwnData:
         self._home, self._owner, self._federations = workspace.home, auditor.actor, federations
 
     def drafts(self) -> list[Draft]:
-        """What this user has begun, the last first."""
+        """What this user has begun, the last first; drafts of anybody that nobody touched for :data:`KEPT` are deleted."""
+        for file in (self._home / DRAFTS).glob("*/draft.json"):
+            if time.time() - file.stat().st_mtime > KEPT.total_seconds():
+                shutil.rmtree(file.parent, ignore_errors=True)
         files = sorted((self._home / DRAFTS).glob("*/draft.json"), key=lambda file: -file.stat().st_mtime)
         found = (self._read(file) for file in files)
         return [draft for draft in found if draft is not None and draft.owner == self._owner]

@@ -1,6 +1,8 @@
 """A federation made step by step says the same as `glassleaf init`, whatever form the table had; what fails leaves nothing."""
 
 import io
+import os
+import time
 
 import openpyxl
 import pytest
@@ -165,3 +167,12 @@ def test_a_federation_is_added_from_its_files_whole_or_not_at_all(glassleaf):
     with pytest.raises(FederationError, match=r"shop\.csv: no such file"):
         glassleaf.federations.add_files({name: data for name, data in files.items() if name != "shop.csv"})
     assert {folder.name for folder in (glassleaf.home / "federations").iterdir()} == {"people", "others"}
+
+
+def test_a_draft_that_nobody_touches_for_a_month_is_deleted_with_its_table(glassleaf):
+    old, kept = (glassleaf.own_data.begin("people.csv", TABLE.encode()) for _ in range(2))
+    folder = glassleaf.home / "drafts" / old.id
+    then = time.time() - 30 * 86_400 - 1
+    os.utime(folder / "draft.json", (then, then))
+    assert [draft.id for draft in glassleaf.own_data.drafts()] == [kept.id]
+    assert not folder.exists()
