@@ -72,7 +72,7 @@ def _row(bits: int, n: int, meters: list[Meter], peer: dict[str, Any]) -> dict[s
     row: dict[str, Any] = {
         "key_bits": bits,
         "numbers": n,
-        "gates": gates_needed(shape.width, n, NAMES),
+        "gates": gates_needed(shape.size),
         "comparisons": comparisons,
         **summary(meters),
     }

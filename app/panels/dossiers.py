@@ -29,7 +29,7 @@ def panel(
     """Host by Host: its dossier as a table, or that it gave none; `take` gets a file's text and a public key."""
     for host in lacking:
         named = markdown(palette.plain(t, view.federation, host))
-        st.warning(t("dossier.incomplete", host=named), icon=":material/rule:")
+        st.caption(f":material/rule: {t('dossier.incomplete', host=named)}")
     for dossier in found:
         title = palette.plain(t, view.federation, dossier.host)
         line = t("dossier.here", host=title, day=dossier.day, n=len(dossier.columns))

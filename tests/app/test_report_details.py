@@ -44,7 +44,7 @@ def test_a_dossier_that_a_host_signed_is_taken_in_and_a_changed_one_is_not(opene
         host.sign(FILLED)
         signed = host.signed()
     at = opened("features")
-    assert not at.exception and len([w for w in at.warning if "dossier" in w.value]) == 2
+    assert not at.exception and len([c for c in at.caption if "no dossier" in c.value]) == 2
     for text, taken in ((signed.replace("Billing", "Filling"), False), (signed, True)):
         at.get_by_key("dossier_file").upload("dossier.json", text.encode(), "application/json").run()
         at.button(key="dossier_take").click().run()

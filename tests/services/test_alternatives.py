@@ -113,7 +113,7 @@ def test_keeping_the_model_is_a_choice_too(demo, at_host):
     ("options", "match"),
     [
         ({"without": ()}, "Models that would be trained: 1"),
-        ({"depths": tuple(range(1, 9)), "lambdas": (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)}, "choose what makes 2 to 64"),
+        ({"depths": tuple(range(1, 9)), "lambdas": (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)}, "Choose what makes 2 to 64"),
         ({"without": (("nobody",),)}, "nobody was not offered"),
         ({"cutoffs": (1.0,)}, "cut-off is 1"),
         ({"cutoffs": ()}, "Choose a cut-off"),
