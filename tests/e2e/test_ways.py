@@ -178,5 +178,5 @@ def test_on_paper_stands_the_whole_page_and_nothing_else(address: str, page, tmp
     printed = " ".join(" ".join(sheet.extract_text() for sheet in PdfReader(tmp_path / "page.pdf").pages).split())
     assert T("compliance.title") in printed
     assert T("law.title") in printed  # the last section, far below the first screen
-    for gone in ("attack_lab.title", "nav.protection", "search.open"):
+    for gone in ("attack_lab.title", "nav.protection"):
         assert T(gone) not in printed
