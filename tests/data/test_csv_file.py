@@ -95,9 +95,12 @@ def test_a_file_is_refused_as_soon_as_it_is_too_large(data, limits, told):
 
 def test_columns_are_told_apart_in_linear_time():
     data = b",".join(b"%d" % (n // 2) for n in range(5000)) + b"\n"
-    began = time.process_time()
-    assert "more than once" in refusal(data)
-    assert time.process_time() - began < 0.1  # comparing every pair takes ten times as long
+    seconds = []
+    for _ in range(5):  # the best of five, since the machine may be busy
+        began = time.process_time()
+        assert "more than once" in refusal(data)
+        seconds.append(time.process_time() - began)
+    assert min(seconds) < 0.1  # comparing every pair takes ten times as long
 
 
 def test_a_pipe_is_refused_without_waiting_for_it(tmp_path):
