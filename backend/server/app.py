@@ -114,8 +114,13 @@ class _Kept:
     question: Question | None = None
     task: asyncio.Task[Reasons] | None = None
 
+    def running(self) -> asyncio.Task[Reasons] | None:
+        """What works on the reasons, or has found them; None where nobody has asked yet, or it failed."""
+        failed = self.task is not None and self.task.done() and self.task.exception() is not None
+        return None if failed else self.task
 
-class Door:
+
+class ServerState:
     """What the server holds while it runs: callers' keys, and a batcher a caller and model."""
 
     def __init__(self, glassleaf: Glassleaf, settings: Settings) -> None:
@@ -213,9 +218,9 @@ def create_app(glassleaf: Glassleaf, settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.door = Door(glassleaf, settings)
+        app.state.server = ServerState(glassleaf, settings)
         yield
-        await app.state.door.close()
+        await app.state.server.close()
 
     app = FastAPI(title="Glassleaf", version=INTERFACE, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.add_middleware(Guard, local_only=settings.open_to_all)
@@ -227,16 +232,16 @@ def create_app(glassleaf: Glassleaf, settings: Settings) -> FastAPI:
     return app
 
 
-def _door(request: Request) -> Door:
-    found: Door = request.app.state.door
+def _state(request: Request) -> ServerState:
+    found: ServerState = request.app.state.server
     return found
 
 
 def _caller(request: Request) -> Caller:
-    return _door(request).caller(request)
+    return _state(request).caller(request)
 
 
-At = Annotated[Door, Depends(_door)]
+At = Annotated[ServerState, Depends(_state)]
 Who = Annotated[Caller, Depends(_caller)]
 
 
@@ -244,14 +249,14 @@ def _add_addresses(app: FastAPI) -> None:
     """GET /v1/models, POST …/scores and …/reasons."""
 
     @app.get("/v1/models", response_model=ModelsAnswer, responses={401: CODES[401]}, summary="Models that may be asked")
-    async def models(door: At, caller: Who) -> ModelsAnswer:
-        return await in_thread(_models, door, caller)
+    async def models(state: At, caller: Who) -> ModelsAnswer:
+        return await in_thread(_models, state, caller)
 
     @app.post("/v1/models/{model_id}/scores", response_model=ScoresAnswer, responses=CODES, summary="Score people")
     async def scores(
-        model_id: str, request: ScoresRequest, door: At, caller: Who, key: Key, deadline: Deadline = 30_000
+        model_id: str, request: ScoresRequest, state: At, caller: Who, key: Key, deadline: Deadline = 30_000
     ) -> Response:
-        return await _scores(door, caller, model_id, request, key, deadline / 1000)
+        return await _scores(state, caller, model_id, request, key, deadline / 1000)
 
     @app.post(
         "/v1/models/{model_id}/reasons",
@@ -260,55 +265,55 @@ def _add_addresses(app: FastAPI) -> None:
         summary="Name what raised scores",
     )
     async def reasons(
-        model_id: str, request: ReasonsRequest, door: At, caller: Who, key: Key, deadline: Deadline = 120_000
+        model_id: str, request: ReasonsRequest, state: At, caller: Who, key: Key, deadline: Deadline = 120_000
     ) -> Response:
-        return await _reasons(door, caller, model_id, request, key, deadline / 1000)
+        return await _reasons(state, caller, model_id, request, key, deadline / 1000)
 
 
-def _models(door: Door, caller: Caller) -> ModelsAnswer:
-    services = door.services(caller)
+def _models(state: ServerState, caller: Caller) -> ModelsAnswer:
+    services = state.services(caller)
     found = []
-    for record, state in services.online.offered().values():
+    for record, known in services.online.offered().values():
         if caller.token is None or caller.token.reaches(record.id):
             guest = services.federations.get(record.federation).guest
             columns = [ColumnAnswer(name=f.name, meaning=f.meaning, kind=f.kind.value) for f in guest.features]
-            found.append(model_answer(record, state.name, state.state, columns))
+            found.append(model_answer(record, known.name, known.state, columns))
     return ModelsAnswer(models=found)
 
 
 async def _scores(
-    door: Door, caller: Caller, model_id: str, request: ScoresRequest, key: str, seconds: float
+    state: ServerState, caller: Caller, model_id: str, request: ScoresRequest, key: str, seconds: float
 ) -> Response:
-    record = await door.approved(caller, model_id)
+    record = await state.approved(caller, model_id)
     name = caller.name, record.id, "scores", key
-    kept = door.kept(name, request.model_dump_json())
-    batcher = await door.batcher(caller, record)
+    kept = state.kept(name, request.model_dump_json())
+    batcher = await state.batcher(caller, record)
     people = tuple(one.person() for one in request.people)
     if kept.question is None:
         try:
             batcher.model.check(people)
         except GlassleafError as error:
-            door.forget(name)
+            state.forget(name)
             raise problem_of(error) from error
         kept.question = batcher.ask(people)
     elif kept.question.answer.done() and kept.question.answer.exception() is not None:
         batcher.again(kept.question)
-    batch = await _in_time(door, name, kept.question, seconds)
-    door.note_scored(_about(caller, record, request), batch)
+    batch = await _in_time(state, name, kept.question, seconds)
+    state.note_scored(_about(caller, record, request), batch)
     batch = replace(batch, scores=tuple(decided(score, request.cutoff) for score in batch.scores))
     if batch.days and all(score.status == "failed" for score in batch.scores):
         raise budget_spent(batch.scores[0].problem, datetime.now(UTC).date() + timedelta(days=batch.days))
     return JSONResponse(ScoresAnswer.of(batch).model_dump())
 
 
-async def _in_time(door: Door, name: tuple[str, ...], question: Question, seconds: float) -> ScoreBatch:
+async def _in_time(state: ServerState, name: tuple[str, ...], question: Question, seconds: float) -> ScoreBatch:
     """The scores; what came to nothing before anything was asked leaves no trace of its key."""
     try:
         return await asyncio.wait_for(asyncio.shield(question.answer), seconds)
     except TimeoutError:
         if question.batch is None and not question.answer.done():
             question.dropped = True
-            door.forget(name)
+            state.forget(name)
             raise Problem("deadline", "The deadline passed before anything was asked; repeat the request.") from None
         detail = (
             "The Hosts are still at work. Repeat the request under its key: it is asked once, and the answer waits."
@@ -316,28 +321,35 @@ async def _in_time(door: Door, name: tuple[str, ...], question: Question, second
         raise Problem("deadline", detail, headers={"Retry-After": "1"}) from None
     except GlassleafError as error:
         if question.batch is None:
-            door.forget(name)
+            state.forget(name)
         raise problem_of(error) from error
 
 
 async def _reasons(
-    door: Door, caller: Caller, model_id: str, request: ReasonsRequest, key: str, seconds: float
+    state: ServerState, caller: Caller, model_id: str, request: ReasonsRequest, key: str, seconds: float
 ) -> Response:
-    record = await door.approved(caller, model_id)
-    kept = door.kept((caller.name, record.id, "reasons", key), request.model_dump_json())
-    if kept.task is None or (kept.task.done() and kept.task.exception() is not None):
-        batcher = await door.batcher(caller, record)
-        services, model = door.services(caller), batcher.model
-        sheet = await in_thread(_usable, model, request)
-        before = door.scored(_about(caller, record, request))
-        cipher = door.settings.cipher or "rlwe"
-        bits = door.settings.key_bits
-        asking = Asking(
-            record.id, sheet, request.names, request.cutoff, cipher, key_bits=bits, scored=before, hold=True
-        )
-        kept.task = asyncio.create_task(door.reasons(services, asking))
+    record = await state.approved(caller, model_id)
+    name = caller.name, record.id, "reasons", key
+    kept = state.kept(name, request.model_dump_json())
+    running = kept.running()
+    if running is None:
+        batcher = await state.batcher(caller, record)
+        try:
+            sheet = await in_thread(_usable, batcher.model, request)
+        except (GlassleafError, Problem):
+            if kept.task is None:
+                state.forget(name)
+            raise
+        running = kept.running()
+        if running is None:  # else the same request has come twice in the meantime
+            before = state.scored(_about(caller, record, request))
+            cipher, bits = state.settings.cipher or "rlwe", state.settings.key_bits
+            asking = Asking(
+                record.id, sheet, request.names, request.cutoff, cipher, key_bits=bits, scored=before, hold=True
+            )
+            running = kept.task = asyncio.create_task(state.reasons(state.services(caller), asking))
     try:
-        found = await asyncio.wait_for(asyncio.shield(kept.task), seconds)
+        found = await asyncio.wait_for(asyncio.shield(running), seconds)
     except TimeoutError:
         detail = (
             "The Hosts are still at work. Repeat the request under its key: it is asked once, and the answer waits."

@@ -138,11 +138,12 @@ class Monitoring:
         margins = context.compiled.guest.margins([batch.scores[i].units for i in rows])
         run = _Run(context, request, rows, margins, job)
         run.of_scores({part: kept.rows[0]["margins"] for part, kept in self._models.measured(record, SCORES).items()})
-        run.of_guest(self._before(context, record))
+        before = self._before(context, record)
+        run.of_guest(before)
         with work.part(0.5, 0.7):
             run.of_feature()
         with work.part(0.7, 1.0):
-            run.of_hosts(self._before(context, record))
+            run.of_hosts(before)
         done = run.result(len(sheet.ids) - len(rows))
         self._measurement.keep(record, MONITORING, "", [asdict(done)], {"n": done.n})
         return done

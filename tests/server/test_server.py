@@ -323,6 +323,26 @@ def test_reasons_take_the_score_that_was_given_before(one_answer):
     assert again.json() == named.json() and other.status_code == 409
 
 
+def test_reasons_asked_for_twice_at_once_are_one_question_and_a_mended_request_may_keep_its_key(
+    one_answer, monkeypatch
+):
+    (person,) = ids(one_answer, 1, 8)
+    asked = []
+    start = type(one_answer.reasons).start
+    monkeypatch.setattr(
+        type(one_answer.reasons), "start", lambda self, asking: asked.append(asking) or start(self, asking)
+    )
+
+    async def work(client):
+        wrong = await ask(client, one_answer, [{"id": person, "values": {"nothing": 1}}], "r2", "reasons", names=2)
+        twice = [ask(client, one_answer, [person], "r2", "reasons", names=2) for _ in range(2)]
+        return wrong, *await asyncio.gather(*twice)
+
+    wrong, one, other = run_with(one_answer, work, Settings(key_bits=2048, open_to_all=True))
+    assert wrong.status_code == 422
+    assert one.status_code == 200 and one.json() == other.json() and len(asked) == 1
+
+
 def test_no_id_and_no_value_stands_in_a_log(one_answer, caplog, monkeypatch):
     person, *_ = ids(one_answer, 1)
     caplog.set_level(logging.DEBUG)
