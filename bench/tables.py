@@ -471,9 +471,9 @@ def headline(results: Results) -> str:
     ]
     note = (
         f"Scores and reasons: {sample['model']}; all parties' work added up on one core, without the time on the wire. Warm: pools "
-        f"of precomputed randomness are full. The price: encrypted training of {encrypted['trees']} trees over {encrypted['rows']:,} "
-        f"rows takes {encrypted['seconds'] / 60:.1f} minutes at {encrypted['key_bits']:,} bits, {encrypted['times_plain']:.0f} times "
-        "plaintext, for the same trees."
+        f"of precomputed randomness are full. The price: training {encrypted['trees']} trees over {encrypted['rows']:,} rows under "
+        f"Paillier takes {encrypted['seconds'] / 60:.1f} minutes at {encrypted['key_bits']:,} bits, {encrypted['times_plain']:.0f} times "
+        "plaintext, for the same trees; RLWE, the default, takes a part of it ([training](docs/training.md#ciphers))."
     )
     return f"{markdown(['', 'Glassleaf', 'beside it'], lines)}\n\n{note}"
 
