@@ -121,6 +121,15 @@ class Job(Generic[T]):
         self._thread.start()
         return self
 
+    @classmethod
+    def ended(cls, result: T | None, state: State, error: str | None = None) -> Job[T]:
+        """A job that ended before this process began, with what it found."""
+        job = cls(lambda _: cast(T, result), 0)
+        job.result, job.state, job.error, job._ended = result, state, error, job._clock()
+        if state == "cancelled":
+            job.cancel()
+        return job
+
     def keep_transcript(self, transcript: tuple[TranscriptEntry, ...]) -> None:
         """The messages of a conversation that has ended."""
         self.read_transcript = lambda: transcript

@@ -141,6 +141,7 @@ def _note(t: Texts, job: JobStatus) -> None:
     key = f"jobs.{job.state}_note"
     if job.state == "done":
         found = job.kind == "train" and job.result in {record.id for record in session.models()}
+        found = found or session.job(job.name) is not None
         key = "jobs.kept_note" if job.kind in KEPT or found else "jobs.lost_note"
         if job.kind == "score":
             key = "jobs.waits_note" if job.waits else "jobs.lost_note"

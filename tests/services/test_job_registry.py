@@ -100,10 +100,10 @@ def test_so_many_results_are_held_the_newest_and_what_runs_stays(registry, go):
     jobs = registry.of(ANA)
     running = jobs.start("train", waiting(go))
     for n in range(HELD + 3):
-        jobs.start(f"leak:m{n}", ended)
-    held = [n for n in range(HELD + 3) if jobs.find(f"leak:m{n}") is not None]
+        jobs.start(f"means:m{n}", ended)
+    held = [n for n in range(HELD + 3) if jobs.find(f"means:m{n}") is not None]
     assert held == list(range(3, HELD + 3)) and jobs.find("train") is running
-    assert states(jobs)["leak:m0"] == "done"
+    assert states(jobs)["means:m0"] == "done"
 
 
 def test_a_result_is_held_for_a_day_and_all_users_together_have_a_bound(registry, monkeypatch):
