@@ -21,6 +21,7 @@ PAGES = {
     "score": "score",
     "reasons": "score",
     "train": "train",
+    "import": "own_data",
     "attacks": "attack_lab",
     "protocols": "protocols",
     "serving": "protocols",
@@ -37,7 +38,7 @@ PAGES = {
     "validation": "validation",
     "monitoring": "validation",
 }  # kind of work → the page that starts it
-ANY_MODEL = ("train", "attacks")  # their pages are about no chosen model
+ANY_MODEL = ("train", "attacks", "import")  # their pages are about no chosen model
 KEPT = (
     "retrain",
     "alternatives",

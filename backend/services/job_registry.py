@@ -1,7 +1,8 @@
 """Jobs by user: what runs, what has ended, what is still to be seen. Nothing of one user is ever another's.
 
 Jobs and their results lie in this process, so many and so long that memory stays bounded; how a job ended stands in the home's database
-too (:mod:`backend.store.job_log`), for after a restart, and what it found where that lies nowhere else (:mod:`backend.services.kept_results`).
+too (:mod:`backend.store.job_log`), for after a restart, as does what it found where that lies nowhere else
+(:mod:`backend.services.kept_results`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What jobs found that lies nowhere else, as text, so that a restart does not lose it: figures about models and attacks, never of a person."""
+"""What jobs found that lies nowhere else, as text that outlives a restart: figures about models and attacks, never of a person."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from backend.services.protocol_comparison import Compared
 
 # kinds of work; what the others find lies in a Guest's store, or is about people and waits in its journal
-KINDS = ("attacks", "protocols", "serving", "leak", "frontier", "shap")
+KINDS = ("attacks", "protocols", "serving", "leak", "frontier", "shap", "import")
 
 
 def keeps(kind: str) -> bool:
@@ -49,29 +49,36 @@ def _form(kind: str) -> TypeAdapter[Any]:
     """How a result of such work is read."""
     from pydantic import TypeAdapter  # noqa: PLC0415 (as above)
 
+    form: Any
     if kind == "attacks":
         from backend.attacks.result import AttackResult  # noqa: PLC0415 (each is needed for its own kind alone)
 
-        return TypeAdapter(tuple[AttackResult, ...])
-    if kind == "protocols":
+        form = tuple[AttackResult, ...]
+    elif kind == "protocols":
         from backend.services.protocol_comparison import Compared  # noqa: PLC0415 (as above)
 
-        return TypeAdapter(Compared)
-    if kind == "serving":
+        form = Compared
+    elif kind == "serving":
         from backend.services.forest_serving import ServingTrial  # noqa: PLC0415 (as above)
 
-        return TypeAdapter(ServingTrial)
-    if kind == "leak":
+        form = ServingTrial
+    elif kind == "leak":
         from backend.privacy.leakage import LeakPoint  # noqa: PLC0415 (as above)
 
-        return TypeAdapter(tuple[LeakPoint, ...])
-    if kind == "frontier":
+        form = tuple[LeakPoint, ...]
+    elif kind == "frontier":
         from backend.privacy.tradeoff import TradeoffPoint  # noqa: PLC0415 (as above)
 
-        return TypeAdapter(tuple[TradeoffPoint, ...])
-    from backend.services.reasons import CohortImportance  # noqa: PLC0415 (as above)
+        form = tuple[TradeoffPoint, ...]
+    elif kind == "import":
+        from backend.services.model_import import Brought  # noqa: PLC0415 (as above)
 
-    return TypeAdapter(tuple[CohortImportance, ...])
+        form = Brought
+    else:
+        from backend.services.reasons import CohortImportance  # noqa: PLC0415 (as above)
+
+        form = tuple[CohortImportance, ...]
+    return TypeAdapter(form)
 
 
 def _without_samples(done: Compared) -> Compared:

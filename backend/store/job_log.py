@@ -1,7 +1,7 @@
 """What became of jobs, for whoever started them: also after a restart, and in another process of the same home.
 
-Holds no input, and no result but figures that name nobody and lie nowhere else: how a job ended, and where what it found lies. No person who
-was scored is in it, nor an account's name, of which there is a hash.
+Holds no input, and no result but figures that name nobody and lie nowhere else: how a job ended, and where what it found lies. No person
+who was scored is in it, nor an account's name, of which there is a hash.
 """
 
 from __future__ import annotations

@@ -20,8 +20,10 @@ from backend.protocols.transport.simulated_latency import Link, simulate
 from backend.services import kept_results
 from backend.services.attack_runs import AttackRuns
 from backend.services.forest_serving import ServedBatch, ServingRequest, ServingTrial
+from backend.services.import_proof import Proof
 from backend.services.job_registry import JobRegistry
 from backend.services.kept_results import KINDS, read_result, write_result
+from backend.services.model_import import Brought
 from backend.services.protocol_comparison import Compared
 from backend.services.reasons import CohortImportance
 from backend.services.workspace import Workspace
@@ -48,9 +50,12 @@ def raced(people):
 RESULTS = {
     "attacks": (attacked(), attacked("A2", 0)),
     "protocols": Compared(**{**vars(raced(1)), "batches": (raced(5),), "left_out": (100,)}),
-    "serving": ServingTrial(ServingRequest("m1"), 5, 50, (ServedBatch(1, 0.1, (), 0.0), ServedBatch(2, 0.1, (3,), 0.2))),
+    "serving": ServingTrial(
+        ServingRequest("m1"), 5, 50, (ServedBatch(1, 0.1, (), 0.0), ServedBatch(2, 0.1, (3,), 0.2))
+    ),
     "leak": (LeakPoint(16, 100, 2000, 0.5, 3.0, 2.0, 0.6, 1.0),),
     "frontier": (TradeoffPoint(10, 0.125, 100, 2000, 0.1, 4.0, Metrics(0.7, 0.3, 0.5, 0.8, 100, "test", 0.1, 0.2)),),
+    "import": Brought("demo", "mine.json", Proof(40, "XGBoost 3.2.0", 0.001, 0.01, 0.75, ("a note",)), "m1"),
     "shap": (CohortImportance("telecom", "calls", -0.25, 50, 0.01, "rlwe", 0),),
 }
 
