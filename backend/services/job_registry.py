@@ -139,17 +139,19 @@ class JobRegistry:
         from backend.store.job_log import LoggedJob  # noqa: PLC0415 (as above)
 
         with self._lock:
-            before = self._held.get((user, name))
-            if before is not None and before.job.state == "running":
-                return before.job
+            there = self._held.get((user, name))
+            if there is not None and there.job.state == "running":
+                return there.job
             self._held.pop((user, name), None)
             logged, log = LoggedJob(user, name, model, self.process), self.log()
+            before = self.took(user, kind_of(name))
             log.begin(logged)
             try:
                 job = start()
             except BaseException:
                 log.forget(logged.id)
                 raise
+            job.pace.expect_course(before)
             held = self._held[user, name] = _Held(logged.id, job, about, upload)
             self._prune()
             self._beat()
@@ -181,6 +183,14 @@ class JobRegistry:
             there = self._held.setdefault((user, name), _Held(logged.id, job, None, None))
             self._prune()
         return there.job
+
+    def took(self, user: str, kind: str) -> dict[str, float]:
+        """Seconds that the parts of such work of a user took the last time, by part, and its course."""
+        found: dict[str, float] = {}
+        for logged in reversed(self.log().of(user)):
+            if kind_of(logged.name) == kind:
+                found |= logged.took
+        return found
 
     def held(self, user: str) -> dict[str, _Held]:
         """Name → job of a user, in this process."""
@@ -301,11 +311,7 @@ class UserJobs:
 
     def took(self, kind: str) -> dict[str, float]:
         """Seconds that the parts of such work of this user took the last time, by part."""
-        found: dict[str, float] = {}
-        for logged in reversed(self._registry.log().of(self._user)):
-            if kind_of(logged.name) == kind:
-                found |= logged.took
-        return found
+        return self._registry.took(self._user, kind)
 
     def note_seen(self, *names: str) -> None:
         """The user knows how these have ended; what still runs is left as it is."""
