@@ -16,7 +16,7 @@ from typing import TypeVar
 from backend import work
 from backend.errors import Cancelled, HostRefused, PartyUnreachable, QuestionRefused, SecurityError
 from backend.protocols.transport.codec import decode, encode
-from backend.protocols.transport.message import Message
+from backend.protocols.transport.message import Message, body
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 
 M = TypeVar("M", bound=Message)
@@ -48,8 +48,8 @@ class TranscriptEntry:
         `int` (0 = none yet), it worked for `float` seconds. Waiting is not work.
         :mod:`backend.protocols.transport.simulated_latency` reads it.
     sample : bytes
-        The first :data:`SAMPLE` bytes, as they were on the wire, of the message's ciphertexts or public key; empty where it has none, or
-        where nothing is encrypted.
+        The first :data:`SAMPLE` bytes, as they were on the wire, of the body of the message's ciphertexts or public key; empty where it
+        has none, or where nothing is encrypted.
     unreadable : int
         Length of those ciphertexts or that key, bytes.
     entries : int
@@ -159,7 +159,7 @@ class Network:
                         holds=message.HOLDS,
                         readable_by=message.READABLE_BY,
                         work=self._work_before(conversation, sender, round_),
-                        sample=hidden[:SAMPLE],
+                        sample=body(hidden)[:SAMPLE],
                         unreadable=len(hidden),
                         entries=getattr(message, "entries", 0),
                     )

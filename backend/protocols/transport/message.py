@@ -12,8 +12,20 @@ PEOPLE = 64 * MIB  # ids of thousands of people, a tree's shape by the thousand,
 NUMBERS = 256 * MIB  # sums of 2**14 bins at 8,192 bits, a garbled circuit of 4,096 features, positions in every tree
 WHOLE = 1 << 30  # ciphertexts of records: gradients of 2**20 rows at 3,072 bits are 0.8 GiB
 
+SEAL = b"\x5e\xa1\x10"  # how what Microsoft SEAL saved begins: magic number, length of its first header
+SEAL_HEADERS = (
+    128  # bytes: headers, parameters, the beginning of the packed block; 125 in SEAL 4, alike in every ciphertext
+)
+BEFORE = 64  # bytes in which it may begin: a set of parameters may be named before
+
 MESSAGES: dict[str, type[Message]] = {}
 """Name on the wire → class, of every message module that was imported; what is not in it is refused."""
+
+
+def body(hidden: bytes) -> bytes:
+    """A ciphertext or key without the headers that are the same in every one of them."""
+    at = hidden.find(SEAL, 0, BEFORE)
+    return hidden[at + SEAL_HEADERS :] if at >= 0 else hidden
 
 
 @dataclass(frozen=True)
