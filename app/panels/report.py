@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app import errors
 from app.panels import charts, frame, palette, reviews
 from app.panels.reviews import Attempt
 from app.texts import Texts, markdown, percent
@@ -119,7 +120,7 @@ def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
     try:
         found = checked(file.getvalue())
     except GlassleafError as error:
-        st.error(markdown(str(error)), icon=":material/gpp_bad:")
+        st.error(markdown(errors.said(t, str(error))), icon=":material/gpp_bad:")
         return
     identity, issued = found.report.content.identity, found.report.issued
     holds = t(

@@ -22,6 +22,7 @@ BY_RESULT = (
     "attack",
     "direction",
     "document",
+    "error",
     "message",
     "notice",
     "stage",
