@@ -208,7 +208,7 @@ def working(t: Texts, job: Job[Any], words: str, key: str, who: str = "") -> Non
 
 def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     """A bar with what is done, the seconds so far and those still to go; `share` where the work is not weighed."""
-    session.note_clock()
+    session.tick()
     parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if job.total > 1 else []
     parts.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
     left = job.pace.left()
