@@ -36,6 +36,7 @@ __all__ = ["KEY_BITS", "Cipher", "Scoring", "ScoringRequest", "Workers", "cipher
 
 RENEWED = 100  # scorings of a conversation that is kept open
 MANY = 50  # people from which one ciphertext a number is the slow way
+EVEN = 100  # people from whom on a scoring has batches enough to go at an even pace
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,11 @@ class Scoring:
         In a `conversation` there is one scoring at a time, and all are counted.
         """
         people = len(request.samples.ids)
-        return Job[ScoreBatch](lambda job: self._score(request, job, counted, conversation), people).start()
+        course = f"{request.cipher} {request.key_bits} bits {people.bit_length()}"
+        even = people >= EVEN
+        return Job[ScoreBatch](
+            lambda job: self._score(request, job, counted, conversation), people, alike=even, course=course
+        ).start()
 
     def run(self, request: ScoringRequest, job: Job[Any]) -> ScoreBatch:
         """Score, and count it, within a job that is under way."""
