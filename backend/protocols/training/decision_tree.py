@@ -102,4 +102,5 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
         margins=margins,
         units=quantise(table, parameters.score_bits)[tree.leaf],
         label_bits=grower.label_bits,
+        leaves=(tree.leaf.astype(np.uint16),),
     )
