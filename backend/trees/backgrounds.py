@@ -137,8 +137,8 @@ def _approved(model: GuestModel, bands: ScoreBands, cutoff: float) -> int:
     band = sum(upper - 1 < at for upper in bands.uppers) - 1
     if band < 0:
         raise ParameterError(
-            f"Fewer than {bands.records(0):,} of the {bands.total:,} training records would be approved at a cut-off of {cutoff:g}: too few "
-            "to compare with. Choose a higher cut-off, or all."
+            f"Fewer than {bands.records(0):,} of the {bands.total:,} training records would be approved at a cut-off of {cutoff:g}: "
+            "too few to compare with. Choose a higher cut-off, or all."
         )
     return band
 

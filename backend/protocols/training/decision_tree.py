@@ -16,6 +16,8 @@ import time
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from backend import work
 from backend.crypto.fixedpoint import quantise
 from backend.crypto.paillier.keys import KEY_BITS

@@ -139,7 +139,7 @@ def test_values_against_every_group_are_those_of_plain_values_with_its_shares(se
             assert abs(number / 2 ** compiled.shape(1).scale - wanted[item][0]) <= compiled.error_bound
         moved.add(tuple(found))
     assert len(moved) == len(list(backgrounds(world.model)))
-    small = with_bands(random_world(6, 1, n=430, n_trees=1, depth=2))
+    small = with_bands(random_world(6, 2, n=430, n_trees=2, depth=2))
     compiled, key = CompiledTerms(small.model, Background("approved", 0)), PaillierKeySide(secret_key)
     plainly = integers(small, compiled, PlainPublicSide(), PlainKeySide(), 0)
     assert integers(small, compiled, PaillierPublicSide(secret_key.public), key, 0) == plainly
