@@ -233,8 +233,10 @@ def answered(done: ScoreBatch | None, sheet: SampleSheet | None, under: tuple[en
 def explained(done: ScoreBatch, sheet: SampleSheet | None, under: tuple[engine.Engine, int]) -> None:
     """What raised the score."""
     cipher, bits = under
-    if reasons.asked(t, view, done, sheet, why) and sheet is not None:
-        wanted = ReasonsRequest(model_id, sheet, cutoff=done.cutoff, cipher=cipher, key_bits=bits, scored=done)
+    against = reasons.asked(t, view, done, sheet, why)
+    if against and sheet is not None:
+        about = {"cutoff": done.cutoff, "against": against}
+        wanted = ReasonsRequest(model_id, sheet, **about, cipher=cipher, key_bits=bits, scored=done)
         session.start("reasons", lambda: backend.reasons.start(wanted))
         session.rerun()
     known = len(done.scores) == 1 and done.scores[0].id in people.index

@@ -29,6 +29,7 @@ from backend.i18n import Catalogue
 from backend.reports.blocks import Block, Facts, Heading, Outline, Text
 from backend.reports.render.html_form import page
 from backend.store.model_states import Standing
+from backend.trees.backgrounds import Against
 from backend.trees.ensemble import GuestModel
 
 TABLE = files("backend.reports") / "notices" / "regulation_b.yaml"
@@ -200,6 +201,10 @@ class Notice:
         All that the score rests on beside the creditor, whether or not a reason names them.
     probability : float
         The score, which is stated where a source is a consumer reporting agency.
+    against : {"all", "approved", "covers"}
+        Whom the person was compared with (:mod:`backend.trees.backgrounds`).
+    compared : int
+        Records in that group.
     """
 
     creditor: str
@@ -215,6 +220,8 @@ class Notice:
     supervisor_zh: str = ""
     sources: tuple[Source, ...] = ()
     probability: float = float("nan")
+    against: Against = "covers"
+    compared: int = 0
 
     @property
     def blocked(self) -> bool:
@@ -272,11 +279,13 @@ class Notice:
 
     def _reasons(self, words: Catalogue) -> Iterator[Block]:
         american = words.language != "zh"
-        how = words("notice.how") + " " + words("notice.against")
+        compared = words(f"compared.notice_{self.against}", people=f"{self.compared:,}")
+        how = f"{words('notice.how')} {words('compared.notice_side')}"
         if american and any(line.form_reason for line in self.lines):
             how += " " + words("notice.form", source=form().source, day=form().as_of)
         yield Text(words("notice.action"))
         yield Heading(words("notice.reasons"), 2)
+        yield Text(compared)
         reasons = [_one_reason(lines, words, american) for lines in self.merged(words.language)]
         yield from [Text(reason) for reason in reasons] or [Text(words("notice.none"))]
         yield Heading(words("notice.sources"), 2)

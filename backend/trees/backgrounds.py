@@ -105,7 +105,7 @@ class Background:
         ParameterError
             There is no such method, or the model does not know the group.
         """
-        against = against or ("covers" if model.bands is None else "all")
+        against = against or methods(model)[0]
         if against not in get_args(Against):
             raise ParameterError(
                 f"Reasons cannot be compared against {against!r}; choose one of {', '.join(get_args(Against))}."
@@ -131,7 +131,7 @@ COVERS, ALL = Background("covers"), Background("all")
 
 def _approved(model: GuestModel, bands: ScoreBands, cutoff: float) -> int:
     """The nearest band all of whose records score below the cut-off."""
-    if model.outputs.task != "binary":
+    if "approved" not in methods(model):
         raise ParameterError("The model's outcome is no decision, so nobody is approved by it; choose all or covers.")
     at = model.outputs.margin_at(cutoff) * (1 << model.score_bits)
     band = sum(upper - 1 < at for upper in bands.uppers) - 1
@@ -143,12 +143,19 @@ def _approved(model: GuestModel, bands: ScoreBands, cutoff: float) -> int:
     return band
 
 
+def methods(model: GuestModel) -> tuple[Against, ...]:
+    """What a model's reasons can be compared against, the usual one first."""
+    if model.bands is None:
+        return ("covers",)
+    return ("all", "approved", "covers") if model.outputs.task == "binary" else ("all", "covers")
+
+
 def backgrounds(model: GuestModel) -> Iterator[Background]:
     """Every group that the model knows."""
     yield COVERS
     if model.bands is not None:
         yield ALL
-        if model.outputs.task == "binary":
+        if "approved" in methods(model):
             yield from (Background("approved", k) for k in range(len(model.bands.uppers)))
 
 
