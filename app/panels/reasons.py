@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.panels import frame, palette, person, run
-from app.texts import Texts, markdown, size
+from app.texts import Texts, markdown, percent, size
 from app.view_models import View, explained
 from backend.services.reasons import FORMATS as NOTICE_FORMATS
 from backend.services.reasons import methods
@@ -78,6 +78,9 @@ def draw(
     elif job.result is None:
         run.ended(t, job)
     elif (found := explained(job.result, done)) is not None:
+        if found.against == "approved" and found.cutoff != done.cutoff:
+            st.info(t("compared.other_cutoff", cutoff=percent(found.cutoff)))
+            return
         _answer(t, view, found, own, notice)
 
 

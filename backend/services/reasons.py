@@ -46,6 +46,7 @@ from backend.services.audit import Note, of_model, recorded, sheet_hash, traffic
 from backend.services.compliance import Compliance, Finding
 from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
+from backend.services.notice_details import NoticeDetails
 from backend.services.scoring import ScoringRequest, begun, score
 from backend.store.journal import Run
 from backend.store.model_states import Standing
@@ -162,6 +163,8 @@ class Reasons:
         Whom people were compared with.
     compared : int
         Training records in that group; 0 where their number is not known.
+    cutoff : float
+        At which "approved" were only just so.
     """
 
     model_id: str
@@ -177,6 +180,7 @@ class Reasons:
     runs: tuple[str, ...] = ()
     against: Against = "covers"
     compared: int = 0
+    cutoff: float = 0.5
 
 
 @dataclass(frozen=True)
@@ -207,9 +211,11 @@ class CohortImportance:
 class ReasonsService:
     """Gives reasons for scores."""
 
-    def __init__(self, measurement: Measurement, compliance: Compliance, explanation: Explanation) -> None:
+    def __init__(
+        self, measurement: Measurement, compliance: Compliance, explanation: Explanation, details: NoticeDetails
+    ) -> None:
         self._measurement, self._models, self._auditor = measurement, measurement.models, measurement.auditor
-        self._compliance, self._explanation = compliance, explanation
+        self._compliance, self._explanation, self._details = compliance, explanation, details
 
     def start(self, request: ReasonsRequest) -> Job[Reasons]:
         """Names of what raised people's scores most, in the background; a question of its own about everybody in the sheet."""
@@ -261,7 +267,7 @@ class ReasonsService:
         if person is None:
             raise ParameterError(f"No reasons were requested for {sample_id!r}; request them first.")
         day = datetime.now(UTC).date().isoformat()
-        federation = self._measurement.workspace.federation(record.federation)
+        federation = self._details.federation(record.federation)
         standing = self._measurement.workspace.model_states(record.federation).standing(record.id)
         content = notice_of(person, self._models.partial_model(record), federation, standing, day)
         content = replace(content, against=reasons.against, compared=reasons.compared)
@@ -376,6 +382,7 @@ def give_reasons(
         runs=(batch.run, "" if run is None else run.name),
         against=background.against,
         compared=background.records(context.model),
+        cutoff=request.cutoff,
     )
 
 
@@ -532,6 +539,7 @@ def notice_of(
         model_id=standing.model.model_id,
         lines=tuple(lines),
         standing=standing,
+        phone=guest.phone,
         address=guest.address,
         address_zh=guest.address_zh,
         supervisor=guest.supervisor,

@@ -18,8 +18,8 @@ from backend.protocols.ranking.circuit import top_merged
 from backend.protocols.scoring.fed_eini import host_plan
 from backend.reports.adverse_action_notice import MAX_REASONS, form_groups
 from backend.services.reasons import ReasonsRequest
-from backend.trees.folding import fold_structure
 from backend.trees.backgrounds import ALL
+from backend.trees.folding import fold_structure
 from backend.trees.shap import shap_values
 
 PEOPLE = 500
