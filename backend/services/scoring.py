@@ -289,7 +289,7 @@ def nobody_to_score(sheet: SampleSheet) -> str:
     return "\n".join([f"None of the {len(problems):,} rows can be scored; nothing was sent.", *capped(problems)])
 
 
-def begun(runtime: FederationRuntime, what: str, record: ModelRecord, request: Any, *more: int) -> Run | None:
+def begun(runtime: FederationRuntime, what: str, record: ModelRecord, request: Any, *more: int | str) -> Run | None:
     """The journal of a request: of the same request under the same keys that was broken off, if any; None where nothing is counted."""
     if runtime.journal is None or request.samples.hosts:  # who types a Host's values in is nobody whom it knows
         return None
