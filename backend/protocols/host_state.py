@@ -252,11 +252,13 @@ class HostModels:
     def __init__(self, host: str, store: PartyStore) -> None:
         self._host, self._store = host, store
         self._served: dict[str, ServedModel] = {}
+        self._lock = threading.RLock()
 
     def put(self, model: HostModel, model_id: str) -> str:
         """Keep a partial model; returns its content hash."""
-        digest = self._store.put_artefact(model_id, dump_host(model))
-        self._served.pop(model_id, None)
+        with self._lock:
+            digest = self._store.put_artefact(model_id, dump_host(model))
+            self._served.pop(model_id, None)
         return digest
 
     def note_training(self, model_id: str) -> None:
@@ -273,13 +275,16 @@ class HostModels:
         SecurityError
             This Host owns no split of the model.
         """
-        if model_id not in self._served:
-            model = load_host(self._store.artefact(model_id))
-            folding = fold_structure(model.skeletons, model.guest, model.hosts)
-            index = next((i for i, step in enumerate(folding.steps) if step.host == self._host), None)
-            if index is None:
-                raise SecurityError("This Host owns no split of the model, so it is not asked when somebody is scored.")
-            self._served[model_id] = ServedModel(model, folding, index)
+        with self._lock:
+            return self._served.get(model_id) or self._loaded(model_id)
+
+    def _loaded(self, model_id: str) -> ServedModel:
+        model = load_host(self._store.artefact(model_id))
+        folding = fold_structure(model.skeletons, model.guest, model.hosts)
+        index = next((i for i, step in enumerate(folding.steps) if step.host == self._host), None)
+        if index is None:
+            raise SecurityError("This Host owns no split of the model, so it is not asked when somebody is scored.")
+        self._served[model_id] = ServedModel(model, folding, index)
         return self._served[model_id]
 
 
@@ -379,9 +384,7 @@ class Asked:
         if self.kept is not None:
             return self.kept
         made = make()
-        if self.accountant is not None:
-            self.accountant.keep_reply(self.guest, self.request, made)
-        return made
+        return made if self.accountant is None else self.accountant.keep_reply(self.guest, self.request, made)
 
 
 def members(ids: Sequence[str], held: Flags) -> tuple[str, ...]:
