@@ -7,17 +7,19 @@ from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from backend.crypto.interface import PublicSide
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.pool import Pool
 from backend.crypto.registry import open_offer
+from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.federation import MEASURES
 from backend.data.table import PartyTable
 from backend.errors import GlassleafError, PartyUnreachable, QuestionRefused, SecurityError
+from backend.protocols.approvals.host import ApprovalGate, Approvals
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_heads
 from backend.protocols.baselines.host import WalkHandler
@@ -80,6 +82,9 @@ class HostParty:
     measures : collection of str, optional
         Purposes of measuring that it agrees to (:data:`backend.data.federation.MEASURES`). By default a simulated Host agrees to all, and
         needs none stated; a real one to none.
+    approvals : Approvals or "none", optional
+        Whom it asks before a training or a model is answered. By default a simulated Host asks nobody, and a real one an operator whose
+        decisions are kept in memory.
     """
 
     def __init__(
@@ -98,6 +103,7 @@ class HostParty:
         requests: RequestLog | None = None,
         dither: float | None = None,
         measures: Collection[str] | None = None,
+        approvals: Approvals | Literal["none"] | None = None,
     ) -> None:
         self.name = name
         self._measures = measures if measures is not None or simulated else ()
@@ -109,6 +115,11 @@ class HostParty:
         self._dither = dither if dither is not None else 0.0 if simulated else DITHER
         self._ciphers: OrderedDict[tuple[str, bytes], tuple[PublicSide, Pool[Any]]] = OrderedDict()
         self._sessions, self._partial_models = HostSessions(), HostModels(name, store)
+        if approvals is None and not simulated:
+            approvals = Approvals(name, Database(), SigningKey.generate())
+        self.approvals = approvals if isinstance(approvals, Approvals) else None
+        records = len(table.ids)
+        self._gate = ApprovalGate(self.approvals, self._partial_models, self._sessions, records, simulated)
         by_name = {f.name: f for f in features}
         answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests)
         self._scoring = ScoringHandler(table, answering, Dither(self._dither, store))
@@ -128,7 +139,7 @@ class HostParty:
             Acknowledge: self._acknowledge,
             EndConversation: self._end,
         }
-        for handler in handlers:
+        for handler in (self._gate, *handlers):
             self._handlers |= handler.handlers()
 
     def __repr__(self) -> str:
@@ -208,8 +219,8 @@ class HostParty:
         Raises
         ------
         SecurityError
-            It is none that a Host answers, or it came from another party than the Guest that opened the conversation; or the handler
-            refuses it.
+            It is none that a Host answers, or it came from another party than the Guest that opened the conversation; or its operator does
+            not allow it, or the handler refuses it.
         """
         handler = self._handlers.get(type(message))
         if handler is None:
@@ -219,6 +230,9 @@ class HostParty:
             raise SecurityError(f"Only the Guest that opened a conversation may send {type(message).__name__} in it.")
         if self._measures is not None:
             check_purpose(message, session.purpose if session is not None else "")
+        waits = self._gate.hold(sender, message)
+        if waits is not None and session is not None:
+            return iter([(session.guest, waits)])
         return handler(sender, message)
 
     def _state_purpose(self, sender: str, asked: StatePurpose) -> Answer:

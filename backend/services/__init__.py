@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
@@ -108,7 +108,8 @@ class Glassleaf:
         role: str = OPERATOR,
     ) -> None:
         chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
-        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, self._key_made, self._expired)
+        told = self._key_made, self._expired, self._approval
+        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, *told)
         self._shared = _Shared(workspace, workers)
         self._auditor = Auditor(workspace, actor or system_user(), role)
 
@@ -150,6 +151,9 @@ class Glassleaf:
 
     def _expired(self, federation: str, deleted: dict[str, dict[str, int]]) -> None:
         self._auditor.note(federation, "retention", {"deleted": deleted}, tell=False)
+
+    def _approval(self, federation: str, told: dict[str, Any]) -> None:
+        self._auditor.note(federation, "approval", told, tell=False)
 
     @property
     def models(self) -> Registry:

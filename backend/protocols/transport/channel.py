@@ -11,13 +11,14 @@ import time
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TypeVar
 
-from backend import work
+from backend import errors, work
 from backend.errors import Cancelled, HostRefused, PartyUnreachable, QuestionRefused, SecurityError
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
+from backend.protocols.transport.messages import ApprovalPending, EndConversation, OfferKey, Refusal
 
 M = TypeVar("M", bound=Message)
 _Octets = bytes  # where a field is called bytes
@@ -272,7 +273,7 @@ class Session:
         PartyUnreachable
             A Host went down, or none answered in time.
         HostRefused, QuestionRefused
-            A Host refused.
+            A Host refused; ApprovalPending where its operator has not decided yet.
         SecurityError
             It sent something else.
         """
@@ -280,6 +281,8 @@ class Session:
         if isinstance(message, Refusal):
             refused = QuestionRefused if message.final else HostRefused
             raise refused(f"{sender} refused: {message.reason}")
+        if isinstance(message, ApprovalPending):
+            raise errors.ApprovalPending(sender, message.number, _time(message.since))
         if not isinstance(message, kind):
             came = type(message).__name__
             raise SecurityError(f"A {kind.__name__} was expected, a {came} came; the exchange was stopped.")
@@ -332,3 +335,14 @@ class Session:
         self._network.close(self._party, self.name)
         self._network.forget(self.name)
         return transcript
+
+
+def _time(told: str) -> datetime:
+    """When something has happened at another party, by its clock."""
+    try:
+        found = datetime.fromisoformat(told)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise SecurityError("A time came that is none in UTC; the exchange was stopped.")
+    return found
