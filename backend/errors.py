@@ -11,6 +11,7 @@ GlassleafError
 │   └── ReleaseRefused   the scores of a new model would name more paths than was allowed
 ├── SecurityError     a key, ciphertext or message was refused
 │   ├── HostRefused      a Host says that it will not or cannot answer
+│   │   ├── HostBusy         it has more to do than it takes on at once; the same question later is taken
 │   │   ├── NotAgreed        it has not agreed to what a measurement is for
 │   │   └── ApprovalPending  its operator has not decided yet
 │   └── QuestionRefused  a question will not be answered under its request id, however often it is repeated
@@ -107,6 +108,21 @@ class HostRefused(SecurityError):  # noqa: N818 - reads as what happened
 
 class QuestionRefused(SecurityError):  # noqa: N818 - reads as what happened
     """A question will not be answered under its request id, however often it is repeated."""
+
+
+class HostBusy(HostRefused):
+    """A Host has more to do than it takes on at once; nothing was counted, and the same question is taken later.
+
+    Parameters
+    ----------
+    words : str
+    wait : float
+        Seconds after which it is worth asking again.
+    """
+
+    def __init__(self, words: str, wait: float) -> None:
+        self.wait = wait
+        super().__init__(words)
 
 
 class NotAgreed(HostRefused):

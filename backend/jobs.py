@@ -14,7 +14,7 @@ from backend.errors import Cancelled, GlassleafError
 
 if TYPE_CHECKING:
     from backend.protocols.training.parameters import TreeProgress
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
 
 T = TypeVar("T")
 EARLIEST = 0.05  # share of the work before which a pace is no more than a guess

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,7 +19,7 @@ from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.federation import MEASURES
 from backend.data.table import PartyTable
-from backend.errors import GlassleafError, PartyUnreachable, QuestionRefused, SecurityError
+from backend.errors import GlassleafError, HostBusy, PartyUnreachable, QuestionRefused, SecurityError
 from backend.protocols.approvals.host import ApprovalGate, Approvals
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_heads
@@ -28,7 +29,7 @@ from backend.protocols.explanations.host import ReasonsHandler
 from backend.protocols.explanations.messages import ReasonTerms
 from backend.protocols.group_sums.host import GroupSumsHandler
 from backend.protocols.group_sums.messages import GroupPairs
-from backend.protocols.host_state import Answer, Answering, Handlers, HostModels, HostSessions
+from backend.protocols.host_state import Answer, Answering, Handlers, HostModels, HostSession, HostSessions
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.purposes.protocol import answer_purpose, check_purpose
 from backend.protocols.scoring.dither import DITHER, Dither
@@ -36,9 +37,9 @@ from backend.protocols.scoring.host import Decision, ScoringHandler
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.scoring.permuted_values_host import PermutedValuesHandler
 from backend.protocols.training.host import TrainingHandler
-from backend.protocols.transport.channel import Network
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import Acknowledge, EndConversation, OfferKey, Refusal
+from backend.protocols.transport.wire import Delivery, TranscribedWire
 from backend.store.accountant import Accountant
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
@@ -145,34 +146,44 @@ class HostParty:
     def __repr__(self) -> str:
         return f"HostParty({self.name})"
 
-    def serve(self, network: Network) -> None:
+    def serve(self, wire: TranscribedWire) -> None:
         """Answer messages until the mailbox is closed. A message that cannot be answered gets a refusal, never silence."""
-        while network.is_up(self.name):
+        while wire.is_up(self.name):
             try:
-                letter = network.receive(self.name)
+                delivery = wire.receive()
             except SecurityError as error:
                 # not a message at all: there is no conversation to answer in
                 _log.warning("%s: %s", self.name, error)
                 continue
-            if letter is None:
+            if delivery is None:
                 break
-            sender, message = letter
-            try:
-                for receiver, answer in self.answer(sender, message):
-                    network.send(self.name, receiver, answer)
-            except GlassleafError as error:
-                self._refuse(network, message, str(error), final=isinstance(error, QuestionRefused))
-            except Exception as error:
-                # a fault of ours must not silence the Host; its text may hold data, its type not
-                self._refuse(network, message, f"an internal error ({type(error).__name__})")
+            wire.take(delivery)
+            self._serve_one(wire, delivery)
+            wire.rest(delivery.message.conversation)
         for _, pool in self._ciphers.values():
             pool.close()
 
-    def _refuse(self, network: Network, message: Message, reason: str, final: bool = False) -> None:
-        session = self._sessions.find(message.conversation)
-        if session is not None:
+    def _serve_one(self, wire: TranscribedWire, delivery: Delivery) -> None:
+        sender, message = delivery.sender, delivery.message
+        try:
+            for receiver, answer in self.answer(sender, message):
+                wire.send(receiver, answer)
+        except GlassleafError as error:
+            final, wait = isinstance(error, QuestionRefused), error.wait if isinstance(error, HostBusy) else 0.0
+            self._refuse(wire, delivery, str(error), final, wait)
+        except Exception as error:
+            # a fault of ours must not silence the Host; its text may hold data, its type not
+            self._refuse(wire, delivery, f"an internal error ({type(error).__name__})")
+
+    def _refuse(
+        self, wire: TranscribedWire, delivery: Delivery, reason: str, final: bool = False, wait: float = 0.0
+    ) -> None:
+        """To the Guest of the conversation; where there is none, to a Guest that tried to open one."""
+        message, session = delivery.message, self._session(delivery.sender, delivery.message)
+        if session is not None or not isinstance(message, PASSED_ON):
+            guest = session.guest if session is not None else delivery.sender
             with suppress(PartyUnreachable):  # the Guest has ended the conversation
-                network.send(self.name, session.guest, Refusal(message.conversation, reason, final))
+                wire.send(guest, Refusal(message.conversation, reason, final, wait))
 
     def play(self, conversation: str, guest: str, table: PartyTable) -> None:
         """Use `table` instead of the Host's records in one conversation (simulation: the uploader plays this Host)."""
@@ -219,21 +230,34 @@ class HostParty:
         Raises
         ------
         SecurityError
-            It is none that a Host answers, or it came from another party than the Guest that opened the conversation; or its operator does
-            not allow it, or the handler refuses it.
+            It is none that a Host answers, its operator does not allow it, or the handler refuses it: in a conversation that another
+            party opened, say.
         """
         handler = self._handlers.get(type(message))
         if handler is None:
             raise SecurityError(f"A Host does not answer {type(message).__name__}.")
-        session = self._sessions.find(message.conversation)
-        if session is not None and sender != session.guest and not isinstance(message, PASSED_ON):
-            raise SecurityError(f"Only the Guest that opened a conversation may send {type(message).__name__} in it.")
+        session = self._session(sender, message)
         if self._measures is not None:
             check_purpose(message, session.purpose if session is not None else "")
-        waits = self._gate.hold(sender, message)
-        if waits is not None and session is not None:
-            return iter([(session.guest, waits)])
-        return handler(sender, message)
+        guest = session.guest if session is not None else sender
+        return self._within(guest, message, partial(self._unless_held, handler, sender, message))
+
+    def _session(self, sender: str, message: Message) -> HostSession | None:
+        """The conversation that a message belongs to: its sender's own, or the one in which another Host passes something on."""
+        own = self._sessions.find(message.conversation, sender)
+        return self._sessions.find(message.conversation) if own is None and isinstance(message, PASSED_ON) else own
+
+    def _within(self, guest: str, message: Message, make: Callable[[], Answer]) -> Answer:
+        with self._sessions.serving(guest, message.conversation):
+            yield from make()
+
+    def _unless_held(self, handler: Callable[[str, Any], Answer], sender: str, message: Message) -> Answer:
+        session = self._session(sender, message)
+        waits = self._gate.hold(sender, message, session)
+        if waits is not None:
+            yield session.guest if session is not None else sender, waits
+        else:
+            yield from handler(sender, message)
 
     def _state_purpose(self, sender: str, asked: StatePurpose) -> Answer:
         session = self._sessions.of(asked.conversation, sender)
@@ -274,5 +298,5 @@ class HostParty:
         return iter(())
 
     def _end(self, sender: str, message: EndConversation) -> Answer:
-        self._sessions.end(message.conversation)
+        self._sessions.end(message.conversation, sender)
         return iter(())

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from backend.data.federation import Federation
     from backend.data.table import PartyTable, SampleSheet
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import ModelRecord, ScoreBatch
     from backend.services.request_replay import HostReplay
     from backend.services.workspace import Workspace

@@ -31,7 +31,7 @@ from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import MIN_PEOPLE as LEAST
-from backend.protocols.transport.channel import TranscriptEntry
+from backend.protocols.transport.transcript import TranscriptEntry
 from backend.reports.adverse_action_notice import (
     FORMATS,
     MAX_REASONS,
@@ -309,7 +309,7 @@ def give_reasons(
     ParameterError
         The request or the model is none that reasons are given for.
     PartyUnreachable, SecurityError, Cancelled
-        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+        See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     if request.cipher == "none":
         raise ParameterError("Reasons are ranked under encryption only; choose rlwe or paillier.")

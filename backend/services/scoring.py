@@ -23,7 +23,8 @@ from backend.jobs import Job
 from backend.protocols.approvals.messages import SCORING
 from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.simulator import FederationRuntime
-from backend.protocols.transport.channel import Session, TranscriptEntry
+from backend.protocols.transport.channel import Session
+from backend.protocols.transport.transcript import TranscriptEntry
 from backend.results import Evaluation, ModelRecord, Score, ScoreBatch, Stage, scores_csv
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded

@@ -24,8 +24,9 @@ from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteV
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.protocols.transport.channel import Network, Session
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.network import Network
 from backend.store.accountant import Accountant, Limits
 from backend.store.database import Database
 from backend.store.party_store import memory_store
@@ -104,7 +105,7 @@ def noted(tmp_path_factory):
     talks = iter(range(1000))
 
     def session():
-        return Session(network, guest.name, f"t{next(talks)}", names, timeout=60)
+        return Session(network.end(guest.name), f"t{next(talks)}", names, timeout=60)
 
     def talked(work):
         talk = session()

@@ -226,29 +226,33 @@ class ApprovalGate:
         """What the gate answers itself."""
         return {AskTraining: self._ask_training, AskApproval: self._ask_approval}
 
-    def hold(self, sender: str, message: Message) -> ApprovalPending | None:
+    def hold(self, sender: str, message: Message, session: HostSession | None) -> ApprovalPending | None:
         """What the Guest gets instead of an answer; None where the message may go on.
+
+        Parameters
+        ----------
+        session : HostSession, optional
+            The conversation that the message belongs to; None where it would open one.
 
         Raises
         ------
         SecurityError
             The operator has denied or withdrawn it, its volume is reached, or the training was not asked for.
         """
-        session = self._sessions.find(message.conversation)
-        if self._approvals is None or session is None:
+        if self._approvals is None:
             return None
         if type(message) in PURPOSE_OF:
-            return self._hold_question(self._approvals, sender, session, message)
+            return self._hold_question(self._approvals, sender, session or HostSession(sender), message)
         if isinstance(message, OF_TRAINING):
-            return self._hold_training(self._approvals, session, message)
+            return self._hold_training(self._approvals, session or HostSession(sender), message)
         return None
 
     def _hold_question(
         self, approvals: Approvals, sender: str, session: HostSession, message: Any
     ) -> ApprovalPending | None:
-        simulated_alone = isinstance(message, SIMULATED_ALONE)
         # the simulation's own measuring, and people whose values the user typed in
-        if not self._sessions.counts(message.conversation) or (simulated_alone and not self._simulated):
+        counts = session.played is None and message.conversation not in self._sessions.uncounted
+        if not counts or (isinstance(message, SIMULATED_ALONE) and not self._simulated):
             return None
         served = self._partial_models.get(message.model_id)
         expected = served.preceding if isinstance(message, DecisionVectors) else session.guest
@@ -266,13 +270,11 @@ class ApprovalGate:
     def _hold_training(self, approvals: Approvals, session: HostSession, message: Message) -> ApprovalPending | None:
         if isinstance(message, StartAlignment) and session.purpose:
             return None  # aligned to measure something that this Host has agreed to
-        allowed = session.need(
-            _Training, "A training was begun that was not asked for; ask for its approval first."
-        ).asked
-        found = approvals.ask(_about_training(session.guest, allowed, self._records))
+        training = session.need(_Training, "A training was begun that was not asked for; ask for its approval first.")
+        found = approvals.ask(_about_training(session.guest, training.asked, self._records))
         if found.state == WAITING:
             return ApprovalPending(message.conversation, found.number, found.asked)
-        _check_terms(allowed, message)
+        _check_terms(training.asked, message)
         if isinstance(message, StartTraining | StartRanks):
             approvals.use(found, 1)
         return None

@@ -5,7 +5,6 @@ Set up by the operator of a simulation. What it hands out is the Guest's; a Host
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -50,8 +49,10 @@ from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.parameters import SHARES
-from backend.protocols.transport.channel import TIMEOUT, Network, Session
+from backend.protocols.transport.channel import TIMEOUT, Session
 from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.network import Network
+from backend.protocols.transport.wire import new_conversation
 from backend.store.accountant import Accountant, Limits, usual_limit
 from backend.store.audit_log import AuditLog, Head, KeptHead
 from backend.store.database import Database, party_database
@@ -65,7 +66,6 @@ GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
 HOST_POOL = 2048
 WITNESS_TIMEOUT = 5.0  # seconds that a Host gets to report which head it keeps
 HEAD_TIMEOUT = 0.5  # seconds that a Host gets to confirm a head; a busy one reads it when it is done
-_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,7 @@ class FederationRuntime:
         NotAgreed
             A Host has not agreed to the purpose.
         """
-        session = Session(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled, timeout)
+        session = Session(self._network.end(self.guest.name), new_conversation(), hosts, cancelled, timeout)
         if not counted:
             for host in hosts:
                 self._simulated.hosts[host].leave_uncounted(session.name)
