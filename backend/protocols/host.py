@@ -48,6 +48,7 @@ from backend.trees.ensemble import HostModel
 
 _log = logging.getLogger("glassleaf")
 
+DRAINED = 60.0  # seconds after which a Guest asks again
 KEYS_KEPT = 4  # public keys whose obfuscator pools are kept
 PASSED_ON = (DecisionVectors, MoreVectors, GroupPairs, PassOn, ReasonTerms)  # what other Hosts may send, too
 
@@ -86,6 +87,8 @@ class HostParty:
     approvals : Approvals or "none", optional
         Whom it asks before a training or a model is answered. By default a simulated Host asks nobody, and a real one an operator whose
         decisions are kept in memory.
+    draining : callable
+        Whether it takes on no new conversation.
     """
 
     def __init__(
@@ -105,6 +108,7 @@ class HostParty:
         dither: float | None = None,
         measures: Collection[str] | None = None,
         approvals: Approvals | Literal["none"] | None = None,
+        draining: Callable[[], bool] = lambda: False,
     ) -> None:
         self.name = name
         self._measures = measures if measures is not None or simulated else ()
@@ -119,7 +123,7 @@ class HostParty:
         if approvals is None and not simulated:
             approvals = Approvals(name, Database(), SigningKey.generate())
         self.approvals = approvals if isinstance(approvals, Approvals) else None
-        records = len(table.ids)
+        self._draining, records = draining, len(table.ids)
         self._gate = ApprovalGate(self.approvals, self._partial_models, self._sessions, records, simulated)
         by_name = {f.name: f for f in features}
         answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests)
@@ -237,6 +241,8 @@ class HostParty:
         if handler is None:
             raise SecurityError(f"A Host does not answer {type(message).__name__}.")
         session = self._session(sender, message)
+        if session is None and self._draining():
+            raise HostBusy("This Host is about to stop and takes on nothing new. Ask again later.", DRAINED)
         if self._measures is not None:
             check_purpose(message, session.purpose if session is not None else "")
         guest = session.guest if session is not None else sender

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
-from backend.errors import ParameterError
+from backend.errors import ParameterError, SecurityError
 from backend.services.audit import OPERATOR, ROLES, Auditor, AuditTrail, system_user
 from backend.services.cache import Cache
 from backend.services.federations import Federations
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from backend.services.fairness import Fairness
     from backend.services.forest_serving import ForestServing
     from backend.services.host_dossier import HostDossier
+    from backend.services.host_operator import HostOperator
     from backend.services.keys import Keys
     from backend.services.leakage import Leakage
     from backend.services.lifecycle import Lifecycle
@@ -410,6 +411,17 @@ class Glassleaf:
         from backend.services.host_dossier import HostDossier
 
         return HostDossier(self._shared.workspace, federation, host)
+
+    def host_operator(self, federation: str, host: str) -> HostOperator:
+        """A simulated Host as its operator sees it; raises SecurityError for anybody but the operator of the simulation."""
+        from backend.services.host_operator import simulated_host
+
+        if self._auditor.role != OPERATOR:
+            raise SecurityError(
+                f"Only the operator of the simulation may look as {host}; the role is {self._auditor.role}."
+            )
+        about = self._shared.workspace.federation(federation)
+        return simulated_host(self.home, about, host, self._auditor.actor)
 
     @cached_property
     def _measurement(self) -> Measurement:

@@ -169,6 +169,7 @@ class FederationRuntime:
             dither=self._widths[name],
             measures=party.measures,
             approvals=Approvals(name, database, _signing_key(home)) if party.approval == "ask" else "none",
+            draining=(home / "draining").exists,
         )
 
     def labels(self) -> NDArray[np.float64]:
