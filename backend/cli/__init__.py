@@ -44,6 +44,7 @@ COMMANDS = {
     "report-details": "report_details",
     "notice-details": "notice_details",
     "dossier": "dossier",
+    "host": "host",
     "audit": "audit",
     "person": "person",
     "retention": "person",
