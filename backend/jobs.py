@@ -15,7 +15,7 @@ from backend.errors import Cancelled, GlassleafError
 
 if TYPE_CHECKING:
     from backend.protocols.training.parameters import TreeProgress
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
 
 T = TypeVar("T")
 FEWEST = 3  # reports that make a pace

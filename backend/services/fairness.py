@@ -224,7 +224,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     ParameterError
         The feature, the cut-off, the number of groups or samples is not usable, or the model does not tell two outcomes apart.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+        See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     check_cutoff(request.cutoff)
     runtime, task = context.runtime, context.record.task
@@ -278,7 +278,7 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     ParameterError
         The attribute or a number is not usable, or the attribute does not make two groups of 20 records.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+        See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     runtime = context.runtime
     party, attribute = feature_of(runtime.federation, request.attribute)

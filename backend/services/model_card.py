@@ -103,7 +103,7 @@ def measure_card(context: MeasurementContext, request: CardRequest, job: Job[Any
     ParameterError
         There is no test record.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+        See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
     scored, margins = Sessions(context.runtime, job).score(context, context.runtime.table.take(rows), request.cipher)

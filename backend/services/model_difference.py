@@ -80,7 +80,7 @@ class ModelDifferences:
         ParameterError
             The two are of different federations or tasks, or were not tested on the same people.
         Cancelled, PartyUnreachable, SecurityError
-            See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+            See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
         before, after = self._models.get(request.before), self._models.get(request.after)
         if not self.can_pair(before, after):

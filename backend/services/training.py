@@ -153,6 +153,8 @@ def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRe
     ------
     ParameterError
         A Host or a left-out feature is not of the federation, or no feature is left.
+    ApprovalPending
+        A Host's operator has not decided yet.
     FederationError, PartyUnreachable, SecurityError, Cancelled
         See :meth:`backend.protocols.guest.GuestParty.train`.
     """
@@ -166,6 +168,7 @@ def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRe
     )  # OpBoost scores its test records to measure the model
     job.read_transcript = session.transcript
     try:
+        runtime.ask_training(session, asked, request.exclude)
         trained = runtime.guest.train(
             runtime.labels(),
             asked,

@@ -14,8 +14,8 @@ from backend.data.remark import Remark
 from backend.errors import Cancelled, GlassleafError, NotAgreed
 from backend.jobs import Job
 from backend.protocols.scoring.guest import LIMITS, refusals
-from backend.protocols.transport.channel import Network
 from backend.protocols.transport.messages import EndConversation, HeldRecords
+from backend.protocols.transport.network import Network
 from backend.services import Glassleaf
 from tests.app.conftest import Opened, World, job_of, put_job
 from tests.app.reading_out import everything
