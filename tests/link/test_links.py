@@ -1,6 +1,5 @@
 """Links between parties of their own: who is who, what is delivered once and in order, what is refused, what a link says when it is down."""
 
-
 from backend.protocols.transport.messages import OfferKey, Refusal
 from backend.protocols.transport.wire import new_conversation
 
