@@ -68,7 +68,7 @@ def test_every_other_page_says_what_runs_and_how_far_and_links_to_it(opened: Ope
     at = opened("audit")
     assert not at.exception
     [shown] = links(at)
-    assert shown.startswith(line("train", T("jobs.share", share="30.0 %")))
+    assert shown.startswith(line("train", T("jobs.share", share="30.0\u00a0%")))
     assert not links(opened("train"))
 
 
@@ -86,7 +86,7 @@ def test_a_page_with_a_clock_of_its_own_has_no_second_one(opened: Opened, go: th
     while not job_of("train").pace.share:
         time.sleep(0.01)
     at = opened("score")
-    assert links(at) == [line("train", T("jobs.drawn", share="30.0 %"))]
+    assert links(at) == [line("train", T("jobs.drawn", share="30.0\u00a0%"))]
 
 
 def test_nobody_sees_the_jobs_of_another_account(
