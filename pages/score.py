@@ -290,6 +290,7 @@ def measured_below(done: ScoreBatch) -> None:
 
 step = presenter.step_of(view, last if last is not None and len(last.scores) == 1 else None)
 frame.header(t, "score", session.notices(), view.federation)
+frame.outcome(t, session.outcome())
 if step:
     presenter.switch(t, presenting=True)
     present(step)
