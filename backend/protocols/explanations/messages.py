@@ -14,8 +14,8 @@ MIN_PEOPLE = 50  # in a cohort
 class AskReasons(Message):
     """Guest → each Host of the chain: people whose reasons are asked for, and what belongs to the public shape.
 
-    `shares` are those that go left at the receiving Host's own splits, by tree and node, of the group that people are compared with; `features` says how many
-    features each party has in the model, the Guest first; `groups` which of them are one reason, by their
+    `shares` are those that go left at the receiving Host's own splits, by tree and node, of the group that people are compared with;
+    `features` says how many features each party has in the model, the Guest first; `groups` which of them are one reason, by their
     meaning; `request` is the Guest's name for the question, the same when it is repeated.
     """
 
