@@ -2,7 +2,7 @@
 
 An operator's view: it holds all partial models and records. *One by one* is interventional SHAP over records of the group; the protocol's
 values are path-dependent with that group's shares. The Host of the last columns guesses which training records are only just approved,
-by naive Bayes over its own splits: from the shares that it is told, and from exact ones; 0.5 is chance.
+by naive Bayes over its own splits: from the shares that it is told, from exact ones, and from covers; 0.5 is chance.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.reports.adverse_action_notice import MAX_REASONS
+from backend.reports.adverse_action_notice import MAX_REASONS, form_groups
 from backend.services import Glassleaf
-from backend.trees.backgrounds import ALL, Background, left_shares, methods
+from backend.trees.backgrounds import ALL, COVERS, Background, left_shares, methods
 from backend.trees.ensemble import NodeKey
 from backend.trees.metrics import auc
 from backend.trees.shap import interventional_values, shap_values
@@ -106,20 +106,21 @@ def row_of(
     rules, _ = case.together(())
     features, dependent = shap_values(model, rules, *people, background)
     _, one_by_one = interventional_values(model, rules, people, trained.only(chosen))
-    both = [named(values) for values in (dependent, one_by_one)]
-    alike = [len(a & b) / max(len(a | b), 1) for a, b in zip(*both, strict=True)]
-    told, exact = host_guesses(trained, background, group)
+    groups = form_groups(model, [(model.owner_of(name), name) for name in features])
+    both = [named(values, groups) for values in (dependent, one_by_one)]
+    told, exact, covers = host_guesses(trained, background, group)
     return {
         "against": background.against,
         "records": int(group.sum()),
         "one_by_one": len(chosen),
         "people": people[1],
         "features": len(features),
-        "same_names": float(np.mean([a == b for a, b in zip(*both, strict=True)])),
-        "overlap": float(np.mean(alike)),
+        "same_reasons": float(np.mean([a == b for a, b in zip(*both, strict=True)])),
+        "overlap": float(np.mean([len(a & b) / max(len(a | b), 1) for a, b in zip(*both, strict=True)])),
         "difference": float(np.abs(dependent - one_by_one).mean() / np.abs(one_by_one).mean()),
         "told_auc": told,
         "exact_auc": exact,
+        "covers_auc": covers,
     }
 
 
@@ -132,34 +133,37 @@ def in_group(trained: Records, background: Background) -> Flags:
     return flags
 
 
-def named(values: NDArray[np.float64]) -> list[frozenset[int]]:
-    """Features of the largest values above 0, per person."""
-    return [frozenset(k for k in np.argsort(-row)[:MAX_REASONS].tolist() if row[k] > 0) for row in values]
+def named(values: NDArray[np.float64], groups: tuple[int, ...]) -> list[frozenset[int]]:
+    """Reasons of the largest values above 0, per person; features that a notice states in the same words are one."""
+    found = []
+    for row in values:
+        ranked = dict.fromkeys(groups[k] for k in np.argsort(-row, kind="stable").tolist() if row[k] > 0)
+        found.append(frozenset(list(ranked)[:MAX_REASONS]))
+    return found
 
 
-def host_guesses(trained: Records, background: Background, group: Flags) -> tuple[float | None, float | None]:
-    """AUC of the best Host's guess from the shares that it is told, and from exact ones; None where the group is everybody."""
+def host_guesses(trained: Records, background: Background, group: Flags) -> tuple[float | None, ...]:
+    """AUC of the best Host's guess from the shares that it is told, from exact ones, and from covers; None where the group is everybody."""
     if group.all():
-        return None, None
-    model, told, found = trained.case.model, left_shares(trained.case.model, background), []
-    everybody = left_shares(model, ALL)
+        return None, None, None
+    model, found = trained.case.model, []
+    told, everybody, covers = (left_shares(model, b) for b in (background, ALL, COVERS))
+    ones = np.ones((1, len(group)))
     for host in CompiledTerms(model).chain:
-        scores = np.zeros((2, len(trained.ids)))
+        scores = np.zeros((3, len(trained.ids)))
         for t, tree in enumerate(model.trees):
             for i, split in tree.splits.items():
                 if split.owner != host:
                     continue
-                here, left = trained.nodes[t, i], trained.nodes[t, split.left]
+                here, left, usual = trained.nodes[t, i], trained.nodes[t, split.left], everybody[t, i]
                 came = int((here & group).sum())
-                exact = float((left & group).sum() / came) if came else everybody[t, i]
-                for k, share in enumerate((told[t, i], exact)):
-                    scores[k] += here * np.where(
-                        left, _odds(share, everybody[t, i]), _odds(1 - share, 1 - everybody[t, i])
-                    )
-        ones = np.ones((1, len(group)))
-        found.append([float(auc(group.astype(float), s, ones)[0]) for s in scores])
-    best = max(found)
-    return best[0], best[1]
+                exact = float((left & group).sum() / came) if came else usual
+                for k, share in enumerate((told[t, i], exact, covers[t, i])):
+                    scores[k] += here * np.where(left, _odds(share, usual), _odds(1 - share, 1 - usual))
+        areas = [float(auc(group.astype(float), s, ones)[0]) for s in scores]
+        # from covers a Host sees how sure the model is, and knows not on which side: either guess
+        found.append((*areas[:2], max(areas[2], 1 - areas[2])))
+    return tuple(max(one[k] for one in found) for k in range(3))
 
 
 def _odds(share: float, usual: float) -> float:

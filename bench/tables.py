@@ -323,11 +323,12 @@ def backgrounds(results: Results) -> str:
         "records": "{records:,}",
         "one by one": "{one_by_one:,}",
         "people": "{people:,}",
-        "same four names": "{same_names:.0%}",
-        "names in common": "{overlap:.0%}",
+        "same reasons": "{same_reasons:.0%}",
+        "reasons in common": "{overlap:.0%}",
         "mean difference": "{difference:.0%}",
         "a Host's guess (AUC)": lambda row: _guess(row["told_auc"]),
         "from exact shares": lambda row: _guess(row["exact_auc"]),
+        "from covers": lambda row: _guess(row["covers_auc"]),
     }
     return table(results["rows"], columns)
 
