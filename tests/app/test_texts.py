@@ -41,7 +41,8 @@ BY_RESULT = (
     "details",
     "dossier",
     "mapping",
-)  # sections whose keys come out of results, parameter classes, reports, dictionaries, remarks, dates of the law (compared, notice_details: test_notice_details; last three: test_details)
+)  # sections whose keys come out of results, parameter classes, reports, dictionaries, remarks, dates of the law; see test_details,
+# test_notice_details
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 
