@@ -1,5 +1,4 @@
 import pytest
-
 from companies import Links, make_companies
 
 
