@@ -12,7 +12,8 @@ GlassleafError
 ├── SecurityError     a key, ciphertext or message was refused
 │   ├── HostRefused      a Host says that it will not or cannot answer
 │   │   ├── HostBusy         it has more to do than it takes on at once; the same question later is taken
-│   │   └── NotAgreed        it has not agreed to what a measurement is for
+│   │   ├── NotAgreed        it has not agreed to what a measurement is for
+│   │   └── ApprovalPending  its operator has not decided yet
 │   └── QuestionRefused  a question will not be answered under its request id, however often it is repeated
 ├── StoreError        a party's database cannot be opened, read or written
 ├── NotAvailable      only who operates a Host has it, and that is another company
@@ -23,6 +24,7 @@ GlassleafError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 
 class GlassleafError(Exception):
@@ -139,6 +141,36 @@ class NotAgreed(HostRefused):
         super().__init__(
             f"Not measured: the Host has not agreed. {host} does not allow the purpose '{purpose}'; ask its operator to (`measures`)."
         )
+
+
+class ApprovalPending(HostRefused):
+    """A Host's operator has not decided yet whether a training or a model is allowed; ask again later.
+
+    Parameters
+    ----------
+    host : str
+    number : int
+        Of the request at the Host.
+    since : datetime
+        When it was asked for first.
+    now : datetime, optional
+    """
+
+    def __init__(self, host: str, number: int, since: datetime, now: datetime | None = None) -> None:
+        self.host, self.number, self.since = host, number, since
+        super().__init__(
+            f"Waits for {host}'s approval since {_ago((now or datetime.now(UTC)) - since)} (request {number} there); nobody was asked "
+            f"about. Ask again once the operator of {host} has approved it."
+        )
+
+
+def _ago(past: timedelta) -> str:
+    """A time in its largest unit."""
+    seconds = max(0, int(past.total_seconds()))
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= (2 * size if unit == "d" else size):
+            return f"{seconds // size} {unit}"
+    return "less than a minute"
 
 
 class StoreError(GlassleafError):

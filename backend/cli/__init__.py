@@ -43,6 +43,7 @@ COMMANDS = {
     "report": "report",
     "report-details": "report_details",
     "dossier": "dossier",
+    "host": "host",
     "audit": "audit",
     "person": "person",
     "retention": "person",

@@ -7,12 +7,12 @@ the same user, otherwise other companies, and then it is not available here.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,16 @@ from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation, Measure
 from backend.data.table import PartyTable, read_labels, read_table, read_times
-from backend.errors import GlassleafError, NotAvailable, ParameterError, PartyUnreachable, SecurityError
+from backend.errors import (
+    ApprovalPending,
+    GlassleafError,
+    NotAvailable,
+    ParameterError,
+    PartyUnreachable,
+    SecurityError,
+)
+from backend.protocols.approvals.guest import ask, training_terms
+from backend.protocols.approvals.messages import AskApproval, AskTraining
 from backend.protocols.audit_head.protocol import ask_heads, report_head
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.opening import TermsOpening
@@ -41,6 +50,7 @@ from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.host import Decision
 from backend.protocols.scoring.opening import Opening, open_vector
+from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.parameters import SHARES
 from backend.protocols.transport.channel import TIMEOUT, Session
 from backend.protocols.transport.messages import OfferKey
@@ -187,6 +197,8 @@ class GuestRuntime:
         Called with (cipher, bits or degree) of every key that the Guest makes.
     journal : Journal, optional
         The Guest's; without one, what is broken off is asked again.
+    on_approval : callable
+        Called, once each, with what a Host's operator allows the Guest, or that it waits for it.
     witnesses : mapping of str to str
         Host → public key under which it signs receipts of a conversation; empty in a simulation, whose transcript shows all.
     on_close : callable
@@ -209,10 +221,12 @@ class GuestRuntime:
         pools: bool = True,
         on_key: Callable[[str, int], None] = lambda cipher, bits: None,
         journal: Journal | None = None,
+        on_approval: Callable[[dict[str, Any]], None] = lambda told: None,
         witnesses: Mapping[str, str] = MappingProxyType({}),
         on_close: Callable[[], None] = lambda: None,
     ) -> None:
         self.federation, self._on_key, self.journal = federation, on_key, journal
+        self._on_approval, self._known_approvals = on_approval, set[tuple[str, int, str]]()
         self._home, self.key_floor, self._pools = home, key_floor, pools
         self._wire, self._operator, self._witnesses, self._on_close = wire, operator, witnesses, on_close
         self.table: PartyTable = read_table(federation, federation.guest.name)
@@ -442,6 +456,36 @@ class GuestRuntime:
                 session.close()
                 raise
         return session
+
+    def ask_approval(self, session: Session, hosts: Sequence[str], model_id: str, purpose: str, rows: int) -> None:
+        """Ask those of `hosts` whose operators decide, before anybody is counted, whether a model may be asked about.
+
+        Raises
+        ------
+        ApprovalPending, HostRefused, SecurityError
+            See :func:`backend.protocols.approvals.guest.ask`.
+        """
+        question = AskApproval(session.name, model_id, purpose, rows)
+        self._ask_operators(session, dict.fromkeys(hosts, question))
+
+    def ask_training(self, session: Session, parameters: Parameters, exclude: Collection[str]) -> None:
+        """The same for a training, of all Hosts of the conversation; raises as :meth:`ask_approval`."""
+        self._ask_operators(session, training_terms(session, parameters, self.federation, exclude))
+
+    def _ask_operators(self, session: Session, asked: Mapping[str, AskTraining | AskApproval]) -> None:
+        deciding = {host: one for host, one in asked.items() if self.federation.party(host).approval == "ask"}
+        try:
+            for allowed in ask(session, self.guest.name, deciding) if deciding else ():
+                self._note_approval(allowed.host, allowed.number, "granted", asdict(allowed))
+        except ApprovalPending as waits:
+            told = {"host": waits.host, "number": waits.number, "since": waits.since.isoformat()}
+            self._note_approval(waits.host, waits.number, "waiting", told)
+            raise
+
+    def _note_approval(self, host: str, number: int, state: str, told: dict[str, Any]) -> None:
+        if (host, number, state) not in self._known_approvals:
+            self._known_approvals.add((host, number, state))
+            self._on_approval({**told, "state": state})
 
     def play(self, session: Session, host: str, table: PartyTable) -> None:
         """Let the user play a simulated Host in one conversation."""

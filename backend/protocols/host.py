@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from backend.crypto.interface import PublicSide
 from backend.crypto.paillier.bin_products import BinProducts
@@ -22,6 +22,7 @@ from backend.data.dictionary import Feature
 from backend.data.federation import MEASURES
 from backend.data.table import PartyTable
 from backend.errors import GlassleafError, HostBusy, PartyUnreachable, QuestionRefused, SecurityError
+from backend.protocols.approvals.host import ApprovalGate, Approvals
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_heads
 from backend.protocols.baselines.host import WalkHandler
@@ -51,6 +52,7 @@ from backend.trees.ensemble import HostModel
 
 _log = logging.getLogger("glassleaf")
 
+DRAINED = 60.0  # seconds after which a Guest asks again
 KEYS_KEPT = 4  # public keys whose obfuscator pools are kept
 PASSED_ON = (DecisionVectors, MoreVectors, GroupPairs, PassOn, ReasonTerms)  # what other Hosts may send, too
 
@@ -90,6 +92,11 @@ class HostParty:
         How much it takes on at once.
     signing : SigningKey, optional
         Under which it states, at the end of a conversation, what it sent and took; without one it states nothing.
+    approvals : Approvals or "none", optional
+        Whom it asks before a training or a model is answered. By default a simulated Host asks nobody, and a real one an operator whose
+        decisions are kept in memory.
+    draining : callable
+        Whether it takes on no new conversation.
     """
 
     def __init__(
@@ -110,6 +117,8 @@ class HostParty:
         measures: Collection[str] | None = None,
         lanes: Mapping[Lane, LaneSize] = SIZES,
         signing: SigningKey | None = None,
+        approvals: Approvals | Literal["none"] | None = None,
+        draining: Callable[[], bool] = lambda: False,
     ) -> None:
         self.name = name
         self._lane_sizes, self._signing = lanes, signing
@@ -123,6 +132,11 @@ class HostParty:
         self._opening = threading.Lock()
         self._ciphers: OrderedDict[tuple[str, bytes], tuple[PublicSide, Pool[Any]]] = OrderedDict()
         self._sessions, self._partial_models = HostSessions(), HostModels(name, store)
+        if approvals is None and not simulated:
+            approvals = Approvals(name, Database(), SigningKey.generate())
+        self.approvals = approvals if isinstance(approvals, Approvals) else None
+        self._draining, records = draining, len(table.ids)
+        self._gate = ApprovalGate(self.approvals, self._partial_models, self._sessions, records, simulated)
         by_name = {f.name: f for f in features}
         answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests)
         self._scoring = ScoringHandler(table, answering, Dither(self._dither, store))
@@ -142,7 +156,7 @@ class HostParty:
             Acknowledge: self._acknowledge,
             EndConversation: self._end,
         }
-        for handler in handlers:
+        for handler in (self._gate, *handlers):
             self._handlers |= handler.handlers()
 
     def __repr__(self) -> str:
@@ -268,16 +282,19 @@ class HostParty:
         Raises
         ------
         SecurityError
-            It is none that a Host answers, or the handler refuses it: in a conversation that another party opened, say.
+            It is none that a Host answers, its operator does not allow it, or the handler refuses it: in a conversation that another
+            party opened, say.
         """
         handler = self._handlers.get(type(message))
         if handler is None:
             raise SecurityError(f"A Host does not answer {type(message).__name__}.")
         session = self._session(sender, message)
+        if session is None and self._draining():
+            raise HostBusy("This Host is about to stop and takes on nothing new. Ask again later.", DRAINED)
         if self._measures is not None:
             check_purpose(message, session.purpose if session is not None else "")
         guest = session.guest if session is not None else sender
-        return self._within(guest, message, partial(handler, sender, message))
+        return self._within(guest, message, partial(self._unless_held, handler, sender, message))
 
     def _session(self, sender: str, message: Message) -> HostSession | None:
         """The conversation that a message belongs to: its sender's own, or the one in which another Host passes something on."""
@@ -287,6 +304,14 @@ class HostParty:
     def _within(self, guest: str, message: Message, make: Callable[[], Answer]) -> Answer:
         with self._sessions.serving(guest, message.conversation):
             yield from make()
+
+    def _unless_held(self, handler: Callable[[str, Any], Answer], sender: str, message: Message) -> Answer:
+        session = self._session(sender, message)
+        waits = self._gate.hold(sender, message, session)
+        if waits is not None:
+            yield session.guest if session is not None else sender, waits
+        else:
+            yield from handler(sender, message)
 
     def _state_purpose(self, sender: str, asked: StatePurpose) -> Answer:
         session = self._sessions.of(asked.conversation, sender)

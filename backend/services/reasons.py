@@ -26,6 +26,7 @@ from backend.data.federation import Federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
 from backend.jobs import Job
+from backend.protocols.approvals.messages import REASONS
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
@@ -385,6 +386,8 @@ def _named(
         for host, table in request.samples.hosts.items():
             if host in terms.chain:
                 runtime.play(session, host, table.take(good))
+        asked = [host for host in terms.chain if host not in request.samples.hosts]
+        runtime.ask_approval(session, asked, context.record.id, REASONS, len(good))
         client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at, run, runtime.journal)
         found = client.names(request.samples.guest.take(good), request.names, *sides)
     finally:
@@ -422,6 +425,7 @@ def mean_contributions(
     session = runtime.open_session(terms.chain, job.cancelled)
     job.read_transcript = session.transcript
     try:
+        runtime.ask_approval(session, terms.chain, context.record.id, REASONS, count)
         client = ReasonsClient(
             session, runtime.guest.name, context.record.id, terms, key, job.at, journal=runtime.journal
         )

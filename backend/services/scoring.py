@@ -20,6 +20,7 @@ from backend.data.federation import capped
 from backend.data.table import PartyTable, SampleSheet
 from backend.errors import ParameterError, SampleError
 from backend.jobs import Job
+from backend.protocols.approvals.messages import SCORING
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.guest import Scored
 from backend.protocols.transport.channel import Session
@@ -226,6 +227,8 @@ def score(
         No row can be scored; nothing was sent.
     ParameterError
         The cut-off is no probability, or the model's scores do not fit the cipher.
+    ApprovalPending
+        A Host's operator has not decided yet; nobody was counted.
     PartyUnreachable, SecurityError, Cancelled
         See :meth:`backend.protocols.guest.GuestParty.score`.
     """
@@ -250,6 +253,9 @@ def score(
             if host in record.hosts:
                 runtime.play(session, host, table.take(good))
         own = sheet.guest.take(good)
+        if counted and not offered:
+            chain = [step.host for step in compiled.guest.folding.steps if step.host not in sheet.hosts]
+            runtime.ask_approval(session, chain, record.id, SCORING, len(good))
         asked = record.id, compiled.guest, own, key, session
         how: dict[str, Any] = {"workers": workers, "canary": request.canaries, "on_stage": job.at, "run": run}
         scored = runtime.guest.score(*asked, **how, offered=offered)

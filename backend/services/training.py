@@ -151,6 +151,8 @@ def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]
     ------
     ParameterError
         A Host or a left-out feature is not of the federation, or no feature is left.
+    ApprovalPending
+        A Host's operator has not decided yet.
     FederationError, PartyUnreachable, SecurityError, Cancelled
         See :meth:`backend.protocols.guest.GuestParty.train`.
     """
@@ -164,6 +166,7 @@ def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]
     )  # OpBoost scores its test records to measure the model
     job.read_transcript = session.transcript
     try:
+        runtime.ask_training(session, asked, request.exclude)
         trained = runtime.guest.train(
             runtime.labels(),
             asked,

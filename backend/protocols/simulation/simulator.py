@@ -8,12 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
+from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_table
+from backend.protocols.approvals.host import Approvals
 from backend.protocols.guest_runtime import GuestRuntime, PoolLevel
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import usual_dither
@@ -23,6 +26,7 @@ from backend.protocols.transport.network import Network
 from backend.store.accountant import Accountant, Limits, usual_limit
 from backend.store.database import Database, party_database
 from backend.store.journal import Journal
+from backend.store.key_file import kept_key
 from backend.store.party_store import PartyStore
 from backend.store.request_log import RequestLog
 from backend.trees.ensemble import HostModel
@@ -98,6 +102,8 @@ class SimulatedFederation:
             requests=RequestLog(database),
             dither=self._widths[name],
             measures=party.measures,
+            approvals=Approvals(name, database, _signing_key(home)) if party.approval == "ask" else "none",
+            draining=(home / "draining").exists,
         )
 
     def dither(self, host: str) -> float:
@@ -166,6 +172,7 @@ class FederationRuntime(GuestRuntime):
         dither: float | None = None,
         on_key: Callable[[str, int], None] = lambda cipher, bits: None,
         journal: Journal | None = None,
+        on_approval: Callable[[dict[str, Any]], None] = lambda told: None,
     ) -> None:
         network = Network()
         hosts = SimulatedFederation(federation, home, network, key_floor, pools, budget, dither)
@@ -178,5 +185,11 @@ class FederationRuntime(GuestRuntime):
             pools=pools,
             on_key=on_key,
             journal=journal,
+            on_approval=on_approval,
         )
         self._simulated = hosts.served
+
+
+def _signing_key(folder: Path) -> SigningKey:
+    """What a Host signs with: made at its first use, and kept in its folder."""
+    return SigningKey.from_numbers(kept_key(folder / "signing.key", lambda: SigningKey.generate().to_numbers())[0])

@@ -6,13 +6,14 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from datetime import datetime
 from types import MappingProxyType
 from typing import TypeVar
 
-from backend import work
+from backend import errors, work
 from backend.errors import Cancelled, HostBusy, HostRefused, PartyUnreachable, QuestionRefused, SecurityError
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import ConversationReceipt, EndConversation, Refusal
+from backend.protocols.transport.messages import ApprovalPending, ConversationReceipt, EndConversation, Refusal
 from backend.protocols.transport.receipts import is_genuine, whole
 from backend.protocols.transport.transcript import TranscriptEntry
 from backend.protocols.transport.wire import TranscribedWire
@@ -83,7 +84,7 @@ class Session:
         PartyUnreachable
             A Host went down, or none answered in time.
         HostBusy, HostRefused, QuestionRefused
-            A Host refused.
+            A Host refused; ApprovalPending where its operator has not decided yet.
         SecurityError
             It sent something else.
         """
@@ -93,6 +94,8 @@ class Session:
                 raise HostBusy(f"{sender} refused: {message.reason}", message.wait)
             refused = QuestionRefused if message.final else HostRefused
             raise refused(f"{sender} refused: {message.reason}")
+        if isinstance(message, ApprovalPending):
+            raise errors.ApprovalPending(sender, message.number, _time(message.since))
         if not isinstance(message, kind):
             came = type(message).__name__
             raise SecurityError(f"A {kind.__name__} was expected, a {came} came; the exchange was stopped.")
@@ -173,3 +176,14 @@ class Session:
                 else:
                     _log.warning("%s signed no receipt of its own messages; it was dropped", host)
                     hosts = [other for other in hosts if other != host]
+
+
+def _time(told: str) -> datetime:
+    """When something has happened at another party, by its clock."""
+    try:
+        found = datetime.fromisoformat(told)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise SecurityError("A time came that is none in UTC; the exchange was stopped.")
+    return found

@@ -58,6 +58,16 @@ class Refusal(Message):
 
 
 @dataclass(frozen=True)
+class ApprovalPending(Message):
+    """Host → Guest: its operator has not decided yet on what was asked; the request's number there, and since when it waits (UTC)."""
+
+    HOLDS: ClassVar[str] = "that a training or a model waits for the Host's operator, under which number and since when"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    number: int
+    since: str
+
+
+@dataclass(frozen=True)
 class Acknowledge(Message):
     """Guest → Host: the answers to these requests are kept; forget them. That they were given stays counted."""
 

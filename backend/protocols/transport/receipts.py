@@ -20,6 +20,7 @@ from backend.protocols.transport.transcript import TranscriptEntry
 
 KIND = "conversation receipt"
 Stated = tuple[str, str, str, int, float]  # sender, receiver, kind, bytes, seconds of work before it
+_Queue = deque[tuple[Stated, TranscriptEntry | None]]
 MAX_STATED = 4096  # messages; of longer conversations the first ones are stated
 
 
@@ -48,7 +49,7 @@ def whole(
     Each party's messages stay in its own order, and none is taken before it was sent.
     """
     sides = {host: _Side(host, deque((stated, None) for stated in r.entries)) for host, r in receipts.items()}
-    seen = deque(((e.sender, e.receiver, e.kind, e.bytes, 0.0), e) for e in own)
+    seen: _Queue = deque(((e.sender, e.receiver, e.kind, e.bytes, 0.0), e) for e in own)
     merge = _Merge({guest: _Side(guest, seen), **sides})
     while any(side.left for side in merge.sides.values()):
         # where somebody states that it took what nobody states to have sent, the first such message is taken as it is
@@ -63,7 +64,7 @@ class _Side:
     """What one party sent and took, in its order, with the Guest's own entry where there is one; and which message it took last."""
 
     party: str
-    left: deque[tuple[Stated, TranscriptEntry | None]]
+    left: _Queue
     taken: int = 0
 
 
