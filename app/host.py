@@ -26,8 +26,7 @@ SHOWN = {"en": "EN", "zh": "中文"}
 
 st.set_page_config(page_title="Glassleaf", page_icon=ASSETS / "mark.svg", layout="wide")
 st.html(ASSETS / "page.css")
-asked = st.query_params.get("lang", "")
-first = asked if asked in LANGUAGES else LANGUAGES[0]
+first = next((one for one in LANGUAGES if (st.context.locale or "").startswith(one)), LANGUAGES[0])
 left, right = st.columns([4, 1], vertical_alignment="center")
 with right:
     language = st.segmented_control(

@@ -64,20 +64,19 @@ def wait(where: Path, world: World) -> None:
     operator.close()
 
 
-def console(folder: Path, monkeypatch: pytest.MonkeyPatch, **query: str) -> AppTest:
+def console(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
     monkeypatch.setenv("GLASSLEAF_HOST", str(folder))
     monkeypatch.setenv("GLASSLEAF_HOME", str(folder.parent / "no-home"))
-    at = AppTest.from_file(str(ROOT / "app" / "host.py"), default_timeout=60)
-    for name, value in query.items():
-        at.query_params[name] = value
-    return at.run()
+    return AppTest.from_file(str(ROOT / "app" / "host.py"), default_timeout=60).run()
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_console_shows_what_waits_with_own_thresholds_on_the_hosts_folder_alone(
     folder: Path, monkeypatch: pytest.MonkeyPatch, language: str, world: World
 ) -> None:
-    at = console(folder, monkeypatch, lang=language)
+    at = console(folder, monkeypatch)
+    at.get_by_key("language").set_value(language)
+    at.run()
     assert not at.exception
     said, t = everything(at), Texts(language)
     assert t("host.asks_scoring", guest="bank", name=world.record.id) in said
