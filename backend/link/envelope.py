@@ -16,11 +16,12 @@ import msgpack
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
-from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter
 
 from backend.crypto.signing import SigningKey, is_signed
 from backend.errors import SecurityError
 from backend.link.agreement import AgreedParty, Agreement
+from backend.link.frames import MALFORMED, read_as
 
 SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 KIND = "envelope"  # of what is signed
@@ -55,7 +56,6 @@ class Address:
 
 
 _Parts = tuple[bytes, bytes, Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{128}$")]]
-_ADDRESS: TypeAdapter[Address] = TypeAdapter(Address)
 _PARTS: TypeAdapter[_Parts] = TypeAdapter(_Parts, config=ConfigDict(strict=True))
 
 
@@ -144,7 +144,7 @@ class Opener:
         key = (address.sender, address.conversation)
         with self._lock:
             last = self._marks.get(key, (0, 0.0))[0]
-            if address.sequence != last + 1 or not self._floor <= address.sent <= now + SKEW:
+            if address.sequence != last + 1 or not self._floor < address.sent <= now + SKEW:
                 raise SecurityError(
                     f"Envelope {address.sequence} came where {last + 1} was expected, or it was sent too early; it was refused."
                 )
@@ -177,12 +177,10 @@ def check_relay(
 def _parts(envelope: bytes) -> tuple[Address, bytes, bytes, str]:
     try:
         written, sealed, signature = _PARTS.validate_python(
-            msgpack.unpackb(envelope, use_list=False, raw=False, max_ext_len=0), strict=True
+            msgpack.unpackb(envelope, use_list=False, raw=False, max_ext_len=0)
         )
-        address = _ADDRESS.validate_python(
-            msgpack.unpackb(written, use_list=False, raw=False, max_ext_len=0), strict=True
-        )
-    except (ValueError, TypeError, KeyError, msgpack.UnpackException, ValidationError, RecursionError) as error:
+        address = read_as(Address, written)
+    except MALFORMED as error:
         raise SecurityError("Something came unsealed that only travels in an envelope; it was refused.") from error
     return address, written, sealed, signature
 

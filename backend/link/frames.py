@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any, Literal, get_args
+from dataclasses import asdict, dataclass, fields, replace
+from functools import cache
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
 
 import msgpack
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
@@ -23,6 +24,7 @@ CHUNK = (
 )  # bytes; above 4 MiB pieces are what fills a long line (30 MB in 89 instead of 512 ms at 20 ms and 1 Gbit/s)
 MAX_HEADER = 4096  # bytes
 MAX_CONTROL = 4096  # bytes
+MAX_BEAT = 24  # bytes of a sign of life; a receipt is longer
 MAX_FRAME = CHUNK + MAX_HEADER + 3
 ENVELOPE = "Envelope"  # kind of what one Host seals for another
 _MESSAGE, _CONTROL = 1, 2  # first byte
@@ -34,6 +36,7 @@ _Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _Name = Annotated[str, StringConstraints(max_length=300)]
 _Count = Annotated[int, Field(ge=0, lt=1 << 53)]
 _Seconds = Annotated[float, Field(ge=0, lt=1e12)]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Receipt:
 
     id: _Id
     result: Literal["taken", "busy", "refused"]
-    words: Annotated[str, StringConstraints(max_length=2000)] = ""
+    words: Annotated[str, StringConstraints(max_length=1000)] = ""
     after: _Seconds = 0.0
 
 
@@ -99,11 +102,6 @@ class Beat:
     """A sign of life, and the sender's clock in seconds since 1970."""
 
     beat: _Seconds
-
-
-_STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
-_HEADER: TypeAdapter[Header] = TypeAdapter(Annotated[Header, Field()], config=None)
-_CONTROLS: TypeAdapter[Receipt | Beat] = TypeAdapter(Receipt | Beat)
 
 
 def length_in_chunks(length: int) -> int:
@@ -146,23 +144,35 @@ def unpack(frame: bytes) -> tuple[Header, bytes] | Receipt | Beat:
         if not 1 < len(frame) <= MAX_FRAME:
             raise ValueError("length")
         if frame[0] == _CONTROL and len(frame) <= MAX_CONTROL:
-            return _CONTROLS.validate_python(_plain(frame[1:]), strict=True)
+            return read_as(Beat if len(frame) < MAX_BEAT else Receipt, frame[1:])
         if frame[0] != _MESSAGE:
             raise ValueError("first byte")
         end = 3 + int.from_bytes(frame[1:3], "big")
         if end - 3 > MAX_HEADER or end > len(frame):
             raise ValueError("header")
-        header = _HEADER.validate_python(_plain(frame[3:end]), strict=True)
-        return header, frame[end:]
-    except (ValueError, TypeError, KeyError, msgpack.UnpackException, ValidationError, RecursionError) as error:
+        return read_as(Header, frame[3:end]), frame[end:]
+    except MALFORMED as error:
         raise SecurityError("A frame came that is of no known form; it was refused.") from error
 
 
-def _plain(blob: bytes) -> dict[str, Any]:
+MALFORMED = (ValueError, TypeError, KeyError, msgpack.UnpackException, ValidationError, RecursionError)
+"""What :func:`read_as` raises where bytes are not what they should be."""
+
+
+def read_as(kind: type[T], blob: bytes) -> T:
+    """A dataclass from msgpack, each field strictly of its type, none missing and none more; raises one of :data:`MALFORMED`."""
     found = msgpack.unpackb(blob, use_list=False, raw=False, strict_map_key=True, max_ext_len=0)
-    if not isinstance(found, dict):
-        raise TypeError("a map")
-    return found
+    schema = _schema(kind)
+    if not isinstance(found, dict) or set(found) != set(schema):
+        raise KeyError(kind.__name__)
+    return kind(**{name: schema[name].validate_python(value) for name, value in found.items()})
+
+
+@cache
+def _schema(kind: type[Any]) -> dict[str, TypeAdapter[Any]]:
+    hints = get_type_hints(kind, include_extras=True)
+    strict = ConfigDict(strict=True, allow_inf_nan=False)
+    return {f.name: TypeAdapter(hints[f.name], config=strict) for f in fields(kind)}
 
 
 class Memory:
@@ -179,6 +189,11 @@ class Memory:
                 return False
             self.used += size
             return True
+
+    def force(self, size: int) -> None:
+        """Note bytes that are there already."""
+        with self._lock:
+            self.used += size
 
     def give(self, size: int) -> None:
         """Give bytes back."""

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import msgpack
-from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
+from pydantic import Field, StringConstraints
 
 from backend.errors import SecurityError
-from backend.link.frames import PROTOCOL
+from backend.link.frames import MALFORMED, PROTOCOL, read_as
 from backend.link.kinds import schemas_hash
 
 MAX_SKEW = 120.0  # seconds that two clocks may be apart
@@ -48,9 +48,6 @@ class Greeting:
     capabilities: Annotated[tuple[_Text, ...], Field(max_length=32)] = CAPABILITIES
 
 
-_GREETING: TypeAdapter[Greeting] = TypeAdapter(Greeting)
-
-
 def greeting(party: str, agreement: str, instance: str, now: float, protocol: tuple[int, int] = PROTOCOL) -> Greeting:
     """What this side says."""
     return Greeting(party, protocol, schemas_hash(), agreement, now, instance)
@@ -67,9 +64,8 @@ def unpack_greeting(blob: bytes) -> Greeting:
     try:
         if len(blob) > MAX_GREETING:
             raise ValueError("length")
-        found = msgpack.unpackb(blob, use_list=False, raw=False, strict_map_key=True, max_ext_len=0)
-        return _GREETING.validate_python(found, strict=True)
-    except (ValueError, TypeError, msgpack.UnpackException, ValidationError, RecursionError) as error:
+        return read_as(Greeting, blob)
+    except MALFORMED as error:
         raise SecurityError("What came is no greeting of a Glassleaf party; it was refused.") from error
 
 

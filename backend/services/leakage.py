@@ -19,8 +19,8 @@ from backend.privacy.leakage import SCORE_BITS, LeakMeter, LeakPoint, LeakReadin
 from backend.privacy.tradeoff import BITS, TradeoffPoint, tradeoff_curve
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.shape import sums_bits
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.dither import half_units
-from backend.protocols.simulation.simulator import FederationRuntime
 from backend.reports.adverse_action_notice import MAX_REASONS, form_groups
 from backend.results import ModelRecord, ReleaseCheck, Score, ScoreBatch
 from backend.services.audit import Auditor, Note, recorded
@@ -46,7 +46,7 @@ class Audited:
 
     Attributes
     ----------
-    runtime : FederationRuntime
+    runtime : GuestRuntime
     record : ModelRecord
     model : GuestModel
     rows : ndarray of int
@@ -55,7 +55,7 @@ class Audited:
         Records that all parties hold; some of them, besides those of `rows`, are what scores are compared with.
     """
 
-    runtime: FederationRuntime
+    runtime: GuestRuntime
     record: ModelRecord
     model: GuestModel
     rows: NDArray[np.intp]
@@ -251,7 +251,7 @@ def measure_tradeoff(audited: Audited, job: Job[tuple[TradeoffPoint, ...]]) -> t
 
 
 def released(
-    runtime: FederationRuntime,
+    runtime: GuestRuntime,
     record: ModelRecord,
     model: GuestModel,
     part_of: Mapping[str, str],

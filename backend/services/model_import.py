@@ -18,9 +18,9 @@ from backend.data.csv_file import listed, shown
 from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.jobs import Job
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.packing import Packing
-from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.parameters import SCORE_BITS, SecureBoostParameters
 from backend.results import IMPORT, JOINT, ModelRecord
 from backend.services import audit
@@ -167,7 +167,7 @@ class Imported:
 
 
 def divide(
-    runtime: FederationRuntime,
+    runtime: GuestRuntime,
     file: Path,
     features: Sequence[str] | None,
     categories: Path | None,
@@ -220,7 +220,7 @@ def _check_label_is(federation: Federation, label_is: str | None) -> None:
         )
 
 
-def import_model(runtime: FederationRuntime, file: Path, divided: Divided) -> Imported:
+def import_model(runtime: GuestRuntime, file: Path, divided: Divided) -> Imported:
     """Keep the halves, each Host's in that Host's store, and measure the model on all joint records."""
     began = time.perf_counter()
     federation, partial_models = runtime.federation, divided.parts
