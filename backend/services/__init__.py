@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from backend.services.model_difference import ModelDifferences
     from backend.services.model_import import ModelImport
     from backend.services.monitoring import Monitoring
+    from backend.services.notice_details import NoticeDetails
     from backend.services.online import Online
     from backend.services.own_data import OwnData
     from backend.services.people import People
@@ -247,7 +248,7 @@ class Glassleaf:
         """Name what raised a score, draw notices, average contributions."""
         from backend.services.reasons import ReasonsService
 
-        return ReasonsService(self._measurement, self.compliance, self.explanation)
+        return ReasonsService(self._measurement, self.compliance, self.explanation, self.notice_details)
 
     @cached_property
     def demonstration(self) -> Demonstration:
@@ -398,6 +399,13 @@ class Glassleaf:
         from backend.services.report_details import ReportDetails
 
         return ReportDetails(self._shared.workspace, self.models, self._auditor)
+
+    @cached_property
+    def notice_details(self) -> NoticeDetails:
+        """Whom notices name, and how they are reached."""
+        from backend.services.notice_details import NoticeDetails
+
+        return NoticeDetails(self._shared.workspace, self._auditor)
 
     @cached_property
     def dossiers(self) -> Dossiers:
