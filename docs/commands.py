@@ -71,6 +71,7 @@ EXAMPLES = {
     "monitor": "glassleaf monitor latest later.csv --label repaid --feature gender",
     "report": "glassleaf report latest --out report.pdf\nglassleaf report --check report.pdf",
     "report-details": "glassleaf report-details latest --out details.toml\nglassleaf report-details latest details.toml",
+    "notice-details": "glassleaf notice-details demo --out notice.toml\nglassleaf notice-details demo notice.toml",
     "dossier template": "glassleaf dossier template demo telecom --out telecom.toml",
     "dossier sign": "glassleaf dossier sign demo telecom telecom.toml --out telecom.json",
     "dossier take": "glassleaf dossier take demo telecom.json",

@@ -42,6 +42,7 @@ COMMANDS = {
     "monitor": "monitoring",
     "report": "report",
     "report-details": "report_details",
+    "notice-details": "notice_details",
     "dossier": "dossier",
     "host": "host",
     "audit": "audit",

@@ -289,5 +289,5 @@ def _split(one: OwnSplit) -> str:
     if rule.threshold is None:
         how = f"{', '.join(sorted(rule.left_categories))} | {', '.join(sorted(rule.right_categories))}"
     else:
-        how = f"{'≥' if rule.above else '<'} {rule.threshold:g}"
+        how = f"{'≥' if rule.above else '<'} {rule.threshold:.10g}"
     return f"tree {one.tree + 1}, node {one.node}: {one.name}{meaning} {how}"

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from backend.services.model_difference import ModelDifferences
     from backend.services.model_import import ModelImport
     from backend.services.monitoring import Monitoring
+    from backend.services.notice_details import NoticeDetails
     from backend.services.online import Online
     from backend.services.own_data import OwnData
     from backend.services.people import People
@@ -247,7 +248,7 @@ class Glassleaf:
         """Name what raised a score, draw notices, average contributions."""
         from backend.services.reasons import ReasonsService
 
-        return ReasonsService(self._measurement, self.compliance, self.explanation)
+        return ReasonsService(self._measurement, self.compliance, self.explanation, self.notice_details)
 
     @cached_property
     def demonstration(self) -> Demonstration:
@@ -400,6 +401,13 @@ class Glassleaf:
         return ReportDetails(self._shared.workspace, self.models, self._auditor)
 
     @cached_property
+    def notice_details(self) -> NoticeDetails:
+        """Whom notices name, and how they are reached."""
+        from backend.services.notice_details import NoticeDetails
+
+        return NoticeDetails(self._shared.workspace, self._auditor)
+
+    @cached_property
     def dossiers(self) -> Dossiers:
         """What Hosts document and sign about their columns."""
         from backend.services.dossiers import Dossiers
@@ -412,8 +420,19 @@ class Glassleaf:
 
         return HostDossier(self._shared.workspace, federation, host)
 
-    def host_operator(self, federation: str, host: str) -> HostOperator:
-        """A simulated Host as its operator sees it; raises SecurityError for anybody but the operator of the simulation."""
+    def host_operator(self, federation: str, host: str, *, shown: bool = False) -> HostOperator:
+        """A simulated Host as its operator sees it.
+
+        Parameters
+        ----------
+        shown : bool
+            On a page of the dashboard: of synthetic people only.
+
+        Raises
+        ------
+        SecurityError
+            It is not the operator of the simulation who asks; or the people of a federation to be shown are not synthetic.
+        """
         from backend.services.host_operator import simulated_host
 
         if self._auditor.role != OPERATOR:
@@ -421,6 +440,10 @@ class Glassleaf:
                 f"Only the operator of the simulation may look as {host}; the role is {self._auditor.role}."
             )
         about = self._shared.workspace.federation(federation)
+        if shown and not about.synthetic:
+            raise SecurityError(
+                f"{host}'s own view is shown of synthetic people only; those of {about.name} are not marked as such."
+            )
         return simulated_host(self.home, about, host, self._auditor.actor)
 
     @cached_property

@@ -167,7 +167,7 @@ class Leakage:
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, seed, job), 0).start()
+        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, seed, job), 0, alike=False).start()
 
     @recorded("leak-audit")
     def _curve(
@@ -180,7 +180,9 @@ class Leakage:
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[TradeoffPoint, ...]](lambda job: self._tradeoff(model_id, people, seed, job), 0).start()
+        return Job[tuple[TradeoffPoint, ...]](
+            lambda job: self._tradeoff(model_id, people, seed, job), 0, alike=False
+        ).start()
 
     @recorded("leak-audit")
     def _tradeoff(

@@ -38,6 +38,7 @@ __all__ = ["KEY_BITS", "Cipher", "Scoring", "ScoringRequest", "Workers", "cipher
 
 RENEWED = 100  # scorings of a conversation that is kept open
 MANY = 50  # people from which one ciphertext a number is the slow way
+EVEN = 100  # people from whom on a scoring has batches enough to go at an even pace
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,11 @@ class Scoring:
         In a `conversation` there is one scoring at a time, and all are counted.
         """
         people = len(request.samples.ids)
-        return Job[ScoreBatch](lambda job: self._score(request, job, counted, conversation), people).start()
+        course = f"{request.cipher} {request.key_bits} bits {people.bit_length()}"
+        even = people >= EVEN
+        return Job[ScoreBatch](
+            lambda job: self._score(request, job, counted, conversation), people, alike=even, course=course
+        ).start()
 
     def run(self, request: ScoringRequest, job: Job[Any]) -> ScoreBatch:
         """Score, and count it, within a job that is under way."""
@@ -291,7 +296,7 @@ def nobody_to_score(sheet: SampleSheet) -> str:
     return "\n".join([f"None of the {len(problems):,} rows can be scored; nothing was sent.", *capped(problems)])
 
 
-def begun(runtime: GuestRuntime, what: str, record: ModelRecord, request: Any, *more: int) -> Run | None:
+def begun(runtime: GuestRuntime, what: str, record: ModelRecord, request: Any, *more: int | str) -> Run | None:
     """The journal of a request: of the same request under the same keys that was broken off, if any; None where nothing is counted."""
     if runtime.journal is None or request.samples.hosts:  # who types a Host's values in is nobody whom it knows
         return None

@@ -93,7 +93,9 @@ class Training:
 
     def start(self, request: TrainingRequest) -> Job[ModelRecord]:
         """Train in the background; the model is in the registry when the job is done."""
-        return Job[ModelRecord](lambda job: self.run(request, job), rounds(request.parameters)).start()
+        asked = request.parameters
+        course = f"{request.federation} {asked.ALGORITHM} {getattr(asked, 'cipher', '')}"
+        return Job[ModelRecord](lambda job: self.run(request, job), rounds(asked), course=course).start()
 
     @recorded("train")
     def run(self, note: Note, request: TrainingRequest, job: Job[Any], retrained_from: str = "") -> ModelRecord:
