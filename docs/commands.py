@@ -29,6 +29,7 @@ described in [data](data.md), ways of training in [training](training.md), what 
 EXAMPLES = {
     "run": "glassleaf run --port 9000",
     "demo": "glassleaf demo",
+    "companies": "glassleaf companies --out companies --rows 2000",
     "init": "glassleaf init table.csv --id ID --label y --guest A,B --host platform=C,D --out federation",
     "credit-card": "glassleaf credit-card --out credit_card",
     "train": "glassleaf train credit_card --trees 20 --depth 4 --cipher none",
@@ -76,6 +77,7 @@ EXAMPLES = {
     "dossier sign": "glassleaf dossier sign demo telecom telecom.toml --out telecom.json",
     "dossier take": "glassleaf dossier take demo telecom.json",
     "dossier show": "glassleaf dossier show demo",
+    "host serve": "glassleaf host serve --config shop/host.toml",
     "host inbox": "glassleaf host inbox\nglassleaf host inbox --federation demo --host telecom",
     "host show": "glassleaf host show 3",
     "host approve": "glassleaf host approve 3 --until 2027-06-30 --per-day 5000",

@@ -13,6 +13,7 @@ from backend.errors import GlassleafError
 COMMANDS = {
     "run": "dashboard",
     "demo": "federations",
+    "companies": "companies",
     "init": "federations",
     "credit-card": "federations",
     "train": "training",

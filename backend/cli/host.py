@@ -234,6 +234,19 @@ def drain(
 
 
 @app.command()
+def serve(
+    config: Annotated[Path, typer.Option(help="The Host's host.toml.")] = Path("host.toml"),
+) -> None:
+    """Answer the Guest over the link until it is stopped (Ctrl-C or SIGTERM); needs the extra [link]."""
+    from backend.services.host_service import host_service
+
+    service = host_service(config)
+    service.stop_on_signals()
+    say(f"{service.config.party} answers over its link (Ctrl-C ends it).")
+    service.serve()
+
+
+@app.command()
 def run(
     folder: Folder = None,
     port: Annotated[int, typer.Option(help="Port of the console.", min=1, max=65535)] = 8601,

@@ -7,6 +7,7 @@ the same user, otherwise other companies, and then it is not available here.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -63,6 +64,7 @@ from backend.store.key_file import fingerprint, kept_key, read_key, retired, ret
 from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.ensemble import HostModel
 
+STARTING = 45.0  # seconds after the start within which links to other companies are waited for
 GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
 WITNESS_TIMEOUT = 5.0  # seconds that a Host gets to report which head it keeps
 HEAD_TIMEOUT = 0.5  # seconds that a Host gets to confirm a head; a busy one reads it when it is done
@@ -238,6 +240,7 @@ class GuestRuntime:
         self._retired_keys: dict[str, PaillierKeySide] = {}
         self._lattice_keys: dict[str, RlweKeySide] = {}
         self._key_lock = threading.Lock()
+        self._began = time.monotonic()
         self._told: dict[str, Head] = {}  # what each Host has confirmed of the audit log
 
     def __repr__(self) -> str:
@@ -445,6 +448,7 @@ class GuestRuntime:
         NotAgreed
             A Host has not agreed to the purpose.
         """
+        self._await_links(hosts, cancelled)
         session = Session(self._wire, new_conversation(), hosts, cancelled, timeout, self._witnesses)
         if not counted:
             for host in hosts:
@@ -456,6 +460,13 @@ class GuestRuntime:
                 session.close()
                 raise
         return session
+
+    def _await_links(self, hosts: Sequence[str], cancelled: Callable[[], bool]) -> None:
+        """When this process has just begun, links to other companies come up one by one; later a Host that is down is down."""
+        while not self.simulated and time.monotonic() < self._began + STARTING:
+            if cancelled() or all(self._wire.is_up(host) for host in hosts):
+                return
+            time.sleep(0.05)
 
     def ask_approval(self, session: Session, hosts: Sequence[str], model_id: str, purpose: str, rows: int) -> None:
         """Ask those of `hosts` whose operators decide, before anybody is counted, whether a model may be asked about.
