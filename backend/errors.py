@@ -12,9 +12,11 @@ GlassleafError
 ├── SecurityError     a key, ciphertext or message was refused
 │   ├── HostRefused      a Host says that it will not or cannot answer
 │   │   ├── HostBusy         it has more to do than it takes on at once; the same question later is taken
-│   │   └── NotAgreed        it has not agreed to what a measurement is for
+│   │   ├── NotAgreed        it has not agreed to what a measurement is for
+│   │   └── ApprovalPending  its operator has not decided yet
 │   └── QuestionRefused  a question will not be answered under its request id, however often it is repeated
 ├── StoreError        a party's database cannot be opened, read or written
+├── NotAvailable      only who operates a Host has it, and that is another company
 ├── PartyUnreachable  a party did not answer in time or stopped
 └── Cancelled         the user stopped a long job
 """
@@ -22,6 +24,7 @@ GlassleafError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 
 class GlassleafError(Exception):
@@ -140,8 +143,52 @@ class NotAgreed(HostRefused):
         )
 
 
+class ApprovalPending(HostRefused):
+    """A Host's operator has not decided yet whether a training or a model is allowed; ask again later.
+
+    Parameters
+    ----------
+    host : str
+    number : int
+        Of the request at the Host.
+    since : datetime
+        When it was asked for first.
+    now : datetime, optional
+    """
+
+    def __init__(self, host: str, number: int, since: datetime, now: datetime | None = None) -> None:
+        self.host, self.number, self.since = host, number, since
+        super().__init__(
+            f"Waits for {host}'s approval since {_ago((now or datetime.now(UTC)) - since)} (request {number} there); nobody was asked "
+            f"about. Ask again once the operator of {host} has approved it."
+        )
+
+
+def _ago(past: timedelta) -> str:
+    """A time in its largest unit."""
+    seconds = max(0, int(past.total_seconds()))
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= (2 * size if unit == "d" else size):
+            return f"{seconds // size} {unit}"
+    return "less than a minute"
+
+
 class StoreError(GlassleafError):
     """A party's database cannot be opened, read or written."""
+
+
+class NotAvailable(GlassleafError):  # noqa: N818 - reads as what was found
+    """Only who operates a Host has or can do it, and that is another company.
+
+    Parameters
+    ----------
+    host : str
+    what : str
+    """
+
+    def __init__(self, host: str, what: str) -> None:
+        self.host = host
+        super().__init__(f"Not available: {host} runs at its own company. Ask its operator there ({what}).")
 
 
 class PartyUnreachable(GlassleafError):  # noqa: N818 - reads as what happened

@@ -122,6 +122,7 @@ class AttackSetup:
             key_floor=min(key_bits, KEY_BITS_FLOOR),
             accountant=accountant,
             dither=dither,
+            approvals="none",
         )
 
     def host_store(self) -> PartyStore:

@@ -13,6 +13,7 @@ from backend.errors import GlassleafError
 COMMANDS = {
     "run": "dashboard",
     "demo": "federations",
+    "companies": "companies",
     "init": "federations",
     "credit-card": "federations",
     "train": "training",
@@ -42,7 +43,9 @@ COMMANDS = {
     "monitor": "monitoring",
     "report": "report",
     "report-details": "report_details",
+    "notice-details": "notice_details",
     "dossier": "dossier",
+    "host": "host",
     "audit": "audit",
     "person": "person",
     "retention": "person",

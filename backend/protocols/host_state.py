@@ -25,6 +25,7 @@ from backend.protocols.scoring.fed_eini import CompiledHost, host_plan
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
+from backend.protocols.transport.receipts import Stated
 from backend.store.accountant import LIMITS, Accountant, Question
 from backend.store.party_store import PartyStore
 from backend.store.request_log import RequestLog
@@ -65,6 +66,8 @@ class HostSession:
         When something came last, by the Host's clock.
     at_work : int
         Messages of it that are being answered.
+    stated : list
+        What the Host sent and took, for its receipt (:data:`backend.protocols.transport.receipts.Stated`).
     """
 
     guest: str
@@ -75,6 +78,7 @@ class HostSession:
     purpose: str = ""
     used: float = 0.0
     at_work: int = 0
+    stated: list[Stated] = field(default_factory=list, repr=False)
     _work: dict[type, object] = field(default_factory=dict, repr=False)
 
     def keep(self, kind: type[Work], work: Work) -> Work:
@@ -252,11 +256,13 @@ class HostModels:
     def __init__(self, host: str, store: PartyStore) -> None:
         self._host, self._store = host, store
         self._served: dict[str, ServedModel] = {}
+        self._lock = threading.RLock()
 
     def put(self, model: HostModel, model_id: str) -> str:
         """Keep a partial model; returns its content hash."""
-        digest = self._store.put_artefact(model_id, dump_host(model))
-        self._served.pop(model_id, None)
+        with self._lock:
+            digest = self._store.put_artefact(model_id, dump_host(model))
+            self._served.pop(model_id, None)
         return digest
 
     def note_training(self, model_id: str) -> None:
@@ -273,13 +279,16 @@ class HostModels:
         SecurityError
             This Host owns no split of the model.
         """
-        if model_id not in self._served:
-            model = load_host(self._store.artefact(model_id))
-            folding = fold_structure(model.skeletons, model.guest, model.hosts)
-            index = next((i for i, step in enumerate(folding.steps) if step.host == self._host), None)
-            if index is None:
-                raise SecurityError("This Host owns no split of the model, so it is not asked when somebody is scored.")
-            self._served[model_id] = ServedModel(model, folding, index)
+        with self._lock:
+            return self._served.get(model_id) or self._loaded(model_id)
+
+    def _loaded(self, model_id: str) -> ServedModel:
+        model = load_host(self._store.artefact(model_id))
+        folding = fold_structure(model.skeletons, model.guest, model.hosts)
+        index = next((i for i, step in enumerate(folding.steps) if step.host == self._host), None)
+        if index is None:
+            raise SecurityError("This Host owns no split of the model, so it is not asked when somebody is scored.")
+        self._served[model_id] = ServedModel(model, folding, index)
         return self._served[model_id]
 
 
@@ -379,9 +388,7 @@ class Asked:
         if self.kept is not None:
             return self.kept
         made = make()
-        if self.accountant is not None:
-            self.accountant.keep_reply(self.guest, self.request, made)
-        return made
+        return made if self.accountant is None else self.accountant.keep_reply(self.guest, self.request, made)
 
 
 def members(ids: Sequence[str], held: Flags) -> tuple[str, ...]:

@@ -195,6 +195,7 @@ def test_work_for_one_conversation_is_not_told_in_another(clock):
         network.send("g", "h", OfferKey(name, "none", b""))
     take_in(network, "h")
     clock.now = 1.0  # for c
+    network.rest("h", "c")
     take_in(network, "h")
     clock.now = 3.0  # for d
     network.send("h", "g", HeldRecords("d", b""))
