@@ -13,7 +13,7 @@ import grpc
 
 from backend.errors import ParameterError, SecurityError
 from backend.link.frames import BusyError, pack_control
-from backend.link.handshake import MAX_GREETING
+from backend.link.handshake import CHECK, MAX_GREETING
 from backend.link.node import Node
 from backend.link.peers import Peer
 from backend.link.rpc import AFTER, ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, Inflow, Outflow, delivered
@@ -136,11 +136,12 @@ class Listener(grpc.GenericRpcHandler):
         return peer
 
     def _deliver(self, requests: Iterator[bytes], context: _Context) -> bytes:
-        peer = self._greeted(context)
+        checking = dict(context.invocation_metadata()).get(INSTANCE) == CHECK
+        peer = self._peer(context) if checking else self._greeted(context)
         if not peer.calls.acquire(blocking=False):
             self._busy(context)
         try:
-            return pack_control(delivered(self._node, peer, self._in_time(requests, context)))
+            return pack_control(delivered(self._node, peer, self._in_time(requests, context), checking))
         except BusyError:
             self._busy(context)
         except SecurityError as error:
