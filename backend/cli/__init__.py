@@ -49,6 +49,7 @@ COMMANDS = {
     "audit": "audit",
     "person": "person",
     "retention": "person",
+    "agreement": "agreement",
     "keys": "keys",
     "rules": "rules",
     "attack": "attack",
