@@ -8,6 +8,7 @@ PY := .venv/bin/python
 QUIET := --no-print-directory
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 WORKERS ?= 2
+COMPANIES ?= $(shell mktemp -d -u "$${TMPDIR:-/tmp}/glassleaf-companies-XXXXXX")
 INPUTS ?= 10000
 KILLS ?= 100
 # What an edit loop leaves out: whole homes, pages, measurements, the wheel and what stands at the end of a branch; and tests marked slow.
@@ -21,6 +22,10 @@ help: ## List the targets
 .PHONY: run
 run: .venv-run ## Prepare the demo and open the dashboard on http://localhost:8501 (another port: make run PORT=9000)
 	@$(PY) -m glassleaf run --port $(PORT)
+
+.PHONY: federation
+federation: .venv-dev ## The demo as three companies: processes and folders of their own, over real links (COMPANIES=folder)
+	@$(PY) -m glassleaf companies --out "$(COMPANIES)" --start --port $(PORT)
 
 .PHONY: test
 test: .venv-dev ## Run the tests but those marked slow and those in the browser (ten minutes on two cores)

@@ -16,6 +16,7 @@ GlassleafError
 │   │   └── ApprovalPending  its operator has not decided yet
 │   └── QuestionRefused  a question will not be answered under its request id, however often it is repeated
 ├── StoreError        a party's database cannot be opened, read or written
+├── NotAvailable      only who operates a Host has it, and that is another company
 ├── PartyUnreachable  a party did not answer in time or stopped
 └── Cancelled         the user stopped a long job
 """
@@ -174,6 +175,20 @@ def _ago(past: timedelta) -> str:
 
 class StoreError(GlassleafError):
     """A party's database cannot be opened, read or written."""
+
+
+class NotAvailable(GlassleafError):  # noqa: N818 - reads as what was found
+    """Only who operates a Host has or can do it, and that is another company.
+
+    Parameters
+    ----------
+    host : str
+    what : str
+    """
+
+    def __init__(self, host: str, what: str) -> None:
+        self.host = host
+        super().__init__(f"Not available: {host} runs at its own company. Ask its operator there ({what}).")
 
 
 class PartyUnreachable(GlassleafError):  # noqa: N818 - reads as what happened

@@ -420,8 +420,19 @@ class Glassleaf:
 
         return HostDossier(self._shared.workspace, federation, host)
 
-    def host_operator(self, federation: str, host: str) -> HostOperator:
-        """A simulated Host as its operator sees it; raises SecurityError for anybody but the operator of the simulation."""
+    def host_operator(self, federation: str, host: str, *, shown: bool = False) -> HostOperator:
+        """A simulated Host as its operator sees it.
+
+        Parameters
+        ----------
+        shown : bool
+            On a page of the dashboard: of synthetic people only.
+
+        Raises
+        ------
+        SecurityError
+            It is not the operator of the simulation who asks; or the people of a federation to be shown are not synthetic.
+        """
         from backend.services.host_operator import simulated_host
 
         if self._auditor.role != OPERATOR:
@@ -429,6 +440,10 @@ class Glassleaf:
                 f"Only the operator of the simulation may look as {host}; the role is {self._auditor.role}."
             )
         about = self._shared.workspace.federation(federation)
+        if shown and not about.synthetic:
+            raise SecurityError(
+                f"{host}'s own view is shown of synthetic people only; those of {about.name} are not marked as such."
+            )
         return simulated_host(self.home, about, host, self._auditor.actor)
 
     @cached_property

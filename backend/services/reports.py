@@ -229,10 +229,12 @@ class Reports:
         return (*own, *(search for search in others if search.choice and search.choice.model == record.id))
 
     def _given_away(self, record: ModelRecord) -> tuple[GivenAway, ...] | None:
-        """What the simulated Hosts' answers have given away; None where their tables are gone."""
+        """What the simulated Hosts' answers have given away; None where their tables are gone or Hosts run at their own companies."""
         try:
             runtime = self._workspace.runtime(record.federation)
         except (FederationError, OSError):
+            return None
+        if not runtime.simulated:
             return None
         return tuple(given_away(host, runtime.account(host)) for host in runtime.hosts)
 

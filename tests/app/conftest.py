@@ -47,6 +47,7 @@ PAGES = (
     "audit",
     "privacy",
     "attack_lab",
+    "host",
 )  # of the navigation; beside them stand help and what an unknown address shows
 OF_A_MODEL = tuple(page for page in PAGES if page not in ("attack_lab", "own_data"))
 
