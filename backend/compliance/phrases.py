@@ -563,7 +563,9 @@ class Pattern:
         for span, before, after in phrase.find_words(text):
             if phrase.chinese:
                 hit = text.text[span[0] : span[1]]
-                if self._context.segmenter.divides(text.text, span) and not self._context.explains_zh(before, hit, after):
+                if self._context.segmenter.divides(text.text, span) and not self._context.explains_zh(
+                    before, hit, after
+                ):
                     yield span
             elif not self._context.explains(before, after):
                 yield span
