@@ -12,7 +12,8 @@ GlassleafError
 ├── SecurityError     a key, ciphertext or message was refused
 │   ├── HostRefused      a Host says that it will not or cannot answer
 │   │   └── NotAgreed        it has not agreed to what a measurement is for
-│   └── QuestionRefused  a question will not be answered under its request id, however often it is repeated
+│   ├── QuestionRefused  a question will not be answered under its request id, however often it is repeated
+│   └── SignInError      nobody is signed in, or not any more, or in no role
 ├── StoreError        a party's database cannot be opened, read or written
 ├── PartyUnreachable  a party did not answer in time or stopped
 └── Cancelled         the user stopped a long job
@@ -105,6 +106,20 @@ class HostRefused(SecurityError):  # noqa: N818 - reads as what happened
 
 class QuestionRefused(SecurityError):  # noqa: N818 - reads as what happened
     """A question will not be answered under its request id, however often it is repeated."""
+
+
+class SignInError(SecurityError):
+    """Nobody is signed in, or not any more, or in no role.
+
+    Parameters
+    ----------
+    kind : {"signed_out", "expired", "old", "no_role", "unusable", "no_settings", "no_provider"}
+    words : str
+    """
+
+    def __init__(self, kind: str, words: str) -> None:
+        self.kind = kind
+        super().__init__(words)
 
 
 class NotAgreed(HostRefused):
