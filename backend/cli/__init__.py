@@ -47,6 +47,8 @@ COMMANDS = {
     "person": "person",
     "retention": "person",
     "keys": "keys",
+    "backup": "backup",
+    "restore": "backup",
     "rules": "rules",
     "attack": "attack",
     "bench": "bench",

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from backend.services.model_import import ModelImport
     from backend.services.monitoring import Monitoring
     from backend.services.online import Online
+    from backend.services.operation import Operation
     from backend.services.own_data import OwnData
     from backend.services.people import People
     from backend.services.protocol_comparison import ProtocolComparison
@@ -171,6 +172,13 @@ class Glassleaf:
         from backend.services.accounts import Accounts
 
         return Accounts(self.home)
+
+    @cached_property
+    def operation(self) -> Operation:
+        """Whether the home can do work; its backup."""
+        from backend.services.operation import Operation
+
+        return Operation(self._shared.workspace, self._auditor)
 
     @property
     def jobs(self) -> JobRegistry:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 OPERATOR, ANALYST, REGULATOR = ROLES = ("operator", "analyst", "regulator")
 WHOSE: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
-        ("train", "import", "retrain", "alternatives", "alternative-choice", "dossier", "own-data"), (OPERATOR,)
+        ("train", "import", "retrain", "alternatives", "alternative-choice", "dossier", "own-data", "backup"),
+        (OPERATOR,),
     ),
     **dict.fromkeys(("score", "reasons", "notice", "cohort", "describe", "details"), (OPERATOR, ANALYST)),
 }
