@@ -41,7 +41,7 @@ def backup(
         say(f"Not in the backup: the files of {name} lie in {folder}. Keep a copy of them, too.")
     if done.keys_left:
         say(
-            f"Not in the backup: {done.keys_left} keys. Without them Hosts refuse what is signed after a restore, and kept requests cannot be opened; see --with-keys."
+            f"Not in the backup: {done.keys_left} keys (--with-keys). Without them Hosts refuse what is signed after a restore."
         )
     _print(done, f"{file}: ", as_json)
 

@@ -1,6 +1,7 @@
 """A home in one file and back: its databases as they were at one moment, its files, and its keys only under a passphrase.
 
-The file is a ZIP: `manifest.json` names every file with its SHA-256; `keys` holds the keys (:mod:`backend.store.key_backup`), bound to the manifest.
+The file is a ZIP: `manifest.json` names every file with its SHA-256; `keys` holds the keys (:mod:`backend.store.key_backup`), bound to
+the manifest.
 Knows no table and no key's meaning. Only SQLite lies in a home; a database server has backups of its own.
 """
 
