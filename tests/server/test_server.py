@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import logging
+import re
 import threading
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -468,7 +469,7 @@ def test_what_is_counted_and_logged_of_scores_says_how_many_and_never_who(glassl
     federation = glassleaf.federations.get("demo")
     features = [feature.name for party in federation.parties for feature in party.features]
     for word in (*people, *features, *(host.name for host in federation.hosts), model(glassleaf)):
-        assert word not in text and word not in stream.getvalue(), word
+        assert not re.search(rf"\b{re.escape(word)}\b", text + stream.getvalue()), word
 
 
 def test_a_home_is_ready_until_its_disk_is_full_or_a_federation_is_broken(unasked, tmp_path, monkeypatch):
