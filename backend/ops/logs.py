@@ -65,9 +65,11 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def log_as_json(stream: TextIO | None = None, level: int = logging.INFO) -> None:
-    """From now on this process logs lines of JSON, to standard error if not elsewhere."""
+def log_as_json(stream: TextIO | None = None) -> None:
+    """From now on this process logs lines of JSON, to standard error if not elsewhere; of libraries, warnings and errors alone."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(JsonLines())
-    logging.basicConfig(handlers=[handler], level=level, force=True)
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    for name in OWN:
+        logging.getLogger(name).setLevel(logging.INFO)
     logging.captureWarnings(True)
