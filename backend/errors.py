@@ -11,7 +11,9 @@ GlassleafError
 │   └── ReleaseRefused   the scores of a new model would name more paths than was allowed
 ├── SecurityError     a key, ciphertext or message was refused
 │   ├── HostRefused      a Host says that it will not or cannot answer
-│   │   └── NotAgreed        it has not agreed to what a measurement is for
+│   │   ├── HostBusy         it has more to do than it takes on at once; the same question later is taken
+│   │   ├── NotAgreed        it has not agreed to what a measurement is for
+│   │   └── ApprovalPending  its operator has not decided yet
 │   ├── QuestionRefused  a question will not be answered under its request id, however often it is repeated
 │   └── SignInError      nobody is signed in, or not any more, or in no role
 ├── StoreError        a party's database cannot be opened, read or written
@@ -22,6 +24,7 @@ GlassleafError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 
 class GlassleafError(Exception):
@@ -122,6 +125,21 @@ class SignInError(SecurityError):
         super().__init__(words)
 
 
+class HostBusy(HostRefused):
+    """A Host has more to do than it takes on at once; nothing was counted, and the same question is taken later.
+
+    Parameters
+    ----------
+    words : str
+    wait : float
+        Seconds after which it is worth asking again.
+    """
+
+    def __init__(self, words: str, wait: float) -> None:
+        self.wait = wait
+        super().__init__(words)
+
+
 class NotAgreed(HostRefused):
     """A Host has not agreed to what a measurement is for, so nothing was measured.
 
@@ -137,6 +155,36 @@ class NotAgreed(HostRefused):
         super().__init__(
             f"Not measured: the Host has not agreed. {host} does not allow the purpose '{purpose}'; ask its operator to (`measures`)."
         )
+
+
+class ApprovalPending(HostRefused):
+    """A Host's operator has not decided yet whether a training or a model is allowed; ask again later.
+
+    Parameters
+    ----------
+    host : str
+    number : int
+        Of the request at the Host.
+    since : datetime
+        When it was asked for first.
+    now : datetime, optional
+    """
+
+    def __init__(self, host: str, number: int, since: datetime, now: datetime | None = None) -> None:
+        self.host, self.number, self.since = host, number, since
+        super().__init__(
+            f"Waits for {host}'s approval since {_ago((now or datetime.now(UTC)) - since)} (request {number} there); nobody was asked "
+            f"about. Ask again once the operator of {host} has approved it."
+        )
+
+
+def _ago(past: timedelta) -> str:
+    """A time in its largest unit."""
+    seconds = max(0, int(past.total_seconds()))
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= (2 * size if unit == "d" else size):
+            return f"{seconds // size} {unit}"
+    return "less than a minute"
 
 
 class StoreError(GlassleafError):

@@ -21,6 +21,7 @@ PAGES = {
     "score": "score",
     "reasons": "score",
     "train": "train",
+    "import": "own_data",
     "attacks": "attack_lab",
     "protocols": "protocols",
     "serving": "protocols",
@@ -37,7 +38,7 @@ PAGES = {
     "validation": "validation",
     "monitoring": "validation",
 }  # kind of work → the page that starts it
-ANY_MODEL = ("train", "attacks")  # their pages are about no chosen model
+ANY_MODEL = ("train", "attacks", "import")  # their pages are about no chosen model
 KEPT = (
     "retrain",
     "alternatives",
@@ -141,6 +142,7 @@ def _note(t: Texts, job: JobStatus) -> None:
     key = f"jobs.{job.state}_note"
     if job.state == "done":
         found = job.kind == "train" and job.result in {record.id for record in session.models()}
+        found = found or session.job(job.name) is not None
         key = "jobs.kept_note" if job.kind in KEPT or found else "jobs.lost_note"
         if job.kind == "score":
             key = "jobs.waits_note" if job.waits else "jobs.lost_note"

@@ -89,6 +89,8 @@ class Party(BaseModel):
         Hosts only: range of the dither that is added to each score, on the margin; 0 = no dither, none = the default.
     measures : tuple of str, optional
         Hosts only: the purposes of measuring that it agrees to; empty = none, None = the default: all in a simulation, none at a real Host.
+    approval : {"ask", "none"}, optional
+        Hosts only: whether trainings and models wait for its operator; None = the default: not in a simulation, at a real Host they do.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -111,6 +113,7 @@ class Party(BaseModel):
     supervisor_zh: Prose = ""
     reporting_agency: bool = False
     measures: tuple[Measure, ...] | None = None
+    approval: Literal["ask", "none"] | None = None
     features: tuple[Feature, ...] = ()
 
 

@@ -352,7 +352,15 @@ async def _reasons(
             before = state.scored(_about(caller, record, request))
             cipher, bits = state.settings.cipher or "rlwe", state.settings.key_bits
             asking = Asking(
-                record.id, sheet, request.names, request.cutoff, cipher, key_bits=bits, scored=before, hold=True
+                record.id,
+                sheet,
+                request.names,
+                request.cutoff,
+                cipher,
+                key_bits=bits,
+                scored=before,
+                hold=True,
+                against=request.against or "",
             )
             running = kept.task = asyncio.create_task(state.reasons(state.services(caller), asking))
     try:
@@ -365,7 +373,9 @@ async def _reasons(
     except GlassleafError as error:
         raise problem_of(error) from error
     people = [PersonAnswer.of(replace(person, score=decided(person.score, request.cutoff))) for person in found.people]
-    return JSONResponse(ReasonsAnswer(model=record.id, cipher=found.cipher, people=people).model_dump())
+    measured = {"against": found.against, "compared": found.compared}
+    answer = ReasonsAnswer(model=record.id, cipher=found.cipher, people=people, **measured)
+    return JSONResponse(answer.model_dump())
 
 
 def _usable(model: OpenModel, request: ScoresRequest) -> SampleSheet:

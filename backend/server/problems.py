@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from backend.errors import (
+    ApprovalPending,
     GlassleafError,
     ModelError,
     ParameterError,
@@ -25,7 +26,7 @@ from backend.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
-    "approval": (202, "The model waits for its approval"),
+    "approval": (202, "The model waits for an approval"),
     "token": (401, "A token is needed"),
     "forbidden": (403, "The token does not reach so far"),
     "unknown": (404, "There is no such thing"),
@@ -40,6 +41,16 @@ TITLES = {
     "internal": (500, "Something went wrong inside Glassleaf"),
 }
 """Type → its code and title."""
+KINDS: Mapping[type[GlassleafError], str] = {
+    ModelError: "unknown",
+    PartyUnreachable: "host",
+    SampleError: "unusable",
+    ParameterError: "unusable",
+    ApprovalPending: "approval",
+    SecurityError: "refused",
+}
+"""What an error is; the first that fits."""
+REPEAT = {"host": "5", "approval": "60"}  # seconds after which asking again makes sense
 
 
 @dataclass
@@ -82,17 +93,11 @@ def budget_spent(detail: str, day: date) -> Problem:
 
 def problem_of(error: GlassleafError) -> Problem:
     """What an error of the services is to a program."""
-    if isinstance(error, ModelError):
-        return Problem("unknown", str(error))
-    if isinstance(error, PartyUnreachable):
-        return Problem("host", str(error), headers={"Retry-After": "5"})
-    if isinstance(error, SampleError | ParameterError):
-        return Problem("unusable", str(error))
-    if isinstance(error, SecurityError):
-        return Problem("refused", str(error))
     if isinstance(error, StoreError):
         return Problem("internal", "The store cannot be used; whoever operates this server finds more in its log.")
-    return Problem("internal", str(error))
+    kind = next((kind for known, kind in KINDS.items() if isinstance(error, known)), "internal")
+    headers = {"Retry-After": REPEAT[kind]} if kind in REPEAT else {}
+    return Problem(kind, str(error), headers=headers)
 
 
 async def answer_problem(_: Request, error: Exception) -> JSONResponse:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
-from backend.errors import ParameterError, SignInError
+from backend.errors import ParameterError, SecurityError, SignInError
 from backend.services.audit import OPERATOR, ROLES, Auditor, AuditTrail, system_user
 from backend.services.cache import Cache
 from backend.services.federations import Federations
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from backend.services.fairness import Fairness
     from backend.services.forest_serving import ForestServing
     from backend.services.host_dossier import HostDossier
+    from backend.services.host_operator import HostOperator
     from backend.services.keys import Keys
     from backend.services.leakage import Leakage
     from backend.services.lifecycle import Lifecycle
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from backend.services.model_difference import ModelDifferences
     from backend.services.model_import import ModelImport
     from backend.services.monitoring import Monitoring
+    from backend.services.notice_details import NoticeDetails
     from backend.services.online import Online
     from backend.services.operation import Operation
     from backend.services.own_data import OwnData
@@ -110,7 +112,8 @@ class Glassleaf:
         role: str = OPERATOR,
     ) -> None:
         chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
-        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, self._key_made, self._expired)
+        told = self._key_made, self._expired, self._approval
+        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, *told)
         self._shared = _Shared(workspace, workers)
         self._auditor = Auditor(workspace, actor or system_user(), role)
 
@@ -160,6 +163,9 @@ class Glassleaf:
 
     def _expired(self, federation: str, deleted: dict[str, dict[str, int]]) -> None:
         self._auditor.note(federation, "retention", {"deleted": deleted}, tell=False)
+
+    def _approval(self, federation: str, told: dict[str, Any]) -> None:
+        self._auditor.note(federation, "approval", told, tell=False)
 
     @property
     def models(self) -> Registry:
@@ -266,7 +272,7 @@ class Glassleaf:
         """Name what raised a score, draw notices, average contributions."""
         from backend.services.reasons import ReasonsService
 
-        return ReasonsService(self._measurement, self.compliance, self.explanation)
+        return ReasonsService(self._measurement, self.compliance, self.explanation, self.notice_details)
 
     @cached_property
     def demonstration(self) -> Demonstration:
@@ -419,6 +425,13 @@ class Glassleaf:
         return ReportDetails(self._shared.workspace, self.models, self._auditor)
 
     @cached_property
+    def notice_details(self) -> NoticeDetails:
+        """Whom notices name, and how they are reached."""
+        from backend.services.notice_details import NoticeDetails
+
+        return NoticeDetails(self._shared.workspace, self._auditor)
+
+    @cached_property
     def dossiers(self) -> Dossiers:
         """What Hosts document and sign about their columns."""
         from backend.services.dossiers import Dossiers
@@ -430,6 +443,17 @@ class Glassleaf:
         from backend.services.host_dossier import HostDossier
 
         return HostDossier(self._shared.workspace, federation, host)
+
+    def host_operator(self, federation: str, host: str) -> HostOperator:
+        """A simulated Host as its operator sees it; raises SecurityError for anybody but the operator of the simulation."""
+        from backend.services.host_operator import simulated_host
+
+        if self._auditor.role != OPERATOR:
+            raise SecurityError(
+                f"Only the operator of the simulation may look as {host}; the role is {self._auditor.role}."
+            )
+        about = self._shared.workspace.federation(federation)
+        return simulated_host(self.home, about, host, self._auditor.actor)
 
     @cached_property
     def _measurement(self) -> Measurement:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from backend.data.federation import Federation
     from backend.data.table import PartyTable, SampleSheet
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import ModelRecord, ScoreBatch
     from backend.services.request_replay import HostReplay
     from backend.services.workspace import Workspace
@@ -219,10 +219,17 @@ class AuditTrail:
         }
         return found
 
-    def export(self, federation: str) -> str:
-        """The log as lines of JSON, a line an entry; exporting is logged too, as the last line."""
+    def export(self, federation: str, *, receipts: bool = False) -> str:
+        """The log as lines of JSON, a line an entry; exporting is logged too, as the last one. With `receipts` for a comparison."""
         self._auditor.note(federation, "export", {"what": "audit"})
-        return self._workspace.audit_log(federation).export()
+        log = self._workspace.audit_log(federation).export()
+        if not receipts:
+            return log
+        from backend.services.reconciliation import exported  # noqa: PLC0415 (as below)
+        from backend.store.receipts import Receipts  # noqa: PLC0415 (as below)
+
+        guest = self._workspace.federation(federation).guest.name
+        return exported(guest, log, Receipts(self._workspace.database(federation)).all())
 
     def note_sign_in(self, way: str) -> None:
         """Log in every federation that the actor signed in, by `way` (the identity provider's name)."""

@@ -165,7 +165,7 @@ class Leakage:
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, seed, job), 0).start()
+        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, seed, job), 0, alike=False).start()
 
     @recorded("leak-audit")
     def _curve(
@@ -178,7 +178,9 @@ class Leakage:
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[TradeoffPoint, ...]](lambda job: self._tradeoff(model_id, people, seed, job), 0).start()
+        return Job[tuple[TradeoffPoint, ...]](
+            lambda job: self._tradeoff(model_id, people, seed, job), 0, alike=False
+        ).start()
 
     @recorded("leak-audit")
     def _tradeoff(

@@ -26,8 +26,9 @@ from backend.jobs import Job
 from backend.protocols.alignment.exchange import align
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.simulation.simulator import FederationRuntime
-from backend.protocols.transport.channel import Session, TranscriptEntry
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.transcript import TranscriptEntry
 from backend.results import ModelRecord
 from backend.services.audit import DONE, Auditor, of_model
 from backend.services.registry import Compiled, Registry

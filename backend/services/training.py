@@ -93,7 +93,9 @@ class Training:
 
     def start(self, request: TrainingRequest) -> Job[ModelRecord]:
         """Train in the background; the model is in the registry when the job is done."""
-        return Job[ModelRecord](lambda job: self.run(request, job), rounds(request.parameters)).start()
+        asked = request.parameters
+        course = f"{request.federation} {asked.ALGORITHM} {getattr(asked, 'cipher', '')}"
+        return Job[ModelRecord](lambda job: self.run(request, job), rounds(asked), course=course).start()
 
     @recorded("train")
     def run(self, note: Note, request: TrainingRequest, job: Job[Any], retrained_from: str = "") -> ModelRecord:
@@ -151,6 +153,8 @@ def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRe
     ------
     ParameterError
         A Host or a left-out feature is not of the federation, or no feature is left.
+    ApprovalPending
+        A Host's operator has not decided yet.
     FederationError, PartyUnreachable, SecurityError, Cancelled
         See :meth:`backend.protocols.guest.GuestParty.train`.
     """
@@ -164,6 +168,7 @@ def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRe
     )  # OpBoost scores its test records to measure the model
     job.read_transcript = session.transcript
     try:
+        runtime.ask_training(session, asked, request.exclude)
         trained = runtime.guest.train(
             runtime.labels(),
             asked,

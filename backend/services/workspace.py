@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backend.data.federation import Federation, load_federation
 from backend.errors import FederationError, GlassleafError, StoreError
@@ -41,6 +41,8 @@ class Workspace:
         Told (federation, cipher, bits) of every key that a Guest makes.
     on_expired : callable
         Told (federation, party → table → rows) what was deleted because its time was over.
+    on_approval : callable
+        Told (federation, what) of what a Host's operator allows the Guest, or that it waits for it.
     """
 
     def __init__(
@@ -50,9 +52,11 @@ class Workspace:
         pools: bool = True,
         on_key: Callable[[str, str, int], None] = lambda federation, cipher, bits: None,
         on_expired: Callable[[str, dict[str, dict[str, int]]], None] = lambda federation, deleted: None,
+        on_approval: Callable[[str, dict[str, Any]], None] = lambda federation, told: None,
     ) -> None:
         self.home, self._key_floor, self._pools, self._on_key = home, key_floor, pools, on_key
         self._on_expired, self._expired = on_expired, dict[str, date]()
+        self._on_approval = on_approval
         self._runtimes: dict[str, tuple[object, FederationRuntime]] = {}
         self._databases: dict[Path, Database] = {}
         self._folders: tuple[tuple[int, int], dict[str, Path]] = (0, 0), {}
@@ -157,6 +161,7 @@ class Workspace:
                 pools=self._pools,
                 on_key=partial(self._on_key, name),
                 journal=self.journal(name),
+                on_approval=partial(self._on_approval, name),
             )
             self._runtimes[name] = (stamp, runtime)
             self._expire_daily(name)

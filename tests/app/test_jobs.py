@@ -12,6 +12,7 @@ from app import session
 from app.panels import tray
 from app.texts import Texts, catalogue
 from backend.jobs import Job
+from backend.privacy.leakage import LeakPoint
 from backend.services.job_registry import JobRegistry, JobStatus, Upload
 from backend.services.scoring import ScoringRequest
 from tests.app.conftest import PAGES, Opened, World, job_of, put_job, sign_in
@@ -174,6 +175,16 @@ def test_after_a_restart_scores_wait_in_the_journal_and_are_not_counted_again(op
     service.scoring.handed_over(again.result)
     [status] = [job for job in session.jobs() if not job.seen]
     assert not status.waits
+
+
+def test_after_a_restart_a_leak_run_is_drawn_again(opened: Opened, world: World) -> None:
+    points = (LeakPoint(16, 100, 2000, 0.5, 3.0, 2.0, 0.625, 1.0),)
+    done = Job(lambda job: points, 1).start().wait(5)
+    name = f"leak:{world.record.id}"
+    at = restarted(opened, lambda jobs: jobs.of("").start(name, lambda: done), "privacy")
+    [status] = [job for job in session.jobs() if not job.seen]
+    assert not at.exception and says(at, "jobs.kept_note", kind=T("jobs.kind_leak"), started=tray._when(status.started))
+    assert "62.5 %" in everything(at)
 
 
 def test_every_kind_of_work_has_a_page_and_a_name() -> None:

@@ -24,6 +24,8 @@ BY_RESULT = (
     "document",
     "message",
     "notice",
+    "compared",
+    "notice_details",
     "stage",
     "glossary",
     "parameter",
@@ -38,7 +40,7 @@ BY_RESULT = (
     "details",
     "dossier",
     "mapping",
-)  # sections whose keys come out of results, parameter classes, reports, dictionaries, remarks, dates of the law (last three: test_details)
+)  # sections whose keys come out of results, parameter classes, reports, dictionaries, remarks, dates of the law (compared, notice_details: test_notice_details; last three: test_details)
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 

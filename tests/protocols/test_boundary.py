@@ -44,7 +44,7 @@ def reachable(*roots):
 def test_nothing_of_a_host_can_be_reached_from_the_guest_its_network_or_its_results(secret_key):
     world = random_world(1, 2, n=3)
     with running(world) as (guest, network, _):
-        session = Session(network, GUEST, "c", world.model.hosts)
+        session = Session(network.end(GUEST), "c", world.model.hosts)
         scored = guest.score(
             "m-test", CompiledGuest(world.model), world.tables[GUEST], PaillierKeySide(secret_key), session
         )

@@ -12,8 +12,9 @@ from backend.data.dictionary import NO_MEANING
 from backend.errors import ParameterError
 from backend.fairness.age_discrimination import AgeCheck, AgeGap
 from backend.i18n import Catalogue
-from backend.services.reasons import CohortRequest, ReasonsRequest, notice_of
+from backend.services.reasons import CohortRequest, ReasonsRequest, methods, notice_of
 from backend.services.scoring import ScoringRequest
+from backend.trees.backgrounds import Background
 from backend.trees.serialization import load_host
 from backend.trees.shap import shap_values
 
@@ -27,7 +28,7 @@ def context(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plain(context):
-    """SHAP values of all test records, a column a feature, all parties' data in one hand."""
+    """By group compared with: SHAP values of all test records, a column a feature, all parties' data in one hand."""
     model, record = context.measured.model, context.record
     rules = dict(model.rules)
     for host in record.hosts:
@@ -41,8 +42,11 @@ def plain(context):
             columns[feature.name] = np.array(texts, dtype=object)
         else:
             columns[feature.name] = values.astype(float).to_numpy()
-    names, values = shap_values(model, rules, columns, len(people))
-    return pd.DataFrame(values, index=people.index, columns=names)
+    found = {}
+    for against in methods(model):
+        names, values = shap_values(model, rules, columns, len(people), Background.of(model, against, 0.5))
+        found[against] = pd.DataFrame(values, index=people.index, columns=names)
+    return found
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +65,14 @@ def ask(context, ids, **kwargs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
-def test_names_are_those_of_the_largest_plain_shap_values(context, plain, declined, cipher):
+@pytest.mark.parametrize(
+    ("cipher", "against"), [("paillier", "all"), ("paillier", "covers"), ("rlwe", "approved"), ("rlwe", "covers")]
+)
+def test_names_are_those_of_the_largest_plain_shap_values(context, plain, declined, cipher, against):
+    plain = plain[against]
     ids = list(declined[:2]) + list(declined[-1:])
-    found = ask(context, ids, cipher=cipher)
+    found = ask(context, ids, cipher=cipher, against="" if against == "all" else against)
+    assert (found.against, found.compared > 0) == (against, against != "covers")
     assert found.cipher == cipher and found.key_bits == {"paillier": KEY, "rlwe": 8192}[cipher]
     for person in found.people:
         values = plain.loc[person.score.id]
@@ -73,7 +81,8 @@ def test_names_are_those_of_the_largest_plain_shap_values(context, plain, declin
         assert [r.feature for r in person.reasons] == sorted(r.feature for r in person.reasons)
         total = person.score.base + person.score.guest_part + person.score.hosts_part
         assert total == pytest.approx(person.score.margin)
-        assert values.sum() == pytest.approx(person.score.margin - person.score.base, abs=0.02)
+        if against == "covers":
+            assert values.sum() == pytest.approx(person.score.margin - person.score.base, abs=0.02)
     parties = {r.party for person in found.people for r in person.reasons}
     assert "bank" in parties and len(parties) > 1
     assert found.features == len(plain.columns) and (found.ciphertexts > 10) == (cipher == "paillier")
@@ -117,6 +126,7 @@ def checked(context, worse, low, high):
 
 @pytest.mark.slow
 def test_an_age_is_no_reason_before_elderly_people_are_shown_to_fare_no_worse(context, plain):
+    plain = plain["all"]
     largest = {i: set(plain.loc[i].nlargest(4).index) for i in plain.index[plain["age"] > 0]}
     person = next(i for i, names in largest.items() if "age" in names and not names & {"gender", "marital_status"})
 
@@ -163,6 +173,7 @@ def test_nobody_who_was_not_declined_gets_a_notice(context, declined):
 @pytest.mark.slow
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
 def test_mean_contributions_over_a_group_are_the_plain_ones(context, plain, cipher):
+    plain = plain["covers"]
     ids = tuple(plain.index[:60])
     asked = CohortRequest(context.record.id, ids, cipher=cipher, key_bits=KEY)
     found = context.glassleaf.reasons.start_cohort(asked).get()

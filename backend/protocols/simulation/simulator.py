@@ -5,13 +5,13 @@ Set up by the operator of a simulation. What it hands out is the Guest's; a Host
 
 from __future__ import annotations
 
-import itertools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,10 @@ from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation, Measure
 from backend.data.table import PartyTable, read_labels, read_table, read_times
-from backend.errors import GlassleafError, ParameterError, PartyUnreachable, SecurityError
+from backend.errors import ApprovalPending, GlassleafError, ParameterError, PartyUnreachable, SecurityError
+from backend.protocols.approvals.guest import ask, training_terms
+from backend.protocols.approvals.host import Approvals
+from backend.protocols.approvals.messages import AskApproval, AskTraining
 from backend.protocols.audit_head.protocol import ask_heads, report_head
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.opening import TermsOpening
@@ -44,9 +47,12 @@ from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.host import Decision
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.parameters import SHARES
-from backend.protocols.transport.channel import TIMEOUT, Network, Session
+from backend.protocols.transport.channel import TIMEOUT, Session
 from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.network import Network
+from backend.protocols.transport.wire import new_conversation
 from backend.store.accountant import Accountant, Limits, usual_limit
 from backend.store.audit_log import AuditLog, Head, KeptHead
 from backend.store.database import Database, party_database
@@ -60,7 +66,6 @@ GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
 HOST_POOL = 2048
 WITNESS_TIMEOUT = 5.0  # seconds that a Host gets to report which head it keeps
 HEAD_TIMEOUT = 0.5  # seconds that a Host gets to confirm a head; a busy one reads it when it is done
-_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,8 @@ class FederationRuntime:
         Called with (cipher, bits or degree) of every key that the Guest makes.
     journal : Journal, optional
         The Guest's; without one, what is broken off is asked again.
+    on_approval : callable
+        Called, once each, with what a Host's operator allows the Guest, or that it waits for it.
 
     Attributes
     ----------
@@ -112,8 +119,10 @@ class FederationRuntime:
         dither: float | None = None,
         on_key: Callable[[str, int], None] = lambda cipher, bits: None,
         journal: Journal | None = None,
+        on_approval: Callable[[dict[str, Any]], None] = lambda told: None,
     ) -> None:
         self.federation, self._on_key, self.journal = federation, on_key, journal
+        self._on_approval, self._known_approvals = on_approval, set[tuple[str, int, str]]()
         self._budget, self._dither = budget, dither
         self._widths: dict[str, float] = {}
         self._databases: dict[str, Database] = {}
@@ -159,6 +168,8 @@ class FederationRuntime:
             requests=RequestLog(database),
             dither=self._widths[name],
             measures=party.measures,
+            approvals=Approvals(name, database, _signing_key(home)) if party.approval == "ask" else "none",
+            draining=(home / "draining").exists,
         )
 
     def labels(self) -> NDArray[np.float64]:
@@ -359,7 +370,7 @@ class FederationRuntime:
         NotAgreed
             A Host has not agreed to the purpose.
         """
-        session = Session(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled, timeout)
+        session = Session(self._network.end(self.guest.name), new_conversation(), hosts, cancelled, timeout)
         if not counted:
             for host in hosts:
                 self._simulated.hosts[host].leave_uncounted(session.name)
@@ -370,6 +381,36 @@ class FederationRuntime:
                 session.close()
                 raise
         return session
+
+    def ask_approval(self, session: Session, hosts: Sequence[str], model_id: str, purpose: str, rows: int) -> None:
+        """Ask those of `hosts` whose operators decide, before anybody is counted, whether a model may be asked about.
+
+        Raises
+        ------
+        ApprovalPending, HostRefused, SecurityError
+            See :func:`backend.protocols.approvals.guest.ask`.
+        """
+        question = AskApproval(session.name, model_id, purpose, rows)
+        self._ask_operators(session, dict.fromkeys(hosts, question))
+
+    def ask_training(self, session: Session, parameters: Parameters, exclude: Collection[str]) -> None:
+        """The same for a training, of all Hosts of the conversation; raises as :meth:`ask_approval`."""
+        self._ask_operators(session, training_terms(session, parameters, self.federation, exclude))
+
+    def _ask_operators(self, session: Session, asked: Mapping[str, AskTraining | AskApproval]) -> None:
+        deciding = {host: one for host, one in asked.items() if self.federation.party(host).approval == "ask"}
+        try:
+            for allowed in ask(session, self.guest.name, deciding) if deciding else ():
+                self._note_approval(allowed.host, allowed.number, "granted", asdict(allowed))
+        except ApprovalPending as waits:
+            told = {"host": waits.host, "number": waits.number, "since": waits.since.isoformat()}
+            self._note_approval(waits.host, waits.number, "waiting", told)
+            raise
+
+    def _note_approval(self, host: str, number: int, state: str, told: dict[str, Any]) -> None:
+        if (host, number, state) not in self._known_approvals:
+            self._known_approvals.add((host, number, state))
+            self._on_approval({**told, "state": state})
 
     def play(self, session: Session, host: str, table: PartyTable) -> None:
         """Let the user play a simulated Host in one conversation."""
@@ -439,3 +480,8 @@ class FederationRuntime:
             key.obfuscators.close()
         for database in self._databases.values():
             database.close()
+
+
+def _signing_key(folder: Path) -> SigningKey:
+    """What a Host signs with: made at its first use, and kept in its folder."""
+    return SigningKey.from_numbers(kept_key(folder / "signing.key", lambda: SigningKey.generate().to_numbers())[0])

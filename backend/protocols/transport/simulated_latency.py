@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from backend.errors import ParameterError
-from backend.protocols.transport.channel import TranscriptEntry
 from backend.protocols.transport.messages import EndConversation
+from backend.protocols.transport.transcript import TranscriptEntry
 
 LATENCY = 0.05  # seconds one way: "a 50ms delay in cross-party communication", Yao et al. §3.2; also §5.1
 BANDWIDTH = 300_000.0  # bytes a second: "a speed of 300kB/s", Yao et al. §5.1

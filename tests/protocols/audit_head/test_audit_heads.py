@@ -29,7 +29,7 @@ HOST, EMPTY = "host0", Head(0, START)
 def session():
     world = random_world(1, 2, n=3)
     with running(world) as (_, network, _):
-        conversation = Session(network, GUEST, "c", world.model.hosts, timeout=20)
+        conversation = Session(network.end(GUEST), "c", world.model.hosts, timeout=20)
         yield conversation
         conversation.close()
 

@@ -52,7 +52,7 @@ def votes(world):
 def asked(world):
     """The candidate leaves of the one-round protocol, over the wire."""
     with running(world) as (_, network, _):
-        session = Session(network, GUEST, "one-round", world.model.hosts, timeout=20)
+        session = Session(network.end(GUEST), "one-round", world.model.hosts, timeout=20)
         try:
             return candidate_leaves(GuestPaths(world.model), MODEL_ID, world.tables[GUEST], session)
         finally:

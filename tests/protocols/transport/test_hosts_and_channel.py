@@ -15,14 +15,15 @@ from backend.errors import Cancelled, PartyUnreachable, SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.training.messages import AskBinSums
-from backend.protocols.transport.channel import Network, Session
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import EndConversation, HeldRecords, OfferKey, Refusal
+from backend.protocols.transport.network import Network
 from backend.trees.folding import fold_structure
 
 
 def ask(network, *messages, host="host0", timeout=5):
-    session = Session(network, GUEST, "c", (host,), timeout=timeout)
+    session = Session(network.end(GUEST), "c", (host,), timeout=timeout)
     try:
         for message in messages:
             session.send(host, message)
@@ -123,7 +124,7 @@ def test_a_host_that_is_down_is_named_at_once():
 def test_a_host_that_goes_down_half_way_does_not_hang_the_guest():
     network = Network()
     network.open("host0")
-    session = Session(network, GUEST, "c", ("host0",))
+    session = Session(network.end(GUEST), "c", ("host0",))
     session.send("host0", EndConversation("c"))
     network.close("host0")
     with pytest.raises(PartyUnreachable, match="host0 stopped"):
@@ -136,7 +137,7 @@ def test_a_host_whose_thread_dies_in_the_middle_of_a_score_is_named_at_once(deat
 
     def dying(party, conversation="", timeout=None):
         letter = receive(party, conversation, timeout)
-        if party == "host1" and letter is not None and isinstance(letter[1], DecisionVectors):
+        if party == "host1" and letter is not None and isinstance(letter.message, DecisionVectors):
             died.append(time.monotonic())
             raise death
         return letter
@@ -153,7 +154,7 @@ def test_a_host_whose_thread_dies_in_the_middle_of_a_score_is_named_at_once(deat
 def test_silence_ends_after_the_timeout():
     network = Network()
     network.open("host0")
-    session = Session(network, GUEST, "c", ("host0",), timeout=0.2)
+    session = Session(network.end(GUEST), "c", ("host0",), timeout=0.2)
     with pytest.raises(PartyUnreachable, match="No answer from host0"):
         session.expect(HeldRecords)
 
@@ -161,7 +162,7 @@ def test_silence_ends_after_the_timeout():
 def test_a_cancelled_conversation_stops_at_the_next_wait_and_the_hosts_go_on():
     world = random_world(3, 1)
     with running(world) as (guest, network, _):
-        session = Session(network, GUEST, "c", ("host0",), cancelled=lambda: True)
+        session = Session(network.end(GUEST), "c", ("host0",), cancelled=lambda: True)
         with pytest.raises(Cancelled):
             guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], PlainKeySide(), session)
         session.close()
@@ -172,7 +173,7 @@ def test_a_cancelled_conversation_stops_at_the_next_wait_and_the_hosts_go_on():
 def test_an_answer_out_of_turn_stops_the_exchange():
     network = Network()
     network.open("host0")
-    session = Session(network, GUEST, "c", ("host0",))
+    session = Session(network.end(GUEST), "c", ("host0",))
     network.send("stranger", GUEST, HeldRecords("c", b""))
     with pytest.raises(SecurityError, match="stranger answered out of turn"):
         session.expect_each(HeldRecords, ["host0"])
@@ -184,7 +185,7 @@ def test_an_answer_out_of_turn_stops_the_exchange():
 def test_hosts_forget_a_conversation_that_was_cancelled():
     world = random_world(3, 1)
     with running(world) as (_, network, served):
-        session = Session(network, GUEST, "c", ("host0",))
+        session = Session(network.end(GUEST), "c", ("host0",))
         session.send("host0", OfferKey("c", "none", b""))
         transcript = session.close()
         assert [e.kind for e in transcript] == ["OfferKey", "EndConversation"]
