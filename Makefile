@@ -80,6 +80,11 @@ lint: .venv-dev ## The checks that run no test
 	@$(PY) -m docs.openapi --check
 	@$(PY) -m bench.readme --check
 	@$(PY) .ci/platforms.py
+	@$(PY) .ci/deploy.py
+
+.PHONY: images
+images: .venv-dev ## Build the images of a Guest and a Host, where a Docker daemon answers
+	@$(PY) .ci/deploy.py --images
 
 .PHONY: bench
 bench: .venv-dev ## Measure (half an hour) and write the figures into the documents

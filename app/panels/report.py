@@ -84,8 +84,10 @@ def features(t: Texts, view: View, made: Report) -> None:
     frame.chart(t, charts.bars(bars), sentence, twin, "report_features")
 
 
-def decisions(t: Texts, view: View, made: Report, attempt: Attempt, review: Callable[..., object]) -> None:
-    """Every finding with what was decided, and a form to decide on one."""
+def decisions(
+    t: Texts, view: View, made: Report, attempt: Attempt, review: Callable[..., object], account: str
+) -> None:
+    """Every finding with what was decided, and a form to decide on one, as `account` where somebody is signed in."""
     found = made.content.assessment.findings
     if not found:
         st.info(t("compliance.none", assessed=made.content.assessment.assessed), icon=":material/search_off:")
@@ -106,7 +108,7 @@ def decisions(t: Texts, view: View, made: Report, attempt: Attempt, review: Call
         chosen = found[index]
         waiting = [f.rule for f in found if f.feature == chosen.feature and f is not chosen and not f.decision]
         rules = [chosen.rule, *waiting]
-        reviews.form(t, "report", attempt, lambda rule, *given: review(rule, chosen.feature, *given), rules)
+        reviews.form(t, "report", attempt, lambda rule, *given: review(rule, chosen.feature, *given), rules, account)
 
 
 def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
