@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 import socket
+import threading
 import time
 import tomllib
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -149,3 +151,70 @@ class Links:
     def shut_down(self) -> None:
         for wire in self.wires:
             wire.shut_down()
+
+
+class Proxy:
+    """A line between two parties that can be cut, hang and be mended; it keeps what passed."""
+
+    def __init__(self) -> None:
+        self.target, self.passed = 0, bytearray()
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._open, self._flows, self._lock = threading.Event(), threading.Event(), threading.Lock()
+        self._open.set()
+        self._flows.set()
+
+    def __enter__(self) -> Proxy:
+        threading.Thread(target=self._accept, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._listener.close()
+        self._flows.set()
+        self.cut()
+
+    def cut(self) -> None:
+        """Break what there is, and let nobody in."""
+        self._open.clear()
+        with self._lock:
+            pairs, self._pairs = self._pairs, []
+        for end in (end for pair in pairs for end in pair):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()
+
+    def hang(self) -> None:
+        """Take everything, pass nothing on."""
+        self._flows.clear()
+
+    def mend(self) -> None:
+        self._open.set()
+        self._flows.set()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                near, _ = self._listener.accept()
+            except OSError:
+                return
+            if not self._open.is_set():
+                near.close()
+                continue
+            with suppress(OSError):
+                far = socket.create_connection(("localhost", self.target))
+                with self._lock:
+                    self._pairs.append((near, far))
+                for one, other in ((near, far), (far, near)):
+                    threading.Thread(target=self._pump, args=(one, other), daemon=True).start()
+
+    def _pump(self, one: socket.socket, other: socket.socket) -> None:
+        with suppress(OSError):
+            while blob := one.recv(1 << 16):
+                self._flows.wait()
+                self.passed += blob
+                other.sendall(blob)
+        for end in (one, other):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)

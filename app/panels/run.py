@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.data.label import Label
     from backend.jobs import Job
-    from backend.protocols.simulation.simulator import PoolLevel
+    from backend.protocols.guest_runtime import PoolLevel
     from backend.protocols.training.parameters import TreeProgress
     from backend.results import ModelRecord
 

@@ -144,7 +144,7 @@ class Opener:
         key = (address.sender, address.conversation)
         with self._lock:
             last = self._marks.get(key, (0, 0.0))[0]
-            if address.sequence != last + 1 or not self._floor <= address.sent <= now + SKEW:
+            if address.sequence != last + 1 or not self._floor < address.sent <= now + SKEW:
                 raise SecurityError(
                     f"Envelope {address.sequence} came where {last + 1} was expected, or it was sent too early; it was refused."
                 )

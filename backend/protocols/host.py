@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.federation import MEASURES
 from backend.data.table import PartyTable
-from backend.errors import GlassleafError, HostBusy, PartyUnreachable, QuestionRefused, SecurityError
+from backend.errors import GlassleafError, HostBusy, PartyUnreachable, QuestionRefused, SecurityError, StoreError
 from backend.protocols.approvals.host import ApprovalGate, Approvals
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_heads
@@ -40,11 +41,13 @@ from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.scoring.permuted_values_host import PermutedValuesHandler
 from backend.protocols.training.host import TrainingHandler
 from backend.protocols.transport.message import Lane, Message
-from backend.protocols.transport.messages import Acknowledge, EndConversation, OfferKey, Refusal
+from backend.protocols.transport.messages import Acknowledge, ConversationReceipt, EndConversation, OfferKey, Refusal
+from backend.protocols.transport.receipts import MAX_STATED, sign_receipt
 from backend.protocols.transport.wire import Delivery, TranscribedWire
 from backend.store.accountant import Accountant
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
+from backend.store.receipts import Receipt, Receipts, Stated
 from backend.store.request_log import RequestLog
 from backend.trees.ensemble import HostModel
 
@@ -88,6 +91,10 @@ class HostParty:
         needs none stated; a real one to none.
     lanes : mapping of Lane to LaneSize
         How much it takes on at once.
+    signing : SigningKey, optional
+        Under which it states, at the end of a conversation, what it sent and took; without one it states nothing.
+    receipts : Receipts, optional
+        Where it keeps what it stated.
     approvals : Approvals or "none", optional
         Whom it asks before a training or a model is answered. By default a simulated Host asks nobody, and a real one an operator whose
         decisions are kept in memory.
@@ -112,11 +119,13 @@ class HostParty:
         dither: float | None = None,
         measures: Collection[str] | None = None,
         lanes: Mapping[Lane, LaneSize] = SIZES,
+        signing: SigningKey | None = None,
+        receipts: Receipts | None = None,
         approvals: Approvals | Literal["none"] | None = None,
         draining: Callable[[], bool] = lambda: False,
     ) -> None:
         self.name = name
-        self._lane_sizes = lanes
+        self._lane_sizes, self._signing, self._receipts = lanes, signing, receipts
         self._measures = measures if measures is not None or simulated else ()
         self._store = store
         self._simulated, self._key_floor, self._pool = simulated, key_floor, pool
@@ -196,25 +205,50 @@ class HostParty:
 
     def _serve_one(self, wire: TranscribedWire, delivery: Delivery) -> None:
         sender, message = delivery.sender, delivery.message
+        stated: list[Stated] = [(sender, self.name, type(message).__name__, delivery.bytes, 0.0)]
+        session, began = self._session(sender, message), time.perf_counter()
         try:
             for receiver, answer in self.answer(sender, message):
-                wire.send(receiver, answer)
+                worked = time.perf_counter() - began
+                size = wire.send(receiver, answer)
+                stated.append((self.name, receiver, type(answer).__name__, size, worked))
+                began = time.perf_counter()
         except GlassleafError as error:
             final, wait = isinstance(error, QuestionRefused), error.wait if isinstance(error, HostBusy) else 0.0
-            self._refuse(wire, delivery, str(error), final, wait)
+            stated += self._refuse(wire, delivery, str(error), final, wait)
         except Exception as error:
             # a fault of ours must not silence the Host; its text may hold data, its type not
-            self._refuse(wire, delivery, f"an internal error ({type(error).__name__})")
+            stated += self._refuse(wire, delivery, f"an internal error ({type(error).__name__})")
+        session = session or self._session(sender, message)
+        if self._signing is not None and session is not None:
+            session.stated += stated[: MAX_STATED - len(session.stated)]
+            if isinstance(message, EndConversation):
+                receipt = sign_receipt(message.conversation, self.name, session.stated, self._signing)
+                self._keep_receipt(receipt, session.guest, self._signing.public)
+                with suppress(PartyUnreachable):  # it did not wait
+                    wire.send(session.guest, receipt)
+
+    def _keep_receipt(self, receipt: ConversationReceipt, guest: str, public: str) -> None:
+        kept = Receipt(receipt.conversation, self.name, guest, receipt.entries, "", public, receipt.signature)
+        try:
+            if self._receipts is not None:
+                self._receipts.keep(kept)
+        except StoreError as error:  # the conversation is over, and nobody waits for this
+            _log.warning("%s: a receipt was not kept: %s", self.name, error)
 
     def _refuse(
         self, wire: TranscribedWire, delivery: Delivery, reason: str, final: bool = False, wait: float = 0.0
-    ) -> None:
-        """To the Guest of the conversation; where there is none, to a Guest that tried to open one."""
+    ) -> list[Stated]:
+        """To the Guest of the conversation; where there is none, to a Guest that tried to open one. Returns what was sent."""
         message, session = delivery.message, self._session(delivery.sender, delivery.message)
-        if session is not None or not isinstance(message, PASSED_ON):
-            guest = session.guest if session is not None else delivery.sender
-            with suppress(PartyUnreachable):  # the Guest has ended the conversation
-                wire.send(guest, Refusal(message.conversation, reason, final, wait))
+        if session is None and isinstance(message, PASSED_ON):
+            return []
+        guest = session.guest if session is not None else delivery.sender
+        try:
+            size = wire.send(guest, Refusal(message.conversation, reason, final, wait))
+        except PartyUnreachable:  # the Guest has ended the conversation
+            return []
+        return [(self.name, guest, Refusal.__name__, size, 0.0)]
 
     def play(self, conversation: str, guest: str, table: PartyTable) -> None:
         """Use `table` instead of the Host's records in one conversation (simulation: the uploader plays this Host)."""

@@ -27,6 +27,7 @@ from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
 from backend.store.accountant import LIMITS, Accountant, Question
 from backend.store.party_store import PartyStore
+from backend.store.receipts import Stated
 from backend.store.request_log import RequestLog
 from backend.trees.ensemble import Columns, HostModel
 from backend.trees.folding import Folding, Step, fold_structure
@@ -65,6 +66,8 @@ class HostSession:
         When something came last, by the Host's clock.
     at_work : int
         Messages of it that are being answered.
+    stated : list
+        What the Host sent and took, for its receipt (:data:`backend.store.receipts.Stated`).
     """
 
     guest: str
@@ -75,6 +78,7 @@ class HostSession:
     purpose: str = ""
     used: float = 0.0
     at_work: int = 0
+    stated: list[Stated] = field(default_factory=list, repr=False)
     _work: dict[type, object] = field(default_factory=dict, repr=False)
 
     def keep(self, kind: type[Work], work: Work) -> Work:

@@ -25,7 +25,7 @@ from backend.fairness.evidence import Basis
 from backend.jobs import Job
 from backend.protocols.alignment.exchange import align
 from backend.protocols.group_sums.guest import GroupQuestions
-from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.transcript import TranscriptEntry
@@ -57,7 +57,7 @@ class MeasurementContext:
         Who encrypts when records are scored.
     """
 
-    runtime: FederationRuntime
+    runtime: GuestRuntime
     record: ModelRecord
     model: GuestModel
     compiled: Compiled
@@ -68,7 +68,7 @@ class MeasurementContext:
 class Sessions:
     """The conversations of one job, their transcripts one after the other; with what they measure, where a Host has to agree to that."""
 
-    def __init__(self, runtime: FederationRuntime, job: Job[Any], purpose: Measure | None = None) -> None:
+    def __init__(self, runtime: GuestRuntime, job: Job[Any], purpose: Measure | None = None) -> None:
         self._runtime, self.job, self._purpose = runtime, job, purpose
         self._said: tuple[TranscriptEntry, ...] = ()
 

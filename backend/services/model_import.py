@@ -21,9 +21,9 @@ from backend.data.csv_file import listed, shown
 from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.jobs import Job
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.packing import Packing
-from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.parameters import SCORE_BITS, SecureBoostParameters
 from backend.results import IMPORT, JOINT, ModelRecord
 from backend.services import audit
@@ -227,7 +227,7 @@ class Imported:
 
 
 def divide(
-    runtime: FederationRuntime,
+    runtime: GuestRuntime,
     file: Path,
     features: Sequence[str] | None,
     categories: Path | None,
@@ -283,7 +283,7 @@ def _check_label_is(federation: Federation, label_is: str | None) -> None:
         )
 
 
-def import_model(runtime: FederationRuntime, file: Path, divided: Divided, job: Job[Any]) -> Imported:
+def import_model(runtime: GuestRuntime, file: Path, divided: Divided, job: Job[Any]) -> Imported:
     """Keep the halves, each Host's in that Host's store, and measure the model on all joint records."""
     work.check()
     began = time.perf_counter()

@@ -21,8 +21,8 @@ from backend.data.table import PartyTable, SampleSheet
 from backend.errors import ParameterError, SampleError
 from backend.jobs import Job
 from backend.protocols.approvals.messages import SCORING
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.guest import Scored
-from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.transcript import TranscriptEntry
 from backend.results import Evaluation, ModelRecord, Score, ScoreBatch, Stage, scores_csv
@@ -66,14 +66,14 @@ class Conversation:
     """
 
     def __init__(self) -> None:
-        self._runtime: FederationRuntime | None = None
+        self._runtime: GuestRuntime | None = None
         self._session: Session | None = None
         self._key: KeySide | None = None
         self._scorings = self._before = 0
         self._job: Job[Any] | None = None
 
     def begin(
-        self, runtime: FederationRuntime, hosts: tuple[str, ...], key: KeySide, job: Job[Any], *, counted: bool = True
+        self, runtime: GuestRuntime, hosts: tuple[str, ...], key: KeySide, job: Job[Any], *, counted: bool = True
     ) -> tuple[Session, bool]:
         """The session for one scoring more, and whether the Hosts have the key."""
         self._job = job
@@ -205,7 +205,7 @@ class Scoring:
 
 
 def score(
-    runtime: FederationRuntime,
+    runtime: GuestRuntime,
     record: ModelRecord,
     compiled: Compiled,
     request: ScoringRequest,
@@ -296,7 +296,7 @@ def nobody_to_score(sheet: SampleSheet) -> str:
     return "\n".join([f"None of the {len(problems):,} rows can be scored; nothing was sent.", *capped(problems)])
 
 
-def begun(runtime: FederationRuntime, what: str, record: ModelRecord, request: Any, *more: int | str) -> Run | None:
+def begun(runtime: GuestRuntime, what: str, record: ModelRecord, request: Any, *more: int | str) -> Run | None:
     """The journal of a request: of the same request under the same keys that was broken off, if any; None where nothing is counted."""
     if runtime.journal is None or request.samples.hosts:  # who types a Host's values in is nobody whom it knows
         return None

@@ -12,7 +12,7 @@ from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.jobs import Job
 from backend.protocols.alignment.methods import METHODS
-from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.training.algorithms import ALGORITHMS, Parameters, rounds
 from backend.protocols.training.guest import Trained
 from backend.protocols.training.opboost.parameters import OpBoostParameters
@@ -146,7 +146,7 @@ class Training:
             request = replace(request, parameters=replace(request.parameters, score_bits=bits))
 
 
-def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRecord]) -> tuple[ModelRecord, Trained]:
+def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]) -> tuple[ModelRecord, Trained]:
     """Grow a model; every Host has kept its half when this returns.
 
     Raises
@@ -211,7 +211,7 @@ def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRe
     return record, trained
 
 
-def _chosen_hosts(runtime: FederationRuntime, hosts: tuple[str, ...] | None) -> tuple[str, ...]:
+def _chosen_hosts(runtime: GuestRuntime, hosts: tuple[str, ...] | None) -> tuple[str, ...]:
     chosen = runtime.hosts if hosts is None else hosts
     unknown = [h for h in chosen if h not in runtime.hosts]
     if unknown:

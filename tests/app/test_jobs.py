@@ -15,7 +15,7 @@ from backend.jobs import Job
 from backend.privacy.leakage import LeakPoint
 from backend.services.job_registry import JobRegistry, JobStatus, Upload
 from backend.services.scoring import ScoringRequest
-from tests.app.conftest import PAGES, Opened, World, job_of, put_job
+from tests.app.conftest import PAGES, Opened, World, job_of, put_job, sign_in
 from tests.app.reading_out import everything, says
 
 T = Texts("en")
@@ -41,8 +41,7 @@ def line(kind: str, state: str) -> str:
 
 
 def signed_in(monkeypatch: pytest.MonkeyPatch, who: str) -> None:
-    claims = {"is_logged_in": True, "iss": "https://id.example", "sub": who, "email": f"{who}@example.org"}
-    monkeypatch.setattr(session.st, "user", claims)
+    sign_in(monkeypatch, sub=who)
 
 
 def test_a_reload_another_tab_and_another_browser_find_the_running_job(opened: Opened, go: threading.Event) -> None:
@@ -68,7 +67,7 @@ def test_every_other_page_says_what_runs_and_how_far_and_links_to_it(opened: Ope
     at = opened("audit")
     assert not at.exception
     [shown] = links(at)
-    assert shown.startswith(line("train", T("jobs.share", share="30.0 %")))
+    assert shown.startswith(line("train", T("jobs.share", share="30.0\u00a0%")))
     assert not links(opened("train"))
 
 
@@ -86,7 +85,7 @@ def test_a_page_with_a_clock_of_its_own_has_no_second_one(opened: Opened, go: th
     while not job_of("train").pace.share:
         time.sleep(0.01)
     at = opened("score")
-    assert links(at) == [line("train", T("jobs.drawn", share="30.0 %"))]
+    assert links(at) == [line("train", T("jobs.drawn", share="30.0\u00a0%"))]
 
 
 def test_nobody_sees_the_jobs_of_another_account(
@@ -106,10 +105,19 @@ def test_nobody_sees_the_jobs_of_another_account(
 
 def test_two_accounts_of_one_name_are_two_users(monkeypatch: pytest.MonkeyPatch, opened: Opened) -> None:
     users = []
-    for claims in ({"sub": "1", "name": "Kim"}, {"sub": "2", "name": "Kim"}, {"sub": "1", "name": "Kim", "iss": "b"}):
-        monkeypatch.setattr(session.st, "user", {"is_logged_in": True, **claims})
+    for sub in "12":
+        sign_in(monkeypatch, sub=sub, name="Kim")
         users.append(session._jobs()._user)
-    assert len(set(users)) == 3 and "" not in users
+    assert len(set(users)) == 2 and "" not in users
+
+
+def test_an_account_keeps_its_jobs_under_another_name_and_address(
+    monkeypatch: pytest.MonkeyPatch, opened: Opened
+) -> None:
+    sign_in(monkeypatch, name="Kim", email="kim@example.org")
+    user = session._jobs()._user
+    sign_in(monkeypatch, name="Kim Li", email="kim.li@example.org")
+    assert session._jobs()._user == user
 
 
 def test_an_upload_is_there_again_while_its_scoring_runs_and_forgotten_afterwards(

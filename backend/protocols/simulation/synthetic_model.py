@@ -20,9 +20,10 @@ from backend.data.label import Label
 from backend.data.table import PartyTable
 from backend.errors import ParameterError
 from backend.protocols.guest import GuestParty
+from backend.protocols.guest_runtime import PoolLevel
 from backend.protocols.host import HostParty
 from backend.protocols.simulation.hosts import SimulatedHosts
-from backend.protocols.simulation.simulator import HOST_POOL, PoolLevel
+from backend.protocols.simulation.simulator import HOST_POOL
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.network import Network

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from types import MappingProxyType
 from typing import TypeVar
 
 from backend import errors, work
 from backend.errors import Cancelled, HostBusy, HostRefused, PartyUnreachable, QuestionRefused, SecurityError
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import ApprovalPending, EndConversation, Refusal
+from backend.protocols.transport.messages import ApprovalPending, ConversationReceipt, EndConversation, Refusal
+from backend.protocols.transport.receipts import is_genuine, whole
 from backend.protocols.transport.transcript import TranscriptEntry
 from backend.protocols.transport.wire import TranscribedWire
 
+_log = logging.getLogger("glassleaf")
 M = TypeVar("M", bound=Message)
+OnClose = Callable[[str, Sequence[TranscriptEntry], Mapping[str, ConversationReceipt]], None]
 POLL = 0.1  # seconds between looks at the cancel flag
+RECEIPT_TIMEOUT = 2.0  # seconds that Hosts get to state what they sent and took
 TIMEOUT = 300.0  # seconds a party may stay silent before it counts as unreachable
 
 
@@ -35,6 +41,15 @@ class Session:
         Called at least every 0.1 s while waiting.
     timeout : float
         Seconds without an answer after which the Hosts count as unreachable.
+    witnesses : mapping of str to str
+        Host → public key under which it signs what it sent and took; those are waited for at the end.
+    on_close : callable
+        Called at the end with the transcript as the wire has it, and the receipts.
+
+    Attributes
+    ----------
+    receipts : dict of str to ConversationReceipt
+        By Host, once the conversation is over.
     """
 
     def __init__(
@@ -44,8 +59,11 @@ class Session:
         hosts: tuple[str, ...],
         cancelled: Callable[[], bool] = lambda: False,
         timeout: float = TIMEOUT,
+        witnesses: Mapping[str, str] = MappingProxyType({}),
+        on_close: OnClose = lambda conversation, transcript, receipts: None,
     ) -> None:
-        self.name, self.hosts = name, hosts
+        self.name, self.hosts, self.receipts = name, hosts, dict[str, ConversationReceipt]()
+        self._witnesses, self._on_close = witnesses, on_close
         self._wire, self._cancelled, self._timeout = wire, cancelled, timeout
         self._met: set[str] = set()
         wire.open(name)
@@ -128,14 +146,41 @@ class Session:
         return self._wire.transcript(self.name)
 
     def close(self) -> tuple[TranscriptEntry, ...]:
-        """End the conversation, however far it got: Hosts forget it too. Returns its transcript."""
+        """End the conversation, however far it got: Hosts forget it too. Returns its transcript, with what Hosts state of theirs."""
+        told = set()
         for host in sorted(self._met):
             with suppress(PartyUnreachable):
                 self._wire.send(host, EndConversation(self.name))
-        transcript = self._wire.transcript(self.name)
+                told.add(host)
+        transcript = own = self._wire.transcript(self.name)
+        if expected := told & self._witnesses.keys():
+            self._take_receipts(expected)
+            transcript = whole(transcript, self._wire.party, self.receipts)
         self._wire.close(self.name)
         self._wire.forget(self.name)
+        self._on_close(self.name, own, self.receipts)
         return transcript
+
+    def _take_receipts(self, hosts: Collection[str]) -> None:
+        """Wait a moment for what Hosts state; what is none of theirs, or what else comes so late, is dropped."""
+        deadline = time.monotonic() + RECEIPT_TIMEOUT
+        self._wire.rest(self.name)
+        while len(self.receipts) < len(hosts) and time.monotonic() < deadline:
+            try:
+                delivery = self._wire.receive(self.name, timeout=POLL)
+            except SecurityError:
+                continue
+            if delivery is None:
+                if not any(self._wire.is_up(host) for host in hosts if host not in self.receipts):
+                    break
+                continue
+            host, receipt = delivery.sender, delivery.message
+            if isinstance(receipt, ConversationReceipt) and host in hosts:
+                if is_genuine(receipt, host, self._witnesses[host]):
+                    self.receipts[host] = receipt
+                else:
+                    _log.warning("%s signed no receipt of its own messages; it was dropped", host)
+                    hosts = [other for other in hosts if other != host]
 
 
 def _time(told: str) -> datetime:

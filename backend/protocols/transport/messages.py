@@ -29,6 +29,21 @@ class EndConversation(Message):
 
 
 @dataclass(frozen=True)
+class ConversationReceipt(Message):
+    """Host → Guest, at the end of a conversation: what the Host sent and took in it, signed.
+
+    An entry is sender, receiver, kind, bytes and the seconds that the Host worked before it; the signature is Ed25519 over name, Host and
+    entries (:mod:`backend.protocols.transport.receipts`).
+    """
+
+    HOLDS: ClassVar[str] = "kinds, sizes and working times of the messages that the Host sent and took, signed"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    MAX_BYTES: ClassVar[int] = LISTS
+    entries: tuple[tuple[str, str, str, int, float], ...]
+    signature: str
+
+
+@dataclass(frozen=True)
 class Refusal(Message):
     """Host → Guest: it will not or cannot answer, and why, in words without data; `final` = however often it is asked.
 
