@@ -17,7 +17,7 @@
         const text = walk.currentNode;
         const said = text.nodeValue
           .replace(/^(Upload|Browse files)$/, told.upload)
-          .replace(/^(\d+) ?([KMG]B) per file/, (_, size, unit) => told.most.replace("{size}", `${size} ${unit}`));
+          .replace(/^(\d+) ?([KMG]B) per file/, (_, size, unit) => told.most.replace("0", `${size} ${unit}`));
         if (said !== text.nodeValue) text.nodeValue = said;
       }
     });

@@ -44,13 +44,13 @@ def both(t: Texts, view: View, found: Finding | KeptOut, place: str) -> None:
         with st.container(horizontal=True):
             for name in EVIDENCE:
                 on = found.proxies_on if name == "proxies" else found.disparities_on
-                _titled(t, name, f": {_not_measured(t, view, on)}")
+                _titled(t, name, _not_measured(t, view, on))
     elif found.proxies is None:  # columns would leave half of the card empty
-        _titled(t, "proxies", f": {_not_measured(t, view, found.proxies_on)}")
+        _titled(t, "proxies", _not_measured(t, view, found.proxies_on))
         _titled(t, "outcomes")
         outcomes(t, view, found.disparities, found.disparities_on, place)
     elif found.disparities is None:
-        _titled(t, "outcomes", f": {_not_measured(t, view, found.disparities_on)}")
+        _titled(t, "outcomes", _not_measured(t, view, found.disparities_on))
         _titled(t, "proxies")
         proxies(t, view, found, place)
     else:
@@ -91,8 +91,9 @@ def _not_measured(t: Texts, view: View, on: Basis | None) -> str:
 
 
 def _titled(t: Texts, name: str, more: str = "") -> None:
-    title = f":material/{EVIDENCE[name]}: **{t(f'compliance.{name}')}**"
-    st.markdown(title + more, help=t(f"compliance.{name}_help"))
+    what = t(f"compliance.{name}")
+    title = t("words.about", what=what, said=more) if more else f"**{what}**"
+    st.markdown(f":material/{EVIDENCE[name]}: {title}", help=t(f"compliance.{name}_help"))
 
 
 def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> None:
