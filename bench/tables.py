@@ -314,6 +314,29 @@ def reasons(results: Results) -> str:
     return "\n\n".join([table(results["rows"], single), between, table(results["cohorts"], cohort), *faithful])
 
 
+def backgrounds(results: Results) -> str:
+    """Groups that reasons compare with: values by shares beside values one by one, and what a Host can guess of the group."""
+    groups = {"all": "all", "approved": "only just approved"}
+    columns: dict[str, Column] = {
+        "model": "{model}",
+        "compared with": lambda row: groups[row["against"]],
+        "records": "{records:,}",
+        "one by one": "{one_by_one:,}",
+        "people": "{people:,}",
+        "same reasons": "{same_reasons:.0%}",
+        "reasons in common": "{overlap:.0%}",
+        "mean difference": "{difference:.0%}",
+        "a Host's guess (AUC)": lambda row: _guess(row["told_auc"]),
+        "from exact shares": lambda row: _guess(row["exact_auc"]),
+        "from covers": lambda row: _guess(row["covers_auc"]),
+    }
+    return table(results["rows"], columns)
+
+
+def _guess(area: float | None) -> str:
+    return "nothing to guess" if area is None else f"{area:.2f}"
+
+
 def _reason_cipher(row: Results) -> str:
     return "RLWE" if row["cipher"] == "rlwe" else f"Paillier, {row['key_bits']:,}"
 
@@ -536,6 +559,7 @@ def alternatives(results: Results) -> str:
 BLOCKS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "alignment": ("alignment", alignment),
     "alternatives": ("alternatives", alternatives),
+    "backgrounds": ("backgrounds", backgrounds),
     "cipher": ("cipher", cipher),
     "coverage": ("coverage", coverage),
     "growth": ("curves", growth),

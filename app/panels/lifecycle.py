@@ -24,7 +24,7 @@ class Manager:
     Attributes
     ----------
     account : str
-        Who is signed in; empty where nobody is.
+        As the log names who is signed in; empty where nobody is.
     role : str
     standing : Standing
     offers : sequence of Offer

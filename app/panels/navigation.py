@@ -24,7 +24,7 @@ GROUPS = {
     "understand": ("features", "structure", "importance", "model_card"),
     "govern": ("compliance", "validation", "report", "audit"),
     "models": ("own_data", "train", "compare_models"),
-    "protection": ("privacy", "protocols", "attack_lab"),
+    "protection": ("privacy", "protocols", "attack_lab", "host"),
 }
 ICONS = {
     "overview": "home",
@@ -43,6 +43,7 @@ ICONS = {
     "privacy": "visibility",
     "protocols": "flag",
     "attack_lab": "bug_report",
+    "host": "domain",
     "help": "help",
 }
 FIRST = {REGULATOR: "govern"}  # role: the group that stands above the others
@@ -50,11 +51,12 @@ FOR = {
     "own_data": (OPERATOR,),
     "train": (OPERATOR,),
     "score": (OPERATOR, ANALYST),
+    "host": (OPERATOR,),
 }  # page: whose it is; a courtesy, for roles are not authenticated
 # What comes after what: a presenter shows a score and how it is protected, a regulator asks for the findings first.
 WAYS = {
     OPERATOR: (
-        "overview", "score", "privacy", "protocols", "attack_lab", "features", "structure", "importance", "model_card",
+        "overview", "score", "privacy", "host", "protocols", "attack_lab", "features", "structure", "importance", "model_card",
         "compliance", "validation", "report", "audit", "own_data", "train", "compare_models",
     ),
     ANALYST: (

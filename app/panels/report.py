@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app import errors
 from app.panels import charts, frame, palette, reviews
 from app.panels.reviews import Attempt
 from app.texts import Texts, markdown, percent
@@ -83,8 +84,10 @@ def features(t: Texts, view: View, made: Report) -> None:
     frame.chart(t, charts.bars(bars), sentence, twin, "report_features")
 
 
-def decisions(t: Texts, view: View, made: Report, attempt: Attempt, review: Callable[..., object]) -> None:
-    """Every finding with what was decided, and a form to decide on one."""
+def decisions(
+    t: Texts, view: View, made: Report, attempt: Attempt, review: Callable[..., object], account: str
+) -> None:
+    """Every finding with what was decided, and a form to decide on one, as `account` where somebody is signed in."""
     found = made.content.assessment.findings
     if not found:
         st.info(t("compliance.none", assessed=made.content.assessment.assessed), icon=":material/search_off:")
@@ -105,7 +108,7 @@ def decisions(t: Texts, view: View, made: Report, attempt: Attempt, review: Call
         chosen = found[index]
         waiting = [f.rule for f in found if f.feature == chosen.feature and f is not chosen and not f.decision]
         rules = [chosen.rule, *waiting]
-        reviews.form(t, "report", attempt, lambda rule, *given: review(rule, chosen.feature, *given), rules)
+        reviews.form(t, "report", attempt, lambda rule, *given: review(rule, chosen.feature, *given), rules, account)
 
 
 def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
@@ -123,7 +126,7 @@ def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
     try:
         found = checked(file.getvalue())
     except GlassleafError as error:
-        st.error(markdown(str(error)), icon=":material/gpp_bad:")
+        st.error(markdown(errors.said(t, str(error))), icon=":material/gpp_bad:")
         return
     identity, issued = found.report.content.identity, found.report.issued
     holds = t(

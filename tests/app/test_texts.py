@@ -22,8 +22,11 @@ BY_RESULT = (
     "attack",
     "direction",
     "document",
+    "error",
     "message",
     "notice",
+    "compared",
+    "notice_details",
     "stage",
     "glossary",
     "parameter",
@@ -38,7 +41,8 @@ BY_RESULT = (
     "details",
     "dossier",
     "mapping",
-)  # sections whose keys come out of results, parameter classes, reports, dictionaries, remarks, dates of the law (last three: test_details)
+)  # sections whose keys come out of results, parameter classes, reports, dictionaries, remarks, dates of the law; see test_details,
+# test_notice_details
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 

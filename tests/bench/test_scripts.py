@@ -4,6 +4,7 @@ import json
 import os
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,8 @@ from app.panels import navigation
 from backend.compliance.assessment import assess
 from backend.data.federation import load_federation
 from backend.errors import ParameterError
-from bench import cipher, coverage, curves, label_leak, large, readme, reasons, tables
+from backend.trees.backgrounds import ALL, Background, score_bands
+from bench import backgrounds, cipher, coverage, curves, label_leak, large, readme, reasons, tables
 from bench.cases import random_case
 from bench.peers import stdout_on_stderr
 
@@ -194,6 +196,23 @@ def test_reasons_name_the_features_that_plaintext_shap_values_name():
     faith = reasons.faithfulness(reasons.Parties.of(random_case(64, 2)), 20)
     assert faith["same_names"] == 1.0 and faith["largest_error"] <= faith["error_bound"]
     assert "100.0% of 20 people" in reasons.describe({"rows": [], "cohorts": [], "faithfulness": [faith]})
+
+
+def test_shares_at_the_splits_are_compared_with_records_one_by_one_and_a_host_guesses_the_group():
+    case = random_case(16, 1, n=600)
+    bare = backgrounds.Records.of(case, case.tables[case.model.guest].ids)
+    trees = case.model.trees
+    leaves = [sum(i * bare.nodes[t, i] for i in tree.leaves) for t, tree in enumerate(trees)]
+    bands = score_bands(trees, leaves, bare.units.astype(np.int64))
+    trained = backgrounds.Records.of(replace(case, model=replace(case.model, bands=bands)), bare.ids)
+    everybody, some = (
+        backgrounds.row_of(trained, trained.only(np.arange(5)), background, 50)
+        for background in (ALL, Background("approved", 1))
+    )
+    assert everybody["records"] == 600 and everybody["told_auc"] is None and some["records"] == bands.records(1)
+    assert 0.0 <= everybody["difference"] < 1.0 and 0.0 < some["told_auc"] <= 1.0 and some["one_by_one"] == 50
+    rows = [{"model": case.title, **row} for row in (everybody, some)]
+    assert backgrounds.describe({"rows": rows}).count("random") == 2
 
 
 def test_intervals_about_fairness_hold_the_truth_and_each_figure_has_a_line():
