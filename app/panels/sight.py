@@ -13,7 +13,7 @@ from app.texts import Texts, cut, markdown, percent, signed, size
 from app.view_models import NUMBERS, View, crossings
 
 if TYPE_CHECKING:
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import ScoreBatch
     from backend.services.demonstration import HostView
 

@@ -12,7 +12,7 @@ from app.texts import Texts, label, size, wrap
 from app.view_models import View, released, speed
 
 if TYPE_CHECKING:
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import ScoreBatch
 
 DRAWN = 12  # messages in the picture; the table holds all

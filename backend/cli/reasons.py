@@ -15,7 +15,7 @@ from backend.services.reasons import FORMATS, MAX_REASONS, CohortRequest, Reason
 from backend.services.scoring import ScoringRequest, cipher_named
 
 if TYPE_CHECKING:
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import Score
     from backend.services.reasons import PersonReasons
 

@@ -183,7 +183,7 @@ class Alternatives:
     def start(self, request: AlternativesRequest) -> Job[Search]:
         """Search in the background; what was found is shown and reported from then on."""
         record = self._models.get(request.model_id)
-        return Job[Search](lambda job: self.search(request, job), record.n_trees).start()
+        return Job[Search](lambda job: self.search(request, job), record.n_trees, alike=False).start()
 
     def searches(self, model_id: str) -> tuple[Search, ...]:
         """What was searched from a model, an attribute each."""
@@ -211,6 +211,7 @@ class Alternatives:
         Cancelled, PartyUnreachable, SecurityError
             See :meth:`backend.protocols.guest.GuestParty.train`.
         """
+        self._auditor.require(ALTERNATIVES)
         record = self._models.get(request.model_id)
         context = self._measurement.context(record)
         party, feature = _check(request, record, context)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from backend.data.federation import Measure
 from backend.data.table import SampleSheet
-from backend.errors import Cancelled, ParameterError, ReleaseRefused, SampleError
+from backend.errors import Cancelled, NotAvailable, ParameterError, ReleaseRefused, SampleError
 from backend.jobs import Job
 from backend.privacy.disclosure import DisclosedField, PartyDisclosure, lines, table_two
 from backend.privacy.given_away import GivenAway, given_away
@@ -20,8 +20,8 @@ from backend.privacy.leakage import SCORE_BITS, LeakMeter, LeakPoint, LeakReadin
 from backend.privacy.tradeoff import BITS, TradeoffPoint, tradeoff_curve
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.shape import sums_bits
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.dither import half_units
-from backend.protocols.simulation.simulator import FederationRuntime
 from backend.reports.adverse_action_notice import MAX_REASONS, form_groups
 from backend.results import ModelRecord, ReleaseCheck, Score, ScoreBatch
 from backend.services.audit import Auditor, Note, recorded
@@ -47,7 +47,7 @@ class Audited:
 
     Attributes
     ----------
-    runtime : FederationRuntime
+    runtime : GuestRuntime
     record : ModelRecord
     model : GuestModel
     rows : ndarray of int
@@ -58,7 +58,7 @@ class Audited:
         What Hosts have to agree to; None for the check before a model is registered, without which there is no model.
     """
 
-    runtime: FederationRuntime
+    runtime: GuestRuntime
     record: ModelRecord
     model: GuestModel
     rows: NDArray[np.intp]
@@ -67,6 +67,8 @@ class Audited:
 
     def leaves(self, job: Job[Any]) -> NDArray[np.bool_]:
         """Leaves that no Host rules out, of the people of `rows` first and then of others to compare with."""
+        if not self.runtime.simulated and self.record.hosts:
+            raise NotAvailable(self.record.hosts[0], "which leaves its records rule out")
         ids = self.runtime.table.take(self.rows).ids
         chosen = set(ids)
         known = (*ids, *(i for i in self.joint_ids if i not in chosen))[: max(MAX_RECORDS, len(ids))]
@@ -96,7 +98,7 @@ class Leakage:
     def given_away(self, model_id: str, person: str = "") -> tuple[GivenAway, ...]:
         """What each Host's answers have given away within its window, and what more answers of a model would: its operator's view.
 
-        Only simulated Hosts show it.
+        Only simulated Hosts show it; of others, NotAvailable is raised.
 
         Parameters
         ----------
@@ -169,7 +171,7 @@ class Leakage:
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, seed, job), 0).start()
+        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, seed, job), 0, alike=False).start()
 
     @recorded("leak-audit")
     def _curve(
@@ -182,7 +184,9 @@ class Leakage:
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[TradeoffPoint, ...]](lambda job: self._tradeoff(model_id, people, seed, job), 0).start()
+        return Job[tuple[TradeoffPoint, ...]](
+            lambda job: self._tradeoff(model_id, people, seed, job), 0, alike=False
+        ).start()
 
     @recorded("leak-audit")
     def _tradeoff(
@@ -256,7 +260,7 @@ def measure_tradeoff(audited: Audited, job: Job[tuple[TradeoffPoint, ...]]) -> t
 
 
 def released(
-    runtime: FederationRuntime,
+    runtime: GuestRuntime,
     record: ModelRecord,
     model: GuestModel,
     part_of: Mapping[str, str],
@@ -270,10 +274,10 @@ def released(
 
 
 def check_release(audited: Audited, job: Job[Any]) -> ReleaseCheck | None:
-    """What the scores of a new model would give away, on some records; None where no Host is asked or none holds them."""
+    """What the scores of a new model would give away, on some records; None where no Host is asked, or it runs at its own company."""
     runtime, record, model, rows = audited.runtime, audited.record, audited.model, audited.rows
     chain = [step.host for step in fold_structure(model.skeletons, model.guest, model.hosts).steps]
-    if not len(rows) or not chain:
+    if not len(rows) or not chain or not runtime.simulated:
         return None
     job.at("leak_audit", runtime.guest.name)
     hosts = audited.leaves(Job[None](lambda _: None, 0))  # the job's own transcript is that of the training

@@ -26,11 +26,12 @@ from backend.data.federation import Federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
 from backend.jobs import Job
+from backend.protocols.approvals.messages import REASONS
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import MIN_PEOPLE as LEAST
-from backend.protocols.transport.channel import TranscriptEntry
+from backend.protocols.transport.transcript import TranscriptEntry
 from backend.reports.adverse_action_notice import (
     FORMATS,
     MAX_REASONS,
@@ -219,7 +220,7 @@ class ReasonsService:
 
     def start(self, request: ReasonsRequest) -> Job[Reasons]:
         """Names of what raised people's scores most, in the background; a question of its own about everybody in the sheet."""
-        return Job[Reasons](lambda job: self._reasons(request, job), len(request.samples.ids)).start()
+        return Job[Reasons](lambda job: self._reasons(request, job), len(request.samples.ids), alike=False).start()
 
     @recorded("reasons")
     def _reasons(self, note: Note, request: ReasonsRequest, job: Job[Reasons]) -> Reasons:
@@ -296,7 +297,7 @@ class ReasonsService:
 
     def start_cohort(self, request: CohortRequest) -> Job[tuple[CohortImportance, ...]]:
         """Mean SHAP contributions of all features over a group of at least 50 people, under encryption, in the background."""
-        return Job[tuple[CohortImportance, ...]](lambda job: self._cohort(request, job), 0).start()
+        return Job[tuple[CohortImportance, ...]](lambda job: self._cohort(request, job), 0, alike=False).start()
 
     @recorded("cohort")
     def _cohort(
@@ -334,7 +335,7 @@ def give_reasons(
     ParameterError
         The request or the model is none that reasons are given for.
     PartyUnreachable, SecurityError, Cancelled
-        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+        See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     if request.cipher == "none":
         raise ParameterError("Reasons are ranked under encryption only; choose rlwe or paillier.")
@@ -416,6 +417,8 @@ def _named(
         for host, table in request.samples.hosts.items():
             if host in terms.chain:
                 runtime.play(session, host, table.take(good))
+        asked = [host for host in terms.chain if host not in request.samples.hosts]
+        runtime.ask_approval(session, asked, context.record.id, REASONS, len(good))
         client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at, run, runtime.journal)
         found = client.names(request.samples.guest.take(good), request.names, *sides)
     finally:
@@ -453,6 +456,7 @@ def mean_contributions(
     session = runtime.open_session(terms.chain, job.cancelled)
     job.read_transcript = session.transcript
     try:
+        runtime.ask_approval(session, terms.chain, context.record.id, REASONS, count)
         client = ReasonsClient(
             session, runtime.guest.name, context.record.id, terms, key, job.at, journal=runtime.journal
         )

@@ -57,6 +57,11 @@ class PartyStore:
             )
         return row.text
 
+    def model_ids(self) -> list[str]:
+        """Ids of all artefacts, sorted; what stands beside a model has a point in its name."""
+        with self._database.read() as session:
+            return list(session.scalars(select(ArtefactRow.model_id).order_by(ArtefactRow.model_id)))
+
     def content_hash(self, model_id: str) -> str:
         """The hash that an artefact was stored with; empty where there is none."""
         with self._database.read() as session:

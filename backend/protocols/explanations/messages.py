@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import LISTS, NUMBERS, PEOPLE, WHOLE, Message
+from backend.protocols.transport.message import LISTS, NUMBERS, PEOPLE, WHOLE, Lane, Message, lane_of_people
 
 MIN_PEOPLE = 50  # in a cohort
 
@@ -33,6 +33,10 @@ class AskReasons(Message):
     request: str = ""
     groups: tuple[int, ...] = ()
 
+    def lane(self) -> Lane:
+        """By how many people it is about."""
+        return lane_of_people(self.ids)
+
 
 @dataclass(frozen=True)
 class AskCohort(Message):
@@ -43,6 +47,7 @@ class AskCohort(Message):
     )
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = PEOPLE
+    LANE: ClassVar[Lane | None] = Lane.BULK
     model_id: str
     ids: tuple[str, ...]
     shares: tuple[float, ...]
