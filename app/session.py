@@ -487,6 +487,19 @@ def note_clock() -> None:
     st.session_state["ticking"] = True
 
 
+def at_every_tick(act: Callable[[], None]) -> None:
+    """Have `act` done whenever a clock of the page moves."""
+    st.session_state["at_every_tick"] = act
+
+
+def tick() -> None:
+    """A clock of the page has moved."""
+    note_clock()
+    act = st.session_state.get("at_every_tick")
+    if act is not None:
+        act()
+
+
 def ticking() -> bool:
     """Whether the page has a clock."""
     return bool(st.session_state.get("ticking"))

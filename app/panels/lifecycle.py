@@ -120,7 +120,7 @@ def _condition(t: Texts, offer: Offer, managing: Manager) -> str:
         parts.append(t("states.undecided", n=offer.undecided))
     if offer.replaces:
         parts.append(t("states.replaces", model=markdown(managing.names(offer.replaces))))
-    return " ".join(parts)
+    return t.joined(*parts)
 
 
 def _history(t: Texts, steps: Sequence[ModelStep]) -> None:

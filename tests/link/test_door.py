@@ -383,3 +383,17 @@ def test_an_attached_stream_with_a_wrong_frame_ends(bank, shop):
 def test_a_method_that_is_not_there_is_not_there(bank, shop):
     call = shop.unary_unary("/glassleaf.Link/Shutdown")
     assert refusal(lambda: call(b"", timeout=IN_TIME))[0] == grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_whoever_only_checks_a_link_delivers_nothing(bank, links):
+    """Under the name of a check, without a greeting that counts: an echo is dropped, anything else refused."""
+    with channel(bank, links.companies.identity("shop")) as made:
+        greet(made, said(bank, capabilities=("check",)))
+        head, blob = sound(bank)
+        call = made.stream_unary(DELIVER)
+        words = refusal(lambda: call(frames(head, blob), timeout=IN_TIME, metadata=((INSTANCE, "check"),)))
+        assert words[0] == grpc.StatusCode.INVALID_ARGUMENT
+        echo = replace(head, kind="Echo")
+        answer = call(frames(echo, blob), timeout=IN_TIME, metadata=((INSTANCE, "check"),))
+        assert unpack(answer).result == "taken" and bank.receive(timeout=0.05) is None
+        assert refusal(lambda: deliver(made, frames(head, blob)))[0] == grpc.StatusCode.FAILED_PRECONDITION

@@ -321,6 +321,21 @@ def test_reasons_take_the_score_that_was_given_before(one_answer):
     (one,) = named.json()["people"]
     assert one["score"] == scored.json()["scores"][0] and one["status"] == "ok" and len(one["reasons"]) <= 2
     assert again.json() == named.json() and other.status_code == 409
+    assert named.json()["against"] == "all" and named.json()["compared"] > 0
+
+
+def test_whom_people_are_compared_with_is_asked_for_and_stated(one_answer):
+    person = ids(one_answer, 1, 6)
+
+    async def work(client):
+        asked = [
+            await ask(client, one_answer, person, f"g{a}", "reasons", names=2, against=a) for a in ("covers", "median")
+        ]
+        return *asked, await ask(client, one_answer, person, "gcovers", "reasons", names=2, against="all")
+
+    named, unknown, other = run_with(one_answer, work, Settings(key_bits=2048, open_to_all=True))
+    assert named.status_code == 200 and (named.json()["against"], named.json()["compared"]) == ("covers", 0)
+    assert unknown.status_code == 422 and other.status_code == 409  # another group is another question
 
 
 def test_reasons_asked_for_twice_at_once_are_one_question_and_a_mended_request_may_keep_its_key(
