@@ -13,7 +13,7 @@ INPUTS ?= 10000
 KILLS ?= 100
 # What an edit loop leaves out: whole homes, pages, measurements, the wheel and what stands at the end of a branch; and tests marked slow.
 SLOW := $(addprefix tests/,app attacks bench cli crypto docs e2e fuzz packaging protocols/baselines protocols/explanations protocols/training reports services trees/importers)
-CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons privacy startup sessions
+CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons backgrounds privacy startup sessions
 
 .PHONY: help
 help: ## List the targets
@@ -80,6 +80,11 @@ lint: .venv-dev ## The checks that run no test
 	@$(PY) -m docs.openapi --check
 	@$(PY) -m bench.readme --check
 	@$(PY) .ci/platforms.py
+	@$(PY) .ci/deploy.py
+
+.PHONY: images
+images: .venv-dev ## Build the images of a Guest and a Host, where a Docker daemon answers
+	@$(PY) .ci/deploy.py --images
 
 .PHONY: bench
 bench: .venv-dev ## Measure (half an hour) and write the figures into the documents

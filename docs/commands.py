@@ -112,6 +112,8 @@ EXAMPLES = {
     "keys backup": "glassleaf keys backup credit_card --out keys.backup",
     "keys restore": "glassleaf keys restore credit_card keys.backup",
     "keys rotate": "glassleaf keys rotate credit_card",
+    "backup": "glassleaf backup home.zip --with-keys",
+    "restore": "glassleaf restore home.zip",
     "rules list": "glassleaf rules list",
     "rules check": "glassleaf rules check my_pack.yaml",
     "rules add": "glassleaf rules add my_pack.yaml",

@@ -272,8 +272,8 @@ def _traffic(t: Texts, operator: HostOperator, key: str) -> None:
     if not receipts:
         st.markdown(t("host.no_traffic"))
         return
-    sent = [sum(size_ for _, size_ in one.sent.values()) for one in receipts]
-    took = [sum(size_ for _, size_ in one.took.values()) for one in receipts]
+    sent = [sum(size_ for _, size_ in one.sent().values()) for one in receipts]
+    took = [sum(size_ for _, size_ in one.took().values()) for one in receipts]
     st.markdown(t("host.traffic", sent=size(sum(sent)), took=size(sum(took)), count=len(receipts)))
     rows = {
         t("host.conversation"): [one.conversation[:12] for one in receipts],

@@ -51,6 +51,8 @@ COMMANDS = {
     "retention": "person",
     "agreement": "agreement",
     "keys": "keys",
+    "backup": "backup",
+    "restore": "backup",
     "rules": "rules",
     "attack": "attack",
     "bench": "bench",

@@ -54,7 +54,7 @@ def companies(
 def _said(made: Companies) -> list[str]:
     lines = [f"The bank's folder is {made.guest}; it listens on port {made.port}."]
     lines += [f"{name}: glassleaf host serve --config {at / 'host.toml'}" for name, at in made.hosts.items()]
-    return [*lines, f"bank: GLASSLEAF_HOME={made.home} glassleaf train demo"]
+    return [*lines, f"bank: GLASSLEAF_HOME={made.home} glassleaf train companies"]
 
 
 def _run(made: Companies, port: int) -> None:

@@ -5,8 +5,6 @@ A passphrase is typed in or read from a file; an argument would stand in the lis
 
 from __future__ import annotations
 
-import os
-import stat
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, check_out, open_glassleaf, print_result, save
-from backend.errors import ParameterError, SecurityError
+from backend.cli.output import AsJson, check_out, open_glassleaf, print_result, read_passphrase, save
+from backend.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +33,6 @@ RootFolder = Annotated[
     Path | None,
     typer.Option(help="Folder of the root's key, which may be offline (default: root in the folder of the keys)."),
 ]
-MOST = 4096  # bytes of a passphrase file
 app = typer.Typer(
     add_completion=False,
     name="keys",
@@ -61,7 +58,7 @@ def backup(
 ) -> None:
     """Write every key into one file, encrypted under a passphrase (scrypt, AES-256-GCM)."""
     check_out(out)
-    passphrase = _passphrase(passphrase_file, new=True)
+    passphrase = read_passphrase(passphrase_file, new=True)
     with open_glassleaf() as glassleaf:
         keys = glassleaf.keys.backup(glassleaf.federations.get(federation).name, passphrase, out)
     _print(keys, "", as_json)
@@ -75,7 +72,7 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Bring back the keys that are not here; one that is here and another is never overwritten."""
-    passphrase = _passphrase(passphrase_file, new=False)
+    passphrase = read_passphrase(passphrase_file, new=False)
     with open_glassleaf() as glassleaf:
         keys = glassleaf.keys.restore(glassleaf.federations.get(federation).name, passphrase, file)
     _print(keys, "Every key of the backup is here already.", as_json)
@@ -157,16 +154,3 @@ def _print(keys: Sequence[Key], nothing: str, as_json: bool) -> None:
         for key in keys
     ]
     print_result([asdict(key) for key in keys], "\n".join(lines) or nothing, as_json)
-
-
-def _passphrase(file: Path | None, new: bool) -> str:
-    if file is None:
-        return str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True))
-    if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
-        raise SecurityError(f"The passphrase file {file} can be read by others; run `chmod 600` on it.")
-    with file.open("rb") as opened:
-        lines = opened.read(MOST).splitlines()
-    try:
-        return lines[0].decode() if lines else ""
-    except UnicodeDecodeError:
-        raise ParameterError(f"The first line of {file} is not UTF-8; write the passphrase as text.") from None

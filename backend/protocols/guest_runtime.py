@@ -54,17 +54,21 @@ from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.parameters import SHARES
 from backend.protocols.transport.channel import TIMEOUT, Session
-from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.messages import ConversationReceipt, OfferKey
+from backend.protocols.transport.transcript import TranscriptEntry
 from backend.protocols.transport.wire import TranscribedWire, new_conversation
 from backend.store.accountant import Accountant
 from backend.store.audit_log import AuditLog, Head, KeptHead
 from backend.store.database import Database
 from backend.store.journal import Journal
 from backend.store.key_file import fingerprint, kept_key, read_key, retired, retired_keys
+from backend.store.receipts import Stated
 from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.ensemble import HostModel
 
 STARTING = 45.0  # seconds after the start within which links to other companies are waited for
+# a conversation's name, the Guest's own messages, and Host → its receipt and key
+OnReceipts = Callable[[str, Sequence[Stated], Mapping[str, tuple[ConversationReceipt, str]]], None]
 GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
 WITNESS_TIMEOUT = 5.0  # seconds that a Host gets to report which head it keeps
 HEAD_TIMEOUT = 0.5  # seconds that a Host gets to confirm a head; a busy one reads it when it is done
@@ -205,6 +209,9 @@ class GuestRuntime:
         Host → public key under which it signs receipts of a conversation; empty in a simulation, whose transcript shows all.
     on_close : callable
         Called at the end.
+    on_receipts : callable
+        Called, where Hosts sign what they sent and took, at the end of each conversation: its name, the Guest's own messages, and
+        Host → receipt and key.
 
     Attributes
     ----------
@@ -226,9 +233,11 @@ class GuestRuntime:
         on_approval: Callable[[dict[str, Any]], None] = lambda told: None,
         witnesses: Mapping[str, str] = MappingProxyType({}),
         on_close: Callable[[], None] = lambda: None,
+        on_receipts: OnReceipts | None = None,
     ) -> None:
         self.federation, self._on_key, self.journal = federation, on_key, journal
         self._on_approval, self._known_approvals = on_approval, set[tuple[str, int, str]]()
+        self._on_receipts = on_receipts
         self._home, self.key_floor, self._pools = home, key_floor, pools
         self._wire, self._operator, self._witnesses, self._on_close = wire, operator, witnesses, on_close
         self.table: PartyTable = read_table(federation, federation.guest.name)
@@ -449,7 +458,7 @@ class GuestRuntime:
             A Host has not agreed to the purpose.
         """
         self._await_links(hosts, cancelled)
-        session = Session(self._wire, new_conversation(), hosts, cancelled, timeout, self._witnesses)
+        session = Session(self._wire, new_conversation(), hosts, cancelled, timeout, self._witnesses, self._ended)
         if not counted:
             for host in hosts:
                 self._operator.leave_uncounted(host, session.name)
@@ -468,6 +477,22 @@ class GuestRuntime:
                 return
             time.sleep(0.05)
 
+    def _ended(
+        self, name: str, transcript: Sequence[TranscriptEntry], receipts: Mapping[str, ConversationReceipt]
+    ) -> None:
+        if self._on_receipts is not None and (self._witnesses or any(self._decides(host) for host in self.hosts)):
+            own = [
+                (one.sender, one.receiver, one.kind, one.bytes, 0.0)
+                for one in transcript
+                if self.guest.name in (one.sender, one.receiver)
+            ]
+            self._on_receipts(name, own, {host: (one, self._witnesses[host]) for host, one in receipts.items()})
+
+    def _decides(self, host: str) -> bool:
+        """Whether its operator is asked: by default at a real Host, and not in a simulation."""
+        approval = self.federation.party(host).approval
+        return approval == "ask" or (approval is None and not self.simulated)
+
     def ask_approval(self, session: Session, hosts: Sequence[str], model_id: str, purpose: str, rows: int) -> None:
         """Ask those of `hosts` whose operators decide, before anybody is counted, whether a model may be asked about.
 
@@ -484,8 +509,7 @@ class GuestRuntime:
         self._ask_operators(session, training_terms(session, parameters, self.federation, exclude))
 
     def _ask_operators(self, session: Session, asked: Mapping[str, AskTraining | AskApproval]) -> None:
-        decides = {party.name: not self.simulated or party.approval == "ask" for party in self.federation.hosts}
-        deciding = {host: one for host, one in asked.items() if decides[host]}
+        deciding = {host: one for host, one in asked.items() if self._decides(host)}
         try:
             for allowed in ask(session, self.guest.name, deciding) if deciding else ():
                 self._note_approval(allowed.host, allowed.number, "granted", asdict(allowed))

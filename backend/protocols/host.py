@@ -21,7 +21,7 @@ from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.federation import MEASURES
 from backend.data.table import PartyTable
-from backend.errors import GlassleafError, HostBusy, PartyUnreachable, QuestionRefused, SecurityError
+from backend.errors import GlassleafError, HostBusy, PartyUnreachable, QuestionRefused, SecurityError, StoreError
 from backend.protocols.approvals.host import ApprovalGate, Approvals
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_heads
@@ -41,12 +41,13 @@ from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.scoring.permuted_values_host import PermutedValuesHandler
 from backend.protocols.training.host import TrainingHandler
 from backend.protocols.transport.message import Lane, Message
-from backend.protocols.transport.messages import Acknowledge, EndConversation, OfferKey, Refusal
-from backend.protocols.transport.receipts import MAX_STATED, Stated, sign_receipt
+from backend.protocols.transport.messages import Acknowledge, ConversationReceipt, EndConversation, OfferKey, Refusal
+from backend.protocols.transport.receipts import MAX_STATED, sign_receipt
 from backend.protocols.transport.wire import Delivery, TranscribedWire
 from backend.store.accountant import Accountant
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
+from backend.store.receipts import Receipt, Receipts, Stated
 from backend.store.request_log import RequestLog
 from backend.trees.ensemble import HostModel
 
@@ -92,6 +93,8 @@ class HostParty:
         How much it takes on at once.
     signing : SigningKey, optional
         Under which it states, at the end of a conversation, what it sent and took; without one it states nothing.
+    receipts : Receipts, optional
+        Where it keeps what it stated.
     approvals : Approvals or "none", optional
         Whom it asks before a training or a model is answered. By default a simulated Host asks nobody, and a real one an operator whose
         decisions are kept in memory.
@@ -117,11 +120,12 @@ class HostParty:
         measures: Collection[str] | None = None,
         lanes: Mapping[Lane, LaneSize] = SIZES,
         signing: SigningKey | None = None,
+        receipts: Receipts | None = None,
         approvals: Approvals | Literal["none"] | None = None,
         draining: Callable[[], bool] = lambda: False,
     ) -> None:
         self.name = name
-        self._lane_sizes, self._signing = lanes, signing
+        self._lane_sizes, self._signing, self._receipts = lanes, signing, receipts
         self._measures = measures if measures is not None or simulated else ()
         self._store = store
         self._simulated, self._key_floor, self._pool = simulated, key_floor, pool
@@ -220,8 +224,17 @@ class HostParty:
             session.stated += stated[: MAX_STATED - len(session.stated)]
             if isinstance(message, EndConversation):
                 receipt = sign_receipt(message.conversation, self.name, session.stated, self._signing)
+                self._keep_receipt(receipt, session.guest, self._signing.public)
                 with suppress(PartyUnreachable):  # it did not wait
                     wire.send(session.guest, receipt)
+
+    def _keep_receipt(self, receipt: ConversationReceipt, guest: str, public: str) -> None:
+        kept = Receipt(receipt.conversation, self.name, guest, receipt.entries, "", public, receipt.signature)
+        try:
+            if self._receipts is not None:
+                self._receipts.keep(kept)
+        except StoreError as error:  # the conversation is over, and nobody waits for this
+            _log.warning("%s: a receipt was not kept: %s", self.name, error)
 
     def _refuse(
         self, wire: TranscribedWire, delivery: Delivery, reason: str, final: bool = False, wait: float = 0.0

@@ -25,9 +25,9 @@ from backend.protocols.scoring.fed_eini import CompiledHost, host_plan
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
-from backend.protocols.transport.receipts import Stated
 from backend.store.accountant import LIMITS, Accountant, Question
 from backend.store.party_store import PartyStore
+from backend.store.receipts import Stated
 from backend.store.request_log import RequestLog
 from backend.trees.ensemble import Columns, HostModel
 from backend.trees.folding import Folding, Step, fold_structure
@@ -67,7 +67,7 @@ class HostSession:
     at_work : int
         Messages of it that are being answered.
     stated : list
-        What the Host sent and took, for its receipt (:data:`backend.protocols.transport.receipts.Stated`).
+        What the Host sent and took, for its receipt (:data:`backend.store.receipts.Stated`).
     """
 
     guest: str

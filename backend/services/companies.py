@@ -28,6 +28,7 @@ from backend.link.kinds import PROTOCOLS, kinds_of
 from backend.store.accountant import usual_limit
 
 AGREEMENT, KEYS, HOME = "agreement.toml", "keys", "home"
+NAME = "companies"  # of the federation; the demo that is simulated is another one
 DAYS = 30  # that the agreement is valid
 
 
@@ -132,7 +133,7 @@ def _guests(federation: Federation, port: int) -> Federation:
     own = {"budget": None, "budget_total": None, "max_bits": None, "dither": None, "measures": None, "file": ""}
     hosts = tuple(host.model_copy(update=own) for host in federation.hosts)
     link = GuestLink(agreement=AGREEMENT, keys=KEYS, bind=f"localhost:{port}")
-    return federation.model_copy(update={"hosts": hosts, "link": link, "folder": Path()})
+    return federation.model_copy(update={"name": NAME, "hosts": hosts, "link": link, "folder": Path()})
 
 
 def _write_host(party: Party, folder: Path, port: int) -> None:

@@ -10,14 +10,14 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from backend.crypto.signing import is_signed
 from backend.errors import ParameterError
 from backend.link.config import load_config
+from backend.protocols.transport.messages import ConversationReceipt
+from backend.protocols.transport.receipts import MAX_STATED, is_genuine
 from backend.store.audit_log import AuditLog
 from backend.store.database import FILE, Database
 from backend.store.receipts import Receipt, Receipts
 
-RECEIPT = "receipt"  # what a party's signature under its account of a conversation is under
 MAX_BYTES = 1 << 28  # of an export
 TERMS = ("number", "purpose", "until", "per_day")  # of an approval, as both logs have them
 _LINE = TypeAdapter(dict[str, Any])
@@ -133,17 +133,18 @@ def reconcile(first: Side, second: Side) -> Reconciled:
             differences.append(
                 f"{has.party} has a receipt of conversation {conversation[:12]}, {lacks.party} has none."
             )
-            continue
-        differences += _counts(here, there)
-        differences += _counts(there, here)
-    differences += _other_copies(first, theirs)
-    differences += _other_copies(second, mine)
+        elif max(len(here.entries), len(there.entries)) < MAX_STATED:  # of longer ones the end is not stated
+            differences += [*_counts(here, there), *_counts(there, here)]
+    differences += [*_other_copies(first, theirs), *_other_copies(second, mine)]
     shared, about = _approvals(first, second)
-    return Reconciled((first.party, second.party), len(mine.keys() & theirs.keys()), shared, (*differences, *about))
+    both = mine.keys() & theirs.keys()
+    return Reconciled((first.party, second.party), len(both), shared, (*differences, *about))
 
 
 def _own(side: Side, peer: str) -> dict[str, Receipt]:
-    return {one.conversation: one for one in side.receipts if (one.party, one.peer) == (side.party, peer)}
+    """Its own receipts of conversations in which it sent the other something, or took something of it."""
+    own = [one for one in side.receipts if one.party == side.party]
+    return {one.conversation: one for one in own if one.sent(peer) or one.took(peer)}
 
 
 def _unsigned(side: Side, own: Mapping[str, Receipt]) -> Iterator[str]:
@@ -151,27 +152,29 @@ def _unsigned(side: Side, own: Mapping[str, Receipt]) -> Iterator[str]:
     if len(keys) > 1:
         yield f"{side.party}'s receipts carry {len(keys)} different keys; a party signs with one."
     for one in own.values():
-        if not is_signed(one.public_key, one.signature, RECEIPT, *one.signed_fields):
+        stated = ConversationReceipt(one.conversation, one.entries, one.signature)
+        if not is_genuine(stated, one.party, one.public_key):
             yield f"{side.party}'s receipt of conversation {one.conversation[:12]} does not carry its signature."
 
 
 def _counts(sender: Receipt, taker: Receipt) -> Iterator[str]:
     """Where one side did not take what the other sent."""
-    for kind in sorted(sender.sent.keys() | taker.took.keys()):
-        sent, took = sender.sent.get(kind, (0, 0)), taker.took.get(kind, (0, 0))
-        if sent != took:
+    said, agreed = sender.sent(taker.party), taker.took(sender.party)
+    for kind in sorted(said.keys() | agreed.keys()):
+        sent, took = said.get(kind, (0, 0)), agreed.get(kind, (0, 0))
+        if sent != took and kind != ConversationReceipt.__name__:  # it cannot state itself
             yield (
                 f"Conversation {sender.conversation[:12]}: {sender.party} says that it sent {sent[0]:,} {kind} ({sent[1]:,} bytes), "
                 f"{taker.party} that it took {took[0]:,} ({took[1]:,} bytes)."
             )
 
 
-def _other_copies(side: Side, of_others: Mapping[str, Receipt]) -> Iterator[str]:
+def _other_copies(side: Side, of_other: Mapping[str, Receipt]) -> Iterator[str]:
     """Receipts that a party shows now and that are not those that it sent to `side`."""
     kept = {(one.conversation, one.party): one for one in side.receipts}
-    for one in of_others.values():
+    for one in of_other.values():
         copy = kept.get((one.conversation, one.party))
-        if copy is not None and copy.peer == side.party and copy.signed_fields != one.signed_fields:
+        if copy is not None and copy.entries != one.entries:
             yield (
                 f"{one.party} shows another receipt of conversation {one.conversation[:12]} than the one that {side.party} got from it."
             )

@@ -136,8 +136,16 @@ class Reports:
 
     @recorded("sign-off")
     def sign_off(self, note: Note, model_id: str, person: str, statement: str) -> SignOff:
-        """State something about the model as it is reported now; the statement names the hash of the report's content."""
-        record = self._models.get(model_id)
+        """State something about the model as it is reported now; the statement names the hash of the report's content.
+
+        Raises
+        ------
+        SecurityError
+            Whoever trained the model was to sign, or whoever is signed in gave another name.
+        """
+        record, person = self._models.get(model_id), self._auditor.named(person)
+        maker = self._workspace.model_states(record.federation).of(record.id).maker
+        self._auditor.stand_apart(person, maker, "sign it off")
         digest, role = content_hash(content_of(self._sources(record))), self._auditor.role
         reviews = self._workspace.reviews(record.federation)
         key = self._workspace.signing_key(record.federation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
@@ -16,12 +16,14 @@ from backend.errors import FederationError, GlassleafError, StoreError
 if TYPE_CHECKING:
     from backend.crypto.signing import SigningKey
     from backend.protocols.guest_runtime import GuestRuntime
+    from backend.protocols.transport.messages import ConversationReceipt
     from backend.store.audit_log import AuditLog
     from backend.store.database import Database
     from backend.store.journal import Journal
     from backend.store.measurements import Measurements
     from backend.store.model_states import ModelStates
     from backend.store.party_store import PartyStore
+    from backend.store.receipts import Stated
     from backend.store.reviews import Reviews
 
 _log = logging.getLogger("glassleaf")
@@ -159,6 +161,7 @@ class Workspace:
                 "on_key": partial(self._on_key, name),
                 "journal": self.journal(name),
                 "on_approval": partial(self._on_approval, name),
+                "on_receipts": partial(self.keep_receipts, name),
             }
             runtime = self._started(federation, options)
             self._runtimes[name] = (stamp, runtime)
@@ -175,6 +178,26 @@ class Workspace:
         from backend.protocols.simulation.simulator import FederationRuntime  # noqa: PLC0415 (as above)
 
         return FederationRuntime(federation, home, **options)
+
+    def keep_receipts(
+        self,
+        name: str,
+        conversation: str,
+        own: Sequence[Stated],
+        of_hosts: Mapping[str, tuple[ConversationReceipt, str]],
+    ) -> None:
+        """Keep what the Guest sent and took in a conversation, under its signature, and what Hosts state of theirs."""
+        from backend.protocols.transport.receipts import MAX_STATED, sign_receipt  # noqa: PLC0415 (as below)
+        from backend.store.receipts import Receipt, Receipts  # noqa: PLC0415 (the services are imported without a database)
+
+        guest, key, receipts = self.federation(name).guest.name, self.signing_key(name), Receipts(self.database(name))
+        mine = sign_receipt(conversation, guest, own[:MAX_STATED], key)
+        try:
+            receipts.keep(Receipt(conversation, guest, "", mine.entries, "", key.public, mine.signature))
+            for host, (stated, public) in of_hosts.items():
+                receipts.keep(Receipt(conversation, host, guest, stated.entries, "", public, stated.signature))
+        except StoreError as error:  # the work is done
+            _log.warning("Receipts of %s were not kept: %s", name, error)
 
     def _expire_daily(self, name: str) -> None:
         if self._expired.get(name) != datetime.now(UTC).date():

@@ -1,4 +1,4 @@
-"""What parties say they sent and took in a conversation, each under its signature. Knows kinds, counts and bytes, no content."""
+"""What parties state that they sent and took in a conversation, each under its signature. Knows kinds and sizes, no content."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from sqlalchemy import select
 from backend.store.database import Database, timestamp
 from backend.store.schema import ReceiptRow
 
+Stated = tuple[str, str, str, int, float]  # sender, receiver, kind, bytes, seconds of work before it
 Counts = Mapping[str, tuple[int, int]]  # kind → messages, bytes
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """One party's account of one conversation with one other.
+    """One party's account of one conversation.
 
     Attributes
     ----------
@@ -24,37 +25,38 @@ class Receipt:
     party : str
         Whose account it is.
     peer : str
-        With whom.
-    sent, took : mapping of str to (int, int)
-        Kind → messages and bytes.
+        Whom it was made for: the Guest; of the Guest's own nobody.
+    entries : tuple of Stated
+        Its own messages, in its order.
     created : str
         UTC, ISO 8601: when it was kept.
     public_key, signature : str
-        Of `party`, in hexadecimal; empty where it is not signed.
+        Of `party`, in hexadecimal.
     """
 
     conversation: str
     party: str
     peer: str
-    sent: Counts
-    took: Counts
+    entries: tuple[Stated, ...]
     created: str = ""
     public_key: str = ""
     signature: str = field(default="", repr=False)
 
-    @property
-    def body(self) -> str:
-        """What it says, canonically."""
-        counts = {
-            way: {kind: list(of) for kind, of in sorted(by_kind.items())}
-            for way, by_kind in (("sent", self.sent), ("took", self.took))
-        }
-        return json.dumps(counts, sort_keys=True, separators=(",", ":"))
+    def sent(self, to: str = "") -> Counts:
+        """What it sent, to one party or to all."""
+        return _counts([one for one in self.entries if one[0] == self.party and to in ("", one[1])])
 
-    @property
-    def signed_fields(self) -> tuple[str, ...]:
-        """What a party signs of it."""
-        return self.conversation, self.party, self.peer, self.body
+    def took(self, of: str = "") -> Counts:
+        """What it took, of one party or of all."""
+        return _counts([one for one in self.entries if one[1] == self.party and of in ("", one[0])])
+
+
+def _counts(entries: list[Stated]) -> Counts:
+    counts: dict[str, tuple[int, int]] = {}
+    for _, _, kind, size, _ in entries:
+        messages, total = counts.get(kind, (0, 0))
+        counts[kind] = messages + 1, total + size
+    return counts
 
 
 class Receipts:
@@ -68,8 +70,8 @@ class Receipts:
         with self._database.write() as session:
             key = receipt.conversation, receipt.party, receipt.peer
             if session.get(ReceiptRow, key) is None:
-                made = receipt.created or timestamp()
-                row = ReceiptRow(conversation=key[0], party=key[1], peer=key[2], created=made, body=receipt.body)
+                made, body = receipt.created or timestamp(), json.dumps(receipt.entries)
+                row = ReceiptRow(conversation=key[0], party=key[1], peer=key[2], created=made, body=body)
                 row.public_key, row.signature = receipt.public_key, receipt.signature
                 session.add(row)
 
@@ -81,7 +83,8 @@ class Receipts:
 
 
 def _receipt(row: ReceiptRow) -> Receipt:
-    body = json.loads(row.body)
-    sent, took = ({kind: (int(n), int(size)) for kind, (n, size) in body[way].items()} for way in ("sent", "took"))
+    entries = tuple(
+        (str(a), str(b), str(kind), int(size), float(work)) for a, b, kind, size, work in json.loads(row.body)
+    )
     named = row.conversation, row.party, row.peer
-    return Receipt(*named, sent, took, row.created, row.public_key, row.signature)
+    return Receipt(*named, entries, row.created, row.public_key, row.signature)

@@ -59,8 +59,8 @@ def wait(where: Path, world: World) -> None:
         "rows": 400,
     }
     approvals.ask(Approval("bank", "training", "t" * 64, "secureboost", terms))
-    counts = {"DecisionVectors": (1, 2_000)}
-    Receipts(operator._database).keep(Receipt("c" * 32, "telecom", "bank", {"EncryptedScores": (1, 500)}, counts))
+    stated = (("bank", "telecom", "DecisionVectors", 2_000, 0.1), ("telecom", "bank", "EncryptedScores", 500, 0.2))
+    Receipts(operator._database).keep(Receipt("c" * 32, "telecom", "bank", stated))
     operator.close()
 
 

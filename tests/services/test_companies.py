@@ -1,4 +1,4 @@
-"""Hosts at their own companies: the simulation's Guest over real links, the same trees and scores, and nothing of one in another's folder."""
+"""Hosts at their own companies: the same Guest over real links, the same trees and scores, and no file of one in another's."""
 
 import tomllib
 from contextlib import contextmanager
@@ -64,7 +64,7 @@ def trained(glassleaf, folder, companies=None):
 
 def scored(glassleaf, record, companies=None):
     people = glassleaf.samples.table(record.id).head(12)
-    sheet = glassleaf.samples.read(record.id, people.to_csv(index=False).encode())
+    sheet = glassleaf.samples.read(record.id, people.to_csv().encode())
     while True:
         try:
             return glassleaf.scoring.start(ScoringRequest(record.id, sheet, cipher="rlwe")).get()
@@ -145,7 +145,7 @@ def test_what_only_a_hosts_operator_has_is_not_available_in_words(apart):
     asked = [
         lambda: glassleaf.leakage.given_away(record.id),
         lambda: glassleaf.demonstration.look_as(record.id, host, person),
-        lambda: glassleaf.people.about(record.federation, person, party=host),
+        lambda: glassleaf.people.show(record.federation, person, party=host),
         lambda: runtime.host_database(host),
         lambda: runtime.account(host),
         lambda: runtime.logged(host),

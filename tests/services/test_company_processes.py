@@ -1,11 +1,10 @@
-"""Three companies as processes of their own: the bank trains, scores and names reasons by commands, the Hosts' operators allow it by theirs."""
+"""Three companies as processes of their own: the bank trains and scores by commands, the Hosts' operators allow it by theirs."""
 
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -70,15 +69,14 @@ def test_three_processes_train_and_score_as_the_simulation_does(tmp_path):
     home = bank / "home"
     people = tmp_path / "people.csv"
     with hosts(made):
-        record = asked_until_allowed(made, "train", "demo", *TRAIN, "--json", home=home)
+        record = asked_until_allowed(made, "train", "companies", *TRAIN, "--json", home=home)
         rows = (bank / "bank.csv").read_text().splitlines()[:9]
         people.write_text("\n".join(rows) + "\n")
         score = ("score", "latest", people, "--cipher", "rlwe", "--json")
         apart = asked_until_allowed(made, *score, home=home)
-    began = time.monotonic()
     down = glassleaf(*score, home=home, check=False)
-    assert down.returncode == 1 and time.monotonic() - began < TIMEOUT
-    assert "telecom" in down.stderr
+    assert down.returncode == 1 and "Nothing was sent" in down.stderr
+    assert any(host in down.stderr for host in made["hosts"])
 
     write_demo(tmp_path / "demo", rows=200)
     together = tmp_path / "together"

@@ -17,7 +17,7 @@ from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_table
 from backend.protocols.approvals.host import Approvals
-from backend.protocols.guest_runtime import GuestRuntime, PoolLevel
+from backend.protocols.guest_runtime import GuestRuntime, OnReceipts, PoolLevel
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import usual_dither
 from backend.protocols.scoring.host import Decision
@@ -28,6 +28,7 @@ from backend.store.database import Database, party_database
 from backend.store.journal import Journal
 from backend.store.key_file import kept_key
 from backend.store.party_store import PartyStore
+from backend.store.receipts import Receipts
 from backend.store.request_log import RequestLog
 from backend.trees.ensemble import HostModel
 
@@ -86,6 +87,7 @@ class SimulatedFederation:
         widths = self._dither, party.dither, usual_dither(synthetic)
         self._widths[name] = next(width for width in widths if width is not None)
         database, table = party_database(home, self.federation.name, name), self.federation.folder / party.file
+        key = _signing_key(home) if party.approval == "ask" else None
         self._databases[name] = database
         self._accounts[name] = Accountant(database, limits, sha256(table.read_bytes()).hexdigest())
         return HostParty(
@@ -102,7 +104,9 @@ class SimulatedFederation:
             requests=RequestLog(database),
             dither=self._widths[name],
             measures=party.measures,
-            approvals=Approvals(name, database, _signing_key(home)) if party.approval == "ask" else "none",
+            approvals="none" if key is None else Approvals(name, database, key),
+            signing=key,
+            receipts=Receipts(database),
             draining=(home / "draining").exists,
         )
 
@@ -173,6 +177,7 @@ class FederationRuntime(GuestRuntime):
         on_key: Callable[[str, int], None] = lambda cipher, bits: None,
         journal: Journal | None = None,
         on_approval: Callable[[dict[str, Any]], None] = lambda told: None,
+        on_receipts: OnReceipts | None = None,
     ) -> None:
         network = Network()
         hosts = SimulatedFederation(federation, home, network, key_floor, pools, budget, dither)
@@ -186,6 +191,7 @@ class FederationRuntime(GuestRuntime):
             on_key=on_key,
             journal=journal,
             on_approval=on_approval,
+            on_receipts=on_receipts,
         )
         self._simulated = hosts.served
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from types import MappingProxyType
@@ -20,6 +20,7 @@ from backend.protocols.transport.wire import TranscribedWire
 
 _log = logging.getLogger("glassleaf")
 M = TypeVar("M", bound=Message)
+OnClose = Callable[[str, Sequence[TranscriptEntry], Mapping[str, ConversationReceipt]], None]
 POLL = 0.1  # seconds between looks at the cancel flag
 RECEIPT_TIMEOUT = 2.0  # seconds that Hosts get to state what they sent and took
 TIMEOUT = 300.0  # seconds a party may stay silent before it counts as unreachable
@@ -42,6 +43,8 @@ class Session:
         Seconds without an answer after which the Hosts count as unreachable.
     witnesses : mapping of str to str
         Host → public key under which it signs what it sent and took; those are waited for at the end.
+    on_close : callable
+        Called at the end with the transcript as the wire has it, and the receipts.
 
     Attributes
     ----------
@@ -57,9 +60,10 @@ class Session:
         cancelled: Callable[[], bool] = lambda: False,
         timeout: float = TIMEOUT,
         witnesses: Mapping[str, str] = MappingProxyType({}),
+        on_close: OnClose = lambda conversation, transcript, receipts: None,
     ) -> None:
         self.name, self.hosts, self.receipts = name, hosts, dict[str, ConversationReceipt]()
-        self._witnesses = witnesses
+        self._witnesses, self._on_close = witnesses, on_close
         self._wire, self._cancelled, self._timeout = wire, cancelled, timeout
         self._met: set[str] = set()
         wire.open(name)
@@ -148,12 +152,13 @@ class Session:
             with suppress(PartyUnreachable):
                 self._wire.send(host, EndConversation(self.name))
                 told.add(host)
-        transcript = self._wire.transcript(self.name)
+        transcript = own = self._wire.transcript(self.name)
         if expected := told & self._witnesses.keys():
             self._take_receipts(expected)
             transcript = whole(transcript, self._wire.party, self.receipts)
         self._wire.close(self.name)
         self._wire.forget(self.name)
+        self._on_close(self.name, own, self.receipts)
         return transcript
 
     def _take_receipts(self, hosts: Collection[str]) -> None:

@@ -17,9 +17,9 @@ from backend.crypto.signing import SigningKey, is_signed
 from backend.protocols.transport.message import MESSAGES
 from backend.protocols.transport.messages import ConversationReceipt
 from backend.protocols.transport.transcript import TranscriptEntry
+from backend.store.receipts import Stated
 
 KIND = "conversation receipt"
-Stated = tuple[str, str, str, int, float]  # sender, receiver, kind, bytes, seconds of work before it
 _Queue = deque[tuple[Stated, TranscriptEntry | None]]
 MAX_STATED = 4096  # messages; of longer conversations the first ones are stated
 
