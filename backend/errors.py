@@ -14,7 +14,8 @@ GlassleafError
 │   │   ├── HostBusy         it has more to do than it takes on at once; the same question later is taken
 │   │   ├── NotAgreed        it has not agreed to what a measurement is for
 │   │   └── ApprovalPending  its operator has not decided yet
-│   └── QuestionRefused  a question will not be answered under its request id, however often it is repeated
+│   ├── QuestionRefused  a question will not be answered under its request id, however often it is repeated
+│   └── SignInError      nobody is signed in, or not any more, or in no role
 ├── StoreError        a party's database cannot be opened, read or written
 ├── NotAvailable      only who operates a Host has it, and that is another company
 ├── PartyUnreachable  a party did not answer in time or stopped
@@ -109,6 +110,20 @@ class HostRefused(SecurityError):  # noqa: N818 - reads as what happened
 
 class QuestionRefused(SecurityError):  # noqa: N818 - reads as what happened
     """A question will not be answered under its request id, however often it is repeated."""
+
+
+class SignInError(SecurityError):
+    """Nobody is signed in, or not any more, or in no role.
+
+    Parameters
+    ----------
+    kind : {"signed_out", "expired", "old", "no_role", "unusable", "no_settings", "no_provider"}
+    words : str
+    """
+
+    def __init__(self, kind: str, words: str) -> None:
+        self.kind = kind
+        super().__init__(words)
 
 
 class HostBusy(HostRefused):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from backend.protocols.transport.transcript import TranscriptEntry
 
 T = TypeVar("T")
+FEWEST = 3  # reports that make a pace
 EARLIEST = 0.05  # share of the work before which a pace is no more than a guess
 STEPS = 50  # in which the course of work is noted
 OTHER_SPEED = 2.0  # so many times faster or slower than the last time, it is other work
@@ -115,11 +116,11 @@ class Pace:
         return whole if self._usual_seconds / OTHER_SPEED <= whole <= self._usual_seconds * OTHER_SPEED else None
 
     def _left_by_pace(self) -> float | None:
-        """By the pace of finished pieces; None where less than :data:`EARLIEST` of the work is done, or all, or nothing comes any more.
+        """By the pace of finished pieces; None where less than :data:`EARLIEST` of the work is done, or nothing comes any more.
 
         The first piece also pays for what is set up once (processes, tables), so it counts only until as much was done after it.
         """
-        if self.share < EARLIEST:
+        if self.share < EARLIEST or len(self._reports) < FEWEST:
             return None
         last, share = self._last
         since, before = self._first if share >= 2 * self._first[1] else self._start

@@ -249,8 +249,9 @@ def explained(done: ScoreBatch, sheet: SampleSheet | None, under: tuple[engine.E
     cipher, bits = under
     against = reasons.asked(t, view, done, sheet, why)
     if against and sheet is not None:
-        about = {"cutoff": done.cutoff, "against": against}
-        wanted = ReasonsRequest(model_id, sheet, **about, cipher=cipher, key_bits=bits, scored=done)
+        wanted = ReasonsRequest(
+            model_id, sheet, cutoff=done.cutoff, cipher=cipher, key_bits=bits, scored=done, against=against
+        )
         session.start("reasons", lambda: backend.reasons.start(wanted))
         session.rerun()
     known = len(done.scores) == 1 and done.scores[0].id in people.index
@@ -290,6 +291,7 @@ def measured_below(done: ScoreBatch) -> None:
 
 step = presenter.step_of(view, last if last is not None and len(last.scores) == 1 else None)
 frame.header(t, "score", session.notices(), view.federation)
+frame.outcome(t, session.outcome())
 if step:
     presenter.switch(t, presenting=True)
     present(step)

@@ -230,8 +230,8 @@ def test_work_of_another_course_is_not_compared_and_alike_pieces_are_counted_as_
     clock = Clock()
     pace = Pace(clock, course="rlwe")
     pace.expect_course({**Pace(clock, course="paillier").course(), "A1": 3.0})
-    run_of(clock, pace, [(5.0, 0.25), (5.0, 0.5)])
-    assert pace.left() == pytest.approx(10.0)
+    run_of(clock, pace, [(5.0, 0.25), (5.0, 0.5), (5.0, 0.75)])
+    assert pace.left() == pytest.approx(5.0)
 
 
 def test_where_nothing_comes_any_more_no_time_is_given_instead_of_none_for_long():

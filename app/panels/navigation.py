@@ -125,10 +125,10 @@ def links(t: Texts, role: str) -> None:
 
 def next_step(t: Texts, role: str, here: str) -> None:
     """At the end of a page: one sentence and a link to what comes next for a role."""
-    way = WAYS[role]
-    if here not in way:
+    if here == NOWHERE:  # has its own link
         return
-    following = way[(way.index(here) + 1) % len(way)]
+    way = WAYS[role]
+    following = way[(way.index(here) + 1) % len(way)] if here in way else FIRST_PAGE
     with st.container(key="next_step", border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(f":material/signpost: {t(f'next.{following}')}", width="stretch")
         to.page(following, t("next.go", page=t(f"{following}.title")), side="right")

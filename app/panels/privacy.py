@@ -45,7 +45,7 @@ def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow],
         st.markdown(t("privacy.plain"))
     else:
         words = t("privacy.sentence", n=len(done.scores), cipher=cipher, hidden=hidden, all=len(done.transcript))
-        st.markdown(f"{words} {_others(t, done, lines)}")
+        st.markdown(t.joined(words, _others(t, done, lines)))
     alike: dict[tuple[str, ...], list[str]] = {}
     for host in view.model.hosts:
         alike.setdefault(tuple(row.hosts[host] for row in rows), []).append(host)

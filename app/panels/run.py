@@ -124,7 +124,7 @@ def ended(t: Texts, job: Job[Any], cancelled: str = "stage.cancelled") -> None:
     if job.state == "cancelled":
         st.info(t(cancelled), icon=":material/stop_circle:")
     elif job.state == "failed":
-        st.warning(markdown(job.error or ""), icon=":material/report:", title=t("frame.problem"))
+        frame.problem(t, job.error or "")
 
 
 @st.fragment(run_every=0.5)

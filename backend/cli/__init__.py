@@ -13,6 +13,7 @@ from backend.errors import GlassleafError
 COMMANDS = {
     "run": "dashboard",
     "demo": "federations",
+    "companies": "companies",
     "init": "federations",
     "credit-card": "federations",
     "train": "training",
@@ -48,7 +49,10 @@ COMMANDS = {
     "audit": "audit",
     "person": "person",
     "retention": "person",
+    "agreement": "agreement",
     "keys": "keys",
+    "backup": "backup",
+    "restore": "backup",
     "rules": "rules",
     "attack": "attack",
     "bench": "bench",

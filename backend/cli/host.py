@@ -234,6 +234,34 @@ def drain(
 
 
 @app.command()
+def serve(
+    config: Annotated[Path, typer.Option(help="The Host's host.toml.")] = Path("host.toml"),
+) -> None:
+    """Answer the Guest over the link until it is stopped (Ctrl-C or SIGTERM); needs the extra [link]."""
+    from backend.services.host_service import host_service
+
+    service = host_service(config)
+    service.stop_on_signals()
+    say(f"{service.config.party} answers over its link (Ctrl-C ends it).")
+    service.serve()
+
+
+@app.command()
+def check(
+    config: Annotated[Path, typer.Option(help="The Host's host.toml.")] = Path("host.toml"),
+    as_json: AsJson = False,
+) -> None:
+    """Check records, dictionary, keys, agreement, way out, handshake, clock and speed; exit status 1 where something is wrong."""
+    from backend.services.host_check import check_host
+
+    found = list(check_host(config))
+    lines = [f"{'well ' if one.ok else 'WRONG'}  {one.step:12} {one.words}" for one in found]
+    print_result([asdict(one) for one in found], "\n".join(lines), as_json)
+    if not all(one.ok for one in found):
+        raise typer.Exit(1)
+
+
+@app.command()
 def run(
     folder: Folder = None,
     port: Annotated[int, typer.Option(help="Port of the console.", min=1, max=65535)] = 8601,

@@ -50,7 +50,7 @@ def reasons(
         sheet = glassleaf.samples.of_person(record.id, person)
         if out is not None:
             check_out(out)
-            glassleaf.reasons.check_notice(record.id, notice)
+            glassleaf.reasons.check_notice(record.id, notice, against, cutoff)
             request = ScoringRequest(record.id, sheet, cutoff, chosen, bits, hold=True)
             scored = watched(glassleaf.scoring.start(request))
             if scored.scores[0].decision == "accept":  # nobody needs names, and asking for them is counted

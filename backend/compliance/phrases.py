@@ -39,6 +39,7 @@ _HAN = "\u3400-\u9fff"
 _CHINESE = re.compile(f"[{_HAN}]")
 _ELEMENT = re.compile(r"^(?P<mark>!?)(?P<open>\[?)(?P<words>[^\[\]!]+?)(?P<close>\]?)$")
 
+_NOTHING = re.compile(r"(?!)")
 _BEGINS = "(?<= )"  # where an English phrase may begin
 _SHORTEST = 4  # letters of a word that may be read out of a longer one; beside an affix one fewer
 _SHORTEST_CUT = 5  # letters of a word that may be a longer one cut off
@@ -284,6 +285,10 @@ class Context:
         What has a name: before them a word may be a part of it.
     trades : frozenset of str
         Before these a word names a kind of business, no attribute: "health sector".
+    nobody_zh : pattern
+        Words that hold a person's and name none: 客户端, 人民币.
+    firm_zh : pattern
+        What a Chinese text without a person is about wherever it stands in it, but for "at the company" (在公司).
     heads_zh, tails_zh : tuple of str
         At the end of a Chinese text: what it is about, and what may stand behind that (余额).
     plain : frozenset of str
@@ -298,6 +303,8 @@ class Context:
     persons_zh: tuple[str, ...] = ()
     objects_zh: tuple[str, ...] = ()
     trades_zh: tuple[str, ...] = ()
+    nobody_zh: re.Pattern[str] = _NOTHING
+    firm_zh: re.Pattern[str] = _NOTHING
     heads_zh: tuple[str, ...] = ()
     tails_zh: tuple[str, ...] = ()
     fillers: frozenset[str] = frozenset()
@@ -317,6 +324,8 @@ class Context:
             persons_zh=lists.get("person_zh", ()),
             objects_zh=lists.get("object_zh", ()),
             trades_zh=lists.get("trade_zh", ()),
+            nobody_zh=_any_of(lists.get("nobody_zh", ())),
+            firm_zh=_any_of(lists.get("firm_zh", ()), before=lists.get("at_zh", ())),
             heads_zh=lists.get("head_zh", ()),
             tails_zh=lists.get("tail_zh", ()),
             fillers=frozenset(lists.get("filler", ())),
@@ -347,27 +356,31 @@ class Context:
         earlier = before.removesuffix(" s ").split()[-1:]
         return bool(earlier) and earlier[0] in self.objects and not self.person_follows(after)
 
-    def explains_zh(self, before: str, after: str) -> bool:
-        """The same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额."""
+    def explains_zh(self, before: str, hit: str, after: str) -> bool:
+        """The same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额, 企业现金流健康指数."""
         if before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh):
+            return True
+        if self.firm_zh.search(before + "\n" + after) and not self.person_in(before + hit + after):
             return True
         head = after
         while tail := next((tail for tail in self.tails_zh if head.endswith(tail)), ""):
             head = head.removesuffix(tail)
-        return head.endswith(self.heads_zh) and not any(word in before + after for word in self.persons_zh)
+        return head.endswith(self.heads_zh) and not self.person_in(before + after)
+
+    def person_in(self, chinese: str) -> bool:
+        """Whether a Chinese text names a person: 客户, not 客户端."""
+        return any(word in self.nobody_zh.sub(" ", chinese) for word in self.persons_zh)
 
     def of_object(self, texts: FeatureTexts) -> bool:
         """Whether the meanings speak of an object and of no person."""
         chinese = texts.meaning.text + texts.meaning_zh.text
         about = texts.meaning.has & self.objects or any(word in chinese for word in self.objects_zh)
-        return bool(about) and not (
-            texts.meaning.has & self.persons or any(word in chinese for word in self.persons_zh)
-        )
+        return bool(about) and not (texts.meaning.has & self.persons or self.person_in(chinese))
 
     def of_something_else(self, texts: FeatureTexts) -> bool:
         """Whether the meanings say something (:meth:`unsaid`), and neither they nor the name have a person in it."""
         chinese = texts.meaning.text + texts.meaning_zh.text
-        person = (texts.meaning.has | texts.name.has) & self.persons or any(word in chinese for word in self.persons_zh)
+        person = (texts.meaning.has | texts.name.has) & self.persons or self.person_in(chinese)
         return not person and not self.unsaid(texts)
 
     def codes_say(self, texts: FeatureTexts) -> bool:
@@ -472,6 +485,8 @@ class Pattern:
             yield from (word for word in phrase.first if word.isascii() and word.isalpha())
 
     def _in_name(self, texts: FeatureTexts, confirmed: bool) -> str:
+        if not confirmed and (self._denied(texts.meaning) or self._denied(texts.meaning_zh)):
+            return ""
         counts = confirmed or self._context.unsaid(texts)
         hit = self._hit(texts.name)
         if hit and self._counts(hit, texts, counts, confirmed):
@@ -523,6 +538,10 @@ class Pattern:
     def _hit(self, text: PhraseMatch) -> str:
         return next(self._uncovered(text, self._phrases), "")
 
+    def _denied(self, text: PhraseMatch) -> bool:
+        """Whether phrases stand in a text without a hit, so that it says of what else the name speaks: 持有民族证券席位."""
+        return any(phrase.find(text) for phrase in self._phrases.candidates(text))
+
     def _excluded(self, text: PhraseMatch) -> list[Span]:
         """What exclusions cover."""
         found = (found for exclusion in self._exclusions.candidates(text) for found in exclusion.find_words(text))
@@ -543,7 +562,10 @@ class Pattern:
         """Where a phrase stands as a word of its own and is not explained by the words around it."""
         for span, before, after in phrase.find_words(text):
             if phrase.chinese:
-                if self._context.segmenter.divides(text.text, span) and not self._context.explains_zh(before, after):
+                hit = text.text[span[0] : span[1]]
+                if self._context.segmenter.divides(text.text, span) and not self._context.explains_zh(
+                    before, hit, after
+                ):
                     yield span
             elif not self._context.explains(before, after):
                 yield span
@@ -633,6 +655,13 @@ class Vocabulary(BaseModel):
         known = frozenset(word for pattern in self.patterns.values() for word in pattern.words())
         before, after = (tuple(x for x in self.lists.get(name, ()) if len(x) > 1) for name in ("before", "after"))
         return Affixes(known, before, after, self.short, self.plain)
+
+
+def _any_of(words: Iterable[str], before: Iterable[str] = ()) -> re.Pattern[str]:
+    """One of the words, the longest first, none of `before` right in front of it; nothing where there are none."""
+    choice = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    not_after = "".join(f"(?<!{re.escape(word)})" for word in before)
+    return re.compile(f"{not_after}(?:{choice})") if choice else _NOTHING
 
 
 def _without_accent(letter: re.Match[str]) -> str:

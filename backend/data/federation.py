@@ -69,7 +69,7 @@ class Party(BaseModel):
     title, title_zh, about, about_zh : str
         For people to read.
     file : str
-        CSV file, relative to the federation file's folder and inside it.
+        CSV file, relative to the federation file's folder and inside it; empty of a Host at its own company.
     id : str
         The column that holds the ids.
     budget : int, optional
@@ -100,7 +100,7 @@ class Party(BaseModel):
     title_zh: Prose = ""
     about: Prose = ""
     about_zh: Prose = ""
-    file: Line
+    file: Prose = ""
     id: Line
     budget: Budget | None = None
     budget_total: Budget | None = None
@@ -117,6 +117,26 @@ class Party(BaseModel):
     features: tuple[Feature, ...] = ()
 
 
+class GuestLink(BaseModel):
+    """Where the Guest has what it takes to reach Hosts at their own companies; paths are relative to the federation file's folder.
+
+    Attributes
+    ----------
+    agreement : str
+        The signed agreement; its signatures are beside it.
+    keys : str
+        Folder of the Guest's link keys.
+    bind : str
+        host:port to listen at; empty = the agreement's port on every address.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    agreement: Line = "agreement.toml"
+    keys: Line = "keys"
+    bind: Prose = ""
+
+
 class Federation(BaseModel):
     """One Guest, its Hosts and the label.
 
@@ -130,6 +150,8 @@ class Federation(BaseModel):
         Whether the data are made up.
     time : str
         Column of the Guest's file with each record's day, month or year (ISO 8601): models are tested on the latest ones. Empty = none.
+    link : GuestLink, optional
+        Where Hosts run at their own companies: then their tables are there, and here stands what they disclose of them. None = simulated.
     folder : Path
         The file's folder; never written into it.
     """
@@ -146,12 +168,18 @@ class Federation(BaseModel):
     label: Label
     guest: Party
     hosts: tuple[Party, ...] = ()
+    link: GuestLink | None = None
     folder: Path = Field(default=Path(), exclude=True)
 
     @property
     def parties(self) -> tuple[Party, ...]:
         """The Guest, then the Hosts in their order."""
         return (self.guest, *self.hosts)
+
+    @property
+    def here(self) -> tuple[Party, ...]:
+        """The parties whose tables are here: all of a simulation, otherwise the Guest."""
+        return self.parties if self.link is None else (self.guest,)
 
     def party(self, name: str) -> Party:
         """Find a party by its name; raises `FederationError` where there is none."""
@@ -199,11 +227,12 @@ def load_federation(path: Path, *, check_tables: bool = True) -> Federation:
         problems.append(
             f"{file.name}, hosts: found no Host, expected at least one. Add a [[hosts]] table with its features."
         )
-    problems += _party_problems(file.name, parties)
+    linked = "link" in data
+    problems += _party_problems(file.name, parties, linked)
     problems += _name_problems(file.name, parties, label)
     problems += _time_problems(file.name, guest, label, data.get("time", ""))
     if check_tables:
-        problems += _table_problems(file, parties, guest, label)
+        problems += _table_problems(file, parties[:1] if linked and guest else parties, guest, label)
     if problems:
         raise FederationError(capped(problems))
     return Federation.model_validate(data | {"folder": file.parent})
@@ -299,13 +328,15 @@ def _readable(model: type[Part], data: object) -> Part | None:
         return None
 
 
-def _party_problems(file: str, parties: Sequence[Party]) -> list[str]:
+def _party_problems(file: str, parties: Sequence[Party], linked: bool) -> list[str]:
     problems = []
     for party in parties:
         if not party.features:
             problems.append(
                 f"{file}, {party.name}, features: found none, expected at least one. Add a [[…features]] table or leave the party out."
             )
+        if not party.file and not (linked and party is not parties[0]):
+            problems.append(f"{file}, {party.name}, file: missing, expected the name of its table. Add it.")
         if _leads_out(party.file):
             problems.append(
                 f"{file}, {party.name}, file: found {shown(party.file)}, expected a path inside the federation "

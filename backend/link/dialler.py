@@ -16,6 +16,7 @@ from tenacity.nap import sleep_using_event
 
 from backend.errors import SecurityError
 from backend.link.frames import LANES, Lane, Receipt, unpack
+from backend.link.handshake import CHECK
 from backend.link.identity import host_name, validity_words
 from backend.link.node import Node
 from backend.link.outbox import Outgoing
@@ -46,12 +47,13 @@ class Connection:
             options.append(("grpc.http_proxy", settings.proxy))
         credentials = grpc.ssl_channel_credentials(peer.party.bundle.encode(), identity.key, identity.chain)
         self.leaf = node.leaf_written()
-        self.metadata = ((INSTANCE, node.instance),)
+        self.metadata = ((INSTANCE, CHECK if node.checking else node.instance),)
         self.channel = grpc.secure_channel(target, credentials, options=options)
         self.lost = threading.Event()
         try:
             began = time.monotonic()
-            node.greeted(peer, self.channel.unary_unary(HELLO)(node.greeting(), timeout=settings.handshake))
+            answer = self.channel.unary_unary(HELLO)(node.greeting(), timeout=settings.handshake)
+            self.ahead = node.greeted(peer, answer).clock - time.time()  # seconds, of the peer's clock
             peer.latency = time.monotonic() - began
         except BaseException:
             self.channel.close()

@@ -27,6 +27,7 @@ MAX_CONTROL = 4096  # bytes
 MAX_BEAT = 24  # bytes of a sign of life; a receipt is longer
 MAX_FRAME = CHUNK + MAX_HEADER + 3
 ENVELOPE = "Envelope"  # kind of what one Host seals for another
+ECHO = "Echo"  # kind of bytes that are taken and dropped, to measure a link
 _MESSAGE, _CONTROL = 1, 2  # first byte
 
 Lane = Literal["online", "bulk", "training"]

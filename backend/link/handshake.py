@@ -15,6 +15,7 @@ from backend.link.kinds import schemas_hash
 MAX_SKEW = 120.0  # seconds that two clocks may be apart
 MAX_GREETING = 16_384  # bytes
 CAPABILITIES = ("envelopes", "lanes")
+CHECK = "check"  # of a greeting that only looks whether a link would stand
 _Text = Annotated[str, StringConstraints(max_length=300)]
 _Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _Number = Annotated[int, Field(ge=0, lt=10_000)]

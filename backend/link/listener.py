@@ -13,7 +13,7 @@ import grpc
 
 from backend.errors import ParameterError, SecurityError
 from backend.link.frames import BusyError, pack_control
-from backend.link.handshake import MAX_GREETING
+from backend.link.handshake import CHECK, MAX_GREETING
 from backend.link.node import Node
 from backend.link.peers import Peer
 from backend.link.rpc import AFTER, ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, Inflow, Outflow, delivered
@@ -48,7 +48,7 @@ class Listener(grpc.GenericRpcHandler):
         options = [
             *OPTIONS,
             ("grpc.so_reuseport", 0),
-            ("grpc.max_concurrent_streams", 2 * node.settings.rpcs),
+            ("grpc.max_concurrent_streams", 100),
             ("grpc.server_handshake_timeout_ms", int(node.settings.handshake * 1000)),
         ]
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="link")
@@ -112,7 +112,7 @@ class Listener(grpc.GenericRpcHandler):
         try:
             return self._node.peer_of(spiffe, chain)
         except SecurityError as error:
-            _log.warning("A call was refused: %s", error)
+            _log.warning("A call was refused: %s", str(error))
             context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
             raise
 
@@ -136,18 +136,19 @@ class Listener(grpc.GenericRpcHandler):
         return peer
 
     def _deliver(self, requests: Iterator[bytes], context: _Context) -> bytes:
-        peer = self._greeted(context)
+        checking = dict(context.invocation_metadata()).get(INSTANCE) == CHECK
+        peer = self._peer(context) if checking else self._greeted(context)
         if not peer.calls.acquire(blocking=False):
             self._busy(context)
         try:
-            return pack_control(delivered(self._node, peer, self._in_time(requests, context)))
+            return pack_control(delivered(self._node, peer, self._in_time(requests, context), checking))
         except BusyError:
             self._busy(context)
         except SecurityError as error:
-            _log.warning("%s: %s", peer.name, error)
+            _log.warning("%s: %s", peer.name, str(error))
             context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        except grpc.RpcError:  # the call was cut, by the other side or for being idle
-            return b""
+        except grpc.RpcError as error:  # the call was cut, by the other side or for being idle
+            error.__traceback__ = None  # gRPC keeps the error with the call: a circle that would keep the call open
         finally:
             peer.calls.release()
             self._watched.pop(id(context), None)
@@ -201,8 +202,8 @@ class Listener(grpc.GenericRpcHandler):
             ended.left, ended.why = True, "it has stopped"
         except SecurityError as error:
             ended.why = str(error)
-        except grpc.RpcError:
-            pass
+        except grpc.RpcError as error:
+            error.__traceback__ = None
         finally:
             inflow.end()
             flow.end()

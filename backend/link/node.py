@@ -31,17 +31,19 @@ from backend.link.frames import (
     frames,
     length_in_chunks,
 )
-from backend.link.handshake import MAX_SKEW, Greeting, check_greeting, greeting, pack_greeting, unpack_greeting
+from backend.link.handshake import CHECK, MAX_SKEW, Greeting, check_greeting, greeting, pack_greeting, unpack_greeting
 from backend.link.identity import Identity, check_chain, load_identity, spiffe_of
 from backend.link.inbox import Letter, Mailboxes
 from backend.link.outbox import Outgoing, header_of
 from backend.link.peers import LANE_SECONDS, LinkSettings, Peer
 from backend.protocols.transport.codec import decode, encode
+from backend.protocols.transport.message import Lane as Line
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import Refusal
 from backend.protocols.transport.wire import Delivery
 
 _log = logging.getLogger("glassleaf")
+_LANES: dict[Line, Lane] = {Line.ONLINE: "online", Line.BULK: "bulk", Line.TRAINING: "training"}
 _MAX_LANES = 16_384  # conversations whose lane is remembered
 
 
@@ -75,7 +77,7 @@ class Node:
         identity = load_identity(keys)
         if identity.spiffe != self.party.spiffe or identity.signing.public != self.party.signing:
             raise SecurityError(f"The keys in {keys} are those of {identity.spiffe}, not of {party} in the agreement.")
-        self.instance = secrets.token_hex(16)
+        self.instance, self.checking = secrets.token_hex(16), False
         self.memory = Memory(settings.memory)
         self.mailboxes = Mailboxes(settings.queue, self.memory)
         self._sealer = Sealer(self.agreement, self.party, identity.signing)
@@ -107,14 +109,17 @@ class Node:
         return pack_greeting(self._greeting())
 
     def _greeting(self) -> Greeting:
-        return greeting(self.party.name, self.hash, self.instance, time.time())
+        said = greeting(self.party.name, self.hash, self.instance, time.time())
+        return replace(said, capabilities=(*said.capabilities, CHECK)) if self.checking else said
 
-    def greeted(self, peer: Peer, blob: bytes) -> None:
+    def greeted(self, peer: Peer, blob: bytes) -> Greeting:
         """Take a peer's greeting; raises SecurityError, with who has to do what, where they cannot talk."""
         check_valid(self.agreement, datetime.now(UTC))
         said = unpack_greeting(blob)
         check_greeting(self._greeting(), said, peer.name)
-        peer.greeted(said.instance)
+        if CHECK not in said.capabilities:  # whoever only looks leaves the conversations of the party that serves alone
+            peer.greeted(said.instance)
+        return said
 
     def peer_of(self, spiffe: str, chain_pem: bytes) -> Peer:
         """Whom a certificate names; raises SecurityError where it is no peer, or another party's root vouches for it."""
@@ -177,7 +182,7 @@ class Node:
             raise SecurityError(f"A message of {letter.sender} is another than its frame says; it was refused.")
         self.check_kind(kind)
         with self._lock:
-            self._lanes.setdefault(letter.conversation, letter.lane)  # answers go back in the lane of the question
+            self._lanes[letter.conversation] = letter.lane  # answers go back in the lane of the question
             while len(self._lanes) > _MAX_LANES:
                 del self._lanes[next(iter(self._lanes))]
         return Delivery(letter.sender, message, len(letter.blob))
@@ -212,10 +217,19 @@ class Node:
             blob, kind = self._sealer.seal(to, message.conversation, blob, time.time()), ENVELOPE
         if self.is_guest and not peer.is_up:  # nobody is counted for a question that does not leave
             raise PartyUnreachable(f"{peer.words()}. Nothing was sent; repeat it when the link is up.")
-        lane = self._lanes.get(message.conversation, "online")
+        lane = self._lane_of(message)
         outgoing = Outgoing(message.conversation, kind, to.spiffe, blob, lane, time.time() + LANE_SECONDS[lane])
         peer.outbox.put(outgoing, timeout=self.settings.grace)
         return size
+
+    def _lane_of(self, message: Message) -> Lane:
+        """A conversation's; where nobody has chosen one, that of its kinds of message."""
+        with self._lock:
+            chosen = self._lanes.get(message.conversation)
+            kind = message.lane()
+            if chosen is None and kind is not None:
+                chosen = self._lanes[message.conversation] = _LANES[kind]
+        return chosen or "online"
 
     def outgoing_frames(self, message: Outgoing) -> Iterator[bytes]:
         """A message in frames."""

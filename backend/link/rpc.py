@@ -10,7 +10,19 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from backend.errors import ParameterError, SecurityError
-from backend.link.frames import LANES, MAX_FRAME, Assembly, Beat, BusyError, Header, Lane, Receipt, pack_control, unpack
+from backend.link.frames import (
+    ECHO,
+    LANES,
+    MAX_FRAME,
+    Assembly,
+    Beat,
+    BusyError,
+    Header,
+    Lane,
+    Receipt,
+    pack_control,
+    unpack,
+)
 from backend.link.node import Node
 from backend.link.outbox import Outgoing
 from backend.link.peers import Peer
@@ -154,8 +166,8 @@ class Inflow:
         self._assemblies.clear()
 
 
-def delivered(node: Node, peer: Peer, frames: Iterator[bytes]) -> Receipt:
-    """Take one message that comes in frames.
+def delivered(node: Node, peer: Peer, frames: Iterator[bytes], checking: bool = False) -> Receipt:
+    """Take one message that comes in frames; of somebody who only checks the link, an echo.
 
     Raises
     ------
@@ -172,8 +184,16 @@ def delivered(node: Node, peer: Peer, frames: Iterator[bytes]) -> Receipt:
             if not isinstance(found, tuple):
                 raise SecurityError("A message was expected, something else came; it was refused.")
             node.check_header(peer, found[0])
+            if checking != (found[0].kind == ECHO):
+                raise SecurityError("Greet first; whoever only checks a link sends an echo and nothing else.")
             if assembly.add(*found):
-                return node.accept(peer, assembly)
+                return _echo(node, assembly) if checking else node.accept(peer, assembly)
         raise SecurityError("A message ended before all of its pieces had come; it was refused.")
     finally:
         assembly.drop()
+
+
+def _echo(node: Node, assembly: Assembly) -> Receipt:
+    header, blob = assembly.whole()
+    node.memory.give(len(blob))
+    return Receipt(header.id, "taken")

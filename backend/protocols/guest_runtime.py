@@ -7,6 +7,7 @@ the same user, otherwise other companies, and then it is not available here.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -65,6 +66,7 @@ from backend.store.receipts import Stated
 from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.ensemble import HostModel
 
+STARTING = 45.0  # seconds after the start within which links to other companies are waited for
 # a conversation's name, the Guest's own messages, and Host → its receipt and key
 OnReceipts = Callable[[str, Sequence[Stated], Mapping[str, tuple[ConversationReceipt, str]]], None]
 GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
@@ -247,6 +249,7 @@ class GuestRuntime:
         self._retired_keys: dict[str, PaillierKeySide] = {}
         self._lattice_keys: dict[str, RlweKeySide] = {}
         self._key_lock = threading.Lock()
+        self._began = time.monotonic()
         self._told: dict[str, Head] = {}  # what each Host has confirmed of the audit log
 
     def __repr__(self) -> str:
@@ -454,6 +457,7 @@ class GuestRuntime:
         NotAgreed
             A Host has not agreed to the purpose.
         """
+        self._await_links(hosts, cancelled)
         session = Session(self._wire, new_conversation(), hosts, cancelled, timeout, self._witnesses, self._ended)
         if not counted:
             for host in hosts:
@@ -465,6 +469,13 @@ class GuestRuntime:
                 session.close()
                 raise
         return session
+
+    def _await_links(self, hosts: Sequence[str], cancelled: Callable[[], bool]) -> None:
+        """When this process has just begun, links to other companies come up one by one; later a Host that is down is down."""
+        while not self.simulated and time.monotonic() < self._began + STARTING:
+            if cancelled() or all(self._wire.is_up(host) for host in hosts):
+                return
+            time.sleep(0.05)
 
     def _ended(
         self, name: str, transcript: Sequence[TranscriptEntry], receipts: Mapping[str, ConversationReceipt]

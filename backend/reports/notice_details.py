@@ -103,7 +103,7 @@ def checked(given: Mapping[str, Any], federation: Federation) -> dict[str, Notic
             raise ParameterError(f"[{party}] has no field {unknown[0]!r}; its fields are {', '.join(allowed)}.")
         texts = {name: value.strip() if isinstance(value, str) else value for name, value in fields.items()}
         try:
-            found[party] = NoticeParty(**texts)
+            found[party] = NoticeParty.model_validate(texts)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise ParameterError(

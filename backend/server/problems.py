@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
+from math import ceil
 from typing import Any
 
 from fastapi import Request
@@ -16,6 +17,7 @@ from starlette.exceptions import HTTPException
 from backend.errors import (
     ApprovalPending,
     GlassleafError,
+    HostBusy,
     ModelError,
     ParameterError,
     PartyUnreachable,
@@ -36,6 +38,7 @@ TITLES = {
     "unusable": (422, "The request cannot be used"),
     "budget": (429, "A Host's budget is spent"),
     "host": (503, "A Host does not answer"),
+    "busy": (503, "A Host has too much to do"),
     "deadline": (503, "The deadline has passed"),
     "refused": (503, "A Host refused"),
     "internal": (500, "Something went wrong inside Glassleaf"),
@@ -47,6 +50,7 @@ KINDS: Mapping[type[GlassleafError], str] = {
     SampleError: "unusable",
     ParameterError: "unusable",
     ApprovalPending: "approval",
+    HostBusy: "busy",
     SecurityError: "refused",
 }
 """What an error is; the first that fits."""
@@ -96,7 +100,8 @@ def problem_of(error: GlassleafError) -> Problem:
     if isinstance(error, StoreError):
         return Problem("internal", "The store cannot be used; whoever operates this server finds more in its log.")
     kind = next((kind for known, kind in KINDS.items() if isinstance(error, known)), "internal")
-    headers = {"Retry-After": REPEAT[kind]} if kind in REPEAT else {}
+    wait = str(ceil(error.wait)) if isinstance(error, HostBusy) else REPEAT.get(kind, "")
+    headers = {"Retry-After": wait} if wait else {}
     return Problem(kind, str(error), headers=headers)
 
 

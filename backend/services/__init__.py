@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
-from backend.errors import ParameterError, SecurityError
+from backend.errors import ParameterError, SecurityError, SignInError
 from backend.services.audit import OPERATOR, ROLES, Auditor, AuditTrail
 from backend.services.cache import Cache
 from backend.services.federations import Federations
@@ -24,6 +24,7 @@ from backend.services.workspace import Workspace
 
 if TYPE_CHECKING:
     from backend.crypto.workers import Workers
+    from backend.services.accounts import Account, Accounts
     from backend.services.age_check import AgeChecks
     from backend.services.alternatives import Alternatives
     from backend.services.attack_runs import AttackRuns
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from backend.services.monitoring import Monitoring
     from backend.services.notice_details import NoticeDetails
     from backend.services.online import Online
+    from backend.services.operation import Operation
     from backend.services.own_data import OwnData
     from backend.services.people import People
     from backend.services.protocol_comparison import ProtocolComparison
@@ -125,7 +127,7 @@ class Glassleaf:
         return self._shared.workspace.home
 
     def acting(self, actor: str, role: str) -> Glassleaf:
-        """The same services for somebody else, so that the audit log names who did it; closing either closes both.
+        """The same services for somebody else, so that the audit log names who did it; closing either closes both. Nobody is authenticated.
 
         Raises
         ------
@@ -134,9 +136,17 @@ class Glassleaf:
         """
         if role not in ROLES:
             raise ParameterError(f"The role is {role!r}; choose one of {', '.join(ROLES)}.")
+        return self._with(Auditor(self._shared.workspace, actor or system_user(), role))
+
+    def signed_in(self, account: Account, role: str) -> Glassleaf:
+        """The same services for an account that :attr:`accounts` has just found; raises SignInError where it does not have the role."""
+        if role not in account.roles:
+            raise SignInError("no_role", f"The account has not the role {role!r}, but {', '.join(account.roles)}.")
+        return self._with(Auditor(self._shared.workspace, account.actor, role, signed_in=True))
+
+    def _with(self, auditor: Auditor) -> Glassleaf:
         other = object.__new__(Glassleaf)
-        other._shared = self._shared
-        other._auditor = Auditor(self._shared.workspace, actor or system_user(), role)
+        other._shared, other._auditor = self._shared, auditor
         return other
 
     def __enter__(self) -> Glassleaf:
@@ -162,6 +172,20 @@ class Glassleaf:
     def models(self) -> Registry:
         """Records and the Guest's partial models."""
         return self._shared.models
+
+    @cached_property
+    def accounts(self) -> Accounts:
+        """Who is signed in, and in which roles."""
+        from backend.services.accounts import Accounts
+
+        return Accounts(self.home)
+
+    @cached_property
+    def operation(self) -> Operation:
+        """Whether the home can do work; its backup."""
+        from backend.services.operation import Operation
+
+        return Operation(self._shared.workspace, self._auditor)
 
     @property
     def jobs(self) -> JobRegistry:

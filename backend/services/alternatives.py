@@ -209,6 +209,7 @@ class Alternatives:
         Cancelled, PartyUnreachable, SecurityError
             See :meth:`backend.protocols.guest.GuestParty.train`.
         """
+        self._auditor.require(ALTERNATIVES)
         record = self._models.get(request.model_id)
         context = self._measurement.context(record)
         party, feature = _check(request, record, context)

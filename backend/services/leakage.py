@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.table import SampleSheet
-from backend.errors import Cancelled, ParameterError, ReleaseRefused, SampleError
+from backend.errors import Cancelled, NotAvailable, ParameterError, ReleaseRefused, SampleError
 from backend.jobs import Job
 from backend.privacy.disclosure import DisclosedField, PartyDisclosure, lines, table_two
 from backend.privacy.given_away import GivenAway, given_away
@@ -63,6 +63,8 @@ class Audited:
 
     def leaves(self, job: Job[Any]) -> NDArray[np.bool_]:
         """Leaves that no Host rules out, of the people of `rows` first and then of others to compare with."""
+        if not self.runtime.simulated and self.record.hosts:
+            raise NotAvailable(self.record.hosts[0], "which leaves its records rule out")
         ids = self.runtime.table.take(self.rows).ids
         chosen = set(ids)
         known = (*ids, *(i for i in self.joint_ids if i not in chosen))[: max(MAX_RECORDS, len(ids))]
@@ -92,7 +94,7 @@ class Leakage:
     def given_away(self, model_id: str, person: str = "") -> tuple[GivenAway, ...]:
         """What each Host's answers have given away within its window, and what more answers of a model would: its operator's view.
 
-        Only simulated Hosts show it.
+        Only simulated Hosts show it; of others, NotAvailable is raised.
 
         Parameters
         ----------
@@ -267,10 +269,10 @@ def released(
 
 
 def check_release(audited: Audited, job: Job[Any]) -> ReleaseCheck | None:
-    """What the scores of a new model would give away, on some records; None where no Host is asked or none holds them."""
+    """What the scores of a new model would give away, on some records; None where no Host is asked, or it runs at its own company."""
     runtime, record, model, rows = audited.runtime, audited.record, audited.model, audited.rows
     chain = [step.host for step in fold_structure(model.skeletons, model.guest, model.hosts).steps]
-    if not len(rows) or not chain:
+    if not len(rows) or not chain or not runtime.simulated:
         return None
     job.at("leak_audit", runtime.guest.name)
     hosts = audited.leaves(Job[None](lambda _: None, 0))  # the job's own transcript is that of the training

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING
 
 from backend.data.table import read_table
-from backend.errors import ParameterError, SecurityError
+from backend.errors import NotAvailable, ParameterError, SecurityError
 from backend.services.audit import OPERATOR, Note, recorded
 from backend.services.holdings import DELETE, KEEP, Holding, at_host
 from backend.services.registry import parts_of
@@ -115,7 +115,9 @@ class People:
     def _allowed(self, federation: str, party: str) -> tuple[str, ...]:
         """The parties to ask; raises where the actor may not."""
         about = self._workspace.federation(federation)
-        names = tuple(one.name for one in about.parties)
+        names = tuple(one.name for one in about.here)
+        if party in {one.name for one in about.parties} - set(names):
+            raise NotAvailable(party, "what it keeps")
         if party and party not in names:
             raise ParameterError(f"There is no party {party!r} in {federation}; choose one of {', '.join(names)}.")
         if self._auditor.role == OPERATOR:

@@ -16,7 +16,7 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
-from backend.errors import ParameterError
+from backend.errors import NotAvailable, ParameterError
 from backend.jobs import Job
 from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, Point, expected_seconds, leads, points
 from backend.protocols.baselines.comparison import PROTOCOLS, Comparison, compare, protocols
@@ -158,6 +158,8 @@ class ProtocolComparison:
     def _on_model(
         self, record: ModelRecord, runtime: GuestRuntime, request: ComparisonRequest, job: Job[Compared]
     ) -> Compared:
+        if not runtime.simulated:
+            raise NotAvailable(record.hosts[0], "what the other protocols would show of it")
         available = len(self._models.test_ids(record))
         check(request, available)
         own = runtime.table.take(self._models.test_rows(record, available, request.seed))

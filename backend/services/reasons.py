@@ -284,9 +284,10 @@ class ReasonsService:
         note.about(record, **about, sha256=digest)
         return file
 
-    def check_notice(self, model_id: str, language: str) -> None:
-        """Raise ParameterError where a notice might have to state a feature without a meaning or text; before anything is asked."""
+    def check_notice(self, model_id: str, language: str, against: str = "", cutoff: float = 0.5) -> None:
+        """Raise ParameterError where a notice might state a feature without a meaning or text, or knows no such group; before all else."""
         record = self._models.get(model_id)
+        Background.of(self._models.partial_model(record), against, cutoff)
         model, known = self._models.partial_model(record), self._known_of_features(record)
         federation = self._measurement.workspace.federation(record.federation)
         used = {split.feature for tree in model.trees for split in tree.splits.values()}

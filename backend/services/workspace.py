@@ -15,7 +15,7 @@ from backend.errors import FederationError, GlassleafError, StoreError
 
 if TYPE_CHECKING:
     from backend.crypto.signing import SigningKey
-    from backend.protocols.simulation.simulator import FederationRuntime
+    from backend.protocols.guest_runtime import GuestRuntime
     from backend.protocols.transport.messages import ConversationReceipt
     from backend.store.audit_log import AuditLog
     from backend.store.database import Database
@@ -59,7 +59,7 @@ class Workspace:
         self.home, self._key_floor, self._pools, self._on_key = home, key_floor, pools, on_key
         self._on_expired, self._expired = on_expired, dict[str, date]()
         self._on_approval = on_approval
-        self._runtimes: dict[str, tuple[object, FederationRuntime]] = {}
+        self._runtimes: dict[str, tuple[object, GuestRuntime]] = {}
         self._databases: dict[Path, Database] = {}
         self._folders: tuple[tuple[int, int], dict[str, Path]] = (0, 0), {}
         self._signing_keys: dict[str, SigningKey] = {}
@@ -140,15 +140,14 @@ class Workspace:
             self._loaded[folder] = stamp, load_federation(folder, check_tables=False)
         return self._loaded[folder][1]
 
-    def runtime(self, name: str) -> FederationRuntime:
+    def runtime(self, name: str) -> GuestRuntime:
         """The running federation; set up again when a file has changed or a key was rotated. What is too old is deleted once a day."""
         from backend.crypto.paillier.keys import KEY_BITS_FLOOR  # noqa: PLC0415 (a list of models starts no party)
-        from backend.protocols.simulation.simulator import FederationRuntime  # noqa: PLC0415
         from backend.store.key_file import retired_keys  # noqa: PLC0415
 
         with self._lock:
             federation = self.federation(name)
-            files = [federation.folder / "federation.toml", *(federation.folder / p.file for p in federation.parties)]
+            files = [federation.folder / "federation.toml", *(federation.folder / p.file for p in federation.here)]
             read = tuple((f.stat().st_mtime_ns, f.stat().st_size) for f in files)
             stamp = read, retired_keys(self.guest_folder(name))
             if name in self._runtimes and self._runtimes[name][0] == stamp:
@@ -156,19 +155,29 @@ class Workspace:
                 return self._runtimes[name][1]
             if name in self._runtimes:
                 self._runtimes.pop(name)[1].close()
-            runtime = FederationRuntime(
-                federation,
-                self.home / "parties" / name,
-                key_floor=self._key_floor or KEY_BITS_FLOOR,
-                pools=self._pools,
-                on_key=partial(self._on_key, name),
-                journal=self.journal(name),
-                on_approval=partial(self._on_approval, name),
-                on_receipts=partial(self.keep_receipts, name),
-            )
+            options: dict[str, Any] = {
+                "key_floor": self._key_floor or KEY_BITS_FLOOR,
+                "pools": self._pools,
+                "on_key": partial(self._on_key, name),
+                "journal": self.journal(name),
+                "on_approval": partial(self._on_approval, name),
+                "on_receipts": partial(self.keep_receipts, name),
+            }
+            runtime = self._started(federation, options)
             self._runtimes[name] = (stamp, runtime)
             self._expire_daily(name)
             return runtime
+
+    def _started(self, federation: Federation, options: dict[str, Any]) -> GuestRuntime:
+        """The Guest with its Hosts: simulated here, or at their own companies."""
+        home = self.home / "parties" / federation.name
+        if federation.link is not None:
+            from backend.services.linked import linked_runtime  # noqa: PLC0415 (extra link)
+
+            return linked_runtime(federation, home, options)
+        from backend.protocols.simulation.simulator import FederationRuntime  # noqa: PLC0415 (as above)
+
+        return FederationRuntime(federation, home, **options)
 
     def keep_receipts(
         self,
@@ -209,12 +218,10 @@ class Workspace:
         return deleted
 
     def databases(self, name: str) -> dict[str, Database]:
-        """Party → its database; a Host's for whoever operates the simulation alone."""
+        """Party → its database; a Host's for whoever operates a simulation alone."""
         runtime = self.runtime(name)
-        return {
-            runtime.guest.name: self.database(name),
-            **{host: runtime.host_database(host) for host in runtime.hosts},
-        }
+        hosts = runtime.hosts if runtime.simulated else ()
+        return {runtime.guest.name: self.database(name), **{host: runtime.host_database(host) for host in hosts}}
 
     def warm_up(self, name: str, bits: int) -> None:
         """Make the Guest's key and start all pools in the background; a second call does nothing."""

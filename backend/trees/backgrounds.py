@@ -132,7 +132,10 @@ COVERS, ALL = Background("covers"), Background("all")
 def _approved(model: GuestModel, bands: ScoreBands, cutoff: float) -> int:
     """The nearest band all of whose records score below the cut-off."""
     if "approved" not in methods(model):
-        raise ParameterError("The model's outcome is no decision, so nobody is approved by it; choose all or covers.")
+        raise ParameterError(
+            "Nobody is only just approved: the model's outcome is no decision, or it was trained on too few records or with too "
+            "few different scores. Choose all or covers."
+        )
     at = model.outputs.margin_at(cutoff) * (1 << model.score_bits)
     band = sum(upper - 1 < at for upper in bands.uppers) - 1
     if band < 0:
@@ -147,7 +150,8 @@ def methods(model: GuestModel) -> tuple[Against, ...]:
     """What a model's reasons can be compared against, the usual one first."""
     if model.bands is None:
         return ("covers",)
-    return ("all", "approved", "covers") if model.outputs.task == "binary" else ("all", "covers")
+    decides = model.outputs.task == "binary" and len(model.bands.uppers) > 1
+    return ("all", "approved", "covers") if decides else ("all", "covers")
 
 
 def backgrounds(model: GuestModel) -> Iterator[Background]:

@@ -94,7 +94,7 @@ def test_every_word_is_asked_for_and_there():
     asked |= {f"notice_details.{name}" for name in (*REACHED, *SUPERVISED, AGENCY)}
     asked |= {f"notice_details.absent_{name}" for name in ("address", "phone", "supervisor")}
     groups = ("all", "approved", "covers")
-    asked |= {f"compared.{way}{group}" for group in groups for way in ("", "said_", "notice_")} | {
+    asked |= {f"compared.{way}{group}" for group in groups for way in ("", "said_", "notice_", "report_")} | {
         "compared.only_covers"
     }
     assert asked == {key for key in catalogue("en") if key.split(".")[0] in ("notice_details", "compared")}

@@ -15,8 +15,8 @@ from backend.privacy.tradeoff import TradeoffPoint
 from backend.protocols.baselines.comparison import Comparison, ProtocolResult
 from backend.protocols.baselines.disclosure import Learned
 from backend.protocols.simulation.synthetic_model import Shape
-from backend.protocols.transport.channel import TranscriptEntry
 from backend.protocols.transport.simulated_latency import Link, simulate
+from backend.protocols.transport.transcript import TranscriptEntry
 from backend.services import kept_results
 from backend.services.attack_runs import AttackRuns
 from backend.services.forest_serving import ServedBatch, ServingRequest, ServingTrial

@@ -12,9 +12,12 @@ from backend.data.dictionary import NO_MEANING
 from backend.errors import ParameterError
 from backend.fairness.age_discrimination import AgeCheck, AgeGap
 from backend.i18n import Catalogue
+from backend.protocols.training.decision_tree import DecisionTreeParameters
+from backend.protocols.training.forest import ForestParameters
 from backend.services.reasons import CohortRequest, ReasonsRequest, methods, notice_of
 from backend.services.scoring import ScoringRequest
-from backend.trees.backgrounds import Background
+from backend.services.training import TrainingRequest
+from backend.trees.backgrounds import Background, score_bands
 from backend.trees.serialization import load_host
 from backend.trees.shap import shap_values
 
@@ -29,12 +32,21 @@ def context(tmp_path_factory):
 @pytest.fixture(scope="module")
 def plain(context):
     """By group compared with: SHAP values of all test records, a column a feature, all parties' data in one hand."""
-    model, record = context.measured.model, context.record
-    rules = dict(model.rules)
+    model, people = context.measured.model, context.people.loc[context.measured.test_ids]
+    rules, columns = together(context, context.record, people)
+    found = {}
+    for against in methods(model):
+        names, values = shap_values(model, rules, columns, len(people), Background.of(model, against, 0.5))
+        found[against] = pd.DataFrame(values, index=people.index, columns=names)
+    return found
+
+
+def together(context, record, people):
+    """All parties' rules of a model, and their columns of some people."""
+    model = context.glassleaf.models.guest_model(record.id)
+    rules, columns = dict(model.rules), {}
     for host in record.hosts:
         rules |= load_host(context.runtime._simulated.hosts[host]._partial_models._store.artefact(record.id)).rules
-    people = context.people.loc[context.measured.test_ids]
-    columns = {}
     for _, feature in model.dictionary:
         values = people[feature.name]
         if feature.kind == "categorical":
@@ -42,11 +54,36 @@ def plain(context):
             columns[feature.name] = np.array(texts, dtype=object)
         else:
             columns[feature.name] = values.astype(float).to_numpy()
-    found = {}
-    for against in methods(model):
-        names, values = shap_values(model, rules, columns, len(people), Background.of(model, against, 0.5))
-        found[against] = pd.DataFrame(values, index=people.index, columns=names)
-    return found
+    return rules, columns
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [None, ForestParameters(trees=2, depth=2, cipher="none"), DecisionTreeParameters(depth=2, cipher="none")],
+)
+def test_training_counts_its_records_by_leaf_and_score_as_a_walk_with_all_columns_does(context, parameters):
+    models = context.glassleaf.models
+    record = context.record
+    if parameters is not None:
+        record = context.glassleaf.training.start(TrainingRequest("demo", parameters)).get()
+    model = models.guest_model(record.id)
+    people = context.people.loc[[i for i, part in models.part_of(record).items() if part == "training"]]
+    rules, columns = together(context, record, people)
+    units, leaves = np.full(len(people), np.rint(model.base_scores[0] * 2**model.score_bits)), []
+    for t, tree in enumerate(model.trees):
+        nodes = np.zeros(len(people), dtype=int)
+        for i, split in tree.splits.items():  # parents come before their children
+            nodes = np.where(
+                nodes == i, np.where(rules[t, i].goes_left(columns[split.feature]), split.left, split.right), nodes
+            )
+        units += np.rint(np.array([tree.nodes[i].weight for i in nodes]) * 2**model.score_bits)
+        leaves.append(nodes)
+    found = model.bands
+    assert found.total == len(people) and len(found.counts) == len(model.trees)
+    for tree, nodes, counts in zip(model.trees, leaves, found.counts, strict=True):
+        assert [sum(leaf) for leaf in counts] == [int((nodes == i).sum()) for i in tree.leaves]
+    if parameters is None:  # forests round their sums, not their leaves
+        assert found == score_bands(model.trees, leaves, units.astype(np.int64))
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,10 @@ from backend.trees.backgrounds import (
     MIN_RECORDS,
     STEPS,
     Background,
+    ScoreBands,
     backgrounds,
     left_shares,
+    methods,
     score_bands,
     shares_of,
 )
@@ -144,8 +146,11 @@ def test_a_model_without_counts_knows_covers_alone_and_keeps_its_hash(world):
     with pytest.raises(ParameterError, match="choose one of covers"):
         Background.of(world.model, "median")
     amounts = replace(world.model, outputs=Outputs("number", link="identity"))
-    with pytest.raises(ParameterError, match="nobody is approved"):
-        Background.of(amounts, "approved")
+    one_band = replace(world.model, bands=ScoreBands((1,), ()))
+    for model in (amounts, one_band):
+        assert methods(model) == ("all", "covers")
+        with pytest.raises(ParameterError, match="only just approved"):
+            Background.of(model, "approved")
 
 
 def test_counts_come_back_from_the_artefact(world):

@@ -30,8 +30,18 @@ def lane_of_people(ids: Sequence[str]) -> Lane:
     return Lane.ONLINE if len(ids) <= ONLINE_PEOPLE else Lane.BULK
 
 
+SEAL = b"\x5e\xa1\x10"  # how what Microsoft SEAL saved begins: magic number, length of its first header
+SEAL_HEADERS = 128  # bytes that begin every ciphertext alike: headers, parameters, the packing's own; 125 in SEAL 4
+BEFORE = 64  # bytes in which it may begin: a set of parameters may be named before
+
 MESSAGES: dict[str, type[Message]] = {}
 """Name on the wire → class, of every message module that was imported; what is not in it is refused."""
+
+
+def body(hidden: bytes) -> bytes:
+    """A ciphertext or key without the headers that are the same in every one of them."""
+    at = hidden.find(SEAL, 0, BEFORE)
+    return hidden[at + SEAL_HEADERS :] if at >= 0 else hidden
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from backend.protocols.transport.message import Message
+from backend.protocols.transport.message import Message, body
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.wire import Delivery, Wire
 
@@ -36,8 +36,8 @@ class TranscriptEntry:
         `int` (0 = none yet), it worked for `float` seconds. Waiting is not work.
         :mod:`backend.protocols.transport.simulated_latency` reads it.
     sample : bytes
-        The first :data:`SAMPLE` bytes, as they were on the wire, of the message's ciphertexts or public key; empty where it has none, or
-        where nothing is encrypted.
+        The first :data:`SAMPLE` bytes, as they were on the wire, of the body of the message's ciphertexts or public key; empty where it
+        has none, or where nothing is encrypted.
     unreadable : int
         Length of those ciphertexts or that key, bytes.
     entries : int
@@ -139,7 +139,7 @@ class Transcript:
                     holds=message.HOLDS,
                     readable_by=message.READABLE_BY,
                     work=self._work(noted.clocks.get(sender), round_of(message), now if ready is None else ready),
-                    sample=hidden[:SAMPLE],
+                    sample=body(hidden)[:SAMPLE],
                     unreadable=len(hidden),
                     entries=getattr(message, "entries", 0),
                 )

@@ -113,7 +113,7 @@ def problems(found: Iterable[str]) -> list[Block]:
 
 def percent(share: float | None) -> str:
     """A share with all the digits that a report holds; a dash where there is none."""
-    return NONE if share is None else f"{share * 100:.2f} %"
+    return NONE if share is None else f"{share * 100:.2f}\u00a0%"
 
 
 def whole(value: float | None) -> str:
