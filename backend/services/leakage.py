@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.federation import Measure
 from backend.data.table import SampleSheet
 from backend.errors import Cancelled, NotAvailable, ParameterError, ReleaseRefused, SampleError
 from backend.jobs import Job
@@ -18,7 +19,7 @@ from backend.privacy.given_away import GivenAway, given_away
 from backend.privacy.leakage import SCORE_BITS, LeakMeter, LeakPoint, LeakReading, joint_audit, leak_curve
 from backend.privacy.tradeoff import BITS, TradeoffPoint, tradeoff_curve
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.explanations.shape import sums_bits
+from backend.protocols.explanations.shape import ReasonShape, sums_bits
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.dither import half_units
 from backend.reports.adverse_action_notice import MAX_REASONS, form_groups
@@ -53,6 +54,8 @@ class Audited:
         ``(n,)`` rows of the Guest's table.
     joint_ids : sequence of str
         Records that all parties hold; some of them, besides those of `rows`, are what scores are compared with.
+    purpose : {"leaks"}, optional
+        What Hosts have to agree to; None for the check before a model is registered, without which there is no model.
     """
 
     runtime: GuestRuntime
@@ -60,6 +63,7 @@ class Audited:
     model: GuestModel
     rows: NDArray[np.intp]
     joint_ids: Sequence[str]
+    purpose: Measure | None = None
 
     def leaves(self, job: Job[Any]) -> NDArray[np.bool_]:
         """Leaves that no Host rules out, of the people of `rows` first and then of others to compare with."""
@@ -69,7 +73,7 @@ class Audited:
         chosen = set(ids)
         known = (*ids, *(i for i in self.joint_ids if i not in chosen))[: max(MAX_RECORDS, len(ids))]
         job.at("leak_audit", self.runtime.guest.name, 0)
-        session = self.runtime.open_session(self.record.hosts, job.cancelled, counted=False)
+        session = self.runtime.open_session(self.record.hosts, job.cancelled, counted=False, purpose=self.purpose)
         try:
             return joint_audit(session, self.record.id, self.model, known)
         finally:
@@ -125,11 +129,8 @@ class Leakage:
     def _costs(self, record: ModelRecord) -> dict[str, float]:
         """Kind of question → what an answer tells at most by its own size, bits; names as many as a notice states."""
         score = {SCORE: self._models.compiled(record).guest.largest.bit_length() + 1.0}
-        try:
-            model = self._models.partial_model(record)
-            terms = CompiledTerms(model)
-            shape = terms.shape(MAX_REASONS, form_groups(model, terms.items))
-        except ParameterError:  # nobody is given reasons with this model
+        shape = self._models.derived("shape of reasons", record, lambda: _shape(self._models.partial_model(record)))
+        if shape is None:
             return score
         features, people = sum(shape.features), len(self._models.part_of(record))
         return score | {
@@ -195,7 +196,8 @@ class Leakage:
         note.about(record, people=people, seed=seed)
         rows = self._models.test_rows(record, min(people, len(self._models.test_ids(record))), seed)
         runtime = self._workspace.runtime(record.federation)
-        return Audited(runtime, record, self._models.partial_model(record), rows, list(self._models.part_of(record)))
+        joint = list(self._models.part_of(record))
+        return Audited(runtime, record, self._models.partial_model(record), rows, joint, "leaks")
 
 
 def measure_leaks(audited: Audited, job: Job[tuple[LeakPoint, ...]]) -> tuple[LeakPoint, ...]:
@@ -252,6 +254,15 @@ def measure_tradeoff(audited: Audited, job: Job[tuple[TradeoffPoint, ...]]) -> t
     for point in points:
         job.result = (*job.result, point)
     return job.result
+
+
+def _shape(model: GuestModel) -> ReasonShape | None:
+    """Sizes of a request for one person's reasons; None where nobody is given reasons with the model."""
+    try:
+        terms = CompiledTerms(model)
+        return terms.shape(MAX_REASONS, form_groups(model, terms.items))
+    except ParameterError:
+        return None
 
 
 def released(
