@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import socket
 import threading
@@ -122,6 +123,10 @@ class Links:
     settings: LinkSettings = QUICK
     wires: list[LinkWire] = field(default_factory=list)
     port: int = 0
+
+    def __post_init__(self) -> None:
+        for variable in ("https_proxy", "grpc_proxy", "http_proxy"):  # of the machine that tests run on
+            os.environ.pop(variable, None)
 
     def bank(self, **changes: object) -> LinkWire:
         wire = self._wire("bank", bind=f"localhost:{self.port}", **changes)

@@ -8,7 +8,7 @@ import threading
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import grpc
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_when_event_set, wait_random_exponential
@@ -48,7 +48,7 @@ class Connection:
         credentials = grpc.ssl_channel_credentials(peer.party.bundle.encode(), identity.key, identity.chain)
         self.leaf = node.leaf_written()
         self.metadata = ((INSTANCE, CHECK if node.checking else node.instance),)
-        self.channel: Any = grpc.secure_channel(target, credentials, options=options)
+        self.channel = cast("Any", grpc.secure_channel(target, credentials, options=options))
         self.lost = threading.Event()
         try:
             began = time.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from backend.link.agreement import Agreement
     from backend.link.dialler import Dialler
     from backend.link.listener import Listener
+
+LEAVE = 5.0  # seconds for what waits when a party stops
 
 
 class LinkWire:
@@ -147,7 +150,10 @@ class LinkWire:
         return self._node.peers[name]
 
     def shut_down(self) -> None:
-        """Take leave of all peers and stop; what was not delivered is lost."""
+        """Deliver what waits, as far as peers take it within :data:`LEAVE` seconds, take leave of them and stop."""
+        until = time.monotonic() + LEAVE
+        while any(self._waits(peer) for peer in self._node.peers.values()) and time.monotonic() < until:
+            time.sleep(0.01)
         for dialler in self._diallers:
             dialler.close()
         if self._listener is not None:
@@ -155,3 +161,7 @@ class LinkWire:
         for peer in self._node.peers.values():
             peer.outbox.close()
         self._node.mailboxes.close_all()
+
+    @staticmethod
+    def _waits(peer: Peer) -> bool:
+        return peer.is_attached and any(peer.outbox.depth().values())
