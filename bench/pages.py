@@ -59,7 +59,11 @@ def measure(rounds: int = ROUNDS, names: Sequence[str] = NAMES) -> dict[str, Any
 def grown(home: Path, size: str) -> tuple[str, Mapping[str, int]]:
     """A home with a model and one retrained from it; the model's id, and how large it is."""
     with Glassleaf(home, pools=False) as glassleaf:
-        record = glassleaf.training.prepare_demo() if size == "demo" else grow_large(glassleaf)
+        if size == "demo":
+            glassleaf.training.prepare_demo()
+            record = glassleaf.models.all()[0]
+        else:
+            record = grow_large(glassleaf)
         findings = glassleaf.compliance.assess(record.id).findings
         glassleaf.retraining.start(RetrainingRequest(record.id, (findings[0].feature,), cipher="none")).get()
         facts = {

@@ -101,12 +101,14 @@ def present(step: str) -> None:
         session.announce(presenter.LINK, presenter.PARTIES)
 
     asked = tuple(one.id for one in done.scores) if done is not None else ()
-    presenter.draw(t, view, step, scene(asked, done), score if chosen else None, restart, follow if running else None)
+    seen = scene(asked, done)
+    beside = presenter.draw(t, view, step, seen, score if chosen else None, restart, follow if running else None)
     if session.refused("score"):
         frame.problem(t, session.refused("score"))
     if job is not None and job.result is None and not running:
         run.ended(t, job)
-    presenter.attack(t, presenter.attack_on(step, presenter.steps(view, done)))
+    with beside:
+        presenter.attack(t, presenter.attack_on(step, presenter.steps(view, done)))
 
 
 def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[SampleSheet | None, Upload | None]:

@@ -144,7 +144,7 @@ def card(t: Texts, view: View, own: Sequence[Finding], work: Casework, *, first:
         with st.container(horizontal=True, horizontal_alignment="distribute"):
             held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
             meaning = markdown(t.either(finding.meaning, finding.meaning_zh))
-            st.markdown(f"### {meaning}\n\n{held} · `{feature}`", anchors=False)
+            st.markdown(f"### {meaning} :small[:gray[{held} ·] `{feature}`]", anchors=False)
             link(t, view, finding)
         casework.steps(t, view, finding, work, lambda: _evidence(t, view, finding))
 

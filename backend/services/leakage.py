@@ -19,7 +19,7 @@ from backend.privacy.given_away import GivenAway, given_away
 from backend.privacy.leakage import SCORE_BITS, LeakMeter, LeakPoint, LeakReading, joint_audit, leak_curve
 from backend.privacy.tradeoff import BITS, TradeoffPoint, tradeoff_curve
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.explanations.shape import sums_bits
+from backend.protocols.explanations.shape import ReasonShape, sums_bits
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.dither import half_units
 from backend.reports.adverse_action_notice import MAX_REASONS, form_groups
@@ -129,11 +129,8 @@ class Leakage:
     def _costs(self, record: ModelRecord) -> dict[str, float]:
         """Kind of question → what an answer tells at most by its own size, bits; names as many as a notice states."""
         score = {SCORE: self._models.compiled(record).guest.largest.bit_length() + 1.0}
-        try:
-            model = self._models.partial_model(record)
-            terms = CompiledTerms(model)
-            shape = terms.shape(MAX_REASONS, form_groups(model, terms.items))
-        except ParameterError:  # nobody is given reasons with this model
+        shape = self._models.derived("shape of reasons", record, lambda: _shape(self._models.partial_model(record)))
+        if shape is None:
             return score
         features, people = sum(shape.features), len(self._models.part_of(record))
         return score | {
@@ -257,6 +254,15 @@ def measure_tradeoff(audited: Audited, job: Job[tuple[TradeoffPoint, ...]]) -> t
     for point in points:
         job.result = (*job.result, point)
     return job.result
+
+
+def _shape(model: GuestModel) -> ReasonShape | None:
+    """Sizes of a request for one person's reasons; None where nobody is given reasons with the model."""
+    try:
+        terms = CompiledTerms(model)
+        return terms.shape(MAX_REASONS, form_groups(model, terms.items))
+    except ParameterError:
+        return None
 
 
 def released(

@@ -83,6 +83,11 @@ class PartyStore:
         with self._database.write() as session:
             session.merge(RecordRow(model_id=model_id, created=str(body["created"]), body=json.dumps(body)))
 
+    def record(self, model_id: str) -> str | None:
+        """The record of one model as the JSON text that was stored; None where there is none."""
+        with self._database.read() as session:
+            return session.scalar(select(RecordRow.body).where(RecordRow.model_id == model_id))
+
     def records(self) -> list[str]:
         """All records, newest first, each as the JSON text that was stored."""
         with self._database.read() as session:

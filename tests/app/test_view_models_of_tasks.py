@@ -77,9 +77,9 @@ def test_a_tree_of_boosted_classes_speaks_of_one_of_them() -> None:
 def test_numbers_are_steps_of_boosting_and_means_of_a_forest() -> None:
     trees = (stump(Leaf(100.0, 1.0), Leaf(-250.0, 1.0)),) * 2
     steps, means = view(NUMBER, trees, "opboost", "€"), view(NUMBER, trees, "forest", "€")
-    assert tree.leaf_short(T, steps, trees[0].nodes[1]) == "+100 €"
-    assert tree.leaf_short(T, steps, trees[0].nodes[2]) == "−250 €"
-    assert tree.leaf_short(T, means, trees[0].nodes[1]) == "200 €"
+    assert tree.leaf_short(T, steps, trees[0].nodes[1]) == "+100\u00a0€"
+    assert tree.leaf_short(T, steps, trees[0].nodes[2]) == "−250\u00a0€"
+    assert tree.leaf_short(T, means, trees[0].nodes[1]) == "200\u00a0€"
 
 
 def test_a_hostile_class_name_stays_text_in_a_picture() -> None:
@@ -112,10 +112,10 @@ def test_a_round_of_boosting_grows_a_tree_for_each_class() -> None:
 
 def test_a_figure_has_its_own_unit_and_a_missing_one_is_a_dash() -> None:
     t, metrics = T, Metrics(NAN, NAN, NAN, 0.912, 100, "test", rmse=1234.5, r2=-0.25)
-    assert frame.figure(t, metrics, "rmse", "€") == "1,234 €"
+    assert frame.figure(t, metrics, "rmse", "€") == "1,234\u00a0€"
     assert frame.figure(t, metrics, "accuracy") == "91.2\u00a0%"
     assert frame.figure(t, metrics, "auc") == "–"
-    assert frame.quality(t, SimpleNamespace(task="number", metrics=metrics), "€") == "RMSE 1,234 €"
+    assert frame.quality(t, SimpleNamespace(task="number", metrics=metrics), "€") == "RMSE 1,234\u00a0€"
     assert amount(-0.5, "") == "−0.500"
 
 
