@@ -11,7 +11,8 @@ import re
 from functools import cache
 from string import Formatter
 
-from app.texts import Texts, catalogue
+from app.texts import Texts
+from backend.i18n import catalogue
 
 SECTIONS = ("error.", "sheet.")
 PLACES = ("sheet.at_cell", "sheet.at_row", "sheet.at_column")  # no sentence: they stand before one

@@ -18,8 +18,8 @@ from app.panels import host_console  # noqa: E402
 from app.texts import Texts, markdown  # noqa: E402
 from backend.errors import GlassleafError  # noqa: E402
 from backend.i18n import LANGUAGES  # noqa: E402
-from backend.services.audit import system_user  # noqa: E402
 from backend.services.host_operator import own_host  # noqa: E402
+from backend.services.system_user import system_user  # noqa: E402
 
 ASSETS = Path(str(files("assets")))
 SHOWN = {"en": "EN", "zh": "中文"}

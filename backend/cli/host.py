@@ -45,8 +45,8 @@ app.add_typer(log, name="log")
 @contextmanager
 def opened(folder: Path | None, federation: str, host: str) -> Iterator[HostOperator]:
     """The Host that the options name; raises ParameterError where they name both or half of one."""
-    from backend.services.audit import system_user
     from backend.services.host_operator import own_host
+    from backend.services.system_user import system_user
 
     if bool(federation) != bool(host) or (folder and federation):
         raise ParameterError("Name a Host's folder, or a federation and its simulated Host; not half of it, not both.")

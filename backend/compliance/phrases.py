@@ -287,8 +287,8 @@ class Context:
         Before these a word names a kind of business, no attribute: "health sector".
     nobody_zh : pattern
         Words that hold a person's and name none: 客户端, 人民币.
-    firm_zh : pattern
-        What a Chinese text without a person is about wherever it stands in it, but for "at the company" (在公司).
+    firm_zh, at_firm_zh : pattern
+        What a Chinese text without a person is about wherever it stands in it; but not "at the company" (在某公司).
     heads_zh, tails_zh : tuple of str
         At the end of a Chinese text: what it is about, and what may stand behind that (余额).
     plain : frozenset of str
@@ -305,6 +305,7 @@ class Context:
     trades_zh: tuple[str, ...] = ()
     nobody_zh: re.Pattern[str] = _NOTHING
     firm_zh: re.Pattern[str] = _NOTHING
+    at_firm_zh: re.Pattern[str] = _NOTHING
     heads_zh: tuple[str, ...] = ()
     tails_zh: tuple[str, ...] = ()
     fillers: frozenset[str] = frozenset()
@@ -325,7 +326,8 @@ class Context:
             objects_zh=lists.get("object_zh", ()),
             trades_zh=lists.get("trade_zh", ()),
             nobody_zh=_any_of(lists.get("nobody_zh", ())),
-            firm_zh=_any_of(lists.get("firm_zh", ()), before=lists.get("at_zh", ())),
+            firm_zh=_any_of(lists.get("firm_zh", ())),
+            at_firm_zh=_any_of(lists.get("at_zh", ()), then=lists.get("firm_zh", ())),
             heads_zh=lists.get("head_zh", ()),
             tails_zh=lists.get("tail_zh", ()),
             fillers=frozenset(lists.get("filler", ())),
@@ -360,7 +362,7 @@ class Context:
         """The same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额, 企业现金流健康指数."""
         if before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh):
             return True
-        if self.firm_zh.search(before + "\n" + after) and not self.person_in(before + hit + after):
+        if self.firm_zh.search(self.at_firm_zh.sub("", f"{before}\n{after}")) and not self.person_in(before + hit + after):
             return True
         head = after
         while tail := next((tail for tail in self.tails_zh if head.endswith(tail)), ""):
@@ -485,8 +487,6 @@ class Pattern:
             yield from (word for word in phrase.first if word.isascii() and word.isalpha())
 
     def _in_name(self, texts: FeatureTexts, confirmed: bool) -> str:
-        if not confirmed and (self._denied(texts.meaning) or self._denied(texts.meaning_zh)):
-            return ""
         counts = confirmed or self._context.unsaid(texts)
         hit = self._hit(texts.name)
         if hit and self._counts(hit, texts, counts, confirmed):
@@ -537,10 +537,6 @@ class Pattern:
 
     def _hit(self, text: PhraseMatch) -> str:
         return next(self._uncovered(text, self._phrases), "")
-
-    def _denied(self, text: PhraseMatch) -> bool:
-        """Whether phrases stand in a text without a hit, so that it says of what else the name speaks: 持有民族证券席位."""
-        return any(phrase.find(text) for phrase in self._phrases.candidates(text))
 
     def _excluded(self, text: PhraseMatch) -> list[Span]:
         """What exclusions cover."""
@@ -657,11 +653,12 @@ class Vocabulary(BaseModel):
         return Affixes(known, before, after, self.short, self.plain)
 
 
-def _any_of(words: Iterable[str], before: Iterable[str] = ()) -> re.Pattern[str]:
-    """One of the words, the longest first, none of `before` right in front of it; nothing where there are none."""
-    choice = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
-    not_after = "".join(f"(?<!{re.escape(word)})" for word in before)
-    return re.compile(f"{not_after}(?:{choice})") if choice else _NOTHING
+def _any_of(words: Iterable[str], then: Iterable[str] | None = None) -> re.Pattern[str]:
+    """One of the words, the longest first, perhaps with one of `then` after up to four characters; nothing where there are none."""
+    first, last = ("|".join(re.escape(word) for word in sorted(some, key=len, reverse=True)) for some in (words, then or ()))
+    if not first or (then is not None and not last):
+        return _NOTHING
+    return re.compile(f"(?:{first})[{_HAN}]{{0,4}}?(?:{last})" if last else first)
 
 
 def _without_accent(letter: re.Match[str]) -> str:

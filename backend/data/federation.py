@@ -28,7 +28,19 @@ FORMAT: Final = 2  # since then each feature says which texts are missing; befor
 MAX_PROBLEMS = 20  # listed in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)
-Measure = Literal["disparity", "proxies", "age", "curves", "comparisons", "shuffles", "validation"]
+Measure = Literal[
+    "disparity",
+    "proxies",
+    "age",
+    "curves",
+    "comparisons",
+    "shuffles",
+    "validation",
+    "alternatives",
+    "leaks",
+    "card",
+    "serving",
+]
 MEASURES: tuple[Measure, ...] = get_args(Measure)  # what a Host may agree to have measured
 MAX_QUERIES = 1_000_000  # per person and model, the largest budget
 MAX_BITS = 1_000_000  # the largest limit of what answers may tell about a person

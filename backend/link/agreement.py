@@ -382,7 +382,7 @@ def _key(public: str, secret: str = "") -> Any:
     from joserfc.jwk import OKPKey  # noqa: PLC0415
     from joserfc.util import urlsafe_b64encode  # noqa: PLC0415
 
-    numbers = {"kty": "OKP", "crv": "Ed25519", "x": urlsafe_b64encode(bytes.fromhex(public)).decode()}
+    numbers: Any = {"kty": "OKP", "crv": "Ed25519", "x": urlsafe_b64encode(bytes.fromhex(public)).decode()}
     return OKPKey.import_key(numbers | ({"d": urlsafe_b64encode(bytes.fromhex(secret)).decode()} if secret else {}))
 
 

@@ -48,7 +48,7 @@ class Connection:
         credentials = grpc.ssl_channel_credentials(peer.party.bundle.encode(), identity.key, identity.chain)
         self.leaf = node.leaf_written()
         self.metadata = ((INSTANCE, CHECK if node.checking else node.instance),)
-        self.channel = grpc.secure_channel(target, credentials, options=options)
+        self.channel: Any = grpc.secure_channel(target, credentials, options=options)
         self.lost = threading.Event()
         try:
             began = time.monotonic()

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cache
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_type_hints
 
 import msgpack
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
@@ -145,7 +145,7 @@ def unpack(frame: bytes) -> tuple[Header, bytes] | Receipt | Beat:
         if not 1 < len(frame) <= MAX_FRAME:
             raise ValueError("length")
         if frame[0] == _CONTROL and len(frame) <= MAX_CONTROL:
-            return read_as(Beat if len(frame) < MAX_BEAT else Receipt, frame[1:])
+            return read_as(Beat, frame[1:]) if len(frame) < MAX_BEAT else read_as(Receipt, frame[1:])
         if frame[0] != _MESSAGE:
             raise ValueError("first byte")
         end = 3 + int.from_bytes(frame[1:3], "big")
@@ -163,7 +163,7 @@ MALFORMED = (ValueError, TypeError, KeyError, msgpack.UnpackException, Validatio
 def read_as(kind: type[T], blob: bytes) -> T:
     """A dataclass from msgpack, each field strictly of its type, none missing and none more; raises one of :data:`MALFORMED`."""
     found = msgpack.unpackb(blob, use_list=False, raw=False, strict_map_key=True, max_ext_len=0)
-    schema = _schema(kind)
+    schema = _schema(cast("Any", kind))
     if not isinstance(found, dict) or set(found) != set(schema):
         raise KeyError(kind.__name__)
     return kind(**{name: schema[name].validate_python(value) for name, value in found.items()})

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, cast
 
 import grpc
 
@@ -23,7 +23,7 @@ BUSY_SECONDS = 0.5
 _Context = Any  # grpc.ServicerContext, whose stubs lack auth_context's values
 
 
-class Listener(grpc.GenericRpcHandler):
+class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in its stubs alone
     """Answers the peers of a party that dial in.
 
     Parameters
@@ -54,7 +54,7 @@ class Listener(grpc.GenericRpcHandler):
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="link")
         self._server = grpc.server(self._pool, handlers=[self], options=options, maximum_concurrent_rpcs=workers)
         credentials = grpc.dynamic_ssl_server_credentials(
-            self._certificate(), self._renewed, require_client_authentication=True
+            self._certificate(), cast("Any", self._renewed), require_client_authentication=True
         )
         try:
             self.port: int = self._server.add_secure_port(address, credentials)

@@ -5,7 +5,6 @@ Each body carries a random salt: a Host is told an entry's hash, and without a s
 
 from __future__ import annotations
 
-import getpass
 import json
 import logging
 import secrets
@@ -42,14 +41,6 @@ DONE = "done"
 P = ParamSpec("P")
 R = TypeVar("R")
 _log = logging.getLogger("glassleaf")
-
-
-def system_user() -> str:
-    """The name that the operating system knows this process's user by; ``unknown`` where it has none."""
-    try:
-        return getpass.getuser()
-    except OSError:
-        return "unknown"
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from backend.services.host_operator import DRAINING
 from backend.store.accountant import Accountant, Limits, usual_limit
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
+from backend.store.receipts import Receipts
 from backend.store.request_log import RequestLog
 from backend.store.retention import expire
 
@@ -78,6 +79,7 @@ class HostService:
                 measures=config.limits.measures,
                 lanes=lanes_of(config),
                 signing=identity.signing,
+                receipts=Receipts(self.database),
                 approvals=Approvals(config.party, self.database, identity.signing),
                 draining=(keys / DRAINING).exists,
             )

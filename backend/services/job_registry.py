@@ -174,11 +174,12 @@ class JobRegistry:
         if held is not None:
             return held.job
         kept = self.log().kept(user, name) if keeps(kind_of(name)) else None
-        result = None if kept is None else read_result(kind_of(name), kept[1])
-        if kept is None or result is None:
+        if kept is None or kept[0].state == "running" or kept[0].state == "interrupted":
             return None
-        logged = kept[0]
-        job: Job[Any] = Job.ended(result, logged.state, logged.message or None)
+        logged, result = kept[0], read_result(kind_of(name), kept[1])
+        if result is None:
+            return None
+        job: Job[Any] = Job.ended(result, kept[0].state, logged.message or None)
         with self._lock:
             there = self._held.setdefault((user, name), _Held(logged.id, job, None, None))
             self._prune()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.federation import Measure
 from backend.data.table import SampleSheet
 from backend.errors import Cancelled, NotAvailable, ParameterError, ReleaseRefused, SampleError
 from backend.jobs import Job
@@ -53,6 +54,8 @@ class Audited:
         ``(n,)`` rows of the Guest's table.
     joint_ids : sequence of str
         Records that all parties hold; some of them, besides those of `rows`, are what scores are compared with.
+    purpose : {"leaks"}, optional
+        What Hosts have to agree to; None for the check before a model is registered, without which there is no model.
     """
 
     runtime: GuestRuntime
@@ -60,6 +63,7 @@ class Audited:
     model: GuestModel
     rows: NDArray[np.intp]
     joint_ids: Sequence[str]
+    purpose: Measure | None = None
 
     def leaves(self, job: Job[Any]) -> NDArray[np.bool_]:
         """Leaves that no Host rules out, of the people of `rows` first and then of others to compare with."""
@@ -69,7 +73,7 @@ class Audited:
         chosen = set(ids)
         known = (*ids, *(i for i in self.joint_ids if i not in chosen))[: max(MAX_RECORDS, len(ids))]
         job.at("leak_audit", self.runtime.guest.name, 0)
-        session = self.runtime.open_session(self.record.hosts, job.cancelled, counted=False)
+        session = self.runtime.open_session(self.record.hosts, job.cancelled, counted=False, purpose=self.purpose)
         try:
             return joint_audit(session, self.record.id, self.model, known)
         finally:
@@ -192,7 +196,8 @@ class Leakage:
         note.about(record, people=people, seed=seed)
         rows = self._models.test_rows(record, min(people, len(self._models.test_ids(record))), seed)
         runtime = self._workspace.runtime(record.federation)
-        return Audited(runtime, record, self._models.partial_model(record), rows, list(self._models.part_of(record)))
+        joint = list(self._models.part_of(record))
+        return Audited(runtime, record, self._models.partial_model(record), rows, joint, "leaks")
 
 
 def measure_leaks(audited: Audited, job: Job[tuple[LeakPoint, ...]]) -> tuple[LeakPoint, ...]:

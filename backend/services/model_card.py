@@ -106,7 +106,8 @@ def measure_card(context: MeasurementContext, request: CardRequest, job: Job[Any
         See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
-    scored, margins = Sessions(context.runtime, job).score(context, context.runtime.table.take(rows), request.cipher)
+    sessions = Sessions(context.runtime, job, "card")
+    scored, margins = sessions.score(context, context.runtime.table.take(rows), request.cipher)
     part = "test" if "test" in context.record.parts else JOINT
     return {part: without_ids(context.runtime.labels()[rows[scored]], margins, SCORING)}
 

@@ -187,12 +187,15 @@ def _approvals(first: Side, second: Side) -> tuple[int, list[str]]:
         told = [one for one in guest.approvals if one.get("host") == host.party and one.get("state") == "granted"]
         given = [one for one in host.approvals if one.get("what") == "approved" and one.get("guest") == guest.party]
         known = {tuple(one.get(name) for name in TERMS) for one in given}
-        for one in told:
-            if tuple(one.get(name) for name in TERMS) in known:
+        for terms in dict.fromkeys(
+            tuple(one.get(name) for name in TERMS) for one in told
+        ):  # noted again after a restart
+            if terms in known:
                 shared += 1
             else:
+                number, purpose, until, per_day = terms
                 differences.append(
-                    f"{guest.party}'s log holds an approval {one.get('number')} of {host.party} until {one.get('until')}, "
-                    f"{one.get('per_day')} a day; {host.party}'s log has no such one."
+                    f"{guest.party}'s log holds an approval {number} of {host.party} for {purpose} until {until}, {per_day} a day; "
+                    f"{host.party}'s log has no such one."
                 )
     return shared, differences

@@ -37,6 +37,7 @@ from backend.trees.metrics import measure
 __all__ = ["KEY_BITS", "Cipher", "Scoring", "ScoringRequest", "Workers", "cipher_named", "cores"]
 
 RENEWED = 100  # scorings of a conversation that is kept open
+IDLE = 1800.0  # seconds without a scoring after which a kept conversation is begun again
 MANY = 50  # people from which one ciphertext a number is the slow way
 EVEN = 100  # people from whom on a scoring has batches enough to go at an even pace
 
@@ -62,7 +63,8 @@ class ScoringRequest:
 class Conversation:
     """A session with the Hosts of a model that is kept open for one scoring after the other, so that they get the key once.
 
-    Begun again after :data:`RENEWED` scorings, since its transcript grows, and after one that failed, whose answers could still come.
+    Begun again after :data:`RENEWED` scorings, since its transcript grows, after one that failed, whose answers could still come, and
+    after :data:`IDLE` seconds without one, before Hosts take it for over.
     """
 
     def __init__(self) -> None:
@@ -70,6 +72,7 @@ class Conversation:
         self._session: Session | None = None
         self._key: KeySide | None = None
         self._scorings = self._before = 0
+        self._used = time.monotonic()
         self._job: Job[Any] | None = None
 
     def begin(
@@ -77,7 +80,9 @@ class Conversation:
     ) -> tuple[Session, bool]:
         """The session for one scoring more, and whether the Hosts have the key."""
         self._job = job
-        known = self._runtime is runtime and self._key is key and self._scorings < RENEWED
+        now, used = time.monotonic(), self._used
+        known = self._runtime is runtime and self._key is key and self._scorings < RENEWED and now < used + IDLE
+        self._used = now
         if self._session is None or not known:
             self.close()
             self._runtime, self._key, self._scorings = runtime, key, 0

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -21,7 +21,10 @@ from backend.store.database import Database, column_values, timestamp
 from backend.store.schema import ApprovalRow, ApprovalUseRow, QuestionRow
 
 State = Literal["waiting", "granted", "denied", "withdrawn"]
-WAITING, GRANTED, DENIED, WITHDRAWN = "waiting", "granted", "denied", "withdrawn"
+WAITING: Final = "waiting"
+GRANTED: Final = "granted"
+DENIED: Final = "denied"
+WITHDRAWN: Final = "withdrawn"
 MAX_WAITING = 100  # requests of one Guest that wait at once, so that none fills the operator's list
 MAX_PER_DAY = 10**9
 

@@ -123,12 +123,12 @@ class JobLog:
             session.merge(row)
 
     def kept(self, user: str, name: str) -> tuple[LoggedJob, str] | None:
-        """The last job of that name, where it has ended and what it found is kept; and that."""
+        """The last job of that name, where what it found is kept; and that."""
         with self._database.read() as session:
             body = session.scalar(select(MeasurementRow.body).where(*_found(user, name)))
             newest = select(JobRow).where(JobRow.user == user, JobRow.name == name).order_by(JobRow.started.desc())
             row = session.scalar(newest.limit(1)) if body else None
-            if row is None or row.state in ("running", "interrupted"):
+            if row is None:
                 return None
             kept = json.loads(str(body))
             return (_logged(row), str(kept["found"])) if kept["id"] == row.id else None

@@ -17,6 +17,7 @@ from backend.errors import RulePackError
 
 DOCS = Path(__file__).parents[2] / "docs" / "rules.md"
 OPENED = Path(__file__).parent / "opened.csv"  # lists that were read after they were measured
+WRITTEN = Path(__file__).parent / "written.csv"  # ours, written to find what the words miss and flag wrongly
 
 
 def listed(tmp_path, text: str) -> Path:
@@ -83,14 +84,15 @@ def test_the_documents_state_the_totals_that_the_command_prints():
         assert " | ".join((found.language, str(found.rows), *cells)) in page
 
 
-def test_what_was_mended_once_is_found():
-    for found in measure(OPENED).languages:
+@pytest.mark.parametrize("file", [OPENED, WRITTEN])
+def test_what_was_mended_once_is_found(file):
+    for found in measure(file).languages:
         assert found.statute.share >= 0.99 and found.proxies.share >= 0.99 and found.precision.share >= 0.99
 
 
 def test_the_share_of_a_list_lies_in_its_interval():
     for found in measure().languages:
-        assert found.statute.low < found.statute.share < found.statute.high
+        assert found.statute.low < found.statute.share <= found.statute.high
         assert found.statute.n + found.proxies.n < found.rows
 
 

@@ -1,5 +1,7 @@
 """How names are tokenised and phrases are found in them."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -211,3 +213,29 @@ def test_a_name_is_also_read_with_its_abbreviations_written_out():
 def test_a_name_is_also_read_with_words_cut_off(name, counts):
     pattern = Pattern([Phrase.of("pregnancy", LISTS)])
     assert bool(pattern.find(FeatureTexts.of(name, affixes=Affixes(plain=("pregnancy",))))) == counts
+
+
+FIRMS = Context(
+    persons_zh=("客户", "人"),
+    nobody_zh=re.compile("客户端|人民币"),
+    firm_zh=re.compile("企业|机房"),
+    at_firm_zh=re.compile("在.{0,4}?企业"),
+)
+
+
+@pytest.mark.parametrize(
+    ("meaning", "hit"),
+    [
+        ("企业现金流健康指数", ""),
+        ("健康检查的机房数", ""),
+        ("企业人民币账户的健康评分", ""),
+        ("企业客户端健康状态", ""),
+        ("企业客户本人的健康状况", "健康"),
+        ("在某家企业的健康档案", "健康"),
+        ("残疾人所在企业的健康登记", "健康"),
+        ("健康状况", "健康"),
+    ],
+)
+def test_a_chinese_text_about_a_firm_without_a_person_is_about_nobody(meaning, hit):
+    found = Pattern([Phrase.of("健康", LISTS)], context=FIRMS).find(FeatureTexts.of("x1", "", meaning))
+    assert (found or ("", ""))[0] == hit

@@ -44,7 +44,7 @@ from backend.protocols.training.messages import (
 )
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import ApprovalPending
-from backend.store.approvals import DENIED, GRANTED, MAX_PER_DAY, WAITING, WITHDRAWN, Approval, ApprovalBook
+from backend.store.approvals import DENIED, GRANTED, MAX_PER_DAY, WAITING, WITHDRAWN, Approval, ApprovalBook, State
 from backend.store.audit_log import AuditLog
 from backend.store.database import Database
 
@@ -165,7 +165,7 @@ class Approvals:
         """End a grant at once, for the next question of a conversation that is under way, too; the Guest reads the reason."""
         return self._end(number, WITHDRAWN, person, reason)
 
-    def _end(self, number: int, state: Any, person: str, reason: str) -> Approval:
+    def _end(self, number: int, state: State, person: str, reason: str) -> Approval:
         reason = reason.strip()
         if not 1 <= len(reason) <= REASON_MAX:
             raise ParameterError(f"Give a reason of 1 to {REASON_MAX} characters; the Guest reads it.")

@@ -137,7 +137,7 @@ def test_where_there_are_too_few_elderly_people_everybody_keeps_their_age():
         ({"place": 5}, GUEST, "Class 5 of 5"),
         ({"place": -1}, GUEST, "Class -1 of 5"),
         ({"few": MIN_PEOPLE - 1}, GUEST, "50 or more are needed"),
-        ({}, "host1", "Only the Guest"),
+        ({}, "host1", "not opened"),
     ],
 )
 def test_what_would_disclose_more_is_refused(asked, sender, reason):
