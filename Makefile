@@ -8,11 +8,12 @@ PY := .venv/bin/python
 QUIET := --no-print-directory
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 WORKERS ?= 2
+COMPANIES ?= $(shell mktemp -d -u "$${TMPDIR:-/tmp}/glassleaf-companies-XXXXXX")
 INPUTS ?= 10000
 KILLS ?= 100
 # What an edit loop leaves out: whole homes, pages, measurements, the wheel and what stands at the end of a branch; and tests marked slow.
 SLOW := $(addprefix tests/,app attacks bench cli crypto docs e2e fuzz packaging protocols/baselines protocols/explanations protocols/training reports services trees/importers)
-CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons privacy startup sessions
+CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons backgrounds privacy startup sessions
 
 .PHONY: help
 help: ## List the targets
@@ -21,6 +22,10 @@ help: ## List the targets
 .PHONY: run
 run: .venv-run ## Prepare the demo and open the dashboard on http://localhost:8501 (another port: make run PORT=9000)
 	@$(PY) -m glassleaf run --port $(PORT)
+
+.PHONY: federation
+federation: .venv-dev ## The demo as three companies: processes and folders of their own, over real links (COMPANIES=folder)
+	@$(PY) -m glassleaf companies --out "$(COMPANIES)" --start --port $(PORT)
 
 .PHONY: test
 test: .venv-dev ## Run the tests but those marked slow and those in the browser (ten minutes on two cores)
@@ -44,8 +49,8 @@ faults: .venv-dev ## Kill parties at every write, 100 times each (other numbers:
 	@FAULT_KILLS=$(KILLS) $(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m faults
 
 .PHONY: e2e
-e2e: .venv-dev ## Walk the dashboard in headless Chromium
-	@$(PY) -m pytest -q -m "e2e and not slow"
+e2e: .venv-dev ## Walk the dashboard in headless Chromium (a walk that fails is walked once more, and the summary says so)
+	@$(PY) -m pytest -q -m "e2e and not slow" --reruns 1 -rR
 
 .PHONY: check
 check: lint ## Lint, types, import contract and documentation, then the tests and those in the browser
@@ -75,6 +80,11 @@ lint: .venv-dev ## The checks that run no test
 	@$(PY) -m docs.openapi --check
 	@$(PY) -m bench.readme --check
 	@$(PY) .ci/platforms.py
+	@$(PY) .ci/deploy.py
+
+.PHONY: images
+images: .venv-dev ## Build the images of a Guest and a Host, where a Docker daemon answers
+	@$(PY) .ci/deploy.py --images
 
 .PHONY: bench
 bench: .venv-dev ## Measure (half an hour) and write the figures into the documents

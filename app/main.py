@@ -26,13 +26,15 @@ st.html(ASSETS / "page.css")
 st.logo(ASSETS / "logo.svg", size="large", icon_image=ASSETS / "mark.svg")
 with st.sidebar:
     frame.let_save(t)
-if session.signed_in() is False:
-    sidebar.sign_in(t)
+if (why := session.why_out()) is not None:
+    sidebar.sign_in(t, why)
     st.stop()
 role = session.role()
 here, page = navigation.find(t)
 session.arrive(here)
 try:
+    if session.open_to_network():
+        sidebar.open_to_all(t)
     frame.broken(t, session.service().federations.broken())
     records = session.models()
     federations = {federation.name: federation for federation in session.service().federations.all()}
@@ -45,7 +47,7 @@ try:
             session.publish("model")
         searching = finder.button(t)
         navigation.links(t, role)
-        sidebar.footer(t, session.account())
+        sidebar.footer(t, session.known_as(), session.roles())
         navigation.tell_browser(t, role, here, walked=not session.walking())
     st.html(ASSETS / "print.css")
     st.set_page_config(page_title=frame.tab_title(t, here, records, federations))
@@ -68,7 +70,7 @@ try:
         if chosen and not session.presenting():
             navigation.next_step(t, role, here)
     else:
-        sidebar.not_for(t, navigation.FOR[here])
+        sidebar.not_for(t, navigation.FOR[here], session.known_as())
     if session.started():
         session.rerun()
     tray.follow(t, place, others)

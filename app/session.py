@@ -11,6 +11,7 @@ from collections.abc import Callable, Container, Mapping, MutableMapping, Sequen
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -21,7 +22,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.texts import Texts
 from app.view_models import Speed, View, speed
-from backend.errors import GlassleafError
+from backend.errors import GlassleafError, SignInError
 from backend.i18n import LANGUAGES
 from backend.results import NOBODY
 from backend.services import Glassleaf
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from backend.explain.stability import Interaction
     from backend.jobs import Job
     from backend.results import ModelRecord
+    from backend.services.accounts import Account
     from backend.services.explanation import SteadyImportance
     from backend.services.job_registry import JobStatus, Upload, UserJobs
     from backend.services.lifecycle import Standing
@@ -71,8 +73,18 @@ class Work:
 
 
 def service() -> Glassleaf:
-    """The service that all sessions share, for this session's actor and role."""
-    return _service(os.environ.get("GLASSLEAF_HOME", "")).acting(actor(), role())
+    """The service that all sessions share, for this session's actor and role; raises SignInError once a sign-in is over."""
+    shared = _shared()
+    try:
+        who = account()
+    except SignInError:
+        st.rerun()  # the page of a fragment gives way to the sign-in; in a callback this does nothing
+        raise
+    return shared.acting(NOBODY, role()) if who is None else shared.signed_in(who, role())
+
+
+def _shared() -> Glassleaf:
+    return _service(os.environ.get("GLASSLEAF_HOME", ""))
 
 
 @st.cache_resource(show_spinner=False)
@@ -143,11 +155,18 @@ def target(name: str) -> Path | Page:
 
 
 def role() -> str:
-    """The role chosen in the sidebar, at first the one that a link names; it is not authentication."""
+    """The role chosen in the sidebar, at first the one that a link names: one that the account has; without a sign-in, any."""
     if "role" not in st.session_state:
         st.session_state["role"] = st.query_params.get("role", OPERATOR)
-    chosen = st.session_state["role"]
-    return chosen if chosen in ROLES else OPERATOR
+    if st.session_state["role"] not in roles():
+        st.session_state["role"] = roles()[0]
+    return str(st.session_state["role"])
+
+
+def roles() -> tuple[str, ...]:
+    """Those to choose from."""
+    who = account()
+    return ROLES if who is None else who.roles
 
 
 def signed_in() -> bool | None:
@@ -156,21 +175,66 @@ def signed_in() -> bool | None:
     return None if found is None else bool(found)
 
 
-def account() -> str:
-    """The account that the identity provider names; empty where nobody signed in."""
-    return str(st.user.get("email") or st.user.get("name") or st.user.get("sub") or "") if signed_in() else ""
+def account() -> Account | None:
+    """Who is signed in; None where nobody has to be. Asked for in every run: a sign-in ends while its page is open.
+
+    Raises
+    ------
+    SignInError
+        Somebody has to sign in: the home or Streamlit is set up for it.
+    """
+    found, accounts = signed_in(), _shared().accounts
+    if found is None:
+        if accounts.wanted():
+            raise SignInError("no_provider", f"{accounts.file} wants a sign-in; Streamlit has no provider for it.")
+        return None
+    if not found:
+        raise SignInError("signed_out", "Nobody is signed in.")
+    return accounts.account(dict(st.user))
+
+
+def why_out() -> SignInError | None:
+    """Why nobody can go on without signing in; None where one can."""
+    try:
+        account()
+    except SignInError as error:
+        return error
+    return None
+
+
+def known_as() -> str:
+    """What people call the account; empty where nobody signs in."""
+    who = account()
+    return who.name if who else ""
 
 
 def actor() -> str:
     """Whom the audit log names."""
-    return account() or NOBODY
+    who = account()
+    return who.actor if who else NOBODY
+
+
+def decides_as() -> str:
+    """The name that whoever is signed in decides under; empty where a name is asked for."""
+    who = account()
+    return who.actor if who else ""
+
+
+def open_to_network() -> bool:
+    """Whether the page was asked for from another machine while nobody has to sign in."""
+    host = urlsplit(st.context.url or "").hostname or "localhost"
+    try:
+        here = ip_address(host).is_loopback
+    except ValueError:
+        here = host == "localhost" or host.endswith(".localhost")
+    return not here and account() is None
 
 
 def note_sign_in() -> None:
     """Log once a session that somebody signed in."""
-    name = account()
-    if name and kept("signed_in") != name:
-        keep("signed_in", name)
+    who = account()
+    if who is not None and kept("signed_in") != who.actor:
+        keep("signed_in", who.actor)
         service().audit.note_sign_in("oidc")
 
 
@@ -452,9 +516,8 @@ def standing() -> Standing | None:
 
 
 def _jobs() -> UserJobs:
-    """The jobs of whoever is signed in; where nobody can sign in, of the home."""
-    who = "\n".join(str(st.user.get(claim) or "") for claim in ("iss", "sub", "email", "name")) if signed_in() else ""
-    return service().jobs.of(who)
+    """The jobs of whoever is signed in; where nobody has to be, of the home."""
+    return service().jobs.of(decides_as())
 
 
 def job(name: str) -> Job[Any] | None:
@@ -485,6 +548,19 @@ def new_draw() -> None:
 def note_clock() -> None:
     """A fragment with a clock of its own is on the page; one page has one, for two could drop what is drawn at a job's end."""
     st.session_state["ticking"] = True
+
+
+def at_every_tick(act: Callable[[], None]) -> None:
+    """Have `act` done whenever a clock of the page moves."""
+    st.session_state["at_every_tick"] = act
+
+
+def tick() -> None:
+    """A clock of the page has moved."""
+    note_clock()
+    act = st.session_state.get("at_every_tick")
+    if act is not None:
+        act()
 
 
 def ticking() -> bool:

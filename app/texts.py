@@ -22,6 +22,8 @@ DAY = 86_400  # seconds
 
 _ADDRESS = re.compile(r"https?:(?=//)|www(?=\.)|[-.\w+](?=@)", re.IGNORECASE)  # what GitHub's Markdown makes a link of
 _JOINED = "\u2060"  # word joiner: neither seen nor a place to break a line
+UNBROKEN = "\u00a0"  # between a figure and its unit, so that no line ends there
+_ENDED = ("。", "！", "？", "；", "：")  # after these nothing stands between two sentences
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>#$~|:{}])")
 
 
@@ -49,7 +51,7 @@ def wrap(text: str, width: int, lines: int = 3) -> str:
     """`text` for a chart broken into at most `lines` lines of about `width` letters (Chinese letters count double)."""
     rows: list[str] = [""]
     size = 0
-    for word in re.findall(r"[\u2e80-\uffff]|[^\s\u2e80-\uffff]+\s*", text):
+    for word in re.findall(r"(?:[\u2e80-\uffff]|[^\s\u2e80-\uffff]+)\s*", text):
         wide = 2 if word[0] > "\u2e80" else 1
         length = len(word.rstrip()) * wide
         if size and size + length > width:
@@ -125,15 +127,23 @@ class Texts:
         """A list in words: "a, b and c"."""
         if len(words) < 2:
             return "".join(words)
-        return self("words.comma").join(words[:-1]) + self("words.and") + words[-1]
+        return self("words.and", before=self("words.comma").join(words[:-1]), last=words[-1])
+
+    @staticmethod
+    def joined(*sentences: str) -> str:
+        """Sentences one after the other, without a space after a Chinese full stop; empty ones are left out."""
+        text = ""
+        for sentence in filter(None, sentences):
+            text += ("" if not text or text.endswith(_ENDED) else " ") + sentence
+        return text
 
     def duration(self, seconds: float) -> str:
         """Seconds in the unit that fits, with three significant digits."""
         if seconds < 1:
-            return f"{number(seconds * 1000)} ms"
+            return f"{number(seconds * 1000)}{UNBROKEN}ms"
         for unit, length, end in UNITS:
             if seconds < end * length:
-                return f"{number(seconds / length)} {unit}"
+                return f"{number(seconds / length)}{UNBROKEN}{unit}"
         return self("words.days", days=number(seconds / DAY))
 
 
@@ -160,7 +170,7 @@ def signed(value: float) -> str:
 
 def amount(value: float, unit: str) -> str:
     """A number with its unit, which may be empty: 1,290 €."""
-    return f"{number(value)} {unit}".rstrip().replace("-", "−", 1) if value < 0 else f"{number(value)} {unit}".rstrip()
+    return f"{number(value).replace('-', '−', 1)}{UNBROKEN}{unit}".rstrip()
 
 
 def percent(share: float) -> str:
@@ -169,8 +179,8 @@ def percent(share: float) -> str:
         return "–"
     value = share * 100
     if value == 0 or value >= 99.95:
-        return f"{value:.0f} %"
-    return f"{value:.1f} %" if abs(value) >= 1 else f"{value:.2g} %"
+        return f"{value:.0f}{UNBROKEN}%"
+    return f"{value:.1f}{UNBROKEN}%" if abs(value) >= 1 else f"{value:.2g}{UNBROKEN}%"
 
 
 def size(count: int) -> str:
@@ -178,6 +188,6 @@ def size(count: int) -> str:
     amount = float(count)
     for unit in ("B", "kB", "MB"):
         if amount < 1000:
-            return f"{bare(amount)} {unit}"
+            return f"{bare(amount)}{UNBROKEN}{unit}"
         amount /= 1000
-    return f"{number(amount)} GB"
+    return f"{number(amount)}{UNBROKEN}GB"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from backend.evaluation.performance import Performance
     from backend.explain.direction import LearnedDirection
     from backend.explain.importance import FeatureImportance
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import ModelRecord, Score, ScoreBatch
     from backend.services.compliance import Finding
     from backend.services.reasons import Reasons

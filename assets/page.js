@@ -10,6 +10,17 @@
       if (at === told.open) link.setAttribute("aria-current", "page");
       else link.removeAttribute("aria-current");
     });
+    // Streamlit's own words on an upload are English only.
+    document.querySelectorAll("[data-testid=stFileUploaderDropzone]").forEach(zone => {
+      const walk = document.createTreeWalker(zone, NodeFilter.SHOW_TEXT);
+      while (walk.nextNode()) {
+        const text = walk.currentNode;
+        const said = text.nodeValue
+          .replace(/^(Upload|Browse files)$/, told.upload)
+          .replace(/^(\d+) ?([KMG]B) per file/, (_, size, unit) => told.most.replace("0", `${size} ${unit}`));
+        if (said !== text.nodeValue) text.nodeValue = said;
+      }
+    });
     const field = document.querySelector(".st-key-search_typed input");
     if (field && field !== window.glassleafField) field.focus();
     window.glassleafField = field;

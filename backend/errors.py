@@ -11,9 +11,13 @@ GlassleafError
 │   └── ReleaseRefused   the scores of a new model would name more paths than was allowed
 ├── SecurityError     a key, ciphertext or message was refused
 │   ├── HostRefused      a Host says that it will not or cannot answer
-│   │   └── NotAgreed        it has not agreed to what a measurement is for
-│   └── QuestionRefused  a question will not be answered under its request id, however often it is repeated
+│   │   ├── HostBusy         it has more to do than it takes on at once; the same question later is taken
+│   │   ├── NotAgreed        it has not agreed to what a measurement is for
+│   │   └── ApprovalPending  its operator has not decided yet
+│   ├── QuestionRefused  a question will not be answered under its request id, however often it is repeated
+│   └── SignInError      nobody is signed in, or not any more, or in no role
 ├── StoreError        a party's database cannot be opened, read or written
+├── NotAvailable      only who operates a Host has it, and that is another company
 ├── PartyUnreachable  a party did not answer in time or stopped
 └── Cancelled         the user stopped a long job
 """
@@ -21,6 +25,7 @@ GlassleafError
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 
 
 class GlassleafError(Exception):
@@ -107,6 +112,35 @@ class QuestionRefused(SecurityError):  # noqa: N818 - reads as what happened
     """A question will not be answered under its request id, however often it is repeated."""
 
 
+class SignInError(SecurityError):
+    """Nobody is signed in, or not any more, or in no role.
+
+    Parameters
+    ----------
+    kind : {"signed_out", "expired", "old", "no_role", "unusable", "no_settings", "no_provider"}
+    words : str
+    """
+
+    def __init__(self, kind: str, words: str) -> None:
+        self.kind = kind
+        super().__init__(words)
+
+
+class HostBusy(HostRefused):
+    """A Host has more to do than it takes on at once; nothing was counted, and the same question is taken later.
+
+    Parameters
+    ----------
+    words : str
+    wait : float
+        Seconds after which it is worth asking again.
+    """
+
+    def __init__(self, words: str, wait: float) -> None:
+        self.wait = wait
+        super().__init__(words)
+
+
 class NotAgreed(HostRefused):
     """A Host has not agreed to what a measurement is for, so nothing was measured.
 
@@ -124,8 +158,52 @@ class NotAgreed(HostRefused):
         )
 
 
+class ApprovalPending(HostRefused):
+    """A Host's operator has not decided yet whether a training or a model is allowed; ask again later.
+
+    Parameters
+    ----------
+    host : str
+    number : int
+        Of the request at the Host.
+    since : datetime
+        When it was asked for first.
+    now : datetime, optional
+    """
+
+    def __init__(self, host: str, number: int, since: datetime, now: datetime | None = None) -> None:
+        self.host, self.number, self.since = host, number, since
+        super().__init__(
+            f"Waits for {host}'s approval since {_ago((now or datetime.now(UTC)) - since)} (request {number} there); nobody was asked "
+            f"about. Ask again once the operator of {host} has approved it."
+        )
+
+
+def _ago(past: timedelta) -> str:
+    """A time in its largest unit."""
+    seconds = max(0, int(past.total_seconds()))
+    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
+        if seconds >= (2 * size if unit == "d" else size):
+            return f"{seconds // size} {unit}"
+    return "less than a minute"
+
+
 class StoreError(GlassleafError):
     """A party's database cannot be opened, read or written."""
+
+
+class NotAvailable(GlassleafError):  # noqa: N818 - reads as what was found
+    """Only who operates a Host has or can do it, and that is another company.
+
+    Parameters
+    ----------
+    host : str
+    what : str
+    """
+
+    def __init__(self, host: str, what: str) -> None:
+        self.host = host
+        super().__init__(f"Not available: {host} runs at its own company. Ask its operator there ({what}).")
 
 
 class PartyUnreachable(GlassleafError):  # noqa: N818 - reads as what happened

@@ -131,7 +131,7 @@ def catalogue(language: str) -> dict[str, str]:
             if isinstance(value, dict):
                 walk(f"{prefix}{key}.", value)
             else:
-                flat[prefix + key] = value
+                flat[prefix + key] = value.replace(" %", "\u00a0%")  # no line ends between a figure and its unit
 
     walk("", tomllib.loads((CATALOGUES / f"{language}.toml").read_text(encoding="utf-8")))
     return flat

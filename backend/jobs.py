@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
 from backend import work
@@ -14,29 +15,47 @@ from backend.errors import Cancelled, GlassleafError
 
 if TYPE_CHECKING:
     from backend.protocols.training.parameters import TreeProgress
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
 
 T = TypeVar("T")
+FEWEST = 3  # reports that make a pace
 EARLIEST = 0.05  # share of the work before which a pace is no more than a guess
+STEPS = 50  # in which the course of work is noted
+OTHER_SPEED = 2.0  # so many times faster or slower than the last time, it is other work
 State = Literal["running", "done", "failed", "cancelled"]
 _log = logging.getLogger("glassleaf")
 
 
 class Pace:
-    """When work will have ended, from the pace of its finished pieces; counts down between two reports.
+    """When work will have ended; counts down between two reports, and says nothing rather than something wrong.
+
+    Where the same kind of work was done before at about this speed, by the course that it took then; else, where its pieces are alike, by
+    their pace.
 
     Parameters
     ----------
     clock : callable
         Seconds.
+    alike : bool
+        Whether equal shares of the work take equal times, as far as anybody knows before it was done once.
+    course : str
+        What tells such work from other work of its kind that goes otherwise.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:
-        self._clock = clock
-        self.share = 0.0
-        self._start, self._first, self._last = (clock(), 0.0), (0.0, 0.0), (0.0, 0.0)  # time and share of reports
-        self._longest = 0.0
+    def __init__(self, clock: Callable[[], float] = time.perf_counter, *, alike: bool = True, course: str = "") -> None:
+        self._clock, self._alike, self._course = clock, alike, course
+        self._begun = clock()
+        self._usual: tuple[float, ...] = ()
+        self._usual_seconds = 0.0
         self._expected: float | None = None
+        self.begin_again()
+
+    def begin_again(self) -> None:
+        """Nothing of the work is done yet, or nothing any more."""
+        self.share = 0.0
+        self._start, self._first, self._last = (self._clock(), 0.0), (0.0, 0.0), (0.0, 0.0)  # time and share of reports
+        self._longest = 0.0
+        self._reports: list[tuple[float, float]] = []  # the same, all of them
 
     def reached(self, share: float) -> None:
         """Note that this share of the work is done, 0..1; a smaller one than before tells nothing."""
@@ -46,6 +65,7 @@ class Pace:
             self._last = now, min(share, 1.0)
             self._first = self._last if not self.share else self._first
             self.share = self._last[1]
+            self._reports.append(self._last)
         elif not self.share:
             self._start = now, 0.0  # what came before the first piece is no pace
 
@@ -53,20 +73,61 @@ class Pace:
         """What is left took so long the last time; None = it has no record."""
         self._expected = None if seconds is None else self._clock() + seconds
 
-    def left(self) -> float | None:
-        """Seconds to go; None where nothing is expected and less than :data:`EARLIEST` of the work is done.
+    def course(self) -> dict[str, float]:
+        """How such work went, once it has ended: the seconds that it took, and the share that was done after each part of them."""
+        seconds = self._clock() - self._begun
+        found = {self._named(STEPS): seconds}
+        for step in range(STEPS):
+            until = self._begun + seconds * step / STEPS
+            found[self._named(step)] = max((share for time_, share in self._reports if time_ <= until), default=0.0)
+        return found
 
-        The first piece also pays for what is set up once (processes, tables), so it counts only until as much was done after it.
-        """
+    def expect_course(self, before: Mapping[str, float]) -> None:
+        """Such work went so the last time (:meth:`course`); what else stands there is not looked at."""
+        if all(self._named(step) in before for step in range(STEPS + 1)):
+            self._usual_seconds = before[self._named(STEPS)]
+            self._usual = (*(before[self._named(step)] for step in range(STEPS)), math.inf)
+
+    def _named(self, step: int) -> str:
+        """Under which name the share after a part of the time is noted; the last one is the time."""
+        return f"{self._course} course {step:02d}".strip()
+
+    def left(self) -> float | None:
+        """Seconds to go; None where that is not known."""
         if self._expected is not None:
             rest = self._expected - self._clock()
             return rest if rest > 0 else None  # it takes longer than it did: nobody knows how much
-        if self.share < EARLIEST:
+        whole = self._whole()
+        if whole is not None:
+            return max(whole - (self._clock() - self._begun), 0.0) or None
+        return self._left_by_pace() if self._alike else None
+
+    def _whole(self) -> float | None:
+        """Seconds of the whole, by the course that such work took; None where this is other work, or work at another speed."""
+        if not self._usual:
+            return None
+        passed = self._clock() - self._begun
+        since = next(step for step, share in enumerate(self._usual) if share >= self.share) / STEPS
+        until = next(step for step, share in enumerate(self._usual) if share > self.share) / STEPS
+        whole = self._usual_seconds
+        if self.share and since >= EARLIEST:
+            whole = (self._last[0] - self._begun) / since
+        whole = max(whole, passed / until) if until else whole  # nothing was heard for longer than that time
+        return whole if self._usual_seconds / OTHER_SPEED <= whole <= self._usual_seconds * OTHER_SPEED else None
+
+    def _left_by_pace(self) -> float | None:
+        """By the pace of finished pieces; None where less than :data:`EARLIEST` of the work is done, or nothing comes any more.
+
+        The first piece also pays for what is set up once (processes, tables), so it counts only until as much was done after it.
+        """
+        if self.share < EARLIEST or len(self._reports) < FEWEST:
             return None
         last, share = self._last
         since, before = self._first if share >= 2 * self._first[1] else self._start
         pace = (last - since) / (share - before)  # seconds for the whole
         rest, waited = (1.0 - share) * pace, self._clock() - last
+        if waited > 1.25 * rest + 1.0:
+            return None
         # where no report comes, the clock stops at the end of the longest step, or halfway
         return max(rest - waited, min(rest - self._longest * pace, rest / 2), 0.0)
 
@@ -94,10 +155,18 @@ class Job(Generic[T]):
     pace : Pace
         How much is done of the work as it is weighed, and how long the rest will take.
     took : dict of str to float
-        Seconds of its parts, by name, as far as they are noted.
+        Seconds of its parts, by name, as far as they are noted; once it is done its course, too (:meth:`Pace.course`).
     """
 
-    def __init__(self, run: Callable[[Job[T]], T], total: int, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(
+        self,
+        run: Callable[[Job[T]], T],
+        total: int,
+        clock: Callable[[], float] = time.perf_counter,
+        *,
+        alike: bool = True,
+        course: str = "",
+    ) -> None:
         self.state: State = "running"
         self.stage, self.party = "start", ""
         self.done, self.through, self.total = 0, 0, total
@@ -107,7 +176,7 @@ class Job(Generic[T]):
         self.failure: GlassleafError | None = None
         self.read_transcript: Callable[[], tuple[TranscriptEntry, ...]] = tuple
         self._work, self._clock = run, clock
-        self.pace, self._weighed = Pace(clock), False
+        self.pace, self._weighed = Pace(clock, alike=alike, course=course), False
         self._stop = threading.Event()
         self._began = clock()
         self._ended: float | None = None
@@ -120,6 +189,15 @@ class Job(Generic[T]):
         """Start the thread."""
         self._thread.start()
         return self
+
+    @classmethod
+    def ended(cls, result: T | None, state: State, error: str | None = None) -> Job[T]:
+        """A job that ended before this process began, with what it found."""
+        job = cls(lambda _: cast(T, result), 0)
+        job.result, job.state, job.error, job._ended = result, state, error, job._clock()
+        if state == "cancelled":
+            job.cancel()
+        return job
 
     def keep_transcript(self, transcript: tuple[TranscriptEntry, ...]) -> None:
         """The messages of a conversation that has ended."""
@@ -179,7 +257,8 @@ class Job(Generic[T]):
 
     def begin_again(self) -> None:
         """The work begins from its start, e.g. another model."""
-        self.points, self.done, self.through, self.pace = (), 0, 0, Pace(self._clock)
+        self.points, self.done, self.through = (), 0, 0
+        self.pace.begin_again()
 
     def tree_grown(self, progress: TreeProgress) -> None:
         """Note a tree."""
@@ -194,7 +273,8 @@ class Job(Generic[T]):
 
     def _reached(self, share: float) -> None:
         if not self._weighed:
-            self._weighed, self.pace = True, Pace(self._clock)
+            self._weighed = True
+            self.pace.begin_again()
         self.pace.reached(share)
 
     def check(self) -> None:
@@ -219,6 +299,8 @@ class Job(Generic[T]):
                 "and if it stays, report it with the log of this session."
             )
             self.failure = GlassleafError(self.error)
+        if state == "done":
+            self.took |= self.pace.course()
         with self._lock:
             self._ended, self.state = self._clock(), state
         for act in self._at_end:

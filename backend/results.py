@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from backend.data.remark import Remark
     from backend.protocols.alignment.exchange import Alignment
     from backend.protocols.training.parameters import TreeProgress
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
 
 DEMO = "demo"  # the built-in federation
 RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks

@@ -18,7 +18,8 @@ from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.hosts import SimulatedHosts
-from backend.protocols.transport.channel import Network, Session
+from backend.protocols.transport.channel import Session
+from backend.protocols.transport.network import Network
 from backend.store.party_store import memory_store
 from backend.trees.serialization import dump_host
 from bench.cases import Case
@@ -55,7 +56,7 @@ class ServedParties:
     def score(self, key: KeySide, n: int, workers: Workers) -> Scored:
         """Score `n` records in one session."""
         self._sessions += 1
-        session = Session(self._network, self._guest.name, f"c{self._sessions}", self._case.model.hosts)
+        session = Session(self._network.end(self._guest.name), f"c{self._sessions}", self._case.model.hosts)
         try:
             return self._guest.score(MODEL, self._case.guest, self._case.records(n), key, session, workers=workers)
         finally:

@@ -39,9 +39,10 @@ class Session:
         self._socket = socket
         self.pages: dict[str, str] = {}  # url path → hash of the page's script
 
-    async def open(self, page: str = "") -> float:
-        """Ask for a page; seconds until all of it was sent."""
+    async def open(self, page: str = "", query: str = "") -> float:
+        """Ask for a page, with the query of its address; seconds until all of it was sent."""
         asked = BackMsg()
+        asked.rerun_script.query_string = query
         asked.rerun_script.page_script_hash = self.pages.get(page, "")
         asked.rerun_script.context_info.locale = "en-US"
         began = time.perf_counter()

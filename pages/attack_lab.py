@@ -10,18 +10,15 @@ frame.header(t, "attack_lab", session.notices())
 st.markdown(t("attack_lab.intro"))
 job = session.job("attacks")
 running = session.running(job)
-shown = len(job.result or ()) if job is not None else 0
-results = session.kept("attacks", {}) | {
-    result.id: result for result in (job.result if job is not None else None) or ()
-}
-session.keep("attacks", results)
+shown = job.through if job is not None else 0
+results = {result.id: result for result in (job.result if job is not None else None) or ()}
 attacks = attack_lab.chosen(t, backend.attack_runs.all())
 
 
 def begin(names: list[str]) -> None:
     """Start some attacks and draw the page again."""
     took = session.took("attacks")
-    session.start("attacks", lambda: backend.attack_runs.start(names, took=took))
+    session.start("attacks", lambda: backend.attack_runs.start(names, took=took, before=tuple(results.values())))
     session.rerun()
 
 

@@ -1,7 +1,5 @@
 """Which of two models, and what changed?"""
 
-import streamlit as st
-
 from app import session
 from app.panels import frame, model_comparison
 from backend.services.model_difference import DifferenceRequest
@@ -18,22 +16,29 @@ others = [
 ]
 ids = [record.id for record in others]
 key = session.bind("other", ids, ids[0] if ids else None)
+
+
+def beside() -> None:
+    """The model beside another one."""
+    model_comparison.choose(t, view, others, key, lambda: session.swap("model", "other"))
+    other = session.publish("other") or ids[0]
+    (pairing,) = session.works(f"{model_id}~{other}", "difference")
+    found = backend.reports.compare(model_id, other)  # after the job's state: never older
+    model_comparison.headline(t, view, found)
+    pair = DifferenceRequest(model_id, other)
+    model_comparison.pairing(t, view, found, pairing, lambda: backend.model_differences.start(pair))
+    model_comparison.details(t, view, found)
+    frame.section(t, "comparison.leaks_title")
+    model_comparison.leaks(t, found)
+    frame.section(t, "comparison.findings_title", "flag")
+    model_comparison.findings(t, view, found)
+    frame.section(t, "comparison.made_title")
+    model_comparison.made(t, view, found)
+    model_comparison.to_both(t, found)
+
+
 frame.header(t, "compare_models", session.notices(), view.federation)
-if not others:
+if others:
+    beside()
+else:
     model_comparison.alone(t)
-    st.stop()
-model_comparison.choose(t, view, others, key, lambda: session.swap("model", "other"))
-other = session.publish("other") or ids[0]
-(pairing,) = session.works(f"{model_id}~{other}", "difference")
-found = backend.reports.compare(model_id, other)  # after the job's state: never older
-model_comparison.headline(t, view, found)
-pair = DifferenceRequest(model_id, other)
-model_comparison.pairing(t, view, found, pairing, lambda: backend.model_differences.start(pair))
-model_comparison.details(t, view, found)
-frame.section(t, "comparison.leaks_title")
-model_comparison.leaks(t, found)
-frame.section(t, "comparison.findings_title", "flag")
-model_comparison.findings(t, view, found)
-frame.section(t, "comparison.made_title")
-model_comparison.made(t, view, found)
-model_comparison.to_both(t, found)

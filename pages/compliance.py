@@ -66,6 +66,7 @@ work = Casework(
         backend.reports.sign_offs(model_id),
         partial(backend.reports.sign_off_holds, model_id),
         partial(backend.reports.sign_off, model_id),
+        session.decides_as(),
     ),
 )
 

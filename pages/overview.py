@@ -20,7 +20,7 @@ if session.kept("managing") == model_id:
     lifecycle.window(
         t,
         lifecycle.Manager(
-            session.account(),
+            session.decides_as(),
             session.role(),
             standing,
             backend.lifecycle.offers(model_id),

@@ -26,7 +26,7 @@ try:
             backend.federations.add_files,
         )
     elif federations:
-        own_model.bring(t, federations, backend.model_import.outcomes, backend.model_import.from_upload)
+        own_model.bring(t, federations, backend.model_import.outcomes, backend.model_import.start_upload)
     else:
         st.info(t("own_model.no_federation"), icon=":material/info:")
 except GlassleafError as error:

@@ -34,12 +34,15 @@ report_details.panel(
 frame.section(t, "report.used", "gain")
 report.features(t, view, made)
 frame.section(t, "report.decide")
-report.decisions(t, view, made, session.attempt, lambda *given: backend.reviews.decide(model_id, *given))
+report.decisions(
+    t, view, made, session.attempt, lambda *given: backend.reviews.decide(model_id, *given), session.decides_as()
+)
 frame.section(t, "report.sign")
 signing = reviews.SignOffs(
     made.issued.sign_offs,
     partial(backend.reports.sign_off_holds, model_id),
     partial(backend.reports.sign_off, model_id),
+    session.decides_as(),
 )
 reviews.sign_offs(t, signing, "report", session.attempt)
 frame.section(t, "report.check")

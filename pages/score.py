@@ -9,7 +9,21 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import session, view_models
-from app.panels import attention, engine, frame, person, presenter, reasons, result, run, sight, standing, upload
+from app.panels import (
+    attention,
+    engine,
+    frame,
+    notice_details,
+    palette,
+    person,
+    presenter,
+    reasons,
+    result,
+    run,
+    sight,
+    standing,
+    upload,
+)
 from app.texts import markdown
 from backend.errors import GlassleafError
 from backend.results import ScoreBatch
@@ -87,12 +101,14 @@ def present(step: str) -> None:
         session.announce(presenter.LINK, presenter.PARTIES)
 
     asked = tuple(one.id for one in done.scores) if done is not None else ()
-    presenter.draw(t, view, step, scene(asked, done), score if chosen else None, restart, follow if running else None)
+    seen = scene(asked, done)
+    beside = presenter.draw(t, view, step, seen, score if chosen else None, restart, follow if running else None)
     if session.refused("score"):
         frame.problem(t, session.refused("score"))
     if job is not None and job.result is None and not running:
         run.ended(t, job)
-    presenter.attack(t, presenter.attack_on(step, presenter.steps(view, done)))
+    with beside:
+        presenter.attack(t, presenter.attack_on(step, presenter.steps(view, done)))
 
 
 def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[SampleSheet | None, Upload | None]:
@@ -233,13 +249,27 @@ def answered(done: ScoreBatch | None, sheet: SampleSheet | None, under: tuple[en
 def explained(done: ScoreBatch, sheet: SampleSheet | None, under: tuple[engine.Engine, int]) -> None:
     """What raised the score."""
     cipher, bits = under
-    if reasons.asked(t, view, done, sheet, why) and sheet is not None:
-        wanted = ReasonsRequest(model_id, sheet, cutoff=done.cutoff, cipher=cipher, key_bits=bits, scored=done)
+    against = reasons.asked(t, view, done, sheet, why)
+    if against and sheet is not None:
+        wanted = ReasonsRequest(
+            model_id, sheet, cutoff=done.cutoff, cipher=cipher, key_bits=bits, scored=done, against=against
+        )
         session.start("reasons", lambda: backend.reasons.start(wanted))
         session.rerun()
     known = len(done.scores) == 1 and done.scores[0].id in people.index
     own = person.row(people, done.scores[0].id) if known else None
     reasons.draw(t, view, done, why, own, backend.reasons.notice, session.rerun)
+    if view.task == "binary":
+        provided, name = backend.notice_details, view.federation.name
+        stands = notice_details.Details(
+            provided.of(name),
+            provided.missing(name, t.language),
+            {p.name: palette.plain(t, view.federation, p.name) for p in view.federation.parties},
+            partial(provided.keep, name),
+            partial(provided.keep_toml, name),
+            partial(provided.template, name, t.language),
+        )
+        notice_details.panel(t, stands, session.attempt)
 
 
 def seen_by_all(done: ScoreBatch) -> None:
@@ -263,6 +293,7 @@ def measured_below(done: ScoreBatch) -> None:
 
 step = presenter.step_of(view, last if last is not None and len(last.scores) == 1 else None)
 frame.header(t, "score", session.notices(), view.federation)
+frame.outcome(t, session.outcome())
 if step:
     presenter.switch(t, presenting=True)
     present(step)

@@ -10,8 +10,9 @@ from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.hosts import SimulatedHosts
-from backend.protocols.transport.channel import Network, Session
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import encode
+from backend.protocols.transport.network import Network
 from backend.store.party_store import memory_store
 from backend.trees.serialization import dump_host
 
@@ -64,12 +65,12 @@ class TappedNetwork(Network):
 
     def send(self, sender, receiver, message):
         self._tap.append((sender, receiver, type(message).__name__, encode(message)))
-        super().send(sender, receiver, message)
+        return super().send(sender, receiver, message)
 
 
 def score(world: World, guest, network, key, name="c", **kwargs):
     """Score the Guest's own records; returns (scored, transcript)."""
-    session = Session(network, GUEST, name, world.model.hosts, timeout=20)
+    session = Session(network.end(GUEST), name, world.model.hosts, timeout=20)
     try:
         scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session, **kwargs)
     finally:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from homes import copied_home
+from hypothesis import settings
 
 from backend.cli import main
 from backend.crypto.paillier.keys import PaillierSecretKey
@@ -19,6 +20,11 @@ from backend.services.training import TrainingRequest
 
 Run = Callable[..., tuple[int, str, str]]
 SHARED = Path(__file__).resolve().parents[2] / "shared"
+
+# The same examples in every run, so that a red test is the change's; HYPOTHESIS_PROFILE=explore draws new ones.
+settings.register_profile("fixed", derandomize=True)
+settings.register_profile("explore", print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @pytest.fixture(scope="session")

@@ -157,3 +157,91 @@ def test_whoever_waits_for_the_end_is_told_once_it_has_come_and_at_once_afterwar
     job.start().wait(5)
     job.then(lambda: told.append("later"))
     assert told == ["done", "later"] and math.isfinite(job.seconds_ago)
+
+
+def run_of(clock, pace, course, speed=1.0, at=lambda seconds, left: None):
+    """Let work go by: shares with the seconds until each is reached; `at` is called every tenth of a second of usual speed."""
+    passed = 0.0
+    for seconds, share in course:
+        ticks = round(seconds * 10)
+        for _ in range(ticks):
+            clock.now += 0.1 * speed
+            passed += 0.1 * speed
+            at(passed, pace.left())
+        pace.reached(share)
+
+
+# what every kind of job did in a real run: seconds until each share is reported; the shares do not follow the time
+COURSES = {
+    "evidence: sums by group": [(0.7, 0.3), (5.0, 0.6), (11.0, 0.7), (11.0, 0.8), (11.5, 0.95), (2.3, 1.0)],
+    "monitoring: sums without a report": [(0.8, 0.5), (0.7, 0.7), (2.0, 0.85), (2.4, 1.0), (24.4, 1.0)],
+    "mean contributions: the Hosts come last": [(3.2, 0.1), (5.0, 0.33), (12.0, 0.99), (12.0, 1.0)],
+    "leak meter: each width takes longer": [(2.5, 0.26), (3.7, 0.6), (6.3, 0.82), (6.2, 0.91), (6.3, 1.0)],
+    "training: ids first, then trees": [(5.6, 0.37), *[(2.5, 0.37 + 0.05 * n) for n in range(1, 11)], (3.5, 1.0)],
+    "scoring: a first batch that takes most": [(12.7, 0.18), (86.0, 0.47), (15.0, 0.68), (15.0, 1.0)],
+}
+
+
+@pytest.mark.parametrize("speed", [0.7, 1.0, 1.6])
+@pytest.mark.parametrize("course", COURSES.values(), ids=list(COURSES))
+def test_from_the_second_time_on_time_left_is_right_within_a_third(course, speed):
+    """At the speed of the first time from a tenth of the time on; at another one from the first report after that on."""
+    clock, before = Clock(), Clock()
+    first, second = Pace(before, alike=False), Pace(clock, alike=False)
+    run_of(before, first, course)
+    second.expect_course(first.course())
+    whole = speed * sum(seconds for seconds, _ in course)
+    ends = [speed * sum(seconds for seconds, _ in course[: n + 1]) for n in range(len(course))]
+    known = 0.1 * whole if speed == 1.0 else next(end for end in ends if end >= 0.1 * whole)
+    seen = []
+
+    def look(passed, left):
+        if left is not None and known + 0.1 < passed < whole - 0.05 * whole:
+            seen.append((passed, left, whole - passed))
+
+    run_of(clock, second, course, speed, look)
+    wrong = [one for one in seen if abs(one[1] - one[2]) > max(one[2] / 3, 0.04 * whole)]
+    assert len(seen) > 5 and not wrong
+
+
+def test_the_first_time_work_of_unlike_parts_says_nothing():
+    clock, seen = Clock(), []
+    run_of(
+        clock,
+        Pace(clock, alike=False),
+        COURSES["leak meter: each width takes longer"],
+        at=lambda *at: seen.append(at[1]),
+    )
+    assert set(seen) == {None}
+
+
+@pytest.mark.parametrize("speed", [1 / 3, 3.0])
+def test_what_goes_three_times_as_fast_or_slow_as_the_last_time_is_other_work(speed):
+    course = [(10.0, 0.1 * n) for n in range(1, 11)]
+    before, clock, late = Clock(), Clock(), []
+    first, second = Pace(before), Pace(clock, alike=False)
+    run_of(before, first, course)
+    second.expect_course(first.course())
+    run_of(clock, second, course, speed, lambda *at: late.append(at[1]))
+    assert late[-1] is None and late.count(None) > 0.8 * len(late)
+
+
+def test_work_of_another_course_is_not_compared_and_alike_pieces_are_counted_as_ever():
+    clock = Clock()
+    pace = Pace(clock, course="rlwe")
+    pace.expect_course({**Pace(clock, course="paillier").course(), "A1": 3.0})
+    run_of(clock, pace, [(5.0, 0.25), (5.0, 0.5), (5.0, 0.75)])
+    assert pace.left() == pytest.approx(5.0)
+
+
+def test_where_nothing_comes_any_more_no_time_is_given_instead_of_none_for_long():
+    clock = Clock()
+    pace = Pace(clock)
+    run_of(clock, pace, [(1.0, 0.1 * n) for n in range(1, 10)])
+    clock.now += 1.0
+    assert pace.left() < 1.0
+    clock.now += 5.0
+    assert pace.left() is None
+    pace.reached(1.0)
+    clock.now += 5.0
+    assert pace.left() is None

@@ -10,6 +10,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.label import Label
 from backend.data.medians import medians
 from backend.data.table import PartyTable
+from backend.trees.backgrounds import score_bands
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 from backend.trees.importers import read_model
 from backend.trees.importers.partition import split_between_parties
@@ -147,6 +148,17 @@ def with_covers(world: World, seed: int) -> World:
                 nodes[i] = replace(node, cover=float(draw.uniform(0.5, 20.0)))
         trees.append(GuestTree(tuple(nodes)))
     return replace(world, model=replace(world.model, trees=tuple(trees)))
+
+
+def with_bands(world: World) -> World:
+    """The same trees, and all records counted by leaf and score, as if the model had been trained on them."""
+    rules = dict(world.model.rules)
+    for partial_model in world.hosts.values():
+        rules.update(partial_model.rules)
+    rows = [world.row(i) for i in world.tables[GUEST].ids]
+    leaves = [np.array([world.leaf_of(t, row, rules) for row in rows]) for t in range(len(world.model.trees))]
+    bands = score_bands(world.model.trees, leaves, np.array([world.oracle(row) for row in rows]))
+    return replace(world, model=replace(world.model, bands=bands))
 
 
 def with_medians(world: World) -> World:

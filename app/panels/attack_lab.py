@@ -62,7 +62,7 @@ def follow(
 ) -> None:
     """Which attack is running and how long it took the last time, and a way to stop.
 
-    `redraw` draws the whole page once there are more results than `shown`; `took` has seconds by attack.
+    `redraw` draws the whole page once more attacks are through than `shown`; `took` has seconds by attack.
     """
     known = job.stage not in ("start", "done")
     words = t("attack_lab.running", name=t(f"attack.{job.stage}_title")) if known else t("attack_lab.starting")
@@ -70,7 +70,7 @@ def follow(
     if known:
         last = next((seconds for name, seconds in took.items() if text_of(name) == job.stage), None)
         st.caption(t("attack_lab.no_record") if last is None else t("attack_lab.record", seconds=t.duration(last)))
-    if job.state != "running" or len(job.result or ()) > shown:
+    if job.state != "running" or job.through > shown:
         redraw()
 
 

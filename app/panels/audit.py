@@ -33,7 +33,7 @@ def verify(t: Texts, view: View, check: Callable[[], Verdict]) -> None:
     compared = t("audit.witnessed", hosts=markdown(kept), heads=f"{verdict.heads:,}")
     witnessed = compared if verdict.witnesses else t("audit.no_witness")
     if verdict.holds:
-        st.success(f"{t('audit.holds', n=verdict.entries)} {witnessed}", icon=ICONS[True])
+        st.success(t.joined(t("audit.holds", n=verdict.entries), witnessed), icon=ICONS[True])
     else:
         found = "\n".join(f"- {markdown(problem)}" for problem in verdict.problems)
         st.error(f"{t('audit.broken', n=len(verdict.problems))}\n\n{found}\n\n{witnessed}", icon=ICONS[False])

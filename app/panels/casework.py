@@ -157,7 +157,9 @@ def _decide(t: Texts, view: View, finding: Finding, work: Casework, place: str) 
     def review(rule: str, *given: str) -> object:
         return work.decide(rule, finding.feature, *given)
 
-    reviews.form(t, f"decide_{place}", partial(work.attempt, place), review, [finding.rule_id, *waiting])
+    reviews.form(
+        t, f"decide_{place}", partial(work.attempt, place), review, [finding.rule_id, *waiting], work.signing.account
+    )
     reviews.acting(t, *work.as_whom)
 
 

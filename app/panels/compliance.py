@@ -116,9 +116,9 @@ def _duties(t: Texts, own: Sequence[Duty]) -> None:
     for duty in own:
         _law(t, duty)
         offers = markdown(t.either(duty.evidence, duty.evidence_zh))
-        st.markdown(f":material/inventory_2: **{t('compliance.offers')}**: {offers}")
+        st.markdown(f":material/inventory_2: {t('words.about', what=t('compliance.offers'), said=offers)}")
         remedy = markdown(t.either(duty.remedy, duty.remedy_zh))
-        st.markdown(f":material/build: **{t('compliance.what_to_do')}**: {remedy}")
+        st.markdown(f":material/build: {t('words.about', what=t('compliance.what_to_do'), said=remedy)}")
 
 
 def _law(t: Texts, law: Duty) -> None:

@@ -20,13 +20,11 @@ if TYPE_CHECKING:
 LOOKS = (("solid", "circle"), ("dash", "square"), ("dot", "diamond"), ("dashdot", "x"), ("longdash", "triangle-up"))
 
 
-def scores(t: Texts, found: Sequence[Evidence]) -> None:
-    """Mean probabilities of groups, how far they are apart by their spread, and what chance would do; nothing where not measured."""
-    compared = {row.about: row for row in found if row.measure == f"{SCORE}, {SMD}" and row.value is not None}
+def scores_sentence(t: Texts, found: Sequence[Evidence]) -> None:
+    """How far scores of groups are apart by their spread; nothing where not measured."""
+    compared = _by_spread(found)
     if not compared:
         return
-    chance = {row.about: row.value for row in found if row.measure == f"{SCORE}, {PAIR_P}"}
-    means = [row for row in found if row.measure == SCORE]
     furthest = max(compared.values(), key=lambda row: abs(row.value or 0.0))
     st.markdown(
         t(
@@ -38,31 +36,57 @@ def scores(t: Texts, found: Sequence[Evidence]) -> None:
         ),
         help=t("disparity.smd_about"),
     )
+
+
+def scores(t: Texts, found: Sequence[Evidence]) -> None:
+    """Mean probabilities of groups, how far they are apart by their spread, and what chance would do; nothing where not measured."""
+    compared = _by_spread(found)
+    if not compared:
+        return
+    by_chance = {row.about: row.value for row in found if row.measure == f"{SCORE}, {PAIR_P}"}
+    means = [row for row in found if row.measure == SCORE]
     table: frame.Columns = {
         t("disparity.head_group"): [_name(t, row) for row in means],
         t("disparity.head_mean_score"): [_ends(t, row, percent) for row in means],
         t("disparity.head_smd"): [_ends(t, compared.get(row.about), _signed) for row in means],
-        t("disparity.head_p"): [_p(chance.get(row.about)) for row in means],
+        t("disparity.head_p"): [chance(by_chance.get(row.about)) for row in means],
         t("disparity.head_records"): [f"{row.n:,}" for row in means],
     }
     frame.table(table, t("disparity.scores"))
 
 
-def across(t: Texts, found: Sequence[Evidence], place: str) -> None:
-    """The adverse-impact ratio of every group over the range of cut-offs: sentence, chart and table; nothing where not measured."""
+def _by_spread(found: Sequence[Evidence]) -> dict[str, Evidence]:
+    """Group → the standardised difference of its mean score."""
+    return {row.about: row for row in found if row.measure == f"{SCORE}, {SMD}" and row.value is not None}
+
+
+def _by_cutoff(found: Sequence[Evidence]) -> list[Evidence]:
+    """Adverse-impact ratios over the range of cut-offs; empty where none is known."""
     ratios = [row for row in found if row.measure == f"{BY_CUTOFF}, {RATIO}" and row.cutoff is not None]
+    return ratios if any(row.value is not None for row in ratios) else []
+
+
+def range_sentence(t: Texts, found: Sequence[Evidence]) -> str:
+    """Between which ends the ratios lie, and at how many cut-offs one is below four fifths; empty where not measured."""
+    ratios = _by_cutoff(found)
     known = [row.value for row in ratios if row.value is not None]
     if not known:
-        return
-    cutoffs = sorted({row.cutoff for row in ratios if row.cutoff is not None})
-    below = {row.cutoff for row in ratios if row.value is not None and row.value < FOUR_FIFTHS}
-    sentence = t(
+        return ""
+    return t(
         "disparity.range_sentence",
-        cutoffs=len(cutoffs),
+        cutoffs=len({row.cutoff for row in ratios}),
         low=number(min(known)),
         high=number(max(known)),
-        below=len(below),
+        below=len({row.cutoff for row in ratios if row.value is not None and row.value < FOUR_FIFTHS}),
     )
+
+
+def across(t: Texts, found: Sequence[Evidence], place: str) -> None:
+    """The adverse-impact ratio of every group over the range of cut-offs: sentence, chart and table; nothing where not measured."""
+    ratios, sentence = _by_cutoff(found), range_sentence(t, found)
+    if not sentence:
+        return
+    cutoffs = sorted({row.cutoff for row in ratios if row.cutoff is not None})
     groups = {row.about: _name(t, row) for row in ratios}
     cells = {(row.cutoff, row.about): row for row in ratios}
 
@@ -120,8 +144,9 @@ def _signed(value: float | None) -> str:
     return "–" if value is None else f"{value:+.2f}".replace("-", "−")
 
 
-def _p(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
+def chance(value: float | None) -> str:
+    """A p-value, which is never shown as nought; a dash where there is none."""
+    return "–" if value is None else f"{value:.4f}" if value >= 0.00005 else "< 0.0001"
 
 
 def _ends(t: Texts, row: Evidence | None, words: Callable[[float], str]) -> str:

@@ -44,15 +44,23 @@ def both(t: Texts, view: View, found: Finding | KeptOut, place: str) -> None:
         with st.container(horizontal=True):
             for name in EVIDENCE:
                 on = found.proxies_on if name == "proxies" else found.disparities_on
-                _titled(t, name, f": {_not_measured(t, view, on)}")
+                _titled(t, name, _not_measured(t, view, on))
+    elif found.proxies is None:  # columns would leave half of the card empty
+        _titled(t, "proxies", _not_measured(t, view, found.proxies_on))
+        _titled(t, "outcomes")
+        outcomes(t, view, found.disparities, found.disparities_on, place)
+    elif found.disparities is None:
+        _titled(t, "outcomes", _not_measured(t, view, found.disparities_on))
+        _titled(t, "proxies")
+        proxies(t, view, found, place)
     else:
-        for name, column in zip(EVIDENCE, st.columns(2, gap="medium"), strict=True):
-            with column:
-                _titled(t, name)
-                if name == "proxies":
-                    proxies(t, view, found, place)
-                else:
-                    outcomes(t, view, found.disparities, found.disparities_on, place)
+        left, right = st.columns(2, gap="medium")
+        with left:
+            _titled(t, "proxies")
+            proxies(t, view, found, place)
+        with right:
+            _titled(t, "outcomes")
+            outcomes(t, view, found.disparities, found.disparities_on, place)
     if isinstance(found, Finding):
         ages(t, found, place)
 
@@ -83,8 +91,9 @@ def _not_measured(t: Texts, view: View, on: Basis | None) -> str:
 
 
 def _titled(t: Texts, name: str, more: str = "") -> None:
-    title = f":material/{EVIDENCE[name]}: **{t(f'compliance.{name}')}**"
-    st.markdown(title + more, help=t(f"compliance.{name}_help"))
+    what = t(f"compliance.{name}")
+    title = t("words.about", what=what, said=more) if more else f"**{what}**"
+    st.markdown(f":material/{EVIDENCE[name]}: {title}", help=t(f"compliance.{name}_help"))
 
 
 def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> None:
@@ -144,12 +153,16 @@ def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis |
         t("compliance.records"): [records(row) for row in accepted],
     }
     frame.table(table, t("compliance.outcomes"))
-    if reference is not None:
-        st.caption(f":material/troubleshoot: {t('compliance.ratio', reference=group(t, reference))}")
-    disparity.scores(t, found)
-    disparity.across(t, found, place)
+    disparity.scores_sentence(t, found)
+    over = disparity.range_sentence(t, found)
+    if over:
+        st.markdown(over)
     rates = [row for row in found if row.measure.partition(", ")[0] in MEASURES]
     with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{place}"):
+        if reference is not None:
+            st.caption(f":material/troubleshoot: {t('compliance.ratio', reference=group(t, reference))}")
+        disparity.scores(t, found)
+        disparity.across(t, found, place)
         everything = {
             t("compliance.rate"): [measure_in_words(t, row.measure) for row in rates],
             t("compliance.group"): [group(t, row) for row in rates],
@@ -163,7 +176,7 @@ def figure(t: Texts, row: Evidence) -> str:
     """A figure of outcomes by group with its interval, in the unit that it has."""
     _, _, gap = row.measure.partition(", ")
     if gap in (P, PAIR_P) and row.value is not None:
-        return f"{row.value:.4f}"
+        return disparity.chance(row.value)
     return interval(t, row, {RATIO: number, DIFFERENCE: points}.get(gap, percent))
 
 
@@ -204,7 +217,7 @@ def _apart(t: Texts, reference: Evidence, furthest: Evidence, compared: Mapping[
         gap=points(furthest.value or 0.0),
         gap_low=points(furthest.low or 0.0),
         gap_high=points(furthest.high or 0.0),
-        p="–" if by_chance is None else f"{by_chance:.4f}",
+        p=disparity.chance(by_chance),
     )
 
 

@@ -96,11 +96,11 @@ def listed(t: Texts, view: View, work: Casework) -> None:
     if not found:
         st.info(t("compliance.none", assessed=view.compliance.assessed), icon=":material/search_off:")
         return
-    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-        words = st.empty()
+    left, right = st.columns([8, 1], vertical_alignment="center")
+    with right:
         chosen = filters(t, view)
     shown = matching(found, chosen, work.standing)
-    words.markdown(sentence(t, view, len(shown), work.standing))
+    left.markdown(sentence(t, view, len(shown), work.standing))
     if not shown:
         st.info(t("compliance.none_pass"), icon=":material/filter_alt_off:")
     by_feature: dict[str, list[Finding]] = {}
@@ -128,7 +128,7 @@ def sentence(t: Texts, view: View, shown: int, standing: Mapping[tuple[str, str]
     parts.append(t("compliance.waiting", n=waiting))
     if shown < len(found):
         parts.append(t("compliance.narrowed", shown=shown))
-    return " ".join(parts)
+    return t.joined(*parts)
 
 
 def card(t: Texts, view: View, own: Sequence[Finding], work: Casework, *, first: bool) -> None:
@@ -144,7 +144,7 @@ def card(t: Texts, view: View, own: Sequence[Finding], work: Casework, *, first:
         with st.container(horizontal=True, horizontal_alignment="distribute"):
             held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
             meaning = markdown(t.either(finding.meaning, finding.meaning_zh))
-            st.markdown(f"### {meaning}\n\n{held} · `{feature}`", anchors=False)
+            st.markdown(f"### {meaning} :small[:gray[{held} ·] `{feature}`]", anchors=False)
             link(t, view, finding)
         casework.steps(t, view, finding, work, lambda: _evidence(t, view, finding))
 

@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import session, view_models
+from app import errors, session, view_models
 from app.panels import charts, links
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.results import cell_text
@@ -77,18 +77,20 @@ def model_name(t: Texts, record: ModelRecord, federation: Federation | None, nam
 
 
 def problem(t: Texts, text: str) -> None:
-    """Something that went wrong, in the words of whoever noticed it."""
-    st.warning(
-        "\n\n".join(markdown(line) for line in text.splitlines()), icon=":material/report:", title=t("frame.problem")
-    )
+    """Something that went wrong, in the reader's language as far as the catalogue knows it."""
+    st.warning(_error(t, text), icon=":material/report:", title=t("frame.problem"))
+
+
+def _error(t: Texts, text: str) -> str:
+    """An error's text, a paragraph a line."""
+    return "\n\n".join(markdown(line) for line in errors.said(t, text).splitlines())
 
 
 def broken(t: Texts, found: Mapping[str, str]) -> None:
     """Federations that cannot be used, each with the reason and what to do."""
     for name, why in found.items():
-        words = "\n\n".join(markdown(line) for line in why.splitlines())
         st.warning(
-            f"{words}\n\n{t('frame.broken_hint')}",
+            f"{_error(t, why)}\n\n{t('frame.broken_hint')}",
             icon=":material/link_off:",
             title=t("frame.broken", name=markdown(name)),
         )
@@ -206,7 +208,7 @@ def working(t: Texts, job: Job[Any], words: str, key: str, who: str = "") -> Non
 
 def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     """A bar with what is done, the seconds so far and those still to go; `share` where the work is not weighed."""
-    session.note_clock()
+    session.tick()
     parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if job.total > 1 else []
     parts.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
     left = job.pace.left()

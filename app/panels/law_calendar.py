@@ -16,11 +16,20 @@ if TYPE_CHECKING:
 
 
 def panel(t: Texts, found: LawCalendar) -> None:
-    """One sentence, what changed, and the dates to come; the rest folds away."""
-    frame.section(t, "law.title")
-    known = t("law.checked", unchecked=found.unchecked)
+    """One line that says what is in force and what has changed since the last report; opened, the dates."""
+    changes = t("law.line_changed", n=len(found.changed)) if found.changed else ""
+    known = t("law.line", in_force=found.in_force, n=len(found.coming))
+    line = t("words.about", what=t("law.title"), said=known)
+    box = st.expander(t.joined(line, changes), icon=":material/calendar_month:", key="law_calendar", on_change="rerun")
+    if box.open:
+        with box:
+            _opened(t, found)
+
+
+def _opened(t: Texts, found: LawCalendar) -> None:
+    """What changed since the last report, and the dates to come or past."""
     in_force = t("law.sentence", in_force=found.in_force, on=found.on, n=len(found.coming))
-    st.markdown(f"{in_force} {known}")
+    st.markdown(t.joined(in_force, t("law.checked", unchecked=found.unchecked)))
     if not found.since:
         st.caption(t("law.no_report"))
     elif not found.changed:

@@ -24,7 +24,7 @@ class Manager:
     Attributes
     ----------
     account : str
-        Who is signed in; empty where nobody is.
+        As the log names who is signed in; empty where nobody is.
     role : str
     standing : Standing
     offers : sequence of Offer
@@ -120,7 +120,7 @@ def _condition(t: Texts, offer: Offer, managing: Manager) -> str:
         parts.append(t("states.undecided", n=offer.undecided))
     if offer.replaces:
         parts.append(t("states.replaces", model=markdown(managing.names(offer.replaces))))
-    return " ".join(parts)
+    return t.joined(*parts)
 
 
 def _history(t: Texts, steps: Sequence[ModelStep]) -> None:

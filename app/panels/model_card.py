@@ -136,7 +136,7 @@ def figures(t: Texts, view: View, card: ModelCard, shown: Performance) -> None:
     with st.expander(title, icon=":material/table:"):
         frame.data(table, "card_figures", title)
     st.caption(
-        f":material/error_med: {t('card.interval')} {t(f'card.source_{card.sources[shown.part]}')}",
+        f":material/error_med: {t.joined(t('card.interval'), t(f'card.source_{card.sources[shown.part]}'))}",
         help=t("glossary.bootstrap"),
     )
     if shown.part != card.parts[0].part:

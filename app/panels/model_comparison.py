@@ -92,7 +92,7 @@ def sentence(t: Texts, view: View, found: SideBySide) -> None:
     else:
         same = "comparison.same_people" if found.same_people else "comparison.other_people"
         parts.append(t(same, n=f"{found.before.record.metrics.n:,}"))
-    st.markdown(" ".join(parts))
+    st.markdown(t.joined(*parts))
 
 
 def _moved(t: Texts, figure: Figure) -> str:

@@ -40,7 +40,7 @@ def last(t: Texts, view: View, done: Monitored) -> None:
     if done.unexamined:
         names = [markdown(f"{feature} ({t.party(view.federation, party)})") for party, feature in done.unexamined]
         st.caption(t("monitoring.unexamined", listed=t.listed(names)))
-    st.caption(f"{t('monitoring.run_on', made=done.made[:16].replace('T', ' ') + ' UTC')} {t('monitoring.note')}")
+    st.caption(t.joined(t("monitoring.run_on", made=done.made[:16].replace("T", " ") + " UTC"), t("monitoring.note")))
 
 
 def setup(t: Texts, view: View, service: Monitoring) -> MonitoringRequest | None:

@@ -24,7 +24,7 @@ GROUPS = {
     "understand": ("features", "structure", "importance", "model_card"),
     "govern": ("compliance", "validation", "report", "audit"),
     "models": ("own_data", "train", "compare_models"),
-    "protection": ("privacy", "protocols", "attack_lab"),
+    "protection": ("privacy", "protocols", "attack_lab", "host"),
 }
 ICONS = {
     "overview": "home",
@@ -43,6 +43,7 @@ ICONS = {
     "privacy": "visibility",
     "protocols": "flag",
     "attack_lab": "bug_report",
+    "host": "domain",
     "help": "help",
 }
 FIRST = {REGULATOR: "govern"}  # role: the group that stands above the others
@@ -50,11 +51,12 @@ FOR = {
     "own_data": (OPERATOR,),
     "train": (OPERATOR,),
     "score": (OPERATOR, ANALYST),
+    "host": (OPERATOR,),
 }  # page: whose it is; a courtesy, for roles are not authenticated
 # What comes after what: a presenter shows a score and how it is protected, a regulator asks for the findings first.
 WAYS = {
     OPERATOR: (
-        "overview", "score", "privacy", "protocols", "attack_lab", "features", "structure", "importance", "model_card",
+        "overview", "score", "privacy", "host", "protocols", "attack_lab", "features", "structure", "importance", "model_card",
         "compliance", "validation", "report", "audit", "own_data", "train", "compare_models",
     ),
     ANALYST: (
@@ -123,10 +125,10 @@ def links(t: Texts, role: str) -> None:
 
 def next_step(t: Texts, role: str, here: str) -> None:
     """At the end of a page: one sentence and a link to what comes next for a role."""
-    way = WAYS[role]
-    if here not in way:
+    if here == NOWHERE:  # has its own link
         return
-    following = way[(way.index(here) + 1) % len(way)]
+    way = WAYS[role]
+    following = way[(way.index(here) + 1) % len(way)] if here in way else FIRST_PAGE
     with st.container(key="next_step", border=True, horizontal=True, vertical_alignment="center"):
         st.markdown(f":material/signpost: {t(f'next.{following}')}", width="stretch")
         to.page(following, t("next.go", page=t(f"{following}.title")), side="right")
@@ -139,4 +141,5 @@ def tell_browser(t: Texts, role: str, here: str, *, walked: bool) -> None:
     shown = listed(role)
     at = shown.index(here) if here in shown else None
     told = {"language": t("nav.language_code"), "label": t("nav.label"), "open": at, "walked": walked}
+    told |= {"upload": t("nav.upload"), "most": t("nav.upload_most", size="0")}
     st.html(f"<script>{SCRIPT}({json.dumps(told)})</script>", unsafe_allow_javascript=True)

@@ -9,22 +9,23 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session
-from app.panels import frame, links
+from app.panels import frame, links, run
 from app.texts import Texts, markdown, number
-from backend.errors import GlassleafError
+from backend.services.job_registry import Upload
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
-    from backend.results import ModelRecord
-    from backend.services.model_import import Proof
+    from backend.jobs import Job
+    from backend.services.model_import import Brought
 
-    Bring = Callable[..., tuple[ModelRecord | None, Proof]]
+    Bring = Callable[..., Job[Brought]]
 
+JOB = "import"
 TYPES = ["json", "ubj", "txt"]
 MEGABYTES = 50
 
 
-def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str], Sequence[str]], take: Bring) -> None:
+def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str], Sequence[str]], begin: Bring) -> None:
     """Choose a federation and a file; check it, or check and keep it."""
     st.markdown(t("own_model.hint"))
     by_name = {one.name: one for one in federations}
@@ -40,23 +41,43 @@ def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str],
         file = st.file_uploader(t("own_model.file"), type=TYPES, key="own_model_file", max_upload_size=MEGABYTES)
     with right:
         given = _options(t, by_name[name], outcomes)
+    job = session.job(JOB)
+    idle = file is not None and session.running(job) is None
     with st.container(horizontal=True):
-        checked = st.button(t("own_model.check"), icon=":material/fact_check:", disabled=file is None, key="own_check")
+        checked = st.button(t("own_model.check"), icon=":material/fact_check:", disabled=not idle, key="own_check")
         kept = st.button(
-            t("own_model.import"), type=frame.emphasis(), icon=":material/add:", disabled=file is None, key="own_import"
+            t("own_model.import"), type=frame.emphasis(), icon=":material/add:", disabled=not idle, key="own_import"
         )
     if file is not None and (checked or kept):
-        try:
-            with st.spinner(t("own_model.proving")):
-                session.keep(
-                    "own_proof", (name, file.name, *take(name, file.name, file.getvalue(), keep=kept, **given))
-                )
-        except GlassleafError as error:
-            session.keep("own_proof", None)
-            frame.problem(t, str(error))
-    found = session.kept("own_proof")
-    if found is not None and found[0] == name:
-        _proof(t, *found[1:])
+        data = file.getvalue()
+        session.start(JOB, lambda: begin(name, file.name, data, keep=kept, **given), upload=Upload(file.name, data))
+        session.rerun()
+    if session.refused(JOB):
+        frame.problem(t, session.refused(JOB))
+    elif job is not None:
+        _job(t, job)
+
+
+def _job(t: Texts, job: Job[Brought]) -> None:
+    """How far the checks are, or what became of them."""
+    upload = session.upload(JOB)
+    if upload is not None:
+        st.caption(f":material/description: {t('importing.kept', name=markdown(upload.name))}")
+    if job.state == "running":
+        follow(t, job, session.rerun)
+    elif job.state == "done" and job.result is not None:
+        _proof(t, job.result)
+    else:
+        run.ended(t, job)
+
+
+@st.fragment(run_every=0.5)
+def follow(t: Texts, job: Job[Brought], redraw: Callable[[], None]) -> None:
+    """What is checked, on how many rows it has been, and a way to stop; `redraw` draws the page once the job has ended."""
+    known = f"importing.stage_{job.stage}"
+    frame.working(t, job, t(known if t.has(known) else f"stage.{job.stage}"), "import")
+    if job.state != "running":
+        redraw()
 
 
 def _options(t: Texts, federation: Federation, outcomes: Callable[[str], Sequence[str]]) -> dict[str, Any]:
@@ -90,10 +111,11 @@ def _options(t: Texts, federation: Federation, outcomes: Callable[[str], Sequenc
     }
 
 
-def _proof(t: Texts, file: str, record: ModelRecord | None, proof: Proof) -> None:
+def _proof(t: Texts, done: Brought) -> None:
     """What was shown: on how many records, against what, and how far apart."""
+    proof = done.proof
     with st.container(border=True):
-        st.markdown(f":material/verified: **{t('own_model.proved', file=markdown(file))}**")
+        st.markdown(f":material/verified: **{t('own_model.proved', file=markdown(done.file))}**")
         against = (
             t("own_model.by_library", library=markdown(proof.against)) if proof.against else t("own_model.by_model")
         )
@@ -103,8 +125,8 @@ def _proof(t: Texts, file: str, record: ModelRecord | None, proof: Proof) -> Non
             st.markdown(t("own_model.auc", auc=number(proof.auc)), help=t("glossary.auc"))
         for note in proof.notes:
             st.caption(f":material/info: {markdown(note)}")
-        if record is None:
+        if not done.model_id:
             st.caption(t("own_model.not_kept"))
         else:
             st.markdown(t("own_model.kept"))
-            links.to_model(record.id, t("own_model.open"))
+            links.to_model(done.model_id, t("own_model.open"))

@@ -15,6 +15,8 @@ from app.texts import Texts
 from app.view_models import View, moments
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from backend.results import ScoreBatch
 
 LINK = "presenter"  # what the address calls the step
@@ -60,8 +62,8 @@ def draw(
     score: Callable[[], None] | None,
     restart: Callable[[], None],
     running: Callable[[], None] | None,
-) -> None:
-    """One step.
+) -> DeltaGenerator:
+    """One step; returns where the attack on it belongs, between its words and what the parties see.
 
     Parameters
     ----------
@@ -81,6 +83,7 @@ def draw(
             st.markdown(result.said(t, view, done))
         else:
             st.markdown(t(f"presenter.step_{_kind(step)}", **_names(t, view, step), **_counts(view, done)))
+    beside = st.container()
     attention.to("presenter_words", _title(t, view, step), f"{step}:{done is not None}", _title(t, view, step))
     if running is not None:
         running()
@@ -90,6 +93,7 @@ def draw(
         if done is not None and not scene.carried:
             st.info(t("transcript.from_journal"), icon=":material/history:")
         sight.draw(t, view, _at(view, scene, step), "presented")
+    return beside
 
 
 def _kind(step: str) -> str:

@@ -39,13 +39,14 @@ USUAL = 2.0**-4  # width of dither, on a logit, that a model without any is comp
 
 def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow], lines: Sequence[LedgerLine]) -> None:
     """The paper's table for the last run; Hosts that have the same in every row share a column."""
-    hidden = sum(entry.receiver in _blind(lines, entry.kind) for entry in done.transcript)
+    sealed = _encrypted(lines)
+    hidden = sum(entry.kind in sealed for entry in done.transcript)
     cipher = frame.cipher(t, done.cipher, done.key_bits)
     if done.cipher == "none":
         st.markdown(t("privacy.plain"))
     else:
         words = t("privacy.sentence", n=len(done.scores), cipher=cipher, hidden=hidden, all=len(done.transcript))
-        st.markdown(f"{words} {_others(t, done, lines)}")
+        st.markdown(t.joined(words, _others(t, done, lines)))
     alike: dict[tuple[str, ...], list[str]] = {}
     for host in view.model.hosts:
         alike.setdefault(tuple(row.hosts[host] for row in rows), []).append(host)
@@ -59,8 +60,9 @@ def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow],
 
 
 def _others(t: Texts, done: ScoreBatch, lines: Sequence[LedgerLine]) -> str:
-    """What the messages are that everybody who gets them can read."""
-    kinds = Counter(entry.kind for entry in done.transcript if entry.receiver not in _blind(lines, entry.kind))
+    """What the messages are in which nothing is encrypted."""
+    sealed = _encrypted(lines)
+    kinds = Counter(entry.kind for entry in done.transcript if entry.kind not in sealed)
     listed = [f"{kind_in_words(t, kind)} ({n:,})" for kind, n in kinds.items()]
     return t("privacy.others", n=kinds.total(), listed=t.listed(listed)) if listed else ""
 
@@ -71,8 +73,9 @@ def kind_in_words(t: Texts, kind: str) -> str:
     return t(key) if t.has(key) else kind
 
 
-def _blind(lines: Sequence[LedgerLine], kind: str) -> set[str]:
-    return {line.party for line in lines if line.kind == kind and not line.readable}
+def _encrypted(lines: Sequence[LedgerLine]) -> set[str]:
+    """Kinds of messages with an encrypted field; the last of them, the sum, its receiver can decrypt."""
+    return {line.kind for line in lines if line.encrypted}
 
 
 def _seen(t: Texts, word: str) -> str:

@@ -47,7 +47,7 @@ def verdict(t: Texts, rows: Sequence[ProtocolResult]) -> str:
     if faster and beaten:
         words += " " + t("protocols.beats", names=t.listed(beaten))
     if faster and all(row.learned[0].directions for row in others):
-        words = t("protocols.best_private") + " " + words
+        words = t.joined(t("protocols.best_private"), words)
     return words
 
 
@@ -178,7 +178,7 @@ def batches(t: Texts, done: Compared) -> None:
         notes.append(t("protocols.batches_warm", n=warm))
     if done.left_out:
         notes.append(t("protocols.batches_left_out", sizes=t.listed([str(size) for size in done.left_out])))
-    st.caption(" ".join(notes))
+    st.caption(t.joined(*notes))
 
 
 def who_wins(t: Texts, found: Sequence[Lead]) -> str:
@@ -196,8 +196,8 @@ def who_wins(t: Texts, found: Sequence[Lead]) -> str:
         return t("protocols.wins_all", name=winner(found[0]), sizes=sizes(found[0]))
     each = [t("protocols.wins_at", name=winner(lead), sizes=sizes(lead)) for lead in found]
     where = [f"{max(1, round(lead.until)):,}" for lead in found if lead.until is not None]
-    return (
-        t("protocols.wins_some", each=t.listed(each)) + " " + t("protocols.cross", n=len(where), where=t.listed(where))
+    return t.joined(
+        t("protocols.wins_some", each=t.listed(each)), t("protocols.cross", n=len(where), where=t.listed(where))
     )
 
 

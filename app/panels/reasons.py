@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.panels import frame, palette, person, run
-from app.texts import Texts, markdown, size
+from app.texts import Texts, markdown, percent, size
 from app.view_models import View, explained
 from backend.services.reasons import FORMATS as NOTICE_FORMATS
+from backend.services.reasons import methods
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,26 +21,44 @@ if TYPE_CHECKING:
     from backend.data.table import SampleSheet
     from backend.jobs import Job
     from backend.results import ScoreBatch
-    from backend.services.reasons import PersonReasons, Reason, Reasons
+    from backend.services.reasons import Against, PersonReasons, Reason, Reasons
 
 MIME = {"txt": "text/plain", "html": "text/html", "pdf": "application/pdf"}
 
 
-def asked(t: Texts, view: View, done: ScoreBatch, sheet: SampleSheet | None, job: Job[Reasons] | None) -> bool:
-    """Whether "why?" was asked about the one person who was scored."""
+def asked(t: Texts, view: View, done: ScoreBatch, sheet: SampleSheet | None, job: Job[Reasons] | None) -> str:
+    """Against whom "why?" was asked about the one person who was scored; empty where it was not."""
     frame.section(t, "reasons.why", "reasons")
     if len(done.scores) > 1 or view.task != "binary" or view.model.outputs.aggregation != "sum" or not _hosts(view):
         st.caption(t("reasons.unfit"))
-        return False
+        return ""
     if view.task == "binary" and done.scores[0].decision == "accept":
         st.caption(t("reasons.accepted"))
     same = sheet is not None and tuple(sheet.ids) == tuple(score.id for score in done.scores)
     fits = same and done.scores[0].status == "ok" and not (job is not None and job.state == "running")
     if not same:
         st.caption(t("reasons.stale"))
-    return st.button(
+    against = _compared(t, view)
+    go = st.button(
         t("reasons.ask"), icon=":material/help:", disabled=not fits, key="reasons_go", help=t("reasons.ask_help")
     )
+    return against if go else ""
+
+
+def _compared(t: Texts, view: View) -> Against:
+    """Whom the person is to be compared with, where there is a choice."""
+    offered = methods(view.model)
+    if len(offered) == 1:
+        st.caption(t(f"compared.only_{offered[0]}"))
+        return offered[0]
+    chosen: Against = st.selectbox(
+        t("compared.title"),
+        offered,
+        format_func=lambda one: t(f"compared.{one}"),
+        key="reasons_against",
+        help=t("compared.help"),
+    )
+    return chosen
 
 
 def draw(
@@ -59,6 +78,9 @@ def draw(
     elif job.result is None:
         run.ended(t, job)
     elif (found := explained(job.result, done)) is not None:
+        if found.against == "approved" and found.cutoff != done.cutoff:
+            st.info(t("compared.other_cutoff", cutoff=percent(found.cutoff)))
+            return
         _answer(t, view, found, own, notice)
 
 
@@ -81,6 +103,7 @@ def _answer(
         frame.problem(t, about.problem)
         return
     st.markdown(t("reasons.sentence", n=len(about.reasons)) if about.reasons else t("reasons.none"))
+    st.caption(t(f"compared.said_{found.against}", people=f"{found.compared:,}"))
     if about.reasons:
         st.markdown("\n".join(_line(t, view, reason, own) for reason in about.reasons))
     for reason in about.reasons:

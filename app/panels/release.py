@@ -68,4 +68,4 @@ def sentence(t: Texts, record: ModelRecord) -> str:
 def before(t: Texts, record: ModelRecord) -> None:
     """The same beside what is measured again on other people."""
     if record.release is not None:
-        st.markdown(f":material/visibility: {sentence(t, record)} {t('release.again')}")
+        st.markdown(f":material/visibility: {t.joined(sentence(t, record), t('release.again'))}")

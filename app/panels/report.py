@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app import errors
 from app.panels import charts, frame, palette, reviews
 from app.panels.reviews import Attempt
 from app.texts import Texts, markdown, percent
@@ -56,14 +57,16 @@ def answers(t: Texts, pairs: Sequence[tuple[str, str]]) -> None:
 def features(t: Texts, view: View, made: Report) -> None:
     """Used features as bars, in the colour of their party, with the direction."""
     used = [f for f in made.content.features if f.splits]
+    # as every other page rounds them: a report holds shares that were rounded before
+    gain = {f.name: f.gain_share for f in used} | {row.feature: row.gain_share for row in view.importance}
     top = t.listed([markdown(brief(t.either(f.meaning, f.meaning_zh))) for f in used[:2]])
-    sentence = t("report.sentence", n=len(used), top=top, share=percent(sum(f.gain_share for f in used[:2])))
+    sentence = t("report.sentence", n=len(used), top=top, share=percent(sum(gain[f.name] for f in used[:2])))
     if len(used) > SHOWN:
-        sentence += " " + t("report.first", n=SHOWN)
+        sentence = t.joined(sentence, t("report.first", n=SHOWN))
     twin: frame.Columns = {
         t("features.meaning"): [t.either(f.meaning, f.meaning_zh) for f in used],
         t("words.party"): [palette.plain(t, view.federation, f.party) for f in used],
-        t("words.gain"): [percent(f.gain_share) for f in used],
+        t("words.gain"): [percent(gain[f.name]) for f in used],
         t("features.expected"): [frame.direction(t, view.task, f.expected) for f in used],
         t("features.learned"): [frame.direction(t, view.task, f.learned) for f in used],
         t("report.against"): [t("report.yes") if f.contradicts else "–" for f in used],
@@ -71,8 +74,8 @@ def features(t: Texts, view: View, made: Report) -> None:
     bars = [
         charts.Bar(
             brief(t.either(f.meaning, f.meaning_zh)),
-            t("report.bar", share=percent(f.gain_share), direction=frame.direction(t, view.task, f.learned)),
-            f.gain_share,
+            t("report.bar", share=percent(gain[f.name]), direction=frame.direction(t, view.task, f.learned)),
+            gain[f.name],
             palette.mark(view.federation, f.party),
             warning=t("report.against") if f.contradicts else "",
         )
@@ -81,8 +84,10 @@ def features(t: Texts, view: View, made: Report) -> None:
     frame.chart(t, charts.bars(bars), sentence, twin, "report_features")
 
 
-def decisions(t: Texts, view: View, made: Report, attempt: Attempt, review: Callable[..., object]) -> None:
-    """Every finding with what was decided, and a form to decide on one."""
+def decisions(
+    t: Texts, view: View, made: Report, attempt: Attempt, review: Callable[..., object], account: str
+) -> None:
+    """Every finding with what was decided, and a form to decide on one, as `account` where somebody is signed in."""
     found = made.content.assessment.findings
     if not found:
         st.info(t("compliance.none", assessed=made.content.assessment.assessed), icon=":material/search_off:")
@@ -103,14 +108,16 @@ def decisions(t: Texts, view: View, made: Report, attempt: Attempt, review: Call
         chosen = found[index]
         waiting = [f.rule for f in found if f.feature == chosen.feature and f is not chosen and not f.decision]
         rules = [chosen.rule, *waiting]
-        reviews.form(t, "report", attempt, lambda rule, *given: review(rule, chosen.feature, *given), rules)
+        reviews.form(t, "report", attempt, lambda rule, *given: review(rule, chosen.feature, *given), rules, account)
 
 
 def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
     """The hashes, and a place to hand in a file that somebody was given."""
     st.markdown(t("report.hash_now"))
     st.code(made.content_sha256, language=None, wrap_lines=True)
-    file = st.file_uploader(t("report.check_file"), type=list(FORMS), key="report_check")
+    file = st.file_uploader(
+        t("report.check_file"), type=list(FORMS), key="report_check", max_upload_size=MAX_BYTES // 10**6
+    )
     if file is None:
         return
     if file.size > MAX_BYTES:
@@ -119,13 +126,13 @@ def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
     try:
         found = checked(file.getvalue())
     except GlassleafError as error:
-        st.error(markdown(str(error)), icon=":material/gpp_bad:")
+        st.error(markdown(errors.said(t, str(error))), icon=":material/gpp_bad:")
         return
     identity, issued = found.report.content.identity, found.report.issued
     holds = t(
         "report.holds", model=identity.model, time=issued.time[:16].replace("T", " "), actor=markdown(issued.actor)
     )
-    said = f"{holds} {t(f'report.drawn_{found.drawn}')}"
+    said = t.joined(holds, t(f"report.drawn_{found.drawn}"))
     if found.verdict == "issued":
         st.success(said, icon=":material/verified:")
     else:

@@ -51,7 +51,7 @@ def sentence(t: Texts, view: View, done: ScoreBatch) -> str:
     if view.task == "classes" and good:
         counts = Counter(score.predicted for score in good).most_common()
         words.append(t("score.batch_classes", listed=t.listed([f"{markdown(c)} {n:,}" for c, n in counts])))
-    return " ".join(words)
+    return t.joined(*words)
 
 
 @st.fragment

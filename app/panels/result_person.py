@@ -130,7 +130,7 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
         larger=t(f"score.larger_{larger}"),
     )
     if score.predicted:
-        sentence = t("score.contribution_class", predicted=markdown(score.predicted)) + " " + sentence
+        sentence = t.joined(t("score.contribution_class", predicted=markdown(score.predicted)), sentence)
     steps = [
         (t("score.base"), 0.0, score.base, palette.INK, "", False),
         (t("score.guest_part"), score.base, score.guest_part, palette.GUEST.colour, "", True),

@@ -50,15 +50,23 @@ def acting(t: Texts, role: str, actor: str) -> None:
 
 
 def form(
-    t: Texts, key: str, attempt: Attempt, review: Callable[[str, str, str, str], object], rules: Sequence[str]
+    t: Texts,
+    key: str,
+    attempt: Attempt,
+    review: Callable[[str, str, str, str], object],
+    rules: Sequence[str],
+    account: str,
 ) -> None:
-    """Verdict, reason and person for the first of the `rules`, or for all; `review` takes a rule and these."""
+    """Verdict, reason and person for the first of the `rules`, or for all; `review` takes a rule and these.
+
+    Whoever is signed in decides as `account`.
+    """
     with st.form(key, border=False):
         verdict = st.radio(
             t("report.decision"), VERDICTS, format_func=lambda word: t(f"report.long_{word}"), key=f"{key}_verdict"
         )
         reason = st.text_area(t("report.reason"), key=f"{key}_reason", help=t("report.reason_help"), height=80)
-        person = st.text_input(t("report.person"), key=f"{key}_reviewer")
+        person = account or st.text_input(t("report.person"), key=f"{key}_reviewer")
         others = len(rules) - 1
         every = others > 0 and st.checkbox(t("compliance.decide_others", n=others), key=f"{key}_others")
         if st.form_submit_button(t("report.decide_go"), icon=":material/gavel:", key=f"{key}_go"):
@@ -81,11 +89,14 @@ class SignOffs:
         Whether the Guest's signature under a line fits.
     sign : callable
         Takes person and statement by name.
+    account : str
+        As the log names who is signed in; empty where nobody is.
     """
 
     lines: Sequence[SignOffLine]
     holds: Callable[[SignOffLine], bool | None]
     sign: Callable[..., object]
+    account: str
 
 
 def sign_offs(t: Texts, signing: SignOffs, place: str, attempt: Attempt) -> None:
@@ -105,7 +116,7 @@ def sign_offs(t: Texts, signing: SignOffs, place: str, attempt: Attempt) -> None
         st.markdown(t("report.no_sign_offs"))
     with st.form(f"{place}_sign", border=False):
         st.markdown(t("report.sign_note"))
-        person = st.text_input(t("report.person"), key=f"{place}_signer")
+        person = signing.account or st.text_input(t("report.person"), key=f"{place}_signer")
         statement = st.text_area(t("report.statement"), key=f"{place}_statement", height=80)
         if st.form_submit_button(t("report.sign_go"), icon=":material/signature:", key=f"{place}_sign_go"):
             attempt(t("report.signed"), lambda: signing.sign(person=person, statement=statement))

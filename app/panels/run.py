@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.data.label import Label
     from backend.jobs import Job
-    from backend.protocols.simulation.simulator import PoolLevel
+    from backend.protocols.guest_runtime import PoolLevel
     from backend.protocols.training.parameters import TreeProgress
     from backend.results import ModelRecord
 
@@ -124,7 +124,7 @@ def ended(t: Texts, job: Job[Any], cancelled: str = "stage.cancelled") -> None:
     if job.state == "cancelled":
         st.info(t(cancelled), icon=":material/stop_circle:")
     elif job.state == "failed":
-        st.warning(markdown(job.error or ""), icon=":material/report:", title=t("frame.problem"))
+        frame.problem(t, job.error or "")
 
 
 @st.fragment(run_every=0.5)

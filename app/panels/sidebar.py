@@ -12,15 +12,16 @@ from app.panels import frame, links
 from app.texts import Texts, cut, markdown
 from backend import __version__
 from backend.i18n import LANGUAGES
-from backend.services.audit import ROLES
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
+    from backend.errors import SignInError
     from backend.results import ModelRecord
     from backend.services.lifecycle import ModelState
 
 NAME = 18  # letters of a model's name that the picker has room for
 SHOWN = {"en": "EN", "zh": "中文"}
+FOR_OPERATORS = ("unusable", "no_settings", "no_provider")  # what is wrong is a setting, so it is said in its words
 
 
 def models(
@@ -57,14 +58,14 @@ def _called(record: ModelRecord, state: ModelState) -> str:
     return f"{record.created[5:16].replace('T', ' ')} · {mark}"
 
 
-def footer(t: Texts, account: str) -> None:
+def footer(t: Texts, account: str, roles: Sequence[str]) -> None:
     """Below the navigation: language, role and version."""
     with st.container(key="footer", gap="xsmall"):
         left, right = st.columns(2, gap="xsmall")
         with left:
             _language(t)
         with right:
-            _role(t)
+            _role(t, roles, account)
         if account:
             st.caption(t("sidebar.signed_in", name=markdown(account)))
             st.button(t("sidebar.sign_out"), on_click=st.logout, icon=":material/logout:", key="sign_out")
@@ -85,28 +86,41 @@ def _language(t: Texts) -> None:
     )
 
 
-def _role(t: Texts) -> None:
-    """The role switch, which says that it is no authentication."""
+def _role(t: Texts, roles: Sequence[str], account: str) -> None:
+    """The role switch: the account's roles, or where nobody signs in all, which it says is no authentication."""
     st.selectbox(
         t("sidebar.role"),
-        ROLES,
+        roles,
         key="role",
         format_func=lambda role: t(f"sidebar.role_{role}"),
-        help=t("sidebar.role_help"),
+        help=t("sign_in.role_help") if account else t("sidebar.role_help"),
         persist_state="session",
         label_visibility="collapsed",
         width="stretch",
     )
 
 
-def sign_in(t: Texts) -> None:
-    """What stands in place of every page until somebody has signed in."""
+def sign_in(t: Texts, why: SignInError) -> None:
+    """What stands in place of every page until somebody has signed in, and why."""
     st.title("Glassleaf", anchor=False)
-    st.markdown(t("sidebar.sign_in_why"))
-    st.button(t("sidebar.sign_in"), on_click=st.login, icon=":material/login:", key="sign_in")
+    st.markdown(t("sign_in.why"))
+    if why.kind != "signed_out":
+        st.warning(t(f"sign_in.out_{why.kind}"), icon=":material/lock_clock:")
+    if why.kind in FOR_OPERATORS:
+        st.caption(markdown(str(why)))
+    if why.kind != "no_provider":
+        st.button(t("sidebar.sign_in"), on_click=st.login, icon=":material/login:", key="sign_in")
+    if why.kind not in ("signed_out", "no_provider"):
+        st.button(t("sidebar.sign_out"), on_click=st.logout, icon=":material/logout:", key="sign_out")
 
 
-def not_for(t: Texts, roles: Sequence[str]) -> None:
+def open_to_all(t: Texts) -> None:
+    """Above every page that comes over a network without a sign-in."""
+    st.warning(t("sign_in.open"), icon=":material/lock_open:")
+
+
+def not_for(t: Texts, roles: Sequence[str], account: str) -> None:
     """A page that the chosen role is not meant to use."""
     named = t.listed([t(f"sidebar.role_{role}") for role in roles])
-    st.info(t("sidebar.not_for", roles=named), icon=":material/badge:")
+    words = "sign_in.not_for" if account else "sidebar.not_for"
+    st.info(t(words, roles=named), icon=":material/badge:")

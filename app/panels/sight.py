@@ -13,7 +13,7 @@ from app.texts import Texts, cut, markdown, percent, signed, size
 from app.view_models import NUMBERS, View, crossings
 
 if TYPE_CHECKING:
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import ScoreBatch
     from backend.services.demonstration import HostView
 
@@ -82,7 +82,8 @@ def _strip(t: Texts, view: View, scene: Scene, party: str, key: str) -> None:
 def _columns(t: Texts, view: View, party: str) -> None:
     """The names of its columns; what they hold is shown by nobody else."""
     features = [feature for owner, feature in view.model.dictionary if owner == party]
-    named = t.listed([markdown(cut(t.brief(feature), LETTERS)) for feature in features[:NAMED]])
+    shown = [markdown(cut(t.brief(feature), LETTERS)) for feature in features[:NAMED]]
+    named = t("words.comma").join(shown) if len(features) > NAMED else t.listed(shown)
     more = t("transcript.more", n=len(features) - NAMED) if len(features) > NAMED else ""
     every = "  \n".join(markdown(t.meaning(feature)) for feature in features)
     st.caption(t("transcript.columns", names=named, more=more), help=every if more else None)

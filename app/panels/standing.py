@@ -78,20 +78,20 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
             y=[0],
             mode="markers",
             marker={"symbol": "triangle-down", "size": 16, "color": palette.GUEST.colour, "line": {"width": 1}},
-            hovertemplate=f"{label(scores[0].id)}: {at:.1f} %<extra></extra>",
+            hovertemplate=f"{label(scores[0].id)}: {at:.1f}\u00a0%<extra></extra>",
             cliponaxis=False,
         )
-    figure.update_xaxes(range=[0, 100], ticksuffix=" %", title=None)
+    figure.update_xaxes(range=[0, 100], ticksuffix="\u00a0%", title=None)
     figure.update_yaxes(visible=False)
     twin: frame.Columns = {
-        t("score.probability"): [f"{low:.0f}–{high:.0f} %" for low, high in pairwise(edges)],
+        t("score.probability"): [f"{low:.0f}–{high:.0f}\u00a0%" for low, high in pairwise(edges)],
         t("score.people"): counts,
     }
     frame.chart(t, figure, words, twin, "among")
 
 
 def _whole(share: float) -> str:
-    return f"{100 * share:.0f} %"
+    return f"{100 * share:.0f}\u00a0%"
 
 
 def session(t: Texts, view: View, history: Sequence[Scored], people: pd.DataFrame) -> None:

@@ -101,7 +101,7 @@ def algorithm(t: Texts, task: str) -> str:
         offered,
         key=f"train_algorithm_{task}",
         format_func=lambda name: t(f"algorithm.name_{name}"),
-        captions=[f"{t(f'algorithm.what_{name}')} {t(f'algorithm.gives_{name}')}" for name in offered],
+        captions=[t.joined(t(f"algorithm.what_{name}"), t(f"algorithm.gives_{name}")) for name in offered],
         label_visibility="collapsed",
         persist_state="session",
     )
@@ -371,7 +371,7 @@ def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> s
         }
 
     words = t("train.models_best", **facts(best))
-    return words if fast is best else f"{words} {t('train.models_fast', **facts(fast))}"
+    return words if fast is best else t.joined(words, t("train.models_fast", **facts(fast)))
 
 
 def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Figure:
@@ -420,8 +420,8 @@ def learned(t: Texts, records: Sequence[ModelRecord]) -> None:
         for name, guest, hosts in ways:
             with st.container(border=True, height="stretch"):
                 st.markdown(f"**{markdown(name)}**")
-                st.markdown(f"**{t('words.guest')}**: {guest}")
-                st.markdown(f"**{t('words.host')}**: {hosts}")
+                st.markdown(t("words.about", what=t("words.guest"), said=guest))
+                st.markdown(t("words.about", what=t("words.host"), said=hosts))
 
 
 def _learned(t: Texts, record: ModelRecord) -> tuple[str, str, str]:
@@ -445,4 +445,4 @@ def _learned(t: Texts, record: ModelRecord) -> tuple[str, str, str]:
     if record.cipher == "none" and name != view_models.IMPORTED:
         title = f"{title} · {t('engine.label_none')}"
         hosts.append(t("algorithm.hosts_plain"))
-    return title, " ".join(guest), " ".join(hosts)
+    return title, t.joined(*guest), t.joined(*hosts)

@@ -12,7 +12,7 @@ from app.texts import Texts, label, size, wrap
 from app.view_models import View, released, speed
 
 if TYPE_CHECKING:
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import ScoreBatch
 
 DRAWN = 12  # messages in the picture; the table holds all
@@ -111,7 +111,7 @@ def stages(t: Texts, view: View, done: ScoreBatch) -> None:
     """How long each stage took."""
     listed = sum(stage.seconds for stage in done.stages)
     slowest = max(done.stages, key=lambda stage: stage.seconds)
-    words = {"slowest": t(f"stage.{slowest.name}").lower(), "part": t.duration(slowest.seconds)}
+    words = {"slowest": t(f"stage.{slowest.name}"), "part": t.duration(slowest.seconds)}
     rest = max(0.0, done.seconds - listed)
     st.markdown(t("score.stages_sentence", total=t.duration(done.seconds), rest=t.duration(rest), **words))
     parties = [palette.plain(t, view.federation, stage.party) if stage.party else "–" for stage in done.stages]
@@ -139,9 +139,17 @@ def learned(t: Texts, view: View, done: ScoreBatch) -> None:
         people = sum(score.status == "ok" for score in done.scores)
         count = {"n": people, "people": f"{people:,}"}
         classes, trees = len(view.model.outputs.classes), f"{len(view.model.trees):,}"
-        st.markdown(f"{guest}: {t(f'score.learned_guest_{released(view)}', **count, classes=classes, trees=trees)}")
+        st.markdown(
+            t(
+                "words.says",
+                who=guest,
+                said=t(f"score.learned_guest_{released(view)}", **count, classes=classes, trees=trees),
+            )
+        )
         for host in view.model.hosts:
-            st.markdown(f"{palette.name(t, view.federation, host)}: {t('score.learned_host', **count)}")
+            st.markdown(
+                t("words.says", who=palette.name(t, view.federation, host), said=t("score.learned_host", **count))
+            )
         if done.cipher == "none":
             st.markdown(f":material/science: {t('score.plain')}")
         elif released(view) == "median":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -21,6 +22,7 @@ PAGES = {
     "score": "score",
     "reasons": "score",
     "train": "train",
+    "import": "own_data",
     "attacks": "attack_lab",
     "protocols": "protocols",
     "serving": "protocols",
@@ -37,7 +39,7 @@ PAGES = {
     "validation": "validation",
     "monitoring": "validation",
 }  # kind of work → the page that starts it
-ANY_MODEL = ("train", "attacks")  # their pages are about no chosen model
+ANY_MODEL = ("train", "attacks", "import")  # their pages are about no chosen model
 KEPT = (
     "retrain",
     "alternatives",
@@ -59,6 +61,8 @@ ICONS = {
 }
 BUSY = ("running", "elsewhere")
 TICK = 1.0  # seconds between two looks
+LONG = 20.0  # seconds: whoever waits longer has gone elsewhere
+SHOWN = 12  # seconds that the end of a long job is told
 
 
 def draw(t: Texts, page: str, model: str | None) -> tuple[DeltaGenerator, frozenset[str]]:
@@ -66,17 +70,42 @@ def draw(t: Texts, page: str, model: str | None) -> tuple[DeltaGenerator, frozen
 
     Returns the place of the lines and the names of the jobs in them.
     """
-    jobs = [job for job in session.jobs() if job.kind in PAGES and not job.seen]
+    every = [job for job in session.jobs() if job.kind in PAGES]
+    _announce(t, page)
+    session.keep("watched", tuple(job.name for job in every if job.state == "running"))
+    session.at_every_tick(partial(_announce, t, page))
+    jobs = [job for job in every if not job.seen]
     own = [job for job in jobs if _of(job, page, model)]
     session.note_seen(*(job.name for job in own if job.job is not None or job.state == "cancelled"))
     for job in own:
         if job.job is None and job.state != "cancelled":
             _note(t, job)
     others = [job for job in jobs if not _of(job, page, model)]
+    told = [job for job in others if job.name in session.kept("announced", ()) and job.state not in BUSY]
+    if told:
+        st.set_page_config(page_title=t(f"jobs.tab_{told[0].state}", kind=t(f"jobs.kind_{told[0].kind}")))
     place = st.empty()
     with place.container():
         _lines(t, others, still=True)
     return place, frozenset(job.name for job in others)
+
+
+def _announce(t: Texts, page: str) -> None:
+    """Tell that a long job has ended which this session saw running, and link to what it found; its own page shows that itself."""
+    watched = {name: session.job(name) for name in session.kept("watched", ())}
+    ended = {name: job for name, job in watched.items() if job is not None and job.state != "running"}
+    session.keep("watched", tuple(name for name in watched if name not in ended))
+    for name, job in ended.items():
+        kind, _, models = name.partition(":")
+        if job.seconds < LONG or PAGES[kind] == page or job.cancelled():
+            continue
+        session.keep("announced", (*session.kept("announced", ()), name))
+        known = {record.id for record in session.models()}
+        place = {"model": models.split("~")[0]} if known & set(models.split("~")) else {}
+        address = session.address(PAGES[kind], **session.place(PAGES[kind], **place))
+        words = {"kind": t(f"jobs.kind_{kind}"), "seconds": t.duration(job.seconds), "address": address}
+        icon = f":material/{ICONS[job.state]}:"
+        st.toast(t(f"jobs.told_{job.state}", **words), icon=icon, duration=SHOWN)
 
 
 def follow(t: Texts, place: DeltaGenerator, names: Collection[str]) -> None:
@@ -102,6 +131,7 @@ def _follow(
     t: Texts, names: Collection[str], read: Callable[[], Sequence[JobStatus]], redraw: Callable[[], None]
 ) -> None:
     """The lines once a second; `redraw` draws the whole page once one has ended."""
+    session.tick()
     jobs = [job for job in read() if job.name in names and not job.seen]
     _lines(t, jobs)
     if not any(job.state in BUSY for job in jobs):
@@ -141,6 +171,7 @@ def _note(t: Texts, job: JobStatus) -> None:
     key = f"jobs.{job.state}_note"
     if job.state == "done":
         found = job.kind == "train" and job.result in {record.id for record in session.models()}
+        found = found or session.job(job.name) is not None
         key = "jobs.kept_note" if job.kind in KEPT or found else "jobs.lost_note"
         if job.kind == "score":
             key = "jobs.waits_note" if job.waits else "jobs.lost_note"

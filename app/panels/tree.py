@@ -148,7 +148,13 @@ def _edges(sight: _Sight) -> None:
         line = {"color": palette.INK, "width": 2 if way_open else 1, "dash": "solid" if own else "dash"}
         sight.picture.add_scatter(x=xs, y=ys, mode="lines", line=line, opacity=1.0 if way_open else 0.3, **QUIET)
     for way_open, labels in words.items():
-        _write(sight, labels, "bottom right", {"size": charts.TEXT}, opacity=1.0 if way_open else 0.45)
+        _write(
+            sight,
+            labels,
+            "bottom right",
+            {"size": charts.TEXT, "shadow": charts.halo()},
+            opacity=1.0 if way_open else 0.45,
+        )
 
 
 def _write(sight: _Sight, labels: Sequence[tuple[float, float, str]], where: str, font: object, **trace: Any) -> None:
@@ -202,7 +208,7 @@ def _splits(sight: _Sight, party: str, own: list[int]) -> None:
                 for node in nodes
             ],
             textposition="top center",
-            textfont={"size": charts.TEXT},
+            textfont={"size": charts.TEXT, "shadow": charts.halo()},
             hovertext=[_hover(sight, node, party) for node in nodes],
             hovertemplate="%{hovertext}<extra></extra>",
             cliponaxis=False,

@@ -129,11 +129,11 @@ def _privacy(t: Texts, view: View) -> tuple[str, str]:
     numbers = {"classes": len(view.model.outputs.classes), "median": len(view.model.trees)}.get(kind, 1)
     hidden, splits = sum(share.splits for share in shares[1:]), sum(share.splits for share in shares)
     kept = t("overview.hidden", hidden=f"{hidden:,}", splits=f"{splits:,}")
-    learned = f"{t(f'overview.private_{kind}', numbers=f'{numbers:,}')} {kept}"
+    learned = t.joined(t(f"overview.private_{kind}", numbers=f"{numbers:,}"), kept)
     if view.record.release is None:
-        return t("overview.not_measured"), f"{t('overview.not_measured_why')} {learned}"
+        return t("overview.not_measured"), t.joined(t("overview.not_measured_why"), learned)
     share = t("overview.gives_away", share=percent(view.record.release.named))
-    return share, f"{release.sentence(t, view.record)} {learned}"
+    return share, t.joined(release.sentence(t, view.record), learned)
 
 
 def _tile(t: Texts, name: str, value: str, verdict: str) -> None:

@@ -20,8 +20,8 @@ from backend.protocols.baselines.comparison import FedEini
 from backend.protocols.baselines.guest import GuestPaths, Inference
 from backend.protocols.baselines.messages import CandidateLeaves
 from backend.protocols.baselines.one_round import OneRound
-from backend.protocols.transport.channel import Network
 from backend.protocols.transport.message import Message
+from backend.protocols.transport.network import Network
 from backend.protocols.transport.packing import from_bitmap
 from backend.trees.ensemble import Leaf
 
@@ -88,11 +88,11 @@ class Eavesdropper(Network):
         self._party = party
         self.received: list[Message] = []
 
-    def send(self, sender: str, receiver: str, message: Message) -> None:
+    def send(self, sender: str, receiver: str, message: Message) -> int:
         """Deliver, and record."""
         if receiver == self._party:
             self.received.append(message)
-        super().send(sender, receiver, message)
+        return super().send(sender, receiver, message)
 
 
 def listen(setup: AttackSetup, protocol: Inference, people: PartyTable, key_bits: int) -> tuple[list[Message], float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -26,7 +25,9 @@ from backend.protocols.scoring.guest import Scored
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.guest import Trained
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.protocols.transport.channel import Network, Session
+from backend.protocols.transport.channel import Session
+from backend.protocols.transport.network import Network
+from backend.protocols.transport.wire import new_conversation
 from backend.store.accountant import Accountant
 from backend.store.party_store import PartyStore, memory_store
 from backend.trees.compiled import Conjunctions, own_conditions
@@ -38,7 +39,6 @@ PEOPLE = 6000
 HOST = "platform"
 MODEL_ID = "m-attacked"
 EXACT_BITS = 40  # a scale so fine that scores are as good as real numbers
-_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,6 +122,7 @@ class AttackSetup:
             key_floor=min(key_bits, KEY_BITS_FLOOR),
             accountant=accountant,
             dither=dither,
+            approvals="none",
         )
 
     def host_store(self) -> PartyStore:
@@ -142,14 +143,14 @@ class AttackSetup:
     @contextmanager
     def session(self, host: HostParty, network: Network | None = None) -> Iterator[Session]:
         """A session of the Guest with the served Host."""
-        with _served(host, network or Network(), self.guest.party, f"attack-{next(_numbers)}") as session:
+        with _served(host, network or Network(), self.guest.party) as session:
             yield session
 
 
 @contextmanager
-def _served(host: HostParty, network: Network, guest: str, name: str) -> Iterator[Session]:
+def _served(host: HostParty, network: Network, guest: str) -> Iterator[Session]:
     served = SimulatedHosts(network, [host])
-    session = Session(network, guest, name, (HOST,))
+    session = Session(network.end(guest), new_conversation(), (HOST,))
     try:
         yield session
     finally:
@@ -177,7 +178,7 @@ def train(
     """Train on plaintext over `network` with the one Host :data:`HOST`, which keeps its half in `store`."""
     guest = federation.guest.name
     party = HostParty(HOST, tables[HOST], federation.party(HOST).features, store, simulated=True)
-    with _served(party, network, guest, "training") as session:
+    with _served(party, network, guest) as session:
         return GuestParty(federation, tables[guest]).train(labels, parameters, PlainKeySide(), session)
 
 

@@ -21,8 +21,8 @@ from backend.data.table import PartyTable
 from backend.protocols.training.messages import AskBinSums, AskNodeSums, SplitRows, TakeSplit
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.training.row_sets import unpack_rows
-from backend.protocols.transport.channel import Network
 from backend.protocols.transport.message import Message
+from backend.protocols.transport.network import Network
 from backend.store.party_store import memory_store
 from backend.trees.metrics import auc
 
@@ -104,11 +104,11 @@ class HostView(Network):
         super().__init__()
         self.messages: list[Message] = []
 
-    def send(self, sender: str, receiver: str, message: Message) -> None:
+    def send(self, sender: str, receiver: str, message: Message) -> int:
         """Deliver, and record."""
         if HOST in (sender, receiver):
             self.messages.append(message)
-        super().send(sender, receiver, message)
+        return super().send(sender, receiver, message)
 
 
 def watch(

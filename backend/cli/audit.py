@@ -1,4 +1,4 @@
-"""The audit log from a shell: `audit verify`, `show`, `export`, `key`, `replay`."""
+"""The audit log from a shell: `audit verify`, `show`, `export`, `key`, `replay`, `reconcile`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ app = typer.Typer(
     add_completion=False,
     name="audit",
     no_args_is_help=True,
-    help="The audit log: verify, show, export; key, what signatures are checked with; and replay, what the Guest really sent.",
+    help="The audit log: verify, show, export; key, what signatures are checked with; replay, what the Guest really sent; "
+    "reconcile, what two parties say.",
 )
 
 
@@ -104,15 +105,35 @@ def key(
 def export(
     federation: Annotated[str, typer.Argument(help="A federation's name.")],
     out: Annotated[Path, typer.Option(help="File to write: a line of JSON an entry.")],
+    receipts: Annotated[
+        bool, typer.Option("--receipts", help="Add the party's name and its receipts, for `audit reconcile`.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Write the whole log; the export is an entry itself."""
     with open_glassleaf() as glassleaf:
-        text = glassleaf.audit.export(federation)
+        text = glassleaf.audit.export(federation, receipts=receipts)
     save(out, text.encode())
     print_result(
         {"file": str(out), "entries": text.count("\n")}, f"{text.count(chr(10))} entries written to {out}.", as_json
     )
+
+
+@app.command("reconcile")
+def reconcile_two(
+    first: Annotated[Path, typer.Argument(help="A party's folder, or the file that it exported.")],
+    second: Annotated[Path, typer.Argument(help="The other party's.")],
+    as_json: AsJson = False,
+) -> None:
+    """Compare what two parties say about what passed between them and was approved; exit status 1 where they differ."""
+    from backend.services.reconciliation import read_side, reconcile
+
+    found = reconcile(read_side(first), read_side(second))
+    said = f"{found.conversations} conversations and {found.approvals} approvals that both know"
+    lines = [f"{' and '.join(found.parties)}: {said}; {len(found.differences) or 'no'} differences"]
+    print_result(asdict(found), "\n".join([*lines, *(f"  {one}" for one in found.differences)]), as_json)
+    if found.differences:
+        raise typer.Exit(1)
 
 
 def _chosen(glassleaf: Glassleaf, federation: str) -> Sequence[str]:

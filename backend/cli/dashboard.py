@@ -29,17 +29,28 @@ def run(
     ] = "localhost",
 ) -> None:
     """Prepare the demo and open the dashboard in the browser (needs Streamlit)."""
+    check_installed()
+    context.find_root().command.main(["demo"], standalone_mode=False)
+    say(f"The dashboard opens on http://{address}:{port} (Ctrl-C ends it).")
+    open_streamlit(MAIN, address, port)
+
+
+def check_installed() -> None:
+    """Raise GlassleafError where the dashboard's packages are not here."""
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise GlassleafError(
             f"The dashboard needs {' and '.join(missing)}, not installed here. "
             "Run: pip install 'glassleaf[dashboard]' (from a clone: pip install '.[dashboard]')."
         )
-    context.find_root().command.main(["demo"], standalone_mode=False)
-    say(f"The dashboard opens on http://{address}:{port} (Ctrl-C ends it).")
+
+
+def open_streamlit(script: Path, address: str, port: int) -> None:
+    """Become Streamlit with a script of ours; raises as :func:`check_installed`."""
+    check_installed()
     # -P: a folder that holds a streamlit.py or an app/ of its own is not searched.
     # The words are ours, but for an address that the user gives, and no shell reads them.
-    command = [sys.executable, "-P", "-m", "streamlit", "run", str(MAIN)]
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(script)]
     command += ["--server.address", address, "--server.port", str(port), "--server.showEmailPrompt", "false"]
     if sys.platform == "win32":  # exec would return to the shell at once there
         sys.exit(subprocess.call(command))  # noqa: S603

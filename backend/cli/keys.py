@@ -1,24 +1,24 @@
-"""The Guest's keys from a shell: `keys list`, `backup`, `restore`, `rotate`.
+"""A party's keys from a shell: the Guest's for scoring with `keys list`, `backup`, `restore`, `rotate`; for links `init`, `renew`, `show`.
 
 A passphrase is typed in or read from a file; an argument would stand in the list of processes.
 """
 
 from __future__ import annotations
 
-import os
-import stat
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, check_out, open_glassleaf, print_result
-from backend.errors import ParameterError, SecurityError
+from backend.cli.output import AsJson, check_out, open_glassleaf, print_result, read_passphrase, save
+from backend.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from backend.link.identity import Identity
     from backend.services.keys import Key
 
 Federation = Annotated[str, typer.Argument(help="A federation's name.")]
@@ -28,12 +28,16 @@ PassphraseFile = Annotated[
         help="File that holds the passphrase as its first line, readable by you alone (default: it is asked for)."
     ),
 ]
-MOST = 4096  # bytes of a passphrase file
+KeysFolder = Annotated[Path, typer.Option("--keys", help="Folder of the party's keys.")]
+RootFolder = Annotated[
+    Path | None,
+    typer.Option(help="Folder of the root's key, which may be offline (default: root in the folder of the keys)."),
+]
 app = typer.Typer(
     add_completion=False,
     name="keys",
     no_args_is_help=True,
-    help="The Guest's keys: list, backup, restore, rotate. No number of a key is ever shown.",
+    help="Keys; no secret is ever shown. The Guest's for scoring: list, backup, restore, rotate. For links: init, renew, show.",
 )
 
 
@@ -54,7 +58,7 @@ def backup(
 ) -> None:
     """Write every key into one file, encrypted under a passphrase (scrypt, AES-256-GCM)."""
     check_out(out)
-    passphrase = _passphrase(passphrase_file, new=True)
+    passphrase = read_passphrase(passphrase_file, new=True)
     with open_glassleaf() as glassleaf:
         keys = glassleaf.keys.backup(glassleaf.federations.get(federation).name, passphrase, out)
     _print(keys, "", as_json)
@@ -68,7 +72,7 @@ def restore(
     as_json: AsJson = False,
 ) -> None:
     """Bring back the keys that are not here; one that is here and another is never overwritten."""
-    passphrase = _passphrase(passphrase_file, new=False)
+    passphrase = read_passphrase(passphrase_file, new=False)
     with open_glassleaf() as glassleaf:
         keys = glassleaf.keys.restore(glassleaf.federations.get(federation).name, passphrase, file)
     _print(keys, "Every key of the backup is here already.", as_json)
@@ -87,22 +91,66 @@ def rotate(
     _print(keys, "", as_json)
 
 
+@app.command()
+def init(
+    party: Annotated[str, typer.Option(help="The party's name in the agreement, e.g. shop.")],
+    domain: Annotated[str, typer.Option(help="The company's domain, e.g. shop.example.")],
+    role: Annotated[str, typer.Option(help="guest or host.")] = "host",
+    title: Annotated[str, typer.Option(help="For people (default: the party's name).")] = "",
+    folder: KeysFolder = Path("keys"),
+    root: RootFolder = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make a party's own root, a leaf of 30 days for links, and keys to sign and to seal with."""
+    from backend.link.identity import make_identity, party_toml
+
+    if role not in ("guest", "host"):
+        raise ParameterError(f"The role is {role!r}; guest or host is expected.")
+    identity = make_identity(folder, domain, "guest" if role == "guest" else "host", root)
+    public = folder / f"{party}.party.toml"
+    save(public, party_toml(identity, party, title or party).encode())
+    where = (root or folder / "root") / "root.key.pem"
+    text = f"Keep {where} offline: it is needed to renew, not to run.\nHand out {public}: it goes into the agreement."
+    print_result(_public(identity), f"{_public_text(identity)}\n{text}", as_json)
+
+
+@app.command("renew")
+def renew_leaf(folder: KeysFolder = Path("keys"), root: RootFolder = None, as_json: AsJson = False) -> None:
+    """Write a new leaf of 30 days; links that run take it up by themselves."""
+    from backend.link.identity import renew
+
+    identity = renew(folder, root)
+    print_result(_public(identity), _public_text(identity), as_json)
+
+
+@app.command()
+def show(folder: KeysFolder = Path("keys"), as_json: AsJson = False) -> None:
+    """Show a party's public keys, and how long its leaf is valid."""
+    from backend.link.identity import load_identity
+
+    identity = load_identity(folder)
+    print_result(_public(identity), _public_text(identity), as_json)
+
+
+def _public(identity: Identity) -> dict[str, str]:
+    from backend.link.identity import fingerprint, validity_words
+
+    return {
+        "spiffe": identity.spiffe,
+        "root": fingerprint(identity.bundle),
+        "signing": identity.signing.public,
+        "sealing": identity.sealing_public,
+        "leaf": validity_words(identity.expires, datetime.now(UTC)),
+    }
+
+
+def _public_text(identity: Identity) -> str:
+    return "\n".join(f"{name:8} {value}" for name, value in _public(identity).items())
+
+
 def _print(keys: Sequence[Key], nothing: str, as_json: bool) -> None:
     lines = [
         f"{key.kind:9} {key.bits:>5}  {key.made}  {key.fingerprint}  {key.file}{' (retired)' if key.retired else ''}"
         for key in keys
     ]
     print_result([asdict(key) for key in keys], "\n".join(lines) or nothing, as_json)
-
-
-def _passphrase(file: Path | None, new: bool) -> str:
-    if file is None:
-        return str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True))
-    if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
-        raise SecurityError(f"The passphrase file {file} can be read by others; run `chmod 600` on it.")
-    with file.open("rb") as opened:
-        lines = opened.read(MOST).splitlines()
-    try:
-        return lines[0].decode() if lines else ""
-    except UnicodeDecodeError:
-        raise ParameterError(f"The first line of {file} is not UTF-8; write the passphrase as text.") from None

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import os
+import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from backend.atomic_file import write_whole
-from backend.errors import GlassleafError, ParameterError
+from backend.errors import GlassleafError, ParameterError, SecurityError
 from backend.results import DEMO
 from backend.services import Glassleaf
 
@@ -31,6 +32,7 @@ Decimal = Annotated[
     str, typer.Option(help="What decimals are written with, where the file leaves it open: point or comma.")
 ]
 Sheet = Annotated[str, typer.Option(help="Which sheet of a workbook (default: the only one with cells).")]
+MAX_PASSPHRASE_FILE = 4096  # bytes
 TICK = 2.0  # seconds between two lines of progress
 SHORT_TICK = 0.2  # seconds between two looks at work whose every step is printed
 T = TypeVar("T")
@@ -138,3 +140,17 @@ def split_list(text: str) -> tuple[str, ...]:
             f"{text!r} is no list ({error}); put a name with a comma in double quotes, and double the quotes inside."
         ) from None
     return tuple(part.strip() for part in parts if part.strip())
+
+
+def read_passphrase(file: Path | None, new: bool) -> str:
+    """A passphrase from a file that its owner alone can read, or typed in; as an argument it would stand in the list of processes."""
+    if file is None:
+        return str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True))
+    if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
+        raise SecurityError(f"The passphrase file {file} can be read by others; run `chmod 600` on it.")
+    with file.open("rb") as opened:
+        lines = opened.read(MAX_PASSPHRASE_FILE).splitlines()
+    try:
+        return lines[0].decode() if lines else ""
+    except UnicodeDecodeError:
+        raise ParameterError(f"The first line of {file} is not UTF-8; write the passphrase as text.") from None

@@ -15,7 +15,7 @@ from backend.services.reasons import FORMATS, MAX_REASONS, CohortRequest, Reason
 from backend.services.scoring import ScoringRequest, cipher_named
 
 if TYPE_CHECKING:
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import Score
     from backend.services.reasons import PersonReasons
 
@@ -31,6 +31,12 @@ def reasons(
     cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = ReasonsRequest.cutoff,
     cipher: Annotated[str, typer.Option(help="rlwe, paillier or paillier-short.")] = ReasonsRequest.cipher,
     bits: Bits = ReasonsRequest.key_bits,
+    against: Annotated[
+        str,
+        typer.Option(
+            help="Compare with all (applicants), approved (only just) or covers (training weights). [default: all if counted]"
+        ),
+    ] = ReasonsRequest.against,
     notice: Annotated[str, typer.Option(help="Write a notice of adverse action: en or zh; needs --out.")] = "",
     out: Annotated[Path | None, typer.Option(help="File of the notice: .txt, .html or .pdf.")] = None,
     as_json: AsJson = False,
@@ -44,14 +50,16 @@ def reasons(
         sheet = glassleaf.samples.of_person(record.id, person)
         if out is not None:
             check_out(out)
-            glassleaf.reasons.check_notice(record.id, notice)
+            glassleaf.reasons.check_notice(record.id, notice, against, cutoff)
             request = ScoringRequest(record.id, sheet, cutoff, chosen, bits, hold=True)
             scored = watched(glassleaf.scoring.start(request))
             if scored.scores[0].decision == "accept":  # nobody needs names, and asking for them is counted
                 _print_accepted(record.id, scored.scores[0], cutoff, as_json)
                 glassleaf.scoring.handed_over(scored)
                 raise typer.Exit(1)
-        asked = ReasonsRequest(record.id, sheet, names, cutoff, chosen, key_bits=bits, scored=scored, hold=True)
+        asked = ReasonsRequest(
+            record.id, sheet, names, cutoff, chosen, key_bits=bits, scored=scored, hold=True, against=against
+        )
         found = watched(glassleaf.reasons.start(asked))
         one = found.people[0]
         if out is not None and not one.problem:
@@ -61,10 +69,13 @@ def reasons(
             "cipher": found.cipher,
             "key_bits": found.key_bits,
             "features": found.features,
+            "against": found.against,
+            "compared": found.compared,
             "seconds": found.seconds,
         }
         ranked = f"{found.features} features ranked under {found.cipher} in {found.seconds:.1f} s"
-        lines = [_text(one), f"{ranked}, {body['bytes']:,} bytes in all."]
+        group = Catalogue("en")(f"compared.said_{found.against}", people=f"{found.compared:,}")
+        lines = [_text(one), group, f"{ranked}, {body['bytes']:,} bytes in all."]
         if out is not None and not one.problem:
             body |= {"notice": str(out), "blocked": one.blocked}
             lines.append(f"Written: {out}" + (" (no notice: a reason is a prohibited basis)" if one.blocked else ""))

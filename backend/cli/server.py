@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from backend.cli.output import Bits, open_glassleaf, say
-from backend.errors import GlassleafError
+from backend.errors import GlassleafError, ParameterError
 from backend.services.scoring import KEY_BITS, cipher_named
 
-NEEDED = ("fastapi", "uvicorn")  # what the extra [server] adds
+NEEDED = ("fastapi", "prometheus_client", "uvicorn")  # what the extra [server] adds
 app = typer.Typer(add_completion=False)
 
 
@@ -23,8 +23,15 @@ def serve(
     ] = "127.0.0.1",
     cipher: Annotated[str, typer.Option(help="As for `score`. Default: rlwe, where it holds a model's scores.")] = "",
     bits: Bits = KEY_BITS,
+    ops_port: Annotated[
+        int,
+        typer.Option(help="Port of 127.0.0.1 for /live, /ready and /metrics (Prometheus); 0 = none.", min=0, max=65535),
+    ] = 0,
+    log: Annotated[str, typer.Option(help="How events are logged: text, or json (a line an event).")] = "text",
 ) -> None:
     """Score people and name reasons over HTTP, for programs that wait (docs/online.md)."""
+    if log not in ("text", "json"):
+        raise ParameterError(f"--log is {log!r}; choose text or json.")
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise GlassleafError(
@@ -36,4 +43,5 @@ def serve(
 
     with open_glassleaf() as glassleaf:
         say(f"Programs may ask on http://{address}:{port} (Ctrl-C ends it).")
-        serve_on(glassleaf, Settings(cipher_named(cipher) if cipher else None, bits), address, port)
+        settings = Settings(cipher_named(cipher) if cipher else None, bits)
+        serve_on(glassleaf, settings, address, port, ops_port, json_logs=log == "json")

@@ -28,7 +28,19 @@ FORMAT: Final = 2  # since then each feature says which texts are missing; befor
 MAX_PROBLEMS = 20  # listed in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)
-Measure = Literal["disparity", "proxies", "age", "curves", "comparisons", "shuffles", "validation"]
+Measure = Literal[
+    "disparity",
+    "proxies",
+    "age",
+    "curves",
+    "comparisons",
+    "shuffles",
+    "validation",
+    "alternatives",
+    "leaks",
+    "card",
+    "serving",
+]
 MEASURES: tuple[Measure, ...] = get_args(Measure)  # what a Host may agree to have measured
 MAX_QUERIES = 1_000_000  # per person and model, the largest budget
 MAX_BITS = 1_000_000  # the largest limit of what answers may tell about a person
@@ -69,7 +81,7 @@ class Party(BaseModel):
     title, title_zh, about, about_zh : str
         For people to read.
     file : str
-        CSV file, relative to the federation file's folder and inside it.
+        CSV file, relative to the federation file's folder and inside it; empty of a Host at its own company.
     id : str
         The column that holds the ids.
     budget : int, optional
@@ -89,6 +101,8 @@ class Party(BaseModel):
         Hosts only: range of the dither that is added to each score, on the margin; 0 = no dither, none = the default.
     measures : tuple of str, optional
         Hosts only: the purposes of measuring that it agrees to; empty = none, None = the default: all in a simulation, none at a real Host.
+    approval : {"ask", "none"}, optional
+        Hosts only: whether trainings and models wait for its operator; None = the default: not in a simulation, at a real Host they do.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -98,7 +112,7 @@ class Party(BaseModel):
     title_zh: Prose = ""
     about: Prose = ""
     about_zh: Prose = ""
-    file: Line
+    file: Prose = ""
     id: Line
     budget: Budget | None = None
     budget_total: Budget | None = None
@@ -111,7 +125,28 @@ class Party(BaseModel):
     supervisor_zh: Prose = ""
     reporting_agency: bool = False
     measures: tuple[Measure, ...] | None = None
+    approval: Literal["ask", "none"] | None = None
     features: tuple[Feature, ...] = ()
+
+
+class GuestLink(BaseModel):
+    """Where the Guest has what it takes to reach Hosts at their own companies; paths are relative to the federation file's folder.
+
+    Attributes
+    ----------
+    agreement : str
+        The signed agreement; its signatures are beside it.
+    keys : str
+        Folder of the Guest's link keys.
+    bind : str
+        host:port to listen at; empty = the agreement's port on every address.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    agreement: Line = "agreement.toml"
+    keys: Line = "keys"
+    bind: Prose = ""
 
 
 class Federation(BaseModel):
@@ -127,6 +162,8 @@ class Federation(BaseModel):
         Whether the data are made up.
     time : str
         Column of the Guest's file with each record's day, month or year (ISO 8601): models are tested on the latest ones. Empty = none.
+    link : GuestLink, optional
+        Where Hosts run at their own companies: then their tables are there, and here stands what they disclose of them. None = simulated.
     folder : Path
         The file's folder; never written into it.
     """
@@ -143,12 +180,18 @@ class Federation(BaseModel):
     label: Label
     guest: Party
     hosts: tuple[Party, ...] = ()
+    link: GuestLink | None = None
     folder: Path = Field(default=Path(), exclude=True)
 
     @property
     def parties(self) -> tuple[Party, ...]:
         """The Guest, then the Hosts in their order."""
         return (self.guest, *self.hosts)
+
+    @property
+    def here(self) -> tuple[Party, ...]:
+        """The parties whose tables are here: all of a simulation, otherwise the Guest."""
+        return self.parties if self.link is None else (self.guest,)
 
     def party(self, name: str) -> Party:
         """Find a party by its name; raises `FederationError` where there is none."""
@@ -196,11 +239,12 @@ def load_federation(path: Path, *, check_tables: bool = True) -> Federation:
         problems.append(
             f"{file.name}, hosts: found no Host, expected at least one. Add a [[hosts]] table with its features."
         )
-    problems += _party_problems(file.name, parties)
+    linked = "link" in data
+    problems += _party_problems(file.name, parties, linked)
     problems += _name_problems(file.name, parties, label)
     problems += _time_problems(file.name, guest, label, data.get("time", ""))
     if check_tables:
-        problems += _table_problems(file, parties, guest, label)
+        problems += _table_problems(file, parties[:1] if linked and guest else parties, guest, label)
     if problems:
         raise FederationError(capped(problems))
     return Federation.model_validate(data | {"folder": file.parent})
@@ -296,13 +340,15 @@ def _readable(model: type[Part], data: object) -> Part | None:
         return None
 
 
-def _party_problems(file: str, parties: Sequence[Party]) -> list[str]:
+def _party_problems(file: str, parties: Sequence[Party], linked: bool) -> list[str]:
     problems = []
     for party in parties:
         if not party.features:
             problems.append(
                 f"{file}, {party.name}, features: found none, expected at least one. Add a [[…features]] table or leave the party out."
             )
+        if not party.file and not (linked and party is not parties[0]):
+            problems.append(f"{file}, {party.name}, file: missing, expected the name of its table. Add it.")
         if _leads_out(party.file):
             problems.append(
                 f"{file}, {party.name}, file: found {shown(party.file)}, expected a path inside the federation "

@@ -89,8 +89,8 @@ class Overview:
 
 def overview(federation: Federation, texts: Mapping[str, TableText] | None = None) -> Overview:
     """Read all parties' files once more, unless they are handed in, and say how; they were checked when the federation was loaded."""
-    texts = texts or {party.name: read_csv(federation.folder / party.file) for party in federation.parties}
-    columns = tuple(_column(texts[party], party, feature) for party, feature in federation.features())
+    texts = texts or {party.name: read_csv(federation.folder / party.file) for party in federation.here}
+    columns = tuple(_column(texts[party], party, feature) for party, feature in federation.features() if party in texts)
     label = federation.label
     counted = Counter(texts[federation.guest.name].cells(label.column)) if label.task != "number" else Counter()
     order = label.classes or sorted(counted, key=lambda text: (text == label.positive, text))

@@ -22,7 +22,7 @@ from backend.data.federation import Federation, Party, capped
 from backend.data.party_file import known_outcomes, read_party_file
 from backend.data.remark import Remark
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
-from backend.errors import FederationError, SampleError, Unclear
+from backend.errors import FederationError, NotAvailable, SampleError, Unclear
 
 MAX_COLUMNS = 200
 MAX_CELL = 500  # characters
@@ -101,8 +101,18 @@ class SampleSheet:
 
 
 def read_table(federation: Federation, party: str) -> PartyTable:
-    """Read a party's features (never the label); raises `FederationError` with every problem of its file."""
+    """Read a party's features (never the label).
+
+    Raises
+    ------
+    FederationError
+        With every problem of the file.
+    NotAvailable
+        It is at another company.
+    """
     holder = federation.party(party)
+    if holder not in federation.here:
+        raise NotAvailable(party, "its records")
     read = read_party_file(federation.folder / holder.file, holder.id, holder.features)
     if read.problems:
         raise FederationError(capped(read.problems))

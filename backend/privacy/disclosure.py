@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
-from backend.protocols.transport.channel import TranscriptEntry
 from backend.protocols.transport.message import MESSAGES, Message
+from backend.protocols.transport.transcript import TranscriptEntry
 
 # the one field of a class that is encrypted under the Guest's key; every other field travels in plaintext
 CIPHERTEXTS = {

@@ -21,6 +21,7 @@ from backend.protocols.explanations.opening import TermsOpening, honest_numbers
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.opening import Opening
 from backend.store.request_log import LoggedRow
+from backend.trees.backgrounds import backgrounds, left_shares, shares_of
 from backend.trees.ensemble import GuestModel, Split
 from backend.trees.serialization import content_hash, load_guest
 
@@ -151,18 +152,20 @@ def check_terms(row: LoggedTerms, opening: TermsOpening, model: GuestModel, floo
     shape, first = compiled.shape(1), compiled.chain[0]
     if (row.host, row.features, row.value_bits) != (first, shape.features, shape.value_bits):
         raise SecurityError("The sizes stated with the terms are not those of the registered model.")
-    if row.shares != compiled.shares_of(row.host):
-        raise SecurityError("The shares of cover stated with the terms are not those of the registered model.")
+    # a group may have the shares of another at this Host's splits, and its own at the Guest's
+    possible = [b for b in backgrounds(model) if row.shares == shares_of(model, left_shares(model, b), row.host)]
+    if not possible:
+        raise SecurityError("The shares stated with the terms are those of no group that the registered model knows.")
     key = PaillierPublicKey.from_bytes(row.public_key, floor)
     _check_opened(key, row.terms, opening.sent)
     try:
-        honest = honest_numbers(model, opening.values, key.bits)
+        honest = [honest_numbers(model, opening.values, key.bits, background) for background in possible]
     except (KeyError, TypeError, ValueError) as error:
         raise SecurityError(
             "The opening states no value for a feature of the model, or one of another kind."
         ) from error
-    contributions, drops = honest
-    if list(opening.sent.numbers) not in (contributions, contributions + drops):
+    sent = list(opening.sent.numbers)
+    if not any(sent in (contributions, contributions + drops) for contributions, drops in honest):
         raise SecurityError("The terms sent are not those of the registered model and the values stated.")
 
 

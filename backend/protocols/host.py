@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import logging
+import threading
+import time
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from backend.crypto.interface import PublicSide
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.pool import Pool
 from backend.crypto.registry import open_offer
+from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.federation import MEASURES
 from backend.data.table import PartyTable
-from backend.errors import GlassleafError, PartyUnreachable, QuestionRefused, SecurityError
+from backend.errors import GlassleafError, HostBusy, PartyUnreachable, QuestionRefused, SecurityError, StoreError
+from backend.protocols.approvals.host import ApprovalGate, Approvals
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_heads
 from backend.protocols.baselines.host import WalkHandler
@@ -26,7 +31,8 @@ from backend.protocols.explanations.host import ReasonsHandler
 from backend.protocols.explanations.messages import ReasonTerms
 from backend.protocols.group_sums.host import GroupSumsHandler
 from backend.protocols.group_sums.messages import GroupPairs
-from backend.protocols.host_state import Answer, Answering, Handlers, HostModels, HostSessions
+from backend.protocols.host_state import Answer, Answering, Handlers, HostModels, HostSession, HostSessions
+from backend.protocols.lanes import SIZES, Lanes, LaneSize
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.purposes.protocol import answer_purpose, check_purpose
 from backend.protocols.scoring.dither import DITHER, Dither
@@ -34,17 +40,20 @@ from backend.protocols.scoring.host import Decision, ScoringHandler
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.scoring.permuted_values_host import PermutedValuesHandler
 from backend.protocols.training.host import TrainingHandler
-from backend.protocols.transport.channel import Network
-from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import Acknowledge, EndConversation, OfferKey, Refusal
+from backend.protocols.transport.message import Lane, Message
+from backend.protocols.transport.messages import Acknowledge, ConversationReceipt, EndConversation, OfferKey, Refusal
+from backend.protocols.transport.receipts import MAX_STATED, sign_receipt
+from backend.protocols.transport.wire import Delivery, TranscribedWire
 from backend.store.accountant import Accountant
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
+from backend.store.receipts import Receipt, Receipts, Stated
 from backend.store.request_log import RequestLog
 from backend.trees.ensemble import HostModel
 
 _log = logging.getLogger("glassleaf")
 
+DRAINED = 60.0  # seconds after which a Guest asks again
 KEYS_KEPT = 4  # public keys whose obfuscator pools are kept
 PASSED_ON = (DecisionVectors, MoreVectors, GroupPairs, PassOn, ReasonTerms)  # what other Hosts may send, too
 
@@ -80,6 +89,17 @@ class HostParty:
     measures : collection of str, optional
         Purposes of measuring that it agrees to (:data:`backend.data.federation.MEASURES`). By default a simulated Host agrees to all, and
         needs none stated; a real one to none.
+    lanes : mapping of Lane to LaneSize
+        How much it takes on at once.
+    signing : SigningKey, optional
+        Under which it states, at the end of a conversation, what it sent and took; without one it states nothing.
+    receipts : Receipts, optional
+        Where it keeps what it stated.
+    approvals : Approvals or "none", optional
+        Whom it asks before a training or a model is answered. By default a simulated Host asks nobody, and a real one an operator whose
+        decisions are kept in memory.
+    draining : callable
+        Whether it takes on no new conversation.
     """
 
     def __init__(
@@ -98,8 +118,14 @@ class HostParty:
         requests: RequestLog | None = None,
         dither: float | None = None,
         measures: Collection[str] | None = None,
+        lanes: Mapping[Lane, LaneSize] = SIZES,
+        signing: SigningKey | None = None,
+        receipts: Receipts | None = None,
+        approvals: Approvals | Literal["none"] | None = None,
+        draining: Callable[[], bool] = lambda: False,
     ) -> None:
         self.name = name
+        self._lane_sizes, self._signing, self._receipts = lanes, signing, receipts
         self._measures = measures if measures is not None or simulated else ()
         self._store = store
         self._simulated, self._key_floor, self._pool = simulated, key_floor, pool
@@ -107,8 +133,14 @@ class HostParty:
         self.accountant = accountant if accountant is not None or simulated else Accountant(Database())
         self.requests = requests if requests is not None or simulated else RequestLog(Database())
         self._dither = dither if dither is not None else 0.0 if simulated else DITHER
+        self._opening = threading.Lock()
         self._ciphers: OrderedDict[tuple[str, bytes], tuple[PublicSide, Pool[Any]]] = OrderedDict()
         self._sessions, self._partial_models = HostSessions(), HostModels(name, store)
+        if approvals is None and not simulated:
+            approvals = Approvals(name, Database(), SigningKey.generate())
+        self.approvals = approvals if isinstance(approvals, Approvals) else None
+        self._draining, records = draining, len(table.ids)
+        self._gate = ApprovalGate(self.approvals, self._partial_models, self._sessions, records, simulated)
         by_name = {f.name: f for f in features}
         answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests)
         self._scoring = ScoringHandler(table, answering, Dither(self._dither, store))
@@ -128,40 +160,95 @@ class HostParty:
             Acknowledge: self._acknowledge,
             EndConversation: self._end,
         }
-        for handler in handlers:
+        for handler in (self._gate, *handlers):
             self._handlers |= handler.handlers()
 
     def __repr__(self) -> str:
         return f"HostParty({self.name})"
 
-    def serve(self, network: Network) -> None:
-        """Answer messages until the mailbox is closed. A message that cannot be answered gets a refusal, never silence."""
-        while network.is_up(self.name):
-            try:
-                letter = network.receive(self.name)
-            except SecurityError as error:
-                # not a message at all: there is no conversation to answer in
-                _log.warning("%s: %s", self.name, error)
-                continue
-            if letter is None:
-                break
-            sender, message = letter
-            try:
-                for receiver, answer in self.answer(sender, message):
-                    network.send(self.name, receiver, answer)
-            except GlassleafError as error:
-                self._refuse(network, message, str(error), final=isinstance(error, QuestionRefused))
-            except Exception as error:
-                # a fault of ours must not silence the Host; its text may hold data, its type not
-                self._refuse(network, message, f"an internal error ({type(error).__name__})")
-        for _, pool in self._ciphers.values():
-            pool.close()
+    def serve(self, wire: TranscribedWire) -> None:
+        """Answer messages until the mailbox is closed: those of a conversation in order, conversations beside each other.
 
-    def _refuse(self, network: Network, message: Message, reason: str, final: bool = False) -> None:
-        session = self._sessions.find(message.conversation)
-        if session is not None:
-            with suppress(PartyUnreachable):  # the Guest has ended the conversation
-                network.send(self.name, session.guest, Refusal(message.conversation, reason, final))
+        A message that cannot be answered gets a refusal, never silence.
+        """
+        lanes = Lanes(partial(self._work_on, wire), self.name, self._lane_sizes)
+        try:
+            while wire.is_up(self.name):
+                try:
+                    delivery = wire.receive()
+                except SecurityError as error:
+                    # not a message at all: there is no conversation to answer in
+                    _log.warning("%s: %s", self.name, error)
+                    continue
+                if delivery is None:
+                    break
+                try:
+                    lanes.put(delivery)
+                except HostBusy as error:
+                    self._refuse(wire, delivery, str(error), wait=error.wait)
+        finally:
+            lanes.close()
+            with self._opening:
+                for _, pool in self._ciphers.values():
+                    pool.close()
+
+    def _work_on(self, wire: TranscribedWire, delivery: Delivery) -> None:
+        """Answer one message; whatever ends the thread in between takes the Host down, so that nobody waits for it."""
+        wire.take(delivery)
+        try:
+            self._serve_one(wire, delivery)
+        except BaseException as error:  # its text may hold data, its type not
+            _log.error("%s stopped: an internal error (%s)", self.name, type(error).__name__)
+            wire.close()
+        finally:
+            wire.rest(delivery.message.conversation)
+
+    def _serve_one(self, wire: TranscribedWire, delivery: Delivery) -> None:
+        sender, message = delivery.sender, delivery.message
+        stated: list[Stated] = [(sender, self.name, type(message).__name__, delivery.bytes, 0.0)]
+        session, began = self._session(sender, message), time.perf_counter()
+        try:
+            for receiver, answer in self.answer(sender, message):
+                worked = time.perf_counter() - began
+                size = wire.send(receiver, answer)
+                stated.append((self.name, receiver, type(answer).__name__, size, worked))
+                began = time.perf_counter()
+        except GlassleafError as error:
+            final, wait = isinstance(error, QuestionRefused), error.wait if isinstance(error, HostBusy) else 0.0
+            stated += self._refuse(wire, delivery, str(error), final, wait)
+        except Exception as error:
+            # a fault of ours must not silence the Host; its text may hold data, its type not
+            stated += self._refuse(wire, delivery, f"an internal error ({type(error).__name__})")
+        session = session or self._session(sender, message)
+        if self._signing is not None and session is not None:
+            session.stated += stated[: MAX_STATED - len(session.stated)]
+            if isinstance(message, EndConversation):
+                receipt = sign_receipt(message.conversation, self.name, session.stated, self._signing)
+                self._keep_receipt(receipt, session.guest, self._signing.public)
+                with suppress(PartyUnreachable):  # it did not wait
+                    wire.send(session.guest, receipt)
+
+    def _keep_receipt(self, receipt: ConversationReceipt, guest: str, public: str) -> None:
+        kept = Receipt(receipt.conversation, self.name, guest, receipt.entries, "", public, receipt.signature)
+        try:
+            if self._receipts is not None:
+                self._receipts.keep(kept)
+        except StoreError as error:  # the conversation is over, and nobody waits for this
+            _log.warning("%s: a receipt was not kept: %s", self.name, error)
+
+    def _refuse(
+        self, wire: TranscribedWire, delivery: Delivery, reason: str, final: bool = False, wait: float = 0.0
+    ) -> list[Stated]:
+        """To the Guest of the conversation; where there is none, to a Guest that tried to open one. Returns what was sent."""
+        message, session = delivery.message, self._session(delivery.sender, delivery.message)
+        if session is None and isinstance(message, PASSED_ON):
+            return []
+        guest = session.guest if session is not None else delivery.sender
+        try:
+            size = wire.send(guest, Refusal(message.conversation, reason, final, wait))
+        except PartyUnreachable:  # the Guest has ended the conversation
+            return []
+        return [(self.name, guest, Refusal.__name__, size, 0.0)]
 
     def play(self, conversation: str, guest: str, table: PartyTable) -> None:
         """Use `table` instead of the Host's records in one conversation (simulation: the uploader plays this Host)."""
@@ -208,18 +295,36 @@ class HostParty:
         Raises
         ------
         SecurityError
-            It is none that a Host answers, or it came from another party than the Guest that opened the conversation; or the handler
-            refuses it.
+            It is none that a Host answers, its operator does not allow it, or the handler refuses it: in a conversation that another
+            party opened, say.
         """
         handler = self._handlers.get(type(message))
         if handler is None:
             raise SecurityError(f"A Host does not answer {type(message).__name__}.")
-        session = self._sessions.find(message.conversation)
-        if session is not None and sender != session.guest and not isinstance(message, PASSED_ON):
-            raise SecurityError(f"Only the Guest that opened a conversation may send {type(message).__name__} in it.")
+        session = self._session(sender, message)
+        if session is None and self._draining():
+            raise HostBusy("This Host is about to stop and takes on nothing new. Ask again later.", DRAINED)
         if self._measures is not None:
             check_purpose(message, session.purpose if session is not None else "")
-        return handler(sender, message)
+        guest = session.guest if session is not None else sender
+        return self._within(guest, message, partial(self._unless_held, handler, sender, message))
+
+    def _session(self, sender: str, message: Message) -> HostSession | None:
+        """The conversation that a message belongs to: its sender's own, or the one in which another Host passes something on."""
+        own = self._sessions.find(message.conversation, sender)
+        return self._sessions.find(message.conversation) if own is None and isinstance(message, PASSED_ON) else own
+
+    def _within(self, guest: str, message: Message, make: Callable[[], Answer]) -> Answer:
+        with self._sessions.serving(guest, message.conversation):
+            yield from make()
+
+    def _unless_held(self, handler: Callable[[str, Any], Answer], sender: str, message: Message) -> Answer:
+        session = self._session(sender, message)
+        waits = self._gate.hold(sender, message, session)
+        if waits is not None:
+            yield session.guest if session is not None else sender, waits
+        else:
+            yield from handler(sender, message)
 
     def _state_purpose(self, sender: str, asked: StatePurpose) -> Answer:
         session = self._sessions.of(asked.conversation, sender)
@@ -236,14 +341,21 @@ class HostParty:
         return iter(())
 
     def _cipher(self, scheme: str, key: bytes) -> PublicSide:
-        if (scheme, key) not in self._ciphers:
-            opened = open_offer(scheme, key, self._key_floor, self._pool, self._tables, self._products)
-            opened[1].fill()
-            self._ciphers[scheme, key] = opened
-            while len(self._ciphers) > KEYS_KEPT:
-                self._ciphers.popitem(last=False)[1][1].close()
-        self._ciphers.move_to_end((scheme, key))
-        return self._ciphers[scheme, key][0]
+        """Checked and made ready once per key; who brings a known one does not wait for another's."""
+        offered = scheme, key
+        known = self._ciphers.get(offered)
+        if known is not None:
+            with self._opening, suppress(KeyError):  # another key may have taken its place meanwhile
+                self._ciphers.move_to_end(offered)
+            return known[0]
+        with self._opening:
+            if offered not in self._ciphers:
+                opened = open_offer(scheme, key, self._key_floor, self._pool, self._tables, self._products)
+                opened[1].fill()
+                self._ciphers[offered] = opened
+                while len(self._ciphers) > KEYS_KEPT:
+                    self._ciphers.popitem(last=False)[1][1].close()
+            return self._ciphers[offered][0]
 
     def _keep_audit_head(self, sender: str, keep: KeepAuditHead) -> Answer:
         self._sessions.of(keep.conversation, sender)
@@ -260,5 +372,5 @@ class HostParty:
         return iter(())
 
     def _end(self, sender: str, message: EndConversation) -> Answer:
-        self._sessions.end(message.conversation)
+        self._sessions.end(message.conversation, sender)
         return iter(())

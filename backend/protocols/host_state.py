@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -16,7 +19,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.interface import FoldPlan, PublicSide
 from backend.data.table import PartyTable
-from backend.errors import SecurityError
+from backend.errors import HostBusy, SecurityError
 from backend.protocols.baselines.host_answers import HostPaths
 from backend.protocols.scoring.fed_eini import CompiledHost, host_plan
 from backend.protocols.transport.message import Message
@@ -24,17 +27,21 @@ from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
 from backend.store.accountant import LIMITS, Accountant, Question
 from backend.store.party_store import PartyStore
+from backend.store.receipts import Stated
 from backend.store.request_log import RequestLog
 from backend.trees.ensemble import Columns, HostModel
 from backend.trees.folding import Folding, Step, fold_structure
 from backend.trees.serialization import dump_host, load_host, structure_hash
 
-SESSIONS_KEPT = 64  # conversations remembered; older ones are dropped
+SESSIONS_KEPT = 64  # open conversations a Guest; one more is refused
+IDLE = 3600.0  # seconds without a message after which a conversation is over
+BUSY = 10.0  # seconds after which a Guest with too many open conversations may ask again
 
 Answer = Iterator[tuple[str, Message]]  # messages, each with its receiver
 Handlers = dict[type[Message], Callable[[str, Any], Answer]]  # by class of message: sender and message → answer
 Work = TypeVar("Work")
 Flags = NDArray[np.bool_]
+_serving: ContextVar[str] = ContextVar("guest of the conversation that is served", default="")
 
 
 @dataclass
@@ -55,6 +62,12 @@ class HostSession:
         What stands in for the Host's records (simulation).
     purpose : str
         What it measures, where the Host agreed to that; else empty.
+    used : float
+        When something came last, by the Host's clock.
+    at_work : int
+        Messages of it that are being answered.
+    stated : list
+        What the Host sent and took, for its receipt (:data:`backend.store.receipts.Stated`).
     """
 
     guest: str
@@ -63,6 +76,9 @@ class HostSession:
     rows: NDArray[np.intp] | None = field(default=None, repr=False)
     played: PartyTable | None = field(default=None, repr=False)
     purpose: str = ""
+    used: float = 0.0
+    at_work: int = 0
+    stated: list[Stated] = field(default_factory=list, repr=False)
     _work: dict[type, object] = field(default_factory=dict, repr=False)
 
     def keep(self, kind: type[Work], work: Work) -> Work:
@@ -94,14 +110,43 @@ class HostSession:
 
 
 class HostSessions:
-    """The open conversations of a Host; one that ends is forgotten whole."""
+    """The open conversations of a Host, by Guest and name; one that ends is forgotten whole.
 
-    def __init__(self) -> None:
-        self._open: OrderedDict[str, HostSession] = OrderedDict()
+    Work that is open is never dropped for other work: a Guest that has :data:`SESSIONS_KEPT` open conversations is refused one more, and
+    one in which nothing has come for :data:`IDLE` seconds is over.
+
+    Parameters
+    ----------
+    clock : callable
+        Seconds from any moment on.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._open: dict[tuple[str, str], HostSession] = {}
+        self._lock = threading.RLock()
         self.uncounted: set[str] = set()  # conversations outside the budget (simulation)
 
     def __len__(self) -> int:
         return len(self._open)
+
+    @contextmanager
+    def serving(self, guest: str, conversation: str) -> Iterator[None]:
+        """What is looked up by the name of a conversation alone, in this thread, is this Guest's; it is not idle meanwhile."""
+        token = _serving.set(guest)
+        self._work(guest, conversation, 1)
+        try:
+            yield
+        finally:
+            self._work(guest, conversation, -1)
+            _serving.reset(token)
+
+    def _work(self, guest: str, conversation: str, more: int) -> None:
+        with self._lock:
+            session = self._open.get((guest, conversation))
+            if session is not None:
+                session.at_work = max(0, session.at_work + more)
+                session.used = self._clock()
 
     def of(self, conversation: str, guest: str = "") -> HostSession:
         """The conversation of that name; one that is not open is opened where `guest` is given.
@@ -110,27 +155,47 @@ class HostSessions:
         ------
         SecurityError
             It is not open and nobody opens it.
+        HostBusy
+            The Guest has too many open.
         """
-        if conversation not in self._open:
+        with self._lock:
+            session = self.find(conversation, guest or _serving.get())
+            if session is not None:
+                return session
             if not guest:
                 raise SecurityError("This conversation was not opened with a key; start it again.")
-            self._open[conversation] = HostSession(guest)
-            while len(self._open) > SESSIONS_KEPT:
-                self.end(next(iter(self._open)))
-        return self._open[conversation]
+            self._expire()
+            if sum(owner == guest for owner, _ in self._open) >= SESSIONS_KEPT:
+                raise HostBusy(
+                    f"{SESSIONS_KEPT} conversations of this Guest are open, and more are not taken on at once. Ask again in {BUSY:g} s.",
+                    BUSY,
+                )
+            session = self._open[guest, conversation] = HostSession(guest, used=self._clock())
+            return session
 
-    def find(self, conversation: str) -> HostSession | None:
-        """The conversation of that name, if it is open."""
-        return self._open.get(conversation)
+    def find(self, conversation: str, guest: str = "") -> HostSession | None:
+        """The conversation of that name and Guest, if it is open; without a Guest, the only one of that name."""
+        with self._lock:
+            if guest:
+                return self._open.get((guest, conversation))
+            named = [session for (_, name), session in self._open.items() if name == conversation]
+            return named[0] if len(named) == 1 else None
+
+    def _expire(self) -> None:
+        since = self._clock() - IDLE
+        for (guest, name), session in list(self._open.items()):
+            if session.used < since and not session.at_work:
+                self.end(name, guest)
 
     def counts(self, conversation: str) -> bool:
         """Whether its questions count: neither the simulation's measuring nor about people whose values the user typed in."""
         return self.of(conversation).played is None and conversation not in self.uncounted
 
-    def end(self, conversation: str) -> None:
+    def end(self, conversation: str, guest: str) -> None:
         """Forget a conversation."""
-        self._open.pop(conversation, None)
-        self.uncounted.discard(conversation)
+        with self._lock:
+            if self._open.pop((guest, conversation), None) is not None:
+                self.uncounted.discard(conversation)
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,11 +256,13 @@ class HostModels:
     def __init__(self, host: str, store: PartyStore) -> None:
         self._host, self._store = host, store
         self._served: dict[str, ServedModel] = {}
+        self._lock = threading.RLock()
 
     def put(self, model: HostModel, model_id: str) -> str:
         """Keep a partial model; returns its content hash."""
-        digest = self._store.put_artefact(model_id, dump_host(model))
-        self._served.pop(model_id, None)
+        with self._lock:
+            digest = self._store.put_artefact(model_id, dump_host(model))
+            self._served.pop(model_id, None)
         return digest
 
     def note_training(self, model_id: str) -> None:
@@ -212,13 +279,16 @@ class HostModels:
         SecurityError
             This Host owns no split of the model.
         """
-        if model_id not in self._served:
-            model = load_host(self._store.artefact(model_id))
-            folding = fold_structure(model.skeletons, model.guest, model.hosts)
-            index = next((i for i, step in enumerate(folding.steps) if step.host == self._host), None)
-            if index is None:
-                raise SecurityError("This Host owns no split of the model, so it is not asked when somebody is scored.")
-            self._served[model_id] = ServedModel(model, folding, index)
+        with self._lock:
+            return self._served.get(model_id) or self._loaded(model_id)
+
+    def _loaded(self, model_id: str) -> ServedModel:
+        model = load_host(self._store.artefact(model_id))
+        folding = fold_structure(model.skeletons, model.guest, model.hosts)
+        index = next((i for i, step in enumerate(folding.steps) if step.host == self._host), None)
+        if index is None:
+            raise SecurityError("This Host owns no split of the model, so it is not asked when somebody is scored.")
+        self._served[model_id] = ServedModel(model, folding, index)
         return self._served[model_id]
 
 
@@ -318,9 +388,7 @@ class Asked:
         if self.kept is not None:
             return self.kept
         made = make()
-        if self.accountant is not None:
-            self.accountant.keep_reply(self.guest, self.request, made)
-        return made
+        return made if self.accountant is None else self.accountant.keep_reply(self.guest, self.request, made)
 
 
 def members(ids: Sequence[str], held: Flags) -> tuple[str, ...]:

@@ -29,6 +29,7 @@ from backend.i18n import Catalogue
 from backend.reports.blocks import Block, Facts, Heading, Outline, Text
 from backend.reports.render.html_form import page
 from backend.store.model_states import Standing
+from backend.trees.backgrounds import Against
 from backend.trees.ensemble import GuestModel
 
 TABLE = files("backend.reports") / "notices" / "regulation_b.yaml"
@@ -194,12 +195,16 @@ class Notice:
         By name of feature; their order says nothing.
     standing : Standing
         Of the model: whether it was approved.
-    address, address_zh, supervisor, supervisor_zh : str
+    address, address_zh, phone, supervisor, supervisor_zh : str
         The creditor's, and who supervises it under either law; empty where the federation file does not say.
     sources : tuple of Source
         All that the score rests on beside the creditor, whether or not a reason names them.
     probability : float
         The score, which is stated where a source is a consumer reporting agency.
+    against : {"all", "approved", "covers"}
+        Whom the person was compared with (:mod:`backend.trees.backgrounds`).
+    compared : int
+        Records in that group.
     """
 
     creditor: str
@@ -211,10 +216,13 @@ class Notice:
     standing: Standing
     address: str = ""
     address_zh: str = ""
+    phone: str = ""
     supervisor: str = ""
     supervisor_zh: str = ""
     sources: tuple[Source, ...] = ()
     probability: float = float("nan")
+    against: Against = "covers"
+    compared: int = 0
 
     @property
     def blocked(self) -> bool:
@@ -230,9 +238,10 @@ class Notice:
             A reason has no text in the dictionary, or there are more than a notice states.
         """
         words = Catalogue(language)
-        address = words.either(self.address, self.address_zh) or words("notice.no_address")
+        address = words.either(self.address, self.address_zh)
         facts = (
-            ("notice.creditor_address", address),
+            ("notice.creditor_address", address or absent(words, "address")),
+            ("notice.creditor_phone", self.phone or absent(words, "phone")),
             ("notice.subject", self.subject),
             ("notice.date", self.date),
             ("notice.model", self.model_id),
@@ -272,18 +281,20 @@ class Notice:
 
     def _reasons(self, words: Catalogue) -> Iterator[Block]:
         american = words.language != "zh"
-        how = words("notice.how") + " " + words("notice.against")
+        compared = words(f"compared.notice_{self.against}", people=f"{self.compared:,}")
+        how = f"{words('notice.how')} {words('compared.notice_side')}"
         if american and any(line.form_reason for line in self.lines):
             how += " " + words("notice.form", source=form().source, day=form().as_of)
         yield Text(words("notice.action"))
         yield Heading(words("notice.reasons"), 2)
+        yield Text(compared)
         reasons = [_one_reason(lines, words, american) for lines in self.merged(words.language)]
         yield from [Text(reason) for reason in reasons] or [Text(words("notice.none"))]
         yield Heading(words("notice.sources"), 2)
         yield from self._sources(words)
         yield Heading(words("notice.rights"), 2)
         supervisor = self.supervisor if american else self.supervisor_zh
-        yield Text(words("notice.law", supervisor=supervisor or words("notice.no_supervisor")))
+        yield Text(words("notice.law", supervisor=supervisor or absent(words, "supervisor")))
         yield Text(how, "note")
 
     def _sources(self, words: Catalogue) -> Iterator[Block]:
@@ -295,14 +306,19 @@ class Notice:
         if others:
             yield Text(words("notice.sources_others", parties=words("words.comma").join(others)))
         for source in agencies:
-            address = words.either(source.address, source.address_zh) or words("notice.no_address")
-            title, phone = words.either(source.title, source.title_zh), source.phone or words("notice.no_phone")
+            address = words.either(source.address, source.address_zh) or absent(words, "address")
+            title, phone = words.either(source.title, source.title_zh), source.phone or absent(words, "phone")
             reached = words("words.comma").join((title, address, phone))
             yield Text(words("notice.sources_agency", agency=reached))
         if self.sources:
             yield Text(words("notice.sources_part"))
         if agencies:
             yield Text(words("notice.score", score=f"{100 * self.probability:.1f}", day=self.date))
+
+
+def absent(words: Catalogue, field: str) -> str:
+    """What stands where nobody gave an address, a telephone number or a supervisor."""
+    return words("notice_details.absent", field=words(f"notice_details.absent_{field}"))
 
 
 def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -> str:

@@ -660,6 +660,14 @@ class Use(Part):
     traffic: tuple[Traffic, ...]
 
 
+class ReasonsLine(Part):
+    """How often reasons were found and notices drawn against one group, by the audit log (:mod:`backend.trees.backgrounds`)."""
+
+    against: Literal["all", "approved", "covers"]
+    people: int = Field(description="whose reasons were found")
+    notices: int
+
+
 class AuditLine(Part):
     """The audit log as it was checked for this report."""
 
@@ -701,6 +709,9 @@ class Issued(Part):
     use: Use
     given_away: tuple[GivenAwayLine, ...] | None = Field(
         None, description="what answers have given away, by Host; null = not known, or made before 0.3"
+    )
+    reasons: tuple[ReasonsLine, ...] | None = Field(
+        None, description="reasons and notices, by whom people were compared with; null = made before 0.6"
     )
     audit: AuditLine
     versions: dict[str, str] | None = Field(None, description="software that made this report; null = made before 0.5")

@@ -19,6 +19,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from backend.errors import GlassleafError
+from backend.ops.metrics import Metrics
 from backend.results import ModelRecord, ScoreBatch
 from backend.server.batches import Batcher, Question
 from backend.server.guard import Guard
@@ -123,14 +124,16 @@ class _Kept:
 class ServerState:
     """What the server holds while it runs: callers' keys, and a batcher a caller and model."""
 
-    def __init__(self, glassleaf: Glassleaf, settings: Settings) -> None:
-        self.glassleaf, self.settings = glassleaf, settings
+    def __init__(self, glassleaf: Glassleaf, settings: Settings, metrics: Metrics) -> None:
+        self.glassleaf, self.settings, self.metrics = glassleaf, settings, metrics
         self.tokens = Tokens(glassleaf.home)
         self._kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
         self._batchers: dict[tuple[str, str], Batcher] = {}
         self._acting: dict[str, Glassleaf] = {}
         self._scored: OrderedDict[tuple[str, ...], ScoreBatch] = OrderedDict()
-        self._reasons = asyncio.Semaphore(1)
+        self._reasons, self._asked_reasons = asyncio.Semaphore(1), 0
+        metrics.watch_queue("online", lambda: sum(batcher.waiting for batcher in list(self._batchers.values())))
+        metrics.watch_queue("reasons", lambda: self._asked_reasons)
 
     def caller(self, request: Request) -> Caller:
         """Who asks, by the bearer token; raises Problem where nobody known does."""
@@ -171,7 +174,7 @@ class ServerState:
             how = self.settings.cipher, self.settings.key_bits
             opened = await in_thread(self.online(caller).open, record, *how)
             if key not in self._batchers:
-                self._batchers[key] = Batcher(opened)
+                self._batchers[key] = Batcher(opened, self.metrics)
         return self._batchers[key]
 
     def kept(self, name: tuple[str, ...], body: str) -> _Kept:
@@ -202,8 +205,11 @@ class ServerState:
 
     async def reasons(self, services: Glassleaf, asking: Asking) -> Reasons:
         """One question after the other."""
+        self._asked_reasons += 1
         async with self._reasons:
-            done = await in_thread(services.reasons.start(asking).get)
+            self._asked_reasons -= 1
+            with self.metrics.timed("rank"):
+                done = await in_thread(services.reasons.start(asking).get)
             services.reasons.handed_over(done)
             return done
 
@@ -213,17 +219,18 @@ class ServerState:
             await batcher.close()
 
 
-def create_app(glassleaf: Glassleaf, settings: Settings) -> FastAPI:
-    """The server's application over some services, which stay open when it ends."""
+def create_app(glassleaf: Glassleaf, settings: Settings, metrics: Metrics | None = None) -> FastAPI:
+    """The server's application over some services, which stay open when it ends; what it does is counted in `metrics`."""
+    counted = metrics or Metrics()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.server = ServerState(glassleaf, settings)
+        app.state.server = ServerState(glassleaf, settings, counted)
         yield
         await app.state.server.close()
 
     app = FastAPI(title="Glassleaf", version=INTERFACE, lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.add_middleware(Guard, local_only=settings.open_to_all)
+    app.add_middleware(Guard, local_only=settings.open_to_all, answered=counted.count_answer)
     for error in (Problem, GlassleafError):
         app.add_exception_handler(error, answer_problem)
     app.add_exception_handler(RequestValidationError, answer_unusable)
@@ -345,7 +352,15 @@ async def _reasons(
             before = state.scored(_about(caller, record, request))
             cipher, bits = state.settings.cipher or "rlwe", state.settings.key_bits
             asking = Asking(
-                record.id, sheet, request.names, request.cutoff, cipher, key_bits=bits, scored=before, hold=True
+                record.id,
+                sheet,
+                request.names,
+                request.cutoff,
+                cipher,
+                key_bits=bits,
+                scored=before,
+                hold=True,
+                against=request.against or "",
             )
             running = kept.task = asyncio.create_task(state.reasons(state.services(caller), asking))
     try:
@@ -358,7 +373,9 @@ async def _reasons(
     except GlassleafError as error:
         raise problem_of(error) from error
     people = [PersonAnswer.of(replace(person, score=decided(person.score, request.cutoff))) for person in found.people]
-    return JSONResponse(ReasonsAnswer(model=record.id, cipher=found.cipher, people=people).model_dump())
+    measured = {"against": found.against, "compared": found.compared}
+    answer = ReasonsAnswer(model=record.id, cipher=found.cipher, people=people, **measured)
+    return JSONResponse(answer.model_dump())
 
 
 def _usable(model: OpenModel, request: ScoresRequest) -> SampleSheet:

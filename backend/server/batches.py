@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backend.errors import GlassleafError, SampleError
+from backend.ops.metrics import Metrics
 from backend.results import ScoreBatch
 from backend.services.online import OpenModel, Person
 
@@ -39,12 +41,15 @@ class Question:
         That it went to the Hosts in.
     dropped : bool
         Nobody waits for it and nothing was asked.
+    came : float
+        When, by ``time.perf_counter``.
     """
 
     people: tuple[Person, ...]
     answer: asyncio.Future[ScoreBatch]
     batch: Batch | None = None
     dropped: bool = False
+    came: float = 0.0
 
 
 @dataclass(eq=False, repr=False)
@@ -59,8 +64,8 @@ class Batch:
 class Batcher:
     """The requests of one caller about one model; everything but the work itself runs in the event loop."""
 
-    def __init__(self, model: OpenModel, wait: float = WAIT, most: int = MOST) -> None:
-        self._model, self._wait, self._most = model, wait, most
+    def __init__(self, model: OpenModel, metrics: Metrics, wait: float = WAIT, most: int = MOST) -> None:
+        self._model, self._metrics, self._wait, self._most = model, metrics, wait, most
         self._waiting: deque[Question] = deque()
         self._again: deque[Batch] = deque()
         self._some, self._full = asyncio.Event(), asyncio.Event()
@@ -72,9 +77,14 @@ class Batcher:
         """What is asked."""
         return self._model
 
+    @property
+    def waiting(self) -> int:
+        """Requests that are in no batch yet, and batches that are to be sent again."""
+        return len(self._waiting) + len(self._again)
+
     def ask(self, people: tuple[Person, ...]) -> Question:
         """Queue a request."""
-        question = Question(people, asyncio.get_running_loop().create_future())
+        question = Question(people, asyncio.get_running_loop().create_future(), came=time.perf_counter())
         self._waiting.append(question)
         self._rouse()
         return question
@@ -143,6 +153,7 @@ class Batcher:
         batch = Batch(tuple(taken))
         for question in taken:
             question.batch = batch
+            self._metrics.took("queue", time.perf_counter() - question.came)
         return batch
 
     def _score(self, batch: Batch, in_loop: Callable[..., object]) -> None:
@@ -152,7 +163,9 @@ class Batcher:
                 self._prepare(batch, in_loop)
             if batch.sheet is None:
                 return
-            done = self._model.score(batch.sheet)
+            with self._metrics.timed("question"):
+                done = self._model.score(batch.sheet)
+            self._count(done)
         except Exception as error:
             if not isinstance(error, GlassleafError):
                 _log.error("A batch of scores failed: %s", type(error).__name__)  # its text may hold data
@@ -165,6 +178,15 @@ class Batcher:
             self._model.handed_over(done)
         except Exception as error:  # they have their scores
             _log.error("A batch of scores could not be put aside: %s", type(error).__name__)
+
+    def _count(self, done: ScoreBatch) -> None:
+        """Count and log one question; nothing that is said of it says whom it was about."""
+        failed = sum(score.status == "failed" for score in done.scores)
+        self._metrics.count_people(len(done.scores) - failed, failed)
+        for stage in done.stages:
+            self._metrics.took(stage.name, stage.seconds)
+        about = {"run": done.run, "people": len(done.scores), "failed": failed, "seconds": round(done.seconds, 4)}
+        _log.info("People were scored.", extra=about)
 
     def _prepare(self, batch: Batch, in_loop: Callable[..., object]) -> None:
         """One sheet of all requests that can be used whole; the others are refused, and nothing is asked about their people."""

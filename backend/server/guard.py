@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 import traceback
+from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -24,16 +26,32 @@ class Guard:
     app : ASGIApp
     local_only : bool
         Refuse what came to another name than this machine's own: a page in somebody's browser could give its own name this address.
+    answered : callable
+        Told the code of every answer.
     """
 
-    def __init__(self, app: ASGIApp, local_only: bool = False) -> None:
-        self._app, self._local_only = app, local_only
+    def __init__(
+        self, app: ASGIApp, local_only: bool = False, answered: Callable[[int], object] = lambda code: None
+    ) -> None:
+        self._app, self._local_only, self._answered = app, local_only, answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or refuse it."""
+        """Pass a request on, or refuse it; count and log the answer by its code alone."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        began = time.perf_counter()
+
+        async def told(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                seconds = round(time.perf_counter() - began, 4)
+                self._answered(message["status"])
+                _log.info("A request was answered.", extra={"code": message["status"], "seconds": seconds})
+            await send(message)
+
+        await self._passed(scope, receive, told)
+
+    async def _passed(self, scope: Scope, receive: Receive, send: Send) -> None:
         host = _PORT.sub(b"", dict(scope["headers"]).get(b"host", b"")).decode("latin-1")
         if self._local_only and host not in LOCAL:
             await Problem("forbidden", "Without tokens only this machine's own programs may ask.").response()(

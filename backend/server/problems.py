@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time
 from email.utils import format_datetime
+from math import ceil
 from typing import Any
 
 from fastapi import Request
@@ -14,7 +15,9 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from backend.errors import (
+    ApprovalPending,
     GlassleafError,
+    HostBusy,
     ModelError,
     ParameterError,
     PartyUnreachable,
@@ -25,7 +28,7 @@ from backend.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
-    "approval": (202, "The model waits for its approval"),
+    "approval": (202, "The model waits for an approval"),
     "token": (401, "A token is needed"),
     "forbidden": (403, "The token does not reach so far"),
     "unknown": (404, "There is no such thing"),
@@ -35,11 +38,23 @@ TITLES = {
     "unusable": (422, "The request cannot be used"),
     "budget": (429, "A Host's budget is spent"),
     "host": (503, "A Host does not answer"),
+    "busy": (503, "A Host has too much to do"),
     "deadline": (503, "The deadline has passed"),
     "refused": (503, "A Host refused"),
     "internal": (500, "Something went wrong inside Glassleaf"),
 }
 """Type → its code and title."""
+KINDS: Mapping[type[GlassleafError], str] = {
+    ModelError: "unknown",
+    PartyUnreachable: "host",
+    SampleError: "unusable",
+    ParameterError: "unusable",
+    ApprovalPending: "approval",
+    HostBusy: "busy",
+    SecurityError: "refused",
+}
+"""What an error is; the first that fits."""
+REPEAT = {"host": "5", "approval": "60"}  # seconds after which asking again makes sense
 
 
 @dataclass
@@ -82,17 +97,12 @@ def budget_spent(detail: str, day: date) -> Problem:
 
 def problem_of(error: GlassleafError) -> Problem:
     """What an error of the services is to a program."""
-    if isinstance(error, ModelError):
-        return Problem("unknown", str(error))
-    if isinstance(error, PartyUnreachable):
-        return Problem("host", str(error), headers={"Retry-After": "5"})
-    if isinstance(error, SampleError | ParameterError):
-        return Problem("unusable", str(error))
-    if isinstance(error, SecurityError):
-        return Problem("refused", str(error))
     if isinstance(error, StoreError):
         return Problem("internal", "The store cannot be used; whoever operates this server finds more in its log.")
-    return Problem("internal", str(error))
+    kind = next((kind for known, kind in KINDS.items() if isinstance(error, known)), "internal")
+    wait = str(ceil(error.wait)) if isinstance(error, HostBusy) else REPEAT.get(kind, "")
+    headers = {"Retry-After": wait} if wait else {}
+    return Problem(kind, str(error), headers=headers)
 
 
 async def answer_problem(_: Request, error: Exception) -> JSONResponse:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
+from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 import uvicorn
 
 from backend.errors import ParameterError
+from backend.ops.health import serving
+from backend.ops.logs import log_as_json
+from backend.ops.metrics import Metrics
 from backend.server.app import Settings, create_app
 from backend.server.tokens import Tokens
 from backend.services import Glassleaf
@@ -15,13 +20,15 @@ from backend.services import Glassleaf
 CLOSING = 10  # seconds that requests get to end
 
 
-def serve(glassleaf: Glassleaf, settings: Settings, address: str, port: int) -> None:
-    """Serve until stopped.
+def serve(
+    glassleaf: Glassleaf, settings: Settings, address: str, port: int, ops_port: int = 0, *, json_logs: bool = False
+) -> None:
+    """Serve until stopped; with an `ops_port` also what operators ask for, on this machine's own address.
 
     Raises
     ------
     ParameterError
-        There are no tokens, and the address is not this machine's own.
+        There are no tokens, and the address is not this machine's own; or the `ops_port` is taken.
     """
     settings = replace(settings, open_to_all=not Tokens(glassleaf.home).all())
     if settings.open_to_all and not is_local(address):
@@ -29,8 +36,14 @@ def serve(glassleaf: Glassleaf, settings: Settings, address: str, port: int) -> 
             f"{address} is reached from other machines, and there is no token: make one with `glassleaf tokens add NAME`, or serve on "
             "127.0.0.1."
         )
-    app = create_app(glassleaf, settings)
-    uvicorn.run(app, host=address, port=port, access_log=False, server_header=False, timeout_graceful_shutdown=CLOSING)
+    if json_logs:
+        log_as_json()
+    metrics = Metrics()
+    app = create_app(glassleaf, settings, metrics)
+    options: dict[str, Any] = {"access_log": False, "server_header": False, "timeout_graceful_shutdown": CLOSING}
+    options |= {"log_config": None} if json_logs else {}
+    with serving(ops_port, glassleaf.operation.not_ready, metrics.text) if ops_port else nullcontext():
+        uvicorn.run(app, host=address, port=port, **options)
 
 
 def is_local(address: str) -> bool:

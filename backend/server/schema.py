@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from backend.results import ModelRecord, Score, ScoreBatch
 from backend.services.online import Person, Value
-from backend.services.reasons import PersonReasons
+from backend.services.reasons import Against, PersonReasons
 
 MAX_PEOPLE = 256  # of one request; more are scored as a file
 MAX_COLUMNS = 200
@@ -38,9 +38,10 @@ class ScoresRequest(BaseModel):
 
 
 class ReasonsRequest(ScoresRequest):
-    """Whose reasons to name, at most `names` a person."""
+    """Whose reasons to name, at most `names` a person, against all applicants unless `against` says otherwise."""
 
     names: Annotated[int, Field(ge=1, le=NAMES)] = NAMES
+    against: Against | None = None
 
 
 class ScoreAnswer(BaseModel):
@@ -122,10 +123,12 @@ class PersonAnswer(BaseModel):
 
 
 class ReasonsAnswer(BaseModel):
-    """Reasons in the order of the request."""
+    """Reasons in the order of the request, measured `against` so many records as are `compared` (0 = not counted)."""
 
     model: str
     cipher: str
+    against: Against
+    compared: int
     people: list[PersonAnswer]
 
 

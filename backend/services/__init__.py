@@ -9,20 +9,22 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
-from backend.errors import ParameterError
-from backend.services.audit import OPERATOR, ROLES, Auditor, AuditTrail, system_user
+from backend.errors import ParameterError, SecurityError, SignInError
+from backend.services.audit import OPERATOR, ROLES, Auditor, AuditTrail
 from backend.services.cache import Cache
 from backend.services.federations import Federations
 from backend.services.job_registry import JobRegistry
 from backend.services.registry import Registry
+from backend.services.system_user import system_user
 from backend.services.workspace import Workspace
 
 if TYPE_CHECKING:
     from backend.crypto.workers import Workers
+    from backend.services.accounts import Account, Accounts
     from backend.services.age_check import AgeChecks
     from backend.services.alternatives import Alternatives
     from backend.services.attack_runs import AttackRuns
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from backend.services.fairness import Fairness
     from backend.services.forest_serving import ForestServing
     from backend.services.host_dossier import HostDossier
+    from backend.services.host_operator import HostOperator
     from backend.services.keys import Keys
     from backend.services.leakage import Leakage
     from backend.services.lifecycle import Lifecycle
@@ -41,7 +44,9 @@ if TYPE_CHECKING:
     from backend.services.model_difference import ModelDifferences
     from backend.services.model_import import ModelImport
     from backend.services.monitoring import Monitoring
+    from backend.services.notice_details import NoticeDetails
     from backend.services.online import Online
+    from backend.services.operation import Operation
     from backend.services.own_data import OwnData
     from backend.services.people import People
     from backend.services.protocol_comparison import ProtocolComparison
@@ -108,7 +113,8 @@ class Glassleaf:
         role: str = OPERATOR,
     ) -> None:
         chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
-        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, self._key_made, self._expired)
+        told = self._key_made, self._expired, self._approval
+        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, *told)
         self._shared = _Shared(workspace, workers)
         self._auditor = Auditor(workspace, actor or system_user(), role)
 
@@ -121,7 +127,7 @@ class Glassleaf:
         return self._shared.workspace.home
 
     def acting(self, actor: str, role: str) -> Glassleaf:
-        """The same services for somebody else, so that the audit log names who did it; closing either closes both.
+        """The same services for somebody else, so that the audit log names who did it; closing either closes both. Nobody is authenticated.
 
         Raises
         ------
@@ -130,9 +136,17 @@ class Glassleaf:
         """
         if role not in ROLES:
             raise ParameterError(f"The role is {role!r}; choose one of {', '.join(ROLES)}.")
+        return self._with(Auditor(self._shared.workspace, actor or system_user(), role))
+
+    def signed_in(self, account: Account, role: str) -> Glassleaf:
+        """The same services for an account that :attr:`accounts` has just found; raises SignInError where it does not have the role."""
+        if role not in account.roles:
+            raise SignInError("no_role", f"The account has not the role {role!r}, but {', '.join(account.roles)}.")
+        return self._with(Auditor(self._shared.workspace, account.actor, role, signed_in=True))
+
+    def _with(self, auditor: Auditor) -> Glassleaf:
         other = object.__new__(Glassleaf)
-        other._shared = self._shared
-        other._auditor = Auditor(self._shared.workspace, actor or system_user(), role)
+        other._shared, other._auditor = self._shared, auditor
         return other
 
     def __enter__(self) -> Glassleaf:
@@ -151,10 +165,27 @@ class Glassleaf:
     def _expired(self, federation: str, deleted: dict[str, dict[str, int]]) -> None:
         self._auditor.note(federation, "retention", {"deleted": deleted}, tell=False)
 
+    def _approval(self, federation: str, told: dict[str, Any]) -> None:
+        self._auditor.note(federation, "approval", told, tell=False)
+
     @property
     def models(self) -> Registry:
         """Records and the Guest's partial models."""
         return self._shared.models
+
+    @cached_property
+    def accounts(self) -> Accounts:
+        """Who is signed in, and in which roles."""
+        from backend.services.accounts import Accounts
+
+        return Accounts(self.home)
+
+    @cached_property
+    def operation(self) -> Operation:
+        """Whether the home can do work; its backup."""
+        from backend.services.operation import Operation
+
+        return Operation(self._shared.workspace, self._auditor)
 
     @property
     def jobs(self) -> JobRegistry:
@@ -242,7 +273,7 @@ class Glassleaf:
         """Name what raised a score, draw notices, average contributions."""
         from backend.services.reasons import ReasonsService
 
-        return ReasonsService(self._measurement, self.compliance, self.explanation)
+        return ReasonsService(self._measurement, self.compliance, self.explanation, self.notice_details)
 
     @cached_property
     def demonstration(self) -> Demonstration:
@@ -395,6 +426,13 @@ class Glassleaf:
         return ReportDetails(self._shared.workspace, self.models, self._auditor)
 
     @cached_property
+    def notice_details(self) -> NoticeDetails:
+        """Whom notices name, and how they are reached."""
+        from backend.services.notice_details import NoticeDetails
+
+        return NoticeDetails(self._shared.workspace, self._auditor)
+
+    @cached_property
     def dossiers(self) -> Dossiers:
         """What Hosts document and sign about their columns."""
         from backend.services.dossiers import Dossiers
@@ -406,6 +444,32 @@ class Glassleaf:
         from backend.services.host_dossier import HostDossier
 
         return HostDossier(self._shared.workspace, federation, host)
+
+    def host_operator(self, federation: str, host: str, *, shown: bool = False) -> HostOperator:
+        """A simulated Host as its operator sees it.
+
+        Parameters
+        ----------
+        shown : bool
+            On a page of the dashboard: of synthetic people only.
+
+        Raises
+        ------
+        SecurityError
+            It is not the operator of the simulation who asks; or the people of a federation to be shown are not synthetic.
+        """
+        from backend.services.host_operator import simulated_host
+
+        if self._auditor.role != OPERATOR:
+            raise SecurityError(
+                f"Only the operator of the simulation may look as {host}; the role is {self._auditor.role}."
+            )
+        about = self._shared.workspace.federation(federation)
+        if shown and not about.synthetic:
+            raise SecurityError(
+                f"{host}'s own view is shown of synthetic people only; those of {about.name} are not marked as such."
+            )
+        return simulated_host(self.home, about, host, self._auditor.actor)
 
     @cached_property
     def _measurement(self) -> Measurement:

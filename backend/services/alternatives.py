@@ -21,7 +21,8 @@ from backend import work
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.dictionary import Feature
-from backend.errors import ParameterError
+from backend.data.federation import Measure
+from backend.errors import NotAgreed, ParameterError
 from backend.evaluation.performance import RESAMPLES, draws
 from backend.explain.importance import FeatureImportance, feature_importance
 from backend.fairness.alternatives import (
@@ -53,7 +54,7 @@ from backend.services.audit import DONE, Note, recorded
 from backend.services.compliance import Compliance
 from backend.services.fairness import GROUPS, feature_of, group_names
 from backend.services.leakage import refuse_if_identifying, released, usual_bound
-from backend.services.measurement import Measurement, MeasurementContext, Sessions
+from backend.services.measurement import NOT_AGREED, Measurement, MeasurementContext, Sessions
 from backend.services.model_card import ModelCards, without_ids
 from backend.services.training import TrainingRequest, train
 from backend.store.measurements import Kept
@@ -66,6 +67,7 @@ __all__ = ["Alternatives", "AlternativesRequest", "Choice", "Decided", "Opened",
 MAX_TRIED = 64
 TRAINED, RESAMPLED = 0.85, 0.95  # shares of the work that are done once models are trained, and quality is resampled
 CHOICE = "alternative-choice"  # as the audit log calls it
+PURPOSE: Measure = "alternatives"
 Floats = NDArray[np.float64]
 
 
@@ -181,7 +183,7 @@ class Alternatives:
     def start(self, request: AlternativesRequest) -> Job[Search]:
         """Search in the background; what was found is shown and reported from then on."""
         record = self._models.get(request.model_id)
-        return Job[Search](lambda job: self.search(request, job), record.n_trees).start()
+        return Job[Search](lambda job: self.search(request, job), record.n_trees, alike=False).start()
 
     def searches(self, model_id: str) -> tuple[Search, ...]:
         """What was searched from a model, an attribute each."""
@@ -209,9 +211,11 @@ class Alternatives:
         Cancelled, PartyUnreachable, SecurityError
             See :meth:`backend.protocols.guest.GuestParty.train`.
         """
+        self._auditor.require(ALTERNATIVES)
         record = self._models.get(request.model_id)
         context = self._measurement.context(record)
         party, feature = _check(request, record, context)
+        self._have_agreed(context, party, feature, job)
         asked = combinations(request, record, [f.name for _, f in context.model.dictionary])
         trained: list[TestedModel] = []
         for number, one in enumerate(asked):
@@ -248,6 +252,17 @@ class Alternatives:
         body |= {"decisions": len(decided), "narrower": sum(len(d.narrower()) for d in decided)}
         self._auditor.note(record.federation, ALTERNATIVES, audit.of_model(record) | body)
         return found
+
+    def _have_agreed(self, context: MeasurementContext, party: str, feature: Feature, job: Job[Any]) -> None:
+        """Ask the Host of the attribute whether it agrees, before anything is trained; a refusal is logged, and goes on."""
+        if party == context.runtime.guest.name:
+            return
+        try:
+            context.runtime.open_session((party,), job.cancelled, purpose=PURPOSE).close()
+        except NotAgreed as refused:
+            body = {"feature": feature.name, "host": refused.host, "outcome": NOT_AGREED}
+            self._auditor.note(context.record.federation, ALTERNATIVES, audit.of_model(context.record) | body)
+            raise
 
     def opened(self, model_id: str, attribute: str, name: str) -> Opened:
         """One model of a search, registered or not."""
@@ -472,7 +487,7 @@ def _judged(
         flags = _flags(decisions, measured, np.arange(len(rows)))
         sums = np.array([[flag[own.index == k].sum() for k in range(len(own.groups))] for flag in flags])
         return own.groups, _decided(decisions, measured, own.groups, sums, request)
-    place, sessions = {row: i for i, row in enumerate(rows.tolist())}, Sessions(runtime, job)
+    place, sessions = {row: i for i, row in enumerate(rows.tolist())}, Sessions(runtime, job, PURPOSE)
     with sessions.begin((party,)) as session:
         questions, counted = sessions.ask(session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
         at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)

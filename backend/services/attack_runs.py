@@ -36,19 +36,25 @@ class AttackRuns:
 
     @staticmethod
     def start(
-        names: Sequence[str], seed: int = 0, took: Mapping[str, float] | None = None
+        names: Sequence[str],
+        seed: int = 0,
+        took: Mapping[str, float] | None = None,
+        before: Sequence[AttackResult] = (),
     ) -> Job[tuple[AttackResult, ...]]:
         """Run demonstrations one after the other in the background; ``job.result`` holds those that are through.
 
         Parameters
         ----------
+        before : sequence of AttackResult, optional
+            Of earlier runs: they stay in the result until the same attack is through again.
         took : mapping of str to float, optional
             Attack → seconds that it took the last time, for an estimate; the job notes the same of this time.
         """
         known = took or {}
 
         def run(job: Job[tuple[AttackResult, ...]]) -> tuple[AttackResult, ...]:
-            done: tuple[AttackResult, ...] = ()
+            done = {result.id: result for result in before}
+            job.result = tuple(done.values())
             for index, name in enumerate(names):
                 if job.cancelled():
                     raise Cancelled("The attacks were stopped; those that had run are kept.")
@@ -56,8 +62,10 @@ class AttackRuns:
                 job.at(text_of(name), "", index)
                 seconds = [one for one in rest if one is not None]
                 job.pace.expect(sum(seconds) if len(seconds) == len(rest) else None)
-                job.result = done = (*done, *run_all([name], seed))
+                done |= {result.id: result for result in run_all([name], seed)}
+                job.result = tuple(done.values())
                 job.took[name] = time.perf_counter() - began
-            return done
+                job.at("done", "", index + 1)
+            return tuple(done.values())
 
         return Job(run, len(names)).start()

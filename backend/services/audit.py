@@ -5,7 +5,6 @@ Each body carries a random salt: a Host is told an entry's hash, and without a s
 
 from __future__ import annotations
 
-import getpass
 import json
 import logging
 import secrets
@@ -23,25 +22,25 @@ if TYPE_CHECKING:
 
     from backend.data.federation import Federation
     from backend.data.table import PartyTable, SampleSheet
-    from backend.protocols.transport.channel import TranscriptEntry
+    from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import ModelRecord, ScoreBatch
     from backend.services.request_replay import HostReplay
     from backend.services.workspace import Workspace
     from backend.store.audit_log import Entry, Verdict
 
 OPERATOR, ANALYST, REGULATOR = ROLES = ("operator", "analyst", "regulator")
+WHOSE: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("train", "import", "retrain", "alternatives", "alternative-choice", "dossier", "own-data", "backup"),
+        (OPERATOR,),
+    ),
+    **dict.fromkeys(("score", "reasons", "notice", "cohort", "describe", "details"), (OPERATOR, ANALYST)),
+}
+"""Action → the roles that it is for; others are for every role, or choose by what they are about."""
 DONE = "done"
 P = ParamSpec("P")
 R = TypeVar("R")
 _log = logging.getLogger("glassleaf")
-
-
-def system_user() -> str:
-    """The name that the operating system knows this process's user by; ``unknown`` where it has none."""
-    try:
-        return getpass.getuser()
-    except OSError:
-        return "unknown"
 
 
 @dataclass(frozen=True)
@@ -52,16 +51,39 @@ class Auditor:
     ----------
     workspace : Workspace
     actor, role : str
+    signed_in : bool
+        Whether an identity provider names the actor and grants the role; else both are as somebody said.
     """
 
     workspace: Workspace
     actor: str
     role: str
+    signed_in: bool = False
 
     @property
     def person(self) -> str:
         """Who it is; empty where nobody is known."""
         return "" if self.actor == NOBODY else self.actor
+
+    def require(self, action: str) -> None:
+        """Raise SecurityError where an action is another role's."""
+        whose = WHOSE.get(action, ROLES)
+        if self.role not in whose:
+            _log.warning("Refused: %s in the role %s.", action, self.role)
+            raise SecurityError(f"This ({action}) is for the {' or '.join(whose)}; the role is {self.role}.")
+
+    def named(self, person: str) -> str:
+        """The name to decide under: whoever is signed in decides under no other; raises SecurityError where another is given."""
+        if not self.signed_in:
+            return person
+        if person.strip() not in ("", self.actor):
+            raise SecurityError(f"Whoever is signed in decides as {self.actor}, under no other name.")
+        return self.actor
+
+    def stand_apart(self, person: str, maker: str, act: str) -> None:
+        """Raise SecurityError where whoever made a model would `act` on it; a maker that nobody knows is nobody."""
+        if maker and person.strip().casefold() == maker.casefold():
+            raise SecurityError(f"{maker} trained the model and cannot {act}; somebody else has to.")
 
     def note(self, federation: str, action: str, body: Mapping[str, Any], *, tell: bool = True) -> Entry:
         """Write an entry; unless `tell` is False, tell every Host that is up where the log stands now.
@@ -119,12 +141,14 @@ A = TypeVar("A", bound=_Audited)
 def recorded(action: str) -> Callable[[Callable[Concatenate[A, Note, P], R]], Callable[Concatenate[A, P], R]]:
     """Log a service's method as `action`: its :class:`Note`, handed in as the first argument, and how it ended.
 
-    Once the note names a federation, work that is stopped or fails is logged too, with the error's type as its outcome.
+    Once the note names a federation, work that is stopped or fails is logged too, with the error's type as its outcome. What is another
+    role's (:data:`WHOSE`) is refused before it begins.
     """
 
     def decorate(work: Callable[Concatenate[A, Note, P], R]) -> Callable[Concatenate[A, P], R]:
         @wraps(work)
         def run(self: A, /, *args: P.args, **options: P.kwargs) -> R:
+            self._auditor.require(action)
             note = Note()
             try:
                 result = work(self, note, *args, **options)
@@ -186,10 +210,17 @@ class AuditTrail:
         }
         return found
 
-    def export(self, federation: str) -> str:
-        """The log as lines of JSON, a line an entry; exporting is logged too, as the last line."""
+    def export(self, federation: str, *, receipts: bool = False) -> str:
+        """The log as lines of JSON, a line an entry; exporting is logged too, as the last one. With `receipts` for a comparison."""
         self._auditor.note(federation, "export", {"what": "audit"})
-        return self._workspace.audit_log(federation).export()
+        log = self._workspace.audit_log(federation).export()
+        if not receipts:
+            return log
+        from backend.services.reconciliation import exported  # noqa: PLC0415 (as below)
+        from backend.store.receipts import Receipts  # noqa: PLC0415 (as below)
+
+        guest = self._workspace.federation(federation).guest.name
+        return exported(guest, log, Receipts(self._workspace.database(federation)).all())
 
     def note_sign_in(self, way: str) -> None:
         """Log in every federation that the actor signed in, by `way` (the identity provider's name)."""

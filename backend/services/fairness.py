@@ -166,7 +166,7 @@ class Fairness:
 
     def start_disparity(self, request: DisparityRequest) -> Job[Disparity]:
         """Measure outcomes by the groups of a feature in the background."""
-        return Job[Disparity](lambda job: self.disparity(request, job), 1).start()
+        return Job[Disparity](lambda job: self.disparity(request, job), 1, alike=False, course="disparity").start()
 
     def disparity(self, request: DisparityRequest, job: Job[Any]) -> Disparity:
         """The same within a job that is under way."""
@@ -190,7 +190,7 @@ class Fairness:
             self._keep(record, PROXIES, request.attribute, proxy_evidence(done.features), Basis(done.n))
             return done
 
-        return Job(work, 1).start()
+        return Job(work, 1, alike=False, course="proxies").start()
 
     def _keep(self, record: ModelRecord, kind: str, feature: str, rows: Sequence[Evidence], basis: Basis) -> None:
         self._measurement.keep(record, kind, feature, [asdict(row) for row in rows], asdict(basis))
@@ -224,7 +224,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     ParameterError
         The feature, the cut-off, the number of groups or samples is not usable, or the model does not tell two outcomes apart.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+        See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     check_cutoff(request.cutoff)
     runtime, task = context.runtime, context.record.task
@@ -278,7 +278,7 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     ParameterError
         The attribute or a number is not usable, or the attribute does not make two groups of 20 records.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+        See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     runtime = context.runtime
     party, attribute = feature_of(runtime.federation, request.attribute)

@@ -18,7 +18,7 @@ from backend.errors import FederationError
 from backend.results import DEMO
 
 if TYPE_CHECKING:
-    from backend.protocols.simulation.simulator import PoolLevel
+    from backend.protocols.guest_runtime import PoolLevel
     from backend.services.workspace import Workspace
 
 __all__ = ["TO_FILL_IN", "ColumnReading", "Division", "Federations", "Overview", "Reading"]

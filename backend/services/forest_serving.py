@@ -118,7 +118,7 @@ class ForestServing:
             self._models.partial_model(record),
             replace(request, model_id=record.id),
             own,
-            lambda hosts: runtime.open_session(hosts, job.cancelled, counted=False),
+            lambda hosts: runtime.open_session(hosts, job.cancelled, counted=False, purpose="serving"),
             job,
         )
 

@@ -111,7 +111,7 @@ class HostDossier:
         return kept
 
     def _store(self) -> PartyStore:
-        return PartyStore(self._workspace.databases(self._federation.name)[self._party.name])
+        return PartyStore(self._workspace.runtime(self._federation.name).host_database(self._party.name))
 
     def _key(self) -> SigningKey:
         numbers, _ = kept_key(self._folder / "signing.key", lambda: SigningKey.generate().to_numbers())

@@ -1,7 +1,8 @@
 """Jobs by user: what runs, what has ended, what is still to be seen. Nothing of one user is ever another's.
 
 Jobs and their results lie in this process, so many and so long that memory stays bounded; how a job ended stands in the home's database
-too (:mod:`backend.store.job_log`), for after a restart.
+too (:mod:`backend.store.job_log`), for after a restart, as does what it found where that lies nowhere else
+(:mod:`backend.services.kept_results`).
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from backend.errors import StoreError
+from backend.jobs import Job
 from backend.results import ModelRecord, ScoreBatch
+from backend.services.kept_results import keeps, read_result, write_result
 
 if TYPE_CHECKING:
-    from backend.jobs import Job
     from backend.services.workspace import Workspace
     from backend.store.job_log import JobLog
 
@@ -137,29 +139,59 @@ class JobRegistry:
         from backend.store.job_log import LoggedJob  # noqa: PLC0415 (as above)
 
         with self._lock:
-            before = self._held.get((user, name))
-            if before is not None and before.job.state == "running":
-                return before.job
+            there = self._held.get((user, name))
+            if there is not None and there.job.state == "running":
+                return there.job
             self._held.pop((user, name), None)
             logged, log = LoggedJob(user, name, model, self.process), self.log()
+            before = self.took(user, kind_of(name))
             log.begin(logged)
             try:
                 job = start()
             except BaseException:
                 log.forget(logged.id)
                 raise
+            job.pace.expect_course(before)
             held = self._held[user, name] = _Held(logged.id, job, about, upload)
             self._prune()
             self._beat()
-        job.then(partial(self._ended, held, kind_of(name)))
+        job.then(partial(self._ended, held, user, name))
         return job
 
-    def _ended(self, held: _Held, kind: str) -> None:
-        """The file is not needed any more; how the job ended is written down."""
-        held.upload, job = None, held.job
+    def _ended(self, held: _Held, user: str, name: str) -> None:
+        """The file is not needed any more; how the job ended is written down, and what it found where that is kept."""
+        held.upload, job, kind = None, held.job, kind_of(name)
         message = job.error or "" if job.state == "failed" and kind not in ABOUT_PEOPLE else ""
         if not self._closed:
+            found = None if job.result is None else write_result(kind, job.result)
+            if found is not None:
+                self.log().keep(user, name, held.id, found)
             self.log().end(held.id, job.state, message, _place(job.result), job.took)
+
+    def find(self, user: str, name: str) -> Job[Any] | None:
+        """The last job of that name: of this process, or one that ended in another where what it found is kept."""
+        held = self.held(user).get(name)
+        if held is not None:
+            return held.job
+        kept = self.log().kept(user, name) if keeps(kind_of(name)) else None
+        if kept is None or kept[0].state == "running" or kept[0].state == "interrupted":
+            return None
+        logged, result = kept[0], read_result(kind_of(name), kept[1])
+        if result is None:
+            return None
+        job: Job[Any] = Job.ended(result, kept[0].state, logged.message or None)
+        with self._lock:
+            there = self._held.setdefault((user, name), _Held(logged.id, job, None, None))
+            self._prune()
+        return there.job
+
+    def took(self, user: str, kind: str) -> dict[str, float]:
+        """Seconds that the parts of such work of a user took the last time, by part, and its course."""
+        found: dict[str, float] = {}
+        for logged in reversed(self.log().of(user)):
+            if kind_of(logged.name) == kind:
+                found |= logged.took
+        return found
 
     def held(self, user: str) -> dict[str, _Held]:
         """Name → job of a user, in this process."""
@@ -168,9 +200,11 @@ class JobRegistry:
             return {name: held for (whose, name), held in self._held.items() if whose == user}
 
     def drop(self, user: str, name: str) -> None:
-        """Hold a job no longer."""
+        """Hold a job no longer, nor what it found."""
         with self._lock:
             self._held.pop((user, name), None)
+        if keeps(kind_of(name)):
+            self.log().drop(user, name)
 
     def _prune(self) -> None:
         """Drop what ended too long ago, or is too many; what runs stays."""
@@ -238,9 +272,8 @@ class UserJobs:
         return self._registry.begin(self._user, name, model or name.partition(":")[2], begin, about, upload)
 
     def find(self, name: str) -> Job[Any] | None:
-        """The job that was started last under `name`, running or ended; None where this process holds none."""
-        held = self._registry.held(self._user).get(name)
-        return None if held is None else held.job
+        """The job that was started last under `name`, running or ended; None where neither it nor what it found is held any more."""
+        return self._registry.find(self._user, name)
 
     def about(self, name: str) -> Any:
         """What the job under `name` was asked for."""
@@ -279,11 +312,7 @@ class UserJobs:
 
     def took(self, kind: str) -> dict[str, float]:
         """Seconds that the parts of such work of this user took the last time, by part."""
-        found: dict[str, float] = {}
-        for logged in reversed(self._registry.log().of(self._user)):
-            if kind_of(logged.name) == kind:
-                found |= logged.took
-        return found
+        return self._registry.took(self._user, kind)
 
     def note_seen(self, *names: str) -> None:
         """The user knows how these have ended; what still runs is left as it is."""

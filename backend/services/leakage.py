@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.federation import Measure
 from backend.data.table import SampleSheet
-from backend.errors import Cancelled, ParameterError, ReleaseRefused, SampleError
+from backend.errors import Cancelled, NotAvailable, ParameterError, ReleaseRefused, SampleError
 from backend.jobs import Job
 from backend.privacy.disclosure import DisclosedField, PartyDisclosure, lines, table_two
 from backend.privacy.given_away import GivenAway, given_away
 from backend.privacy.leakage import SCORE_BITS, LeakMeter, LeakPoint, LeakReading, joint_audit, leak_curve
 from backend.privacy.tradeoff import BITS, TradeoffPoint, tradeoff_curve
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.explanations.shape import sums_bits
+from backend.protocols.explanations.shape import ReasonShape, sums_bits
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.dither import half_units
-from backend.protocols.simulation.simulator import FederationRuntime
 from backend.reports.adverse_action_notice import MAX_REASONS, form_groups
 from backend.results import ModelRecord, ReleaseCheck, Score, ScoreBatch
 from backend.services.audit import Auditor, Note, recorded
@@ -46,28 +47,33 @@ class Audited:
 
     Attributes
     ----------
-    runtime : FederationRuntime
+    runtime : GuestRuntime
     record : ModelRecord
     model : GuestModel
     rows : ndarray of int
         ``(n,)`` rows of the Guest's table.
     joint_ids : sequence of str
         Records that all parties hold; some of them, besides those of `rows`, are what scores are compared with.
+    purpose : {"leaks"}, optional
+        What Hosts have to agree to; None for the check before a model is registered, without which there is no model.
     """
 
-    runtime: FederationRuntime
+    runtime: GuestRuntime
     record: ModelRecord
     model: GuestModel
     rows: NDArray[np.intp]
     joint_ids: Sequence[str]
+    purpose: Measure | None = None
 
     def leaves(self, job: Job[Any]) -> NDArray[np.bool_]:
         """Leaves that no Host rules out, of the people of `rows` first and then of others to compare with."""
+        if not self.runtime.simulated and self.record.hosts:
+            raise NotAvailable(self.record.hosts[0], "which leaves its records rule out")
         ids = self.runtime.table.take(self.rows).ids
         chosen = set(ids)
         known = (*ids, *(i for i in self.joint_ids if i not in chosen))[: max(MAX_RECORDS, len(ids))]
         job.at("leak_audit", self.runtime.guest.name, 0)
-        session = self.runtime.open_session(self.record.hosts, job.cancelled, counted=False)
+        session = self.runtime.open_session(self.record.hosts, job.cancelled, counted=False, purpose=self.purpose)
         try:
             return joint_audit(session, self.record.id, self.model, known)
         finally:
@@ -92,7 +98,7 @@ class Leakage:
     def given_away(self, model_id: str, person: str = "") -> tuple[GivenAway, ...]:
         """What each Host's answers have given away within its window, and what more answers of a model would: its operator's view.
 
-        Only simulated Hosts show it.
+        Only simulated Hosts show it; of others, NotAvailable is raised.
 
         Parameters
         ----------
@@ -123,11 +129,8 @@ class Leakage:
     def _costs(self, record: ModelRecord) -> dict[str, float]:
         """Kind of question → what an answer tells at most by its own size, bits; names as many as a notice states."""
         score = {SCORE: self._models.compiled(record).guest.largest.bit_length() + 1.0}
-        try:
-            model = self._models.partial_model(record)
-            terms = CompiledTerms(model)
-            shape = terms.shape(MAX_REASONS, form_groups(model, terms.items))
-        except ParameterError:  # nobody is given reasons with this model
+        shape = self._models.derived("shape of reasons", record, lambda: _shape(self._models.partial_model(record)))
+        if shape is None:
             return score
         features, people = sum(shape.features), len(self._models.part_of(record))
         return score | {
@@ -165,7 +168,7 @@ class Leakage:
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, seed, job), 0).start()
+        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, seed, job), 0, alike=False).start()
 
     @recorded("leak-audit")
     def _curve(
@@ -178,7 +181,9 @@ class Leakage:
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[TradeoffPoint, ...]](lambda job: self._tradeoff(model_id, people, seed, job), 0).start()
+        return Job[tuple[TradeoffPoint, ...]](
+            lambda job: self._tradeoff(model_id, people, seed, job), 0, alike=False
+        ).start()
 
     @recorded("leak-audit")
     def _tradeoff(
@@ -191,7 +196,8 @@ class Leakage:
         note.about(record, people=people, seed=seed)
         rows = self._models.test_rows(record, min(people, len(self._models.test_ids(record))), seed)
         runtime = self._workspace.runtime(record.federation)
-        return Audited(runtime, record, self._models.partial_model(record), rows, list(self._models.part_of(record)))
+        joint = list(self._models.part_of(record))
+        return Audited(runtime, record, self._models.partial_model(record), rows, joint, "leaks")
 
 
 def measure_leaks(audited: Audited, job: Job[tuple[LeakPoint, ...]]) -> tuple[LeakPoint, ...]:
@@ -250,8 +256,17 @@ def measure_tradeoff(audited: Audited, job: Job[tuple[TradeoffPoint, ...]]) -> t
     return job.result
 
 
+def _shape(model: GuestModel) -> ReasonShape | None:
+    """Sizes of a request for one person's reasons; None where nobody is given reasons with the model."""
+    try:
+        terms = CompiledTerms(model)
+        return terms.shape(MAX_REASONS, form_groups(model, terms.items))
+    except ParameterError:
+        return None
+
+
 def released(
-    runtime: FederationRuntime,
+    runtime: GuestRuntime,
     record: ModelRecord,
     model: GuestModel,
     part_of: Mapping[str, str],
@@ -265,10 +280,10 @@ def released(
 
 
 def check_release(audited: Audited, job: Job[Any]) -> ReleaseCheck | None:
-    """What the scores of a new model would give away, on some records; None where no Host is asked or none holds them."""
+    """What the scores of a new model would give away, on some records; None where no Host is asked, or it runs at its own company."""
     runtime, record, model, rows = audited.runtime, audited.record, audited.model, audited.rows
     chain = [step.host for step in fold_structure(model.skeletons, model.guest, model.hosts).steps]
-    if not len(rows) or not chain:
+    if not len(rows) or not chain or not runtime.simulated:
         return None
     job.at("leak_audit", runtime.guest.name)
     hosts = audited.leaves(Job[None](lambda _: None, 0))  # the job's own transcript is that of the training

@@ -1,6 +1,6 @@
 """What models are called, and their way from draft to retirement: whose step it is, what it needs, what the log keeps of it.
 
-Roles and names are as they were given; whoever signs in is named by the account (docs/decisions/0019-lifecycle.md).
+Where nobody signs in, roles and names are as they were given (docs/decisions/0019-lifecycle.md, 0030-sign-in.md).
 """
 
 from __future__ import annotations
@@ -163,7 +163,8 @@ class Lifecycle:
         Raises
         ------
         SecurityError
-            It is another role's step, or whoever trained, owns or submitted the model was to approve it.
+            It is another role's step, whoever trained, owns or submitted the model was to approve it, or whoever is signed in gave
+            another name.
         ParameterError
             There is no such step from here, or a name or a reason is missing.
         """
@@ -171,7 +172,7 @@ class Lifecycle:
             raise ParameterError(f"The step is {step!r}; choose one of {', '.join(STEPS)}.")
         record, wanted = self._models.get(model_id), STEPS[step]
         states, role = self._workspace.model_states(record.federation), self._auditor.role
-        before, person = states.of(record.id), _named(person or self._auditor.person)
+        before, person = states.of(record.id), _named(self._auditor.named(person) or self._auditor.person)
         note.about(record, step=step, before=before.state, after=wanted.after, person=person)
         if before.state not in wanted.before:
             raise ParameterError(

@@ -25,9 +25,10 @@ from backend.fairness.evidence import Basis
 from backend.jobs import Job
 from backend.protocols.alignment.exchange import align
 from backend.protocols.group_sums.guest import GroupQuestions
-from backend.protocols.simulation.simulator import FederationRuntime
-from backend.protocols.transport.channel import Session, TranscriptEntry
+from backend.protocols.guest_runtime import GuestRuntime
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.transcript import TranscriptEntry
 from backend.results import ModelRecord
 from backend.services.audit import DONE, Auditor, of_model
 from backend.services.registry import Compiled, Registry
@@ -56,7 +57,7 @@ class MeasurementContext:
         Who encrypts when records are scored.
     """
 
-    runtime: FederationRuntime
+    runtime: GuestRuntime
     record: ModelRecord
     model: GuestModel
     compiled: Compiled
@@ -67,7 +68,7 @@ class MeasurementContext:
 class Sessions:
     """The conversations of one job, their transcripts one after the other; with what they measure, where a Host has to agree to that."""
 
-    def __init__(self, runtime: FederationRuntime, job: Job[Any], purpose: Measure | None = None) -> None:
+    def __init__(self, runtime: GuestRuntime, job: Job[Any], purpose: Measure | None = None) -> None:
         self._runtime, self.job, self._purpose = runtime, job, purpose
         self._said: tuple[TranscriptEntry, ...] = ()
 

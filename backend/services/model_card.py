@@ -103,10 +103,11 @@ def measure_card(context: MeasurementContext, request: CardRequest, job: Job[Any
     ParameterError
         There is no test record.
     Cancelled, PartyUnreachable, SecurityError
-        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+        See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
-    scored, margins = Sessions(context.runtime, job).score(context, context.runtime.table.take(rows), request.cipher)
+    sessions = Sessions(context.runtime, job, "card")
+    scored, margins = sessions.score(context, context.runtime.table.take(rows), request.cipher)
     part = "test" if "test" in context.record.parts else JOINT
     return {part: without_ids(context.runtime.labels()[rows[scored]], margins, SCORING)}
 
@@ -136,7 +137,7 @@ class ModelCards:
             self._measurement.auditor.note(record.federation, SCORES, {**of_model(record), "outcome": DONE})
             return self.get(record.id)
 
-        return Job(work, 0).start()
+        return Job(work, 0, alike=False).start()
 
     def keep_scores(self, record: ModelRecord, scores: Mapping[str, Kept]) -> None:
         """Keep the scores of some parts; the card is made of them from then on."""

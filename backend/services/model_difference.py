@@ -70,7 +70,7 @@ class ModelDifferences:
 
     def start(self, request: DifferenceRequest) -> Job[ModelDifference]:
         """Measure in the background; comparisons of the two models rest on it from then on."""
-        return Job[ModelDifference](lambda job: self.measure(request, job), 1).start()
+        return Job[ModelDifference](lambda job: self.measure(request, job), 1, alike=False).start()
 
     def measure(self, request: DifferenceRequest, job: Job[Any]) -> ModelDifference:
         """The same within a job that is under way.
@@ -80,7 +80,7 @@ class ModelDifferences:
         ParameterError
             The two are of different federations or tasks, or were not tested on the same people.
         Cancelled, PartyUnreachable, SecurityError
-            See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+            See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
         before, after = self._models.get(request.before), self._models.get(request.after)
         if not self.can_pair(before, after):

@@ -49,7 +49,7 @@ class Online:
         self, workspace: Workspace, models: Registry, auditor: Auditor, compliance: Compliance, workers: Workers
     ) -> None:
         self._workspace, self._models, self._auditor = workspace, models, auditor
-        silent = SilentAuditor(workspace, auditor.actor, auditor.role)
+        silent = SilentAuditor(workspace, auditor.actor, auditor.role, auditor.signed_in)
         self._scoring = Scoring(workspace, models, silent, compliance, workers)
         self._found: tuple[float, dict[str, tuple[ModelRecord, ModelState]]] = 0.0, {}
 

@@ -146,6 +146,7 @@ class OwnData:
 
     def __init__(self, workspace: Workspace, auditor: Auditor, federations: Federations) -> None:
         self._home, self._owner, self._federations = workspace.home, auditor.actor, federations
+        self._auditor = auditor
 
     def drafts(self) -> list[Draft]:
         """What this user has begun, the last first; drafts of anybody that nobody touched for :data:`KEPT` are deleted."""
@@ -171,6 +172,7 @@ class OwnData:
         FederationError
             It is no table that could be used.
         """
+        self._auditor.require("own-data")
         text = read_table_file(data, name, how, UPLOAD)
         with_marks(text, text.header, how.decimal)
         if not text.rows:
@@ -235,6 +237,7 @@ class OwnData:
 
     def make(self, draft: Draft) -> Federation:
         """Write the federation into the home, remember it, and delete the draft; raises FederationError where nothing was written."""
+        self._auditor.require("own-data")
         division = _division(draft)
         name = division.name or slug(Path(draft.file).stem)
         out = self._home / FOLDER / name

@@ -6,12 +6,12 @@ A Guest never learns what a Host keeps: in a simulation the operator runs all pa
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from backend.data.table import read_table
-from backend.errors import ParameterError, SecurityError
+from backend.errors import NotAvailable, ParameterError, SecurityError
 from backend.services.audit import OPERATOR, Note, recorded
+from backend.services.holdings import DELETE, KEEP, Holding, at_host
 from backend.services.registry import parts_of
 from backend.store.accountant import Accountant
 from backend.store.journal import Journal
@@ -26,31 +26,6 @@ if TYPE_CHECKING:
     from backend.store.database import Database
 
 __all__ = ["RETENTION", "Holding", "People"]
-
-DELETE, PSEUDONYM, KEEP = "deleted", "under a pseudonym", "kept"
-
-
-@dataclass(frozen=True)
-class Holding:
-    """What one table of a party holds about a person.
-
-    Attributes
-    ----------
-    table : str
-        Of the party's database; ``records file`` = the CSV table that the party brought.
-    about : tuple of dict
-        A row each: ids of models, days, counts; no ciphertext, no value.
-    erasure : {"deleted", "under a pseudonym", "kept"}
-        What becomes of it when the person is forgotten.
-    note : str
-        What cannot be seen in the rows, and why a thing is kept.
-    """
-
-    party: str
-    table: str
-    about: tuple[dict[str, Any], ...]
-    erasure: str
-    note: str
 
 
 class People:
@@ -140,7 +115,9 @@ class People:
     def _allowed(self, federation: str, party: str) -> tuple[str, ...]:
         """The parties to ask; raises where the actor may not."""
         about = self._workspace.federation(federation)
-        names = tuple(one.name for one in about.parties)
+        names = tuple(one.name for one in about.here)
+        if party in {one.name for one in about.parties} - set(names):
+            raise NotAvailable(party, "what it keeps")
         if party and party not in names:
             raise ParameterError(f"There is no party {party!r} in {federation}; choose one of {', '.join(names)}.")
         if self._auditor.role == OPERATOR:
@@ -165,7 +142,7 @@ class People:
             note = f"{party}'s own file: delete the record there" if there else f"no record in {file}"
             out.append(Holding(party, "records file", ({"file": file},) if there else (), KEEP, note))
             guest = party == about.guest.name
-            out += self._at_guest(federation, party, person) if guest else _at_host(databases[party], party, person)
+            out += self._at_guest(federation, party, person) if guest else at_host(databases[party], party, person)
         return tuple(out)
 
     def _at_guest(self, federation: str, party: str, person: str) -> list[Holding]:
@@ -203,36 +180,6 @@ class People:
             Holding(party, "measurements", (), KEEP, "figures of groups, without ids"),
             Holding(party, "audit", (), KEEP, "hashes and counts, without ids"),
         ]
-
-
-def _at_host(database: Database, party: str, person: str) -> list[Holding]:
-    accountant, days = Accountant(database), RETENTION["answers"].days
-    alone, others = accountant.questions(person)
-    answers = tuple(asdict(one) for one in accountant.about(person))
-    requests = tuple(
-        {"number": number, "day": day, "kind": kind, "model": model, "bytes": size}
-        for number, day, kind, model, size in RequestLog(database).about(person)
-    )
-    questions = tuple({"guest": guest, "request": request} for guest, request in alone)
-    return [
-        Holding(
-            party,
-            "answers",
-            answers,
-            PSEUDONYM,
-            f"how often it answered: kept for {days} days, since a new count would let the Guest ask about the same record again",
-        ),
-        Holding(
-            party,
-            "questions",
-            questions,
-            DELETE,
-            f"about this person alone; {others} others name those that they are about by one hash of all of them only, gone "
-            f"within {days} days",
-        ),
-        Holding(party, "requests", requests, DELETE, "sampled for an auditor, encrypted under the Guest's key"),
-        Holding(party, "artefacts", (), KEEP, "rules of models, without ids"),
-    ]
 
 
 def _forget(database: Database, person: str) -> dict[str, int]:

@@ -16,12 +16,12 @@ from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
-from backend.errors import ParameterError
+from backend.errors import NotAvailable, ParameterError
 from backend.jobs import Job
 from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, Point, expected_seconds, leads, points
 from backend.protocols.baselines.comparison import PROTOCOLS, Comparison, compare, protocols
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.simulation.synthetic_model import SHAPE_LIMITS, SYNTHETIC, Shape, SyntheticFederation, make_up
 from backend.protocols.transport.simulated_latency import Link
 from backend.results import ModelRecord
@@ -133,7 +133,7 @@ class ProtocolComparison:
 
     def start(self, request: ComparisonRequest) -> Job[Compared]:
         """Score some test records by every protocol in the background, in the simulation; see :class:`ComparisonRequest`."""
-        return Job[Compared](lambda job: self.compare(request, job), len(_names(request))).start()
+        return Job[Compared](lambda job: self.compare(request, job), len(_names(request)), alike=False).start()
 
     @recorded("compare")
     def compare(self, note: Note, request: ComparisonRequest, job: Job[Compared]) -> Compared:
@@ -156,8 +156,10 @@ class ProtocolComparison:
         return done
 
     def _on_model(
-        self, record: ModelRecord, runtime: FederationRuntime, request: ComparisonRequest, job: Job[Compared]
+        self, record: ModelRecord, runtime: GuestRuntime, request: ComparisonRequest, job: Job[Compared]
     ) -> Compared:
+        if not runtime.simulated:
+            raise NotAvailable(record.hosts[0], "what the other protocols would show of it")
         available = len(self._models.test_ids(record))
         check(request, available)
         own = runtime.table.take(self._models.test_rows(record, available, request.seed))
@@ -170,7 +172,7 @@ class ProtocolComparison:
         return run(ComparisonSetup(record.id, model, compiled, runtime, key, warm_up, own), request, self._workers, job)
 
     def _on_synthetic(
-        self, shape: Shape, runtime: FederationRuntime, request: ComparisonRequest, job: Job[Compared]
+        self, shape: Shape, runtime: GuestRuntime, request: ComparisonRequest, job: Job[Compared]
     ) -> Compared:
         people = max(request.samples, *request.batches, 0)
         check(request, people)
@@ -194,7 +196,7 @@ class ComparisonSetup:
     model : GuestModel
     compiled : CompiledGuest
         Of the same model.
-    runtime : FederationRuntime or SyntheticFederation
+    runtime : GuestRuntime or SyntheticFederation
     key : KeySide
         The Guest's.
     warm_up : callable
@@ -206,7 +208,7 @@ class ComparisonSetup:
     model_id: str
     model: GuestModel
     compiled: CompiledGuest
-    runtime: FederationRuntime | SyntheticFederation
+    runtime: GuestRuntime | SyntheticFederation
     key: KeySide
     warm_up: Callable[[], None]
     table: PartyTable

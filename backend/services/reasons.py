@@ -26,11 +26,12 @@ from backend.data.federation import Federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
 from backend.jobs import Job
+from backend.protocols.approvals.messages import REASONS
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import MIN_PEOPLE as LEAST
-from backend.protocols.transport.channel import TranscriptEntry
+from backend.protocols.transport.transcript import TranscriptEntry
 from backend.reports.adverse_action_notice import (
     FORMATS,
     MAX_REASONS,
@@ -46,14 +47,17 @@ from backend.services.audit import Note, of_model, recorded, sheet_hash, traffic
 from backend.services.compliance import Compliance, Finding
 from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
+from backend.services.notice_details import NoticeDetails
 from backend.services.scoring import ScoringRequest, begun, score
 from backend.store.journal import Run
 from backend.store.model_states import Standing
+from backend.trees.backgrounds import Against, Background, methods
 from backend.trees.ensemble import GuestModel
 
 __all__ = [
     "FORMATS",
     "MAX_REASONS",
+    "Against",
     "CohortImportance",
     "CohortRequest",
     "PersonReasons",
@@ -61,6 +65,7 @@ __all__ = [
     "Reasons",
     "ReasonsRequest",
     "ReasonsService",
+    "methods",
 ]
 
 DEFAULT_CIPHER = preferred("rlwe")
@@ -78,6 +83,8 @@ class ReasonsRequest:
     names : int
         At most so many reasons a person; of those that a notice states in the same words, all names are given.
     cipher : {"rlwe", "paillier", "paillier-short"}
+    against : {"", "all", "approved", "covers"}
+        Whom people are compared with (:class:`backend.trees.backgrounds.Background`); empty = all applicants, where the model knows them.
     scored : ScoreBatch or None
         A scoring of the same sheet; None = it is scored first, which is a question about everybody of its own.
     hold : bool
@@ -92,6 +99,7 @@ class ReasonsRequest:
     key_bits: int = KEY_BITS
     scored: ScoreBatch | None = None
     hold: bool = False
+    against: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,6 +160,12 @@ class Reasons:
         Without the scoring.
     stages : mapping of (stage, party) to float
         Seconds.
+    against : {"all", "approved", "covers"}
+        Whom people were compared with.
+    compared : int
+        Training records in that group; 0 where their number is not known.
+    cutoff : float
+        At which "approved" were only just so.
     """
 
     model_id: str
@@ -165,6 +179,9 @@ class Reasons:
     stages: Mapping[tuple[str, str], float]
     transcript: tuple[TranscriptEntry, ...]
     runs: tuple[str, ...] = ()
+    against: Against = "covers"
+    compared: int = 0
+    cutoff: float = 0.5
 
 
 @dataclass(frozen=True)
@@ -195,13 +212,15 @@ class CohortImportance:
 class ReasonsService:
     """Gives reasons for scores."""
 
-    def __init__(self, measurement: Measurement, compliance: Compliance, explanation: Explanation) -> None:
+    def __init__(
+        self, measurement: Measurement, compliance: Compliance, explanation: Explanation, details: NoticeDetails
+    ) -> None:
         self._measurement, self._models, self._auditor = measurement, measurement.models, measurement.auditor
-        self._compliance, self._explanation = compliance, explanation
+        self._compliance, self._explanation, self._details = compliance, explanation, details
 
     def start(self, request: ReasonsRequest) -> Job[Reasons]:
         """Names of what raised people's scores most, in the background; a question of its own about everybody in the sheet."""
-        return Job[Reasons](lambda job: self._reasons(request, job), len(request.samples.ids)).start()
+        return Job[Reasons](lambda job: self._reasons(request, job), len(request.samples.ids), alike=False).start()
 
     @recorded("reasons")
     def _reasons(self, note: Note, request: ReasonsRequest, job: Job[Reasons]) -> Reasons:
@@ -249,18 +268,26 @@ class ReasonsService:
         if person is None:
             raise ParameterError(f"No reasons were requested for {sample_id!r}; request them first.")
         day = datetime.now(UTC).date().isoformat()
-        federation = self._measurement.workspace.federation(record.federation)
+        federation = self._details.federation(record.federation)
         standing = self._measurement.workspace.model_states(record.federation).standing(record.id)
         content = notice_of(person, self._models.partial_model(record), federation, standing, day)
+        content = replace(content, against=reasons.against, compared=reasons.compared)
         file = draw(content, language, kind)
         digest = sha256(file).hexdigest()
-        about = {"language": language, "kind": kind, "blocked": content.blocked, "state": standing.model.state}
+        about = {
+            "language": language,
+            "kind": kind,
+            "blocked": content.blocked,
+            "state": standing.model.state,
+            "against": content.against,
+        }
         note.about(record, **about, sha256=digest)
         return file
 
-    def check_notice(self, model_id: str, language: str) -> None:
-        """Raise ParameterError where a notice might have to state a feature without a meaning or text; before anything is asked."""
+    def check_notice(self, model_id: str, language: str, against: str = "", cutoff: float = 0.5) -> None:
+        """Raise ParameterError where a notice might state a feature without a meaning or text, or knows no such group; before all else."""
         record = self._models.get(model_id)
+        Background.of(self._models.partial_model(record), against, cutoff)
         model, known = self._models.partial_model(record), self._known_of_features(record)
         federation = self._measurement.workspace.federation(record.federation)
         used = {split.feature for tree in model.trees for split in tree.splits.values()}
@@ -270,7 +297,7 @@ class ReasonsService:
 
     def start_cohort(self, request: CohortRequest) -> Job[tuple[CohortImportance, ...]]:
         """Mean SHAP contributions of all features over a group of at least 50 people, under encryption, in the background."""
-        return Job[tuple[CohortImportance, ...]](lambda job: self._cohort(request, job), 0).start()
+        return Job[tuple[CohortImportance, ...]](lambda job: self._cohort(request, job), 0, alike=False).start()
 
     @recorded("cohort")
     def _cohort(
@@ -308,11 +335,13 @@ def give_reasons(
     ParameterError
         The request or the model is none that reasons are given for.
     PartyUnreachable, SecurityError, Cancelled
-        See :meth:`backend.protocols.transport.channel.Conversation.expect`.
+        See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     if request.cipher == "none":
         raise ParameterError("Reasons are ranked under encryption only; choose rlwe or paillier.")
-    runtime, record, terms = context.runtime, context.record, CompiledTerms(context.model)
+    runtime, record = context.runtime, context.record
+    background = Background.of(context.model, request.against, request.cutoff)
+    terms = CompiledTerms(context.model, background)
     asked = ScoringRequest(record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
     batch = request.scored
     if batch is None:
@@ -331,7 +360,7 @@ def give_reasons(
     groups = form_groups(context.model, terms.items)
     load = terms.shape(request.names, groups).load(terms.rows)
     key = runtime.reason_key(request.cipher, request.key_bits, load)
-    run = begun(runtime, "reasons", record, request, request.names)
+    run = begun(runtime, "reasons", record, request, request.names, background.against, background.band)
     below = frozenset(reason.feature for reason in known.values() if reason.asked == "below")
     found, transcript = _named(context, terms, request, (below, groups), good, key, run, before, job)
     people = [PersonReasons(s, (), s.problem) for s in batch.scores]
@@ -353,6 +382,9 @@ def give_reasons(
         stages=found.seconds,
         transcript=transcript,
         runs=(batch.run, "" if run is None else run.name),
+        against=background.against,
+        compared=background.records(context.model),
+        cutoff=request.cutoff,
     )
 
 
@@ -385,6 +417,8 @@ def _named(
         for host, table in request.samples.hosts.items():
             if host in terms.chain:
                 runtime.play(session, host, table.take(good))
+        asked = [host for host in terms.chain if host not in request.samples.hosts]
+        runtime.ask_approval(session, asked, context.record.id, REASONS, len(good))
         client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at, run, runtime.journal)
         found = client.names(request.samples.guest.take(good), request.names, *sides)
     finally:
@@ -422,6 +456,7 @@ def mean_contributions(
     session = runtime.open_session(terms.chain, job.cancelled)
     job.read_transcript = session.transcript
     try:
+        runtime.ask_approval(session, terms.chain, context.record.id, REASONS, count)
         client = ReasonsClient(
             session, runtime.guest.name, context.record.id, terms, key, job.at, journal=runtime.journal
         )
@@ -509,6 +544,7 @@ def notice_of(
         model_id=standing.model.model_id,
         lines=tuple(lines),
         standing=standing,
+        phone=guest.phone,
         address=guest.address,
         address_zh=guest.address_zh,
         supervisor=guest.supervisor,
@@ -534,6 +570,7 @@ def of_reasons(record: ModelRecord, reasons: Reasons, input_sha256: str) -> dict
         "failed": sum(person.status == "failed" for person in reasons.people),
         "blocked": sum(person.blocked for person in reasons.people),
         "names": reasons.names,
+        "against": reasons.against,
         "cipher": reasons.cipher,
         "key_bits": reasons.key_bits,
         "counted": True,

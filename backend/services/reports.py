@@ -136,8 +136,16 @@ class Reports:
 
     @recorded("sign-off")
     def sign_off(self, note: Note, model_id: str, person: str, statement: str) -> SignOff:
-        """State something about the model as it is reported now; the statement names the hash of the report's content."""
-        record = self._models.get(model_id)
+        """State something about the model as it is reported now; the statement names the hash of the report's content.
+
+        Raises
+        ------
+        SecurityError
+            Whoever trained the model was to sign, or whoever is signed in gave another name.
+        """
+        record, person = self._models.get(model_id), self._auditor.named(person)
+        maker = self._workspace.model_states(record.federation).of(record.id).maker
+        self._auditor.stand_apart(person, maker, "sign it off")
         digest, role = content_hash(content_of(self._sources(record))), self._auditor.role
         reviews = self._workspace.reviews(record.federation)
         key = self._workspace.signing_key(record.federation)
@@ -229,10 +237,12 @@ class Reports:
         return (*own, *(search for search in others if search.choice and search.choice.model == record.id))
 
     def _given_away(self, record: ModelRecord) -> tuple[GivenAway, ...] | None:
-        """What the simulated Hosts' answers have given away; None where their tables are gone."""
+        """What the simulated Hosts' answers have given away; None where their tables are gone or Hosts run at their own companies."""
         try:
             runtime = self._workspace.runtime(record.federation)
         except (FederationError, OSError):
+            return None
+        if not runtime.simulated:
             return None
         return tuple(given_away(host, runtime.account(host)) for host in runtime.hosts)
 

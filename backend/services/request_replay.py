@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgpack
 
 from backend.privacy.request_audit import LoggedTerms, Replayed, replay, replay_terms
-from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.store.accountant import REASONS, SCORE
 from backend.store.party_store import PartyStore
 from backend.store.request_log import LoggedRow
@@ -23,7 +23,7 @@ class HostReplay:
     found: Replayed
 
 
-def replay_requests(runtime: FederationRuntime, store: PartyStore) -> tuple[HostReplay, ...]:
+def replay_requests(runtime: GuestRuntime, store: PartyStore) -> tuple[HostReplay, ...]:
     """Look at every row that the Hosts have kept; those that are well are forgotten.
 
     Parameters

@@ -106,7 +106,7 @@ class Retraining:
                     measure()
             return self._reports.compare(before.id, after.id)
 
-        return Job(run, self._models.get(request.model_id).n_trees).start()
+        return Job(run, self._models.get(request.model_id).n_trees, alike=False).start()
 
     @recorded("retrain")
     def _retrain(self, note: Note, request: RetrainingRequest, job: Job[Any]) -> tuple[ModelRecord, ModelRecord]:

@@ -26,8 +26,13 @@ class ReviewService:
         ------
         ParameterError
             The model has no such finding, or a field is not usable.
+        SecurityError
+            Whoever trained the model was to override a finding, or whoever is signed in gave another name.
         """
-        record = self._models.get(model_id)
+        record, person = self._models.get(model_id), self._auditor.named(person)
+        if verdict == "overridden":
+            maker = self._workspace.model_states(record.federation).of(record.id).maker
+            self._auditor.stand_apart(person, maker, "override a finding on it")
         if not any((f.rule_id, f.feature) == (rule, feature) for f in self._compliance.assess(record.id).findings):
             raise ParameterError(
                 f"The model {record.id} has no finding of the rule {rule!r} on the feature {feature!r}."

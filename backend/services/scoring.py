@@ -20,9 +20,11 @@ from backend.data.federation import capped
 from backend.data.table import PartyTable, SampleSheet
 from backend.errors import ParameterError, SampleError
 from backend.jobs import Job
+from backend.protocols.approvals.messages import SCORING
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.guest import Scored
-from backend.protocols.simulation.simulator import FederationRuntime
-from backend.protocols.transport.channel import Session, TranscriptEntry
+from backend.protocols.transport.channel import Session
+from backend.protocols.transport.transcript import TranscriptEntry
 from backend.results import Evaluation, ModelRecord, Score, ScoreBatch, Stage, scores_csv
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
@@ -35,7 +37,9 @@ from backend.trees.metrics import measure
 __all__ = ["KEY_BITS", "Cipher", "Scoring", "ScoringRequest", "Workers", "cipher_named", "cores"]
 
 RENEWED = 100  # scorings of a conversation that is kept open
+IDLE = 1800.0  # seconds without a scoring after which a kept conversation is begun again
 MANY = 50  # people from which one ciphertext a number is the slow way
+EVEN = 100  # people from whom on a scoring has batches enough to go at an even pace
 
 
 @dataclass(frozen=True)
@@ -59,22 +63,26 @@ class ScoringRequest:
 class Conversation:
     """A session with the Hosts of a model that is kept open for one scoring after the other, so that they get the key once.
 
-    Begun again after :data:`RENEWED` scorings, since its transcript grows, and after one that failed, whose answers could still come.
+    Begun again after :data:`RENEWED` scorings, since its transcript grows, after one that failed, whose answers could still come, and
+    after :data:`IDLE` seconds without one, before Hosts take it for over.
     """
 
     def __init__(self) -> None:
-        self._runtime: FederationRuntime | None = None
+        self._runtime: GuestRuntime | None = None
         self._session: Session | None = None
         self._key: KeySide | None = None
         self._scorings = self._before = 0
+        self._used = time.monotonic()
         self._job: Job[Any] | None = None
 
     def begin(
-        self, runtime: FederationRuntime, hosts: tuple[str, ...], key: KeySide, job: Job[Any], *, counted: bool = True
+        self, runtime: GuestRuntime, hosts: tuple[str, ...], key: KeySide, job: Job[Any], *, counted: bool = True
     ) -> tuple[Session, bool]:
         """The session for one scoring more, and whether the Hosts have the key."""
         self._job = job
-        known = self._runtime is runtime and self._key is key and self._scorings < RENEWED
+        now, used = time.monotonic(), self._used
+        known = self._runtime is runtime and self._key is key and self._scorings < RENEWED and now < used + IDLE
+        self._used = now
         if self._session is None or not known:
             self.close()
             self._runtime, self._key, self._scorings = runtime, key, 0
@@ -115,7 +123,11 @@ class Scoring:
         In a `conversation` there is one scoring at a time, and all are counted.
         """
         people = len(request.samples.ids)
-        return Job[ScoreBatch](lambda job: self._score(request, job, counted, conversation), people).start()
+        course = f"{request.cipher} {request.key_bits} bits {people.bit_length()}"
+        even = people >= EVEN
+        return Job[ScoreBatch](
+            lambda job: self._score(request, job, counted, conversation), people, alike=even, course=course
+        ).start()
 
     def run(self, request: ScoringRequest, job: Job[Any]) -> ScoreBatch:
         """Score, and count it, within a job that is under way."""
@@ -198,7 +210,7 @@ class Scoring:
 
 
 def score(
-    runtime: FederationRuntime,
+    runtime: GuestRuntime,
     record: ModelRecord,
     compiled: Compiled,
     request: ScoringRequest,
@@ -225,6 +237,8 @@ def score(
         No row can be scored; nothing was sent.
     ParameterError
         The cut-off is no probability, or the model's scores do not fit the cipher.
+    ApprovalPending
+        A Host's operator has not decided yet; nobody was counted.
     PartyUnreachable, SecurityError, Cancelled
         See :meth:`backend.protocols.guest.GuestParty.score`.
     """
@@ -249,6 +263,9 @@ def score(
             if host in record.hosts:
                 runtime.play(session, host, table.take(good))
         own = sheet.guest.take(good)
+        if counted and not offered:
+            chain = [step.host for step in compiled.guest.folding.steps if step.host not in sheet.hosts]
+            runtime.ask_approval(session, chain, record.id, SCORING, len(good))
         asked = record.id, compiled.guest, own, key, session
         how: dict[str, Any] = {"workers": workers, "canary": request.canaries, "on_stage": job.at, "run": run}
         scored = runtime.guest.score(*asked, **how, offered=offered)
@@ -284,7 +301,7 @@ def nobody_to_score(sheet: SampleSheet) -> str:
     return "\n".join([f"None of the {len(problems):,} rows can be scored; nothing was sent.", *capped(problems)])
 
 
-def begun(runtime: FederationRuntime, what: str, record: ModelRecord, request: Any, *more: int) -> Run | None:
+def begun(runtime: GuestRuntime, what: str, record: ModelRecord, request: Any, *more: int | str) -> Run | None:
     """The journal of a request: of the same request under the same keys that was broken off, if any; None where nothing is counted."""
     if runtime.journal is None or request.samples.hosts:  # who types a Host's values in is nobody whom it knows
         return None

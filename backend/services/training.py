@@ -12,7 +12,7 @@ from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.jobs import Job
 from backend.protocols.alignment.methods import METHODS
-from backend.protocols.simulation.simulator import FederationRuntime
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.training.algorithms import ALGORITHMS, Parameters, rounds
 from backend.protocols.training.guest import Trained
 from backend.protocols.training.opboost.parameters import OpBoostParameters
@@ -93,7 +93,9 @@ class Training:
 
     def start(self, request: TrainingRequest) -> Job[ModelRecord]:
         """Train in the background; the model is in the registry when the job is done."""
-        return Job[ModelRecord](lambda job: self.run(request, job), rounds(request.parameters)).start()
+        asked = request.parameters
+        course = f"{request.federation} {asked.ALGORITHM} {getattr(asked, 'cipher', '')}"
+        return Job[ModelRecord](lambda job: self.run(request, job), rounds(asked), course=course).start()
 
     @recorded("train")
     def run(self, note: Note, request: TrainingRequest, job: Job[Any], retrained_from: str = "") -> ModelRecord:
@@ -144,13 +146,15 @@ class Training:
             request = replace(request, parameters=replace(request.parameters, score_bits=bits))
 
 
-def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRecord]) -> tuple[ModelRecord, Trained]:
+def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]) -> tuple[ModelRecord, Trained]:
     """Grow a model; every Host has kept its half when this returns.
 
     Raises
     ------
     ParameterError
         A Host or a left-out feature is not of the federation, or no feature is left.
+    ApprovalPending
+        A Host's operator has not decided yet.
     FederationError, PartyUnreachable, SecurityError, Cancelled
         See :meth:`backend.protocols.guest.GuestParty.train`.
     """
@@ -164,6 +168,7 @@ def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRe
     )  # OpBoost scores its test records to measure the model
     job.read_transcript = session.transcript
     try:
+        runtime.ask_training(session, asked, request.exclude)
         trained = runtime.guest.train(
             runtime.labels(),
             asked,
@@ -206,7 +211,7 @@ def train(runtime: FederationRuntime, request: TrainingRequest, job: Job[ModelRe
     return record, trained
 
 
-def _chosen_hosts(runtime: FederationRuntime, hosts: tuple[str, ...] | None) -> tuple[str, ...]:
+def _chosen_hosts(runtime: GuestRuntime, hosts: tuple[str, ...] | None) -> tuple[str, ...]:
     chosen = runtime.hosts if hosts is None else hosts
     unknown = [h for h in chosen if h not in runtime.hosts]
     if unknown:

@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from backend.data.federation import Federation, load_federation
 from backend.errors import FederationError, GlassleafError, StoreError
 
 if TYPE_CHECKING:
     from backend.crypto.signing import SigningKey
-    from backend.protocols.simulation.simulator import FederationRuntime
+    from backend.protocols.guest_runtime import GuestRuntime
+    from backend.protocols.transport.messages import ConversationReceipt
     from backend.store.audit_log import AuditLog
     from backend.store.database import Database
     from backend.store.journal import Journal
     from backend.store.measurements import Measurements
     from backend.store.model_states import ModelStates
     from backend.store.party_store import PartyStore
+    from backend.store.receipts import Stated
     from backend.store.reviews import Reviews
 
 _log = logging.getLogger("glassleaf")
@@ -41,6 +43,8 @@ class Workspace:
         Told (federation, cipher, bits) of every key that a Guest makes.
     on_expired : callable
         Told (federation, party → table → rows) what was deleted because its time was over.
+    on_approval : callable
+        Told (federation, what) of what a Host's operator allows the Guest, or that it waits for it.
     """
 
     def __init__(
@@ -50,10 +54,12 @@ class Workspace:
         pools: bool = True,
         on_key: Callable[[str, str, int], None] = lambda federation, cipher, bits: None,
         on_expired: Callable[[str, dict[str, dict[str, int]]], None] = lambda federation, deleted: None,
+        on_approval: Callable[[str, dict[str, Any]], None] = lambda federation, told: None,
     ) -> None:
         self.home, self._key_floor, self._pools, self._on_key = home, key_floor, pools, on_key
         self._on_expired, self._expired = on_expired, dict[str, date]()
-        self._runtimes: dict[str, tuple[object, FederationRuntime]] = {}
+        self._on_approval = on_approval
+        self._runtimes: dict[str, tuple[object, GuestRuntime]] = {}
         self._databases: dict[Path, Database] = {}
         self._folders: tuple[tuple[int, int], dict[str, Path]] = (0, 0), {}
         self._signing_keys: dict[str, SigningKey] = {}
@@ -134,15 +140,14 @@ class Workspace:
             self._loaded[folder] = stamp, load_federation(folder, check_tables=False)
         return self._loaded[folder][1]
 
-    def runtime(self, name: str) -> FederationRuntime:
+    def runtime(self, name: str) -> GuestRuntime:
         """The running federation; set up again when a file has changed or a key was rotated. What is too old is deleted once a day."""
         from backend.crypto.paillier.keys import KEY_BITS_FLOOR  # noqa: PLC0415 (a list of models starts no party)
-        from backend.protocols.simulation.simulator import FederationRuntime  # noqa: PLC0415
         from backend.store.key_file import retired_keys  # noqa: PLC0415
 
         with self._lock:
             federation = self.federation(name)
-            files = [federation.folder / "federation.toml", *(federation.folder / p.file for p in federation.parties)]
+            files = [federation.folder / "federation.toml", *(federation.folder / p.file for p in federation.here)]
             read = tuple((f.stat().st_mtime_ns, f.stat().st_size) for f in files)
             stamp = read, retired_keys(self.guest_folder(name))
             if name in self._runtimes and self._runtimes[name][0] == stamp:
@@ -150,17 +155,49 @@ class Workspace:
                 return self._runtimes[name][1]
             if name in self._runtimes:
                 self._runtimes.pop(name)[1].close()
-            runtime = FederationRuntime(
-                federation,
-                self.home / "parties" / name,
-                key_floor=self._key_floor or KEY_BITS_FLOOR,
-                pools=self._pools,
-                on_key=partial(self._on_key, name),
-                journal=self.journal(name),
-            )
+            options: dict[str, Any] = {
+                "key_floor": self._key_floor or KEY_BITS_FLOOR,
+                "pools": self._pools,
+                "on_key": partial(self._on_key, name),
+                "journal": self.journal(name),
+                "on_approval": partial(self._on_approval, name),
+                "on_receipts": partial(self.keep_receipts, name),
+            }
+            runtime = self._started(federation, options)
             self._runtimes[name] = (stamp, runtime)
             self._expire_daily(name)
             return runtime
+
+    def _started(self, federation: Federation, options: dict[str, Any]) -> GuestRuntime:
+        """The Guest with its Hosts: simulated here, or at their own companies."""
+        home = self.home / "parties" / federation.name
+        if federation.link is not None:
+            from backend.services.linked import linked_runtime  # noqa: PLC0415 (extra link)
+
+            return linked_runtime(federation, home, options)
+        from backend.protocols.simulation.simulator import FederationRuntime  # noqa: PLC0415 (as above)
+
+        return FederationRuntime(federation, home, **options)
+
+    def keep_receipts(
+        self,
+        name: str,
+        conversation: str,
+        own: Sequence[Stated],
+        of_hosts: Mapping[str, tuple[ConversationReceipt, str]],
+    ) -> None:
+        """Keep what the Guest sent and took in a conversation, under its signature, and what Hosts state of theirs."""
+        from backend.protocols.transport.receipts import MAX_STATED, sign_receipt  # noqa: PLC0415 (as below)
+        from backend.store.receipts import Receipt, Receipts  # noqa: PLC0415 (the services are imported without a database)
+
+        guest, key, receipts = self.federation(name).guest.name, self.signing_key(name), Receipts(self.database(name))
+        mine = sign_receipt(conversation, guest, own[:MAX_STATED], key)
+        try:
+            receipts.keep(Receipt(conversation, guest, "", mine.entries, "", key.public, mine.signature))
+            for host, (stated, public) in of_hosts.items():
+                receipts.keep(Receipt(conversation, host, guest, stated.entries, "", public, stated.signature))
+        except StoreError as error:  # the work is done
+            _log.warning("Receipts of %s were not kept: %s", name, error)
 
     def _expire_daily(self, name: str) -> None:
         if self._expired.get(name) != datetime.now(UTC).date():
@@ -181,12 +218,10 @@ class Workspace:
         return deleted
 
     def databases(self, name: str) -> dict[str, Database]:
-        """Party → its database; a Host's for whoever operates the simulation alone."""
+        """Party → its database; a Host's for whoever operates a simulation alone."""
         runtime = self.runtime(name)
-        return {
-            runtime.guest.name: self.database(name),
-            **{host: runtime.host_database(host) for host in runtime.hosts},
-        }
+        hosts = runtime.hosts if runtime.simulated else ()
+        return {runtime.guest.name: self.database(name), **{host: runtime.host_database(host) for host in hosts}}
 
     def warm_up(self, name: str, bits: int) -> None:
         """Make the Guest's key and start all pools in the background; a second call does nothing."""

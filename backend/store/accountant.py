@@ -341,13 +341,19 @@ class Accountant:
             row.digest = digest
             return row.reply
 
-    def keep_reply(self, guest: str, request: str, reply: bytes) -> None:
-        """Keep what is about to be sent, until the Guest has it."""
-        if request and self.limits.counted:
-            with self._database.write() as session:
-                row = session.get(QuestionRow, (guest, request))
-                if row is not None:
-                    row.reply = reply
+    def keep_reply(self, guest: str, request: str, reply: bytes) -> bytes:
+        """Keep what is about to be sent, until the Guest has it; returns what is to be sent.
+
+        That is the reply which is kept already, where the same question was answered at the same time in another conversation.
+        """
+        if not request or not self.limits.counted:
+            return reply
+        with self._database.write() as session:
+            row = session.get(QuestionRow, (guest, request))
+            if row is None:
+                return reply
+            row.reply = row.reply or reply
+            return row.reply
 
     def acknowledged(self, guest: str, requests: Sequence[str]) -> None:
         """The Guest has the answers: they are dropped. That they were given stays counted."""

@@ -1,7 +1,7 @@
 """What became of jobs, for whoever started them: also after a restart, and in another process of the same home.
 
-Holds no result and no input: where a result lies, and how a job ended. No person who was scored is in it, nor an account's name, of which
-there is a hash.
+Holds no input, and no result but figures that name nobody and lie nowhere else: how a job ended, and where what it found lies. No person
+who was scored is in it, nor an account's name, of which there is a hash.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import ColumnElement, delete, select, update
 
 from backend.errors import ParameterError
 from backend.store.database import Database, column_values
-from backend.store.schema import JobRow
+from backend.store.schema import JobRow, MeasurementRow
 
 KEPT = timedelta(days=7)  # whoever started a job on a Friday finds on Monday how it ended
 BEAT = 5.0  # seconds between two signs of life of a process with jobs
 SILENT = timedelta(seconds=4 * BEAT)  # a process that gave none for so long is gone
+_FOUND = "job"  # kind of measurement: what a user's job found
 LoggedState = Literal["running", "done", "failed", "cancelled", "interrupted"]
 
 
@@ -84,6 +85,8 @@ class JobLog:
         now = datetime.now(UTC)
         with self._database.write() as session:
             session.execute(delete(JobRow).where(JobRow.started < _stamp(now - KEPT)))
+            old = MeasurementRow.kind == _FOUND, MeasurementRow.created < _stamp(now - KEPT)
+            session.execute(delete(MeasurementRow).where(*old))
             same = JobRow.user == job.user, JobRow.name == job.name
             for row in session.scalars(select(JobRow).where(*same, JobRow.state == "running")):
                 if row.process != job.process and row.beat >= _stamp(now - SILENT):
@@ -111,6 +114,29 @@ class JobLog:
             if row is not None and row.state == "running":
                 row.state, row.ended, row.message, row.result = state, _stamp(datetime.now(UTC)), message, result
                 row.took = json.dumps(dict(took or {}))
+
+    def keep(self, user: str, name: str, id_: str, found: str) -> None:
+        """Keep what a job found, as text, in place of what the one before it of that name did."""
+        body = json.dumps({"id": id_, "found": found})
+        with self._database.write() as session:
+            row = MeasurementRow(model=user, kind=_FOUND, feature=name, created=_stamp(datetime.now(UTC)), body=body)
+            session.merge(row)
+
+    def kept(self, user: str, name: str) -> tuple[LoggedJob, str] | None:
+        """The last job of that name, where what it found is kept; and that."""
+        with self._database.read() as session:
+            body = session.scalar(select(MeasurementRow.body).where(*_found(user, name)))
+            newest = select(JobRow).where(JobRow.user == user, JobRow.name == name).order_by(JobRow.started.desc())
+            row = session.scalar(newest.limit(1)) if body else None
+            if row is None:
+                return None
+            kept = json.loads(str(body))
+            return (_logged(row), str(kept["found"])) if kept["id"] == row.id else None
+
+    def drop(self, user: str, name: str) -> None:
+        """Keep what the job of that name found no longer."""
+        with self._database.write() as session:
+            session.execute(delete(MeasurementRow).where(*_found(user, name)))
 
     def forget(self, id_: str) -> None:
         """Take out a job that did not begin."""
@@ -142,6 +168,11 @@ class JobLog:
 
 def _stamp(time: datetime) -> str:
     return time.isoformat(timespec="milliseconds")
+
+
+def _found(user: str, name: str) -> tuple[ColumnElement[bool], ...]:
+    """Where lies what a user's job found."""
+    return MeasurementRow.model == user, MeasurementRow.kind == _FOUND, MeasurementRow.feature == name
 
 
 def _logged(row: JobRow) -> LoggedJob:

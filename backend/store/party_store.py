@@ -57,6 +57,11 @@ class PartyStore:
             )
         return row.text
 
+    def model_ids(self) -> list[str]:
+        """Ids of all artefacts, sorted; what stands beside a model has a point in its name."""
+        with self._database.read() as session:
+            return list(session.scalars(select(ArtefactRow.model_id).order_by(ArtefactRow.model_id)))
+
     def content_hash(self, model_id: str) -> str:
         """The hash that an artefact was stored with; empty where there is none."""
         with self._database.read() as session:
@@ -77,6 +82,11 @@ class PartyStore:
         """Store what is known about a model."""
         with self._database.write() as session:
             session.merge(RecordRow(model_id=model_id, created=str(body["created"]), body=json.dumps(body)))
+
+    def record(self, model_id: str) -> str | None:
+        """The record of one model as the JSON text that was stored; None where there is none."""
+        with self._database.read() as session:
+            return session.scalar(select(RecordRow.body).where(RecordRow.model_id == model_id))
 
     def records(self) -> list[str]:
         """All records, newest first, each as the JSON text that was stored."""

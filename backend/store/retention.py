@@ -47,6 +47,13 @@ RETENTION = {
         BUSINESS_DAYS, "counts of past scorings, of nobody in particular; 12 CFR 1002.12(b)", "created"
     ),
     "jobs": Period(JOBS_KEPT.days, "until whoever started one has seen how it ended; names no person", "started"),
+    "receipts": Period(
+        BUSINESS_DAYS, "until two parties have compared what they sent each other; of nobody in particular", "created"
+    ),
+    "approval_uses": Period(DAYS, "how much of an approval was used, a day; no longer than what was answered", "day"),
+    "approvals": Period(
+        None, "what this party's operator allowed, to whom and until when; names no person that was scored"
+    ),
     "artefacts": Period(
         None,
         "the model, which part of the training each joint record had, what the operator says of it, and what Hosts signed of their columns",

@@ -248,3 +248,48 @@ class JobRow(Base):
     beat: Mapped[str] = mapped_column(String(TIME))
     took: Mapped[str] = mapped_column(Text)
     seen: Mapped[int] = mapped_column(Integer)
+
+
+class ApprovalRow(Base):
+    """What a Guest asked a Host's operator to allow, and what the operator decided (:mod:`backend.store.approvals`)."""
+
+    __tablename__ = "approvals"
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    guest: Mapped[str] = mapped_column(String(NAME), index=True)
+    purpose: Mapped[str] = mapped_column(String(20))
+    subject: Mapped[str] = mapped_column(String(64))
+    name: Mapped[str] = mapped_column(String(ID))
+    body: Mapped[str] = mapped_column(Text)
+    state: Mapped[str] = mapped_column(String(20))
+    asked: Mapped[str] = mapped_column(String(TIME))
+    decided: Mapped[str] = mapped_column(String(TIME))
+    person: Mapped[str] = mapped_column(String(NAME))
+    until: Mapped[str] = mapped_column(String(10))
+    per_day: Mapped[int] = mapped_column(Integer)
+    reason: Mapped[str] = mapped_column(Text)
+    signature: Mapped[str] = mapped_column(String(128))
+
+
+class ApprovalUseRow(Base):
+    """How much of an approval's volume was used on a day, and how many questions it did not cover."""
+
+    __tablename__ = "approval_uses"
+    number: Mapped[int] = mapped_column(
+        Integer, ForeignKey("approvals.number", ondelete="CASCADE"), primary_key=True, autoincrement=False
+    )
+    day: Mapped[int] = mapped_column(Integer, primary_key=True, autoincrement=False, index=True)
+    used: Mapped[int] = mapped_column(Integer)
+    refused: Mapped[int] = mapped_column(Integer)
+
+
+class ReceiptRow(Base):
+    """What a party sent and took in a conversation, under its signature: its own receipts and those of the others."""
+
+    __tablename__ = "receipts"
+    conversation: Mapped[str] = mapped_column(String(64), primary_key=True)
+    party: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    peer: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    created: Mapped[str] = mapped_column(String(TIME), index=True)
+    body: Mapped[str] = mapped_column(Text)
+    public_key: Mapped[str] = mapped_column(String(64))
+    signature: Mapped[str] = mapped_column(String(128))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from backend.data.dictionary import Feature
 from backend.data.medians import Medians
+from backend.trees.backgrounds import ScoreBands
 from backend.trees.outputs import ONE_LOGIT, Outputs
 
 # feature name → (n_samples,) float64 (NaN = missing) or object (None = missing)
@@ -175,6 +176,8 @@ class GuestModel:
         Whether the Hosts keep to themselves which side of a split holds the lower values.
     medians : Medians
         Of the Guest's own features in use, over the joint training records (:mod:`backend.data.medians`).
+    bands : ScoreBands or None
+        Training records by leaf and score; None where the Guest does not know which leaf they reach, or a score is several numbers.
     """
 
     guest: str
@@ -187,6 +190,7 @@ class GuestModel:
     outputs: Outputs = ONE_LOGIT
     sides_hidden: bool = False
     medians: Medians = field(default_factory=dict)
+    bands: ScoreBands | None = field(default=None, repr=False)
 
     @cached_property
     def skeletons(self) -> tuple[Skeleton, ...]:

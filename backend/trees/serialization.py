@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from backend.data.dictionary import Feature
 from backend.data.medians import Medians
 from backend.errors import ModelError
+from backend.trees.backgrounds import ScoreBands
 from backend.trees.ensemble import (
     Fork,
     GuestModel,
@@ -34,6 +35,7 @@ HOST_FORMAT = 3
 READ = {"guest": (1, FORMAT), "host": (1, 2, HOST_FORMAT)}
 LATER = ("unit_zh", "categories_zh", "reason", "reason_zh")  # fields of a feature that the first formats did not have
 _OUTPUTS, _RULE, _LAYOUT = TypeAdapter(Outputs), TypeAdapter(SplitRule), TypeAdapter(Layout | None)
+_BANDS: TypeAdapter[ScoreBands | None] = TypeAdapter(ScoreBands | None)
 
 
 def content_hash(text: str) -> str:
@@ -57,6 +59,7 @@ def dump_guest(model: GuestModel) -> str:
             "outputs": {name: value for name, value in asdict(model.outputs).items() if name != "spread" or value},
             "sides_hidden": model.sides_hidden,
             **_medians(model.medians),
+            **({} if model.bands is None else {"bands": asdict(model.bands)}),
         }
     )
 
@@ -91,6 +94,7 @@ def load_guest(text: str) -> GuestModel:
             outputs=_OUTPUTS.validate_python(data.get("outputs", {})),
             sides_hidden=bool(data.get("sides_hidden", False)),
             medians=_read_medians(data),
+            bands=_BANDS.validate_python(data.get("bands")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError("The Guest's partial model is damaged; train or import the model again.") from error

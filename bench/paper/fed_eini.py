@@ -19,8 +19,8 @@ from backend.data.table import read_labels
 from backend.protocols.baselines.comparison import protocols
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.protocols.transport.channel import TranscriptEntry
 from backend.protocols.transport.simulated_latency import Link, simulate
+from backend.protocols.transport.transcript import TranscriptEntry
 from backend.results import ModelRecord
 from backend.services import Glassleaf
 from backend.services.workspace import Workspace

@@ -6,6 +6,7 @@ import functools
 import shutil
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -26,6 +27,7 @@ from backend.jobs import Job
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import ModelRecord
 from backend.services import Glassleaf
+from backend.services.audit import ROLES
 from backend.services.training import TrainingRequest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +49,7 @@ PAGES = (
     "audit",
     "privacy",
     "attack_lab",
+    "host",
 )  # of the navigation; beside them stand help and what an unknown address shows
 OF_A_MODEL = tuple(page for page in PAGES if page not in ("attack_lab", "own_data"))
 
@@ -155,12 +158,23 @@ def job_of(name: str) -> Job[Any]:
     return found
 
 
+def sign_in(monkeypatch: pytest.MonkeyPatch, *, held: tuple[str, ...] = ROLES, **claims: object) -> None:
+    """From now on `claims`, of somebody who has just signed in, are the browser's; a claim holds the roles' own names."""
+    now = time.time()
+    times = {"exp": now + 3600, "auth_time": now}
+    given = {"is_logged_in": True, "iss": "https://id.example", "sub": "rita", "groups": list(held), **times}
+    monkeypatch.setattr(session.st, "user", given | claims)
+    monkeypatch.setattr("app.panels.sidebar.st.login", lambda: None)
+    monkeypatch.setattr("app.panels.sidebar.st.logout", lambda: None)
+    monkeypatch.setenv("GLASSLEAF_SIGN_IN", str(Path(__file__).with_name("sign-in.toml")))
+
+
 def put_job(name: str, job: Job[Any]) -> None:
     session.service().jobs.of("").start(name, lambda: job)
 
 
-def forget_jobs() -> None:
-    jobs = session.service().jobs.of("")
+def forget_jobs(home: Path) -> None:
+    jobs = session._service(str(home)).jobs.of("")
     for status in jobs.all():
         jobs.forget(status.name)
 
@@ -180,7 +194,7 @@ def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
 @pytest.fixture
 def opened(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     yield _fresh(world.home, monkeypatch)
-    forget_jobs()
+    forget_jobs(world.home)
 
 
 @pytest.fixture

@@ -66,9 +66,9 @@ def test_an_attack_that_fails_is_shown_with_both_rates_and_what_guessing_gives(o
     at = run(opened("attack_lab"), "attack_A1")
     assert not at.exception
     said = everything(at)
-    assert T("attack_lab.rates", off="100 %", on="50.0 %", chance="50.0 %") in said
+    assert T("attack_lab.rates", off="100\u00a0%", on="50.0\u00a0%", chance="50.0\u00a0%") in said
     assert T("attack_lab.none_works", n=1) in said and T("attack_lab.fails") in said
-    assert T("attack.a1_found", honest_trees="2", honest_key_off="100 %", honest_key_on="0 %") in said
+    assert T("attack.a1_found", honest_trees="2", honest_key_off="100\u00a0%", honest_key_on="0\u00a0%") in said
 
 
 def test_what_works_is_named_whether_a_defence_is_shipped_or_not(opened: Opened, few: None) -> None:
@@ -80,7 +80,7 @@ def test_what_works_is_named_whether_a_defence_is_shipped_or_not(opened: Opened,
     table = next(frame.value for frame in at.dataframe if T("attack_lab.verdict") in frame.value)
     works, fails = T("attack_lab.works"), T("attack_lab.fails")
     assert table[T("attack_lab.verdict")].tolist() == [fails, works, works]
-    assert table[T("attack_lab.with")].tolist() == ["50.0 %", "–", "99.0 %"]
+    assert table[T("attack_lab.with")].tolist() == ["50.0\u00a0%", "–", "99.0\u00a0%"]
 
 
 def test_results_outlive_the_next_run(opened: Opened, few: None) -> None:

@@ -17,7 +17,7 @@ from app.texts import Texts
 from app.view_models import PAGE, Speed
 from backend.errors import ParameterError
 from backend.jobs import Job
-from backend.protocols.simulation.simulator import PoolLevel
+from backend.protocols.guest_runtime import PoolLevel
 from backend.results import Score
 from backend.services import Glassleaf, scoring
 from backend.services.scoring import Scoring

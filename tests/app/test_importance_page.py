@@ -142,7 +142,7 @@ def test_means_are_drawn_without_an_edge(opened: Opened, glassleaf: Glassleaf, w
     at = opened("importance")
     at.selectbox(key="curve_feature").select(name).run()
     ends = {f"at_{end}": markdown(T("importance.bin", place=k, bins=3)) for end, k in (("low", 1), ("high", 3))}
-    assert says(at, "importance.means", low="10.0 %", high="30.0 %", **ends)
+    assert says(at, "importance.means", low="10.0\u00a0%", high="30.0\u00a0%", **ends)
     assert not at.exception and not leaks(world, everything(at))
 
 

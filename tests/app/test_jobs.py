@@ -12,9 +12,10 @@ from app import session
 from app.panels import tray
 from app.texts import Texts, catalogue
 from backend.jobs import Job
+from backend.privacy.leakage import LeakPoint
 from backend.services.job_registry import JobRegistry, JobStatus, Upload
 from backend.services.scoring import ScoringRequest
-from tests.app.conftest import PAGES, Opened, World, job_of, put_job
+from tests.app.conftest import PAGES, Opened, World, job_of, put_job, sign_in
 from tests.app.reading_out import everything, says
 
 T = Texts("en")
@@ -40,8 +41,7 @@ def line(kind: str, state: str) -> str:
 
 
 def signed_in(monkeypatch: pytest.MonkeyPatch, who: str) -> None:
-    claims = {"is_logged_in": True, "iss": "https://id.example", "sub": who, "email": f"{who}@example.org"}
-    monkeypatch.setattr(session.st, "user", claims)
+    sign_in(monkeypatch, sub=who)
 
 
 def test_a_reload_another_tab_and_another_browser_find_the_running_job(opened: Opened, go: threading.Event) -> None:
@@ -67,7 +67,7 @@ def test_every_other_page_says_what_runs_and_how_far_and_links_to_it(opened: Ope
     at = opened("audit")
     assert not at.exception
     [shown] = links(at)
-    assert shown.startswith(line("train", T("jobs.share", share="30.0 %")))
+    assert shown.startswith(line("train", T("jobs.share", share="30.0\u00a0%")))
     assert not links(opened("train"))
 
 
@@ -85,7 +85,7 @@ def test_a_page_with_a_clock_of_its_own_has_no_second_one(opened: Opened, go: th
     while not job_of("train").pace.share:
         time.sleep(0.01)
     at = opened("score")
-    assert links(at) == [line("train", T("jobs.drawn", share="30.0 %"))]
+    assert links(at) == [line("train", T("jobs.drawn", share="30.0\u00a0%"))]
 
 
 def test_nobody_sees_the_jobs_of_another_account(
@@ -105,10 +105,19 @@ def test_nobody_sees_the_jobs_of_another_account(
 
 def test_two_accounts_of_one_name_are_two_users(monkeypatch: pytest.MonkeyPatch, opened: Opened) -> None:
     users = []
-    for claims in ({"sub": "1", "name": "Kim"}, {"sub": "2", "name": "Kim"}, {"sub": "1", "name": "Kim", "iss": "b"}):
-        monkeypatch.setattr(session.st, "user", {"is_logged_in": True, **claims})
+    for sub in "12":
+        sign_in(monkeypatch, sub=sub, name="Kim")
         users.append(session._jobs()._user)
-    assert len(set(users)) == 3 and "" not in users
+    assert len(set(users)) == 2 and "" not in users
+
+
+def test_an_account_keeps_its_jobs_under_another_name_and_address(
+    monkeypatch: pytest.MonkeyPatch, opened: Opened
+) -> None:
+    sign_in(monkeypatch, name="Kim", email="kim@example.org")
+    user = session._jobs()._user
+    sign_in(monkeypatch, name="Kim Li", email="kim.li@example.org")
+    assert session._jobs()._user == user
 
 
 def test_an_upload_is_there_again_while_its_scoring_runs_and_forgotten_afterwards(
@@ -168,6 +177,16 @@ def test_after_a_restart_scores_wait_in_the_journal_and_are_not_counted_again(op
     assert not status.waits
 
 
+def test_after_a_restart_a_leak_run_is_drawn_again(opened: Opened, world: World) -> None:
+    points = (LeakPoint(16, 100, 2000, 0.5, 3.0, 2.0, 0.625, 1.0),)
+    done = Job(lambda job: points, 1).start().wait(5)
+    name = f"leak:{world.record.id}"
+    at = restarted(opened, lambda jobs: jobs.of("").start(name, lambda: done), "privacy")
+    [status] = [job for job in session.jobs() if not job.seen]
+    assert not at.exception and says(at, "jobs.kept_note", kind=T("jobs.kind_leak"), started=tray._when(status.started))
+    assert "62.5 %" in everything(at)
+
+
 def test_every_kind_of_work_has_a_page_and_a_name() -> None:
     kinds = {key.removeprefix("jobs.kind_") for key in catalogue("en") if key.startswith("jobs.kind_")}
     assert kinds == set(tray.PAGES) and set(tray.PAGES.values()) <= set(PAGES)
@@ -190,3 +209,62 @@ def test_a_started_job_is_shown_in_the_same_draw_in_place_of_the_last_result(
     monkeypatch.setattr(type(real), "start", lambda self, request: waiting(go, "start"))
     at.button(key="train_go").click().run()
     assert not says(at, "train.cancelled") and T("stage.start") in everything(at)
+
+
+def aged(job: Job[Any], seconds: float) -> Job[Any]:
+    """The job as if it had begun so much earlier."""
+    job._began -= seconds
+    return job
+
+
+def test_the_end_of_a_long_job_is_told_once_on_whatever_page_with_a_way_to_the_result(
+    opened: Opened, go: threading.Event, world: World
+) -> None:
+    name = f"leak:{world.record.id}"
+    put_job(name, aged(waiting(go, "leak_count"), 21.0))
+    at = opened("audit")
+    assert not at.toast
+    go.set()
+    job_of(name).wait(5)
+    at.run()
+    [told] = at.toast
+    assert not at.exception and T("jobs.kind_leak") in told.value
+    assert f"privacy?model={world.record.id}" in told.value or f"model={world.record.id}" in told.value
+    assert len(at.run().toast) == 0
+    assert links(at) == [line("leak", T("jobs.done"))]
+
+
+def test_a_short_job_one_that_was_stopped_and_one_on_its_own_page_are_not_told(
+    opened: Opened, go: threading.Event
+) -> None:
+    put_job("train", waiting(go, "tree"))
+    at = opened("audit")
+    go.set()
+    job_of("train").wait(5)
+    assert not at.run().toast
+    for page, stop in (("train", False), ("audit", True)):
+        wait = threading.Event()
+        put_job("train", aged(waiting(wait, "tree"), 30.0))
+        at = opened(page)
+        if stop:
+            job_of("train").cancel()
+        wait.set()
+        job_of("train").wait(5)
+        assert not at.run().toast
+
+
+def test_whoever_did_not_see_it_run_is_told_by_the_line_alone(opened: Opened, go: threading.Event) -> None:
+    go.set()
+    put_job("train", aged(waiting(go, "tree"), 30.0).wait(5))
+    at = opened("audit")
+    assert not at.toast and links(at) == [line("train", T("jobs.done"))]
+
+
+def test_a_page_with_a_clock_of_its_own_tells_it_too(opened: Opened, go: threading.Event) -> None:
+    other = threading.Event()
+    put_job("train", aged(waiting(other, "tree"), 30.0))
+    put_job("score", waiting(go))
+    at = opened("score")
+    other.set()
+    job_of("train").wait(5)
+    assert len(at.run().toast) == 1 and not at.exception

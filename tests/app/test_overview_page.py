@@ -13,7 +13,7 @@ from app import session
 from app.texts import Texts, number, percent
 from backend.services import Glassleaf
 from backend.services.audit import ANALYST, OPERATOR, REGULATOR
-from tests.app.conftest import Opened, World, _fresh
+from tests.app.conftest import Opened, World, _fresh, sign_in
 from tests.app.reading_out import everything, prose, says
 
 T = Texts("en")
@@ -113,14 +113,12 @@ def test_a_step_of_another_role_is_shown_with_whose_it_is(opened: Opened) -> Non
 
 
 def test_whoever_is_signed_in_takes_the_step_under_that_name(own: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "signed_in", lambda: True)
-    monkeypatch.setattr(session, "account", lambda: "rita@example.org")
-    monkeypatch.setattr("app.panels.sidebar.st.logout", lambda: None)
+    sign_in(monkeypatch)
     at = managed(own())
     assert not [field for field in at.text_input if field.key == "step_person"]
     at.button(key="step_submit").click().run()
     (step,) = session.service().lifecycle.history(session.models()[0].id)
-    assert step.person == "rita@example.org"
+    assert step.person == "https://id.example#rita"
 
 
 @pytest.fixture

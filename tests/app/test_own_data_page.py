@@ -1,5 +1,8 @@
 """The page "Your data": from a table to a federation that can be trained on, and a model that is proved before it is kept."""
 
+import threading
+import time
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,8 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 from app import session
 from app.texts import Texts
+from backend.jobs import Job
 from backend.services import Glassleaf
-from tests.app.conftest import Opened, World
+from backend.services.job_registry import Upload
+from tests.app.conftest import Opened, World, job_of
 from tests.app.reading_out import everything, says
 
 T = Texts("en")
@@ -125,9 +130,46 @@ def test_a_model_is_proved_before_it_is_kept(opened: Opened, booster: bytes, gla
     at.run()
     assert at.button(key="own_check").disabled
     at.file_uploader(key="own_model_file").upload("mine.json", booster)
-    at = pressed(at.run(), "own_check")
+    at = checked(at)
     assert not at.exception and says(at, "own_model.proved", file="mine.json") and says(at, "own_model.not_kept")
+    done = job_of("import")
+    assert done.through == done.total == done.result.proof.rows > 0
     assert [record.id for record in glassleaf.models.all()] == before
     at.file_uploader(key="own_model_file").upload("mine.json", b"{}")
-    at = pressed(at.run(), "own_check")
+    at = checked(at)
     assert not at.exception and at.warning
+
+
+def checked(at: AppTest) -> AppTest:
+    """The page once its check of a model has ended."""
+    pressed(at.run(), "own_check")
+    job_of("import").wait(60)
+    return at.run()
+
+
+def on_model(opened: Opened) -> AppTest:
+    at = opened("own_data")
+    at.get_by_key("own_way").set_value("model")
+    return at.run()
+
+
+def test_a_check_that_runs_shows_its_rows_after_a_reload_and_can_be_stopped(
+    opened: Opened, go: threading.Event
+) -> None:
+    def work(job: Job[None]) -> None:
+        job.total = 5000
+        job.at("prove", "", 1250)
+        while not go.wait(0.01):
+            job.check()
+
+    session.service().jobs.of("").start("import", lambda: Job(work, 0).start(), upload=Upload("mine.json", b"{}"))
+    while job_of("import").through < 1250:
+        time.sleep(0.01)
+    for _ in range(2):
+        at = on_model(opened)
+        assert not at.exception and says(at, "importing.stage_prove") and says(at, "importing.kept", name="mine.json")
+        assert T("stage.count", done="1,250", total="5,000") in everything(at)
+        assert at.button(key="own_check").disabled and at.button(key="own_import").disabled
+    at.button(key="cancel_import").click().run()
+    job_of("import").wait(10)
+    assert says(at.run(), "stage.cancelled") and not says(at, "importing.kept", name="mine.json")

@@ -13,7 +13,7 @@ from app.panels import presenter, result, standing
 from app.texts import Texts
 from backend.errors import SecurityError
 from backend.jobs import Job
-from backend.protocols.transport.channel import SAMPLE, TranscriptEntry
+from backend.protocols.transport.transcript import SAMPLE, TranscriptEntry
 from backend.services import Glassleaf
 from backend.services.attack_runs import AttackRuns
 from tests.app.conftest import Opened, World, job_of

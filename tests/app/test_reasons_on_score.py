@@ -6,12 +6,14 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.panels import frame
-from app.texts import Texts, markdown
+from app.texts import Texts, markdown, percent
 from app.view_models import explained
 from backend.reports.adverse_action_notice import Blocker
 from backend.services.reasons import Reason
 from tests.app.conftest import Opened, World, job_of
 from tests.app.reading_out import says
+
+T = Texts("en")
 
 
 def finished(at: AppTest, job: str) -> AppTest:
@@ -52,6 +54,34 @@ def test_another_cut_off_decides_whether_there_is_a_notice(opened: Opened, world
     assert says(at, "reasons.notice_accepted")
     at.slider(key="score_cutoff").set_value(lower).run()
     assert not says(at, "reasons.notice_accepted") and not at.exception
+
+
+def test_whom_a_person_is_compared_with_can_be_chosen_and_stands_beside_the_answer(opened: Opened) -> None:
+    at = finished(opened("score").button(key="score_go").click().run(), "score")
+    assert list(at.selectbox(key="reasons_against").options) == [
+        T("compared.all"),
+        T("compared.covers"),
+    ]  # too few records for more
+    at.selectbox(key="reasons_against").set_value("covers").run()
+    at = finished(at.button(key="reasons_go").click().run(), "reasons")
+    job = job_of("reasons")
+    assert job.result.against == "covers" and says(at, "compared.said_covers") and not at.exception
+    job.result = replace(job.result, against="approved", compared=210, cutoff=0.31)
+    at.run()  # the cut-off is another one now, so others would be only just approved
+    assert T("compared.other_cutoff", cutoff=percent(0.31)) in [info.value for info in at.info]
+    assert not says(at, "reasons.learned_guest")
+
+
+def test_names_and_addresses_of_notices_are_filled_in_on_the_page_and_refused_in_words(opened: Opened) -> None:
+    at = finished(opened("score").button(key="score_go").click().run(), "score")
+    assert at.text_input(key="notice_details_bank_phone").value == ""
+    at.text_input(key="notice_details_bank_phone").set_value("555-0100")
+    next(b for b in at.button if b.label == T("notice_details.save")).click().run()
+    assert not at.exception and any(s.value == T("notice_details.saved") for s in at.success)
+    assert at.text_input(key="notice_details_bank_phone").value == "555-0100"
+    at.get_by_key("notice_details_file").upload("notice.toml", b"[bank]\nfax = 'x'\n", "application/toml").run()
+    at.button(key="notice_details_take").click().run()
+    assert not at.exception and any("fax" in w.value for w in at.warning)
 
 
 @pytest.mark.slow

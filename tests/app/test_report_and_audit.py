@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from app import session
 from app.texts import Texts
 from backend.reports.document import canonical, sha256
 from backend.services import Glassleaf
@@ -126,26 +125,4 @@ def test_the_role_stands_in_the_log(opened: Opened, world: World) -> None:
     next(b for b in at.button if b.label == T("report.sign_go")).click().run()
     glassleaf = Glassleaf(world.home, pools=False)
     assert glassleaf.audit.entries("demo")[-1].role == "regulator"
-    glassleaf.close()
-
-
-def test_nobody_gets_in_before_signing_in_where_that_is_asked_for(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session, "signed_in", lambda: False)
-    at = opened("overview")
-    assert [b.key for b in at.button] == ["sign_in"] and not at.metric
-
-
-def test_a_sign_in_is_logged_once_with_its_account(
-    opened: Opened, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session, "signed_in", lambda: True)
-    monkeypatch.setattr(session, "account", lambda: "rita@example.org")
-    monkeypatch.setattr("app.panels.sidebar.st.logout", lambda: None)
-    at = opened("overview")
-    at.run()
-    glassleaf = Glassleaf(world.home, pools=False)
-    signed_in = [e.actor for e in glassleaf.audit.entries("demo") if e.action == "sign-in"]
-    assert signed_in.count("rita@example.org") == 1  # others of other tests may stand beside
     glassleaf.close()

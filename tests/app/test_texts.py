@@ -22,8 +22,11 @@ BY_RESULT = (
     "attack",
     "direction",
     "document",
+    "error",
     "message",
     "notice",
+    "compared",
+    "notice_details",
     "stage",
     "glossary",
     "parameter",
@@ -38,7 +41,8 @@ BY_RESULT = (
     "details",
     "dossier",
     "mapping",
-)  # sections whose keys come out of results, parameter classes, reports, dictionaries, remarks, dates of the law (last three: test_details)
+)  # sections whose keys come out of results, parameter classes, reports, dictionaries, remarks, dates of the law; see test_details,
+# test_notice_details
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 
@@ -144,13 +148,13 @@ def test_numbers_have_three_significant_digits(value: float, shown: str) -> None
 
 
 def test_shares_signs_and_sizes_read_well() -> None:
-    assert percent(0.614) == "61.4 %"
-    assert percent(1.0) == "100 %"
+    assert percent(0.614) == "61.4\u00a0%"
+    assert percent(1.0) == "100\u00a0%"
     assert signed(-0.25) == "−0.250"
     assert bare(30500.0) == "30,500"
     assert bare(1.5) == "1.5"
-    assert size(812) == "812 B"
-    assert size(101_300) == "101 kB"
+    assert size(812) == "812\u00a0B"
+    assert size(101_300) == "101\u00a0kB"
 
 
 def test_a_hostile_meaning_stays_text() -> None:

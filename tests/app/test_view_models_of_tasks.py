@@ -47,8 +47,8 @@ def test_a_leaf_of_a_forest_holds_a_part_of_its_trees_share_and_says_the_whole()
     here = view(SHARES, trees, "forest")
     assert view_models.answer(here, Leaf(0.4, 1.0)) == (0.8,)
     assert view_models.middle(here, trees[0]) == pytest.approx((0.1 * 3 + 0.8 * 1) / 4)
-    assert tree.leaf_short(T, here, Leaf(0.05, 3.0)) == "10.0 %"
-    assert tree.leaf_words(T, here, 0, Leaf(0.4, 1.0)) == T("structure.says_share", weight="80.0 %")
+    assert tree.leaf_short(T, here, Leaf(0.05, 3.0)) == "10.0\u00a0%"
+    assert tree.leaf_words(T, here, 0, Leaf(0.4, 1.0)) == T("structure.says_share", weight="80.0\u00a0%")
 
 
 def test_a_leaf_of_a_median_forest_is_whole_already() -> None:
@@ -60,8 +60,8 @@ def test_a_leaf_of_a_median_forest_is_whole_already() -> None:
 def test_a_leaf_of_several_classes_names_the_likeliest() -> None:
     leaf = Leaf(0.6, 4.0, weights=(0.3, 0.6, 0.1))
     here = view(CLASSES, (stump(leaf, leaf),), "fl-dt")
-    assert tree.leaf_short(T, here, leaf) == "mid 60.0 %"
-    listed = T.listed(["mid 60.0 %", "low 30.0 %", "high 10.0 %"])
+    assert tree.leaf_short(T, here, leaf) == "mid 60.0\u00a0%"
+    listed = T.listed(["mid 60.0\u00a0%", "low 30.0\u00a0%", "high 10.0\u00a0%"])
     assert tree.leaf_words(T, here, 0, leaf) == T("structure.says_class_share", listed=listed)
     assert view_models.class_of(here, 0) == ""
     assert view_models.released(here) == "classes"
@@ -77,9 +77,9 @@ def test_a_tree_of_boosted_classes_speaks_of_one_of_them() -> None:
 def test_numbers_are_steps_of_boosting_and_means_of_a_forest() -> None:
     trees = (stump(Leaf(100.0, 1.0), Leaf(-250.0, 1.0)),) * 2
     steps, means = view(NUMBER, trees, "opboost", "€"), view(NUMBER, trees, "forest", "€")
-    assert tree.leaf_short(T, steps, trees[0].nodes[1]) == "+100 €"
-    assert tree.leaf_short(T, steps, trees[0].nodes[2]) == "−250 €"
-    assert tree.leaf_short(T, means, trees[0].nodes[1]) == "200 €"
+    assert tree.leaf_short(T, steps, trees[0].nodes[1]) == "+100\u00a0€"
+    assert tree.leaf_short(T, steps, trees[0].nodes[2]) == "−250\u00a0€"
+    assert tree.leaf_short(T, means, trees[0].nodes[1]) == "200\u00a0€"
 
 
 def test_a_hostile_class_name_stays_text_in_a_picture() -> None:
@@ -112,10 +112,10 @@ def test_a_round_of_boosting_grows_a_tree_for_each_class() -> None:
 
 def test_a_figure_has_its_own_unit_and_a_missing_one_is_a_dash() -> None:
     t, metrics = T, Metrics(NAN, NAN, NAN, 0.912, 100, "test", rmse=1234.5, r2=-0.25)
-    assert frame.figure(t, metrics, "rmse", "€") == "1,234 €"
-    assert frame.figure(t, metrics, "accuracy") == "91.2 %"
+    assert frame.figure(t, metrics, "rmse", "€") == "1,234\u00a0€"
+    assert frame.figure(t, metrics, "accuracy") == "91.2\u00a0%"
     assert frame.figure(t, metrics, "auc") == "–"
-    assert frame.quality(t, SimpleNamespace(task="number", metrics=metrics), "€") == "RMSE 1,234 €"
+    assert frame.quality(t, SimpleNamespace(task="number", metrics=metrics), "€") == "RMSE 1,234\u00a0€"
     assert amount(-0.5, "") == "−0.500"
 
 

@@ -39,6 +39,25 @@ def test_reasons_are_named_and_a_notice_is_written(run, person, tmp_path):
     assert status == int(body["blocked"]) and out.read_text().startswith("<!DOCTYPE html>")
 
 
+def test_whom_a_person_is_compared_with_is_said_and_an_unknown_group_is_refused(run, person):
+    status, text, _ = run("reasons", "latest", "--id", person, "--against", "covers", "--bits", 2048, "--json")
+    body = json.loads(text)
+    assert status == 0 and (body["against"], body["compared"]) == ("covers", 0)
+    status, _, error = run("reasons", "latest", "--id", person, "--against", "median")
+    assert status == 1 and "choose one of covers, all, approved" in error
+
+
+def test_names_and_addresses_of_notices_are_printed_filled_in_and_kept(run, tmp_path):
+    out = tmp_path / "notice.toml"
+    assert run("notice-details", "demo", "--out", out)[0] == 0
+    out.write_text(out.read_text().replace('phone = ""', 'phone = "555-0100"', 1))
+    status, text, _ = run("notice-details", "demo", out, "--json")
+    body = json.loads(text)
+    assert status == 0 and body["parties"]["bank"]["phone"] == "555-0100" and "bank.phone" not in body["missing"]["en"]
+    status, _, error = run("notice-details", "demo", out)
+    assert status == 1 and "Nothing was changed" in error
+
+
 @pytest.mark.parametrize("words", [("--notice", "en"), ("--out", "a.txt"), ("--notice", "en", "--out", "a.doc")])
 def test_a_notice_without_a_file_or_a_language_is_refused_before_anything_is_asked(run, person, words):
     status, _, error = run("reasons", "latest", "--id", person, *words)

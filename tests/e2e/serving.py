@@ -26,7 +26,7 @@ FLAGS = [
 ]
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -46,11 +46,12 @@ def _wait_until_up(url: str, server: subprocess.Popen[bytes], seconds: float = 6
 
 
 @contextmanager
-def served(home: Path, log: Path) -> Iterator[str]:
-    """Serve the dashboard on a free port with its state in `home`; yields its address."""
-    port = _free_port()
+def served(home: Path, log: Path, port: int = 0, secrets: Path | None = None) -> Iterator[str]:
+    """Serve the dashboard on a free port, or `port`, with its state in `home`; yields its address. `secrets` hold how to sign in."""
+    port = port or free_port()
     url = f"http://localhost:{port}"
     command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.port", str(port)]
+    command += ["--secrets.files", str(secrets)] if secrets else []
     with log.open("wb") as out:
         server = subprocess.Popen(
             [*command, "--server.headless", "true"],

@@ -24,7 +24,18 @@ OWNERS = {  # imported name: distribution, where they differ
     "yaml": "PyYAML",
 }
 # ourselves, what a clone has beside the wheel, options of the user's (an import is proved with the library where it is installed)
-NOT_ASKED_FOR = {"backend", "bench", "fastapi", "lightgbm", "openpyxl", "pyarrow", "ray", "starlette", "uvicorn"}
+NOT_ASKED_FOR = {
+    "backend",
+    "bench",
+    "fastapi",
+    "lightgbm",
+    "openpyxl",
+    "prometheus_client",
+    "pyarrow",
+    "ray",
+    "starlette",
+    "uvicorn",
+}
 TESTS_ONLY = {"pytest"}  # in requirements.txt, which also runs the tests, and not in the wheel
 
 

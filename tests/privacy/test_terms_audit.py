@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from worlds import GUEST, random_world, with_covers, with_medians
+from worlds import GUEST, random_world, with_bands, with_covers, with_medians
 
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.errors import ParameterError
@@ -16,6 +16,7 @@ from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.opening import TermsOpening, honest_numbers, values_alike
 from backend.protocols.explanations.paillier_layout import PaillierLayout
 from backend.protocols.scoring.opening import Opening, open_vector
+from backend.trees.backgrounds import COVERS, backgrounds
 from backend.trees.serialization import content_hash, dump_guest
 
 
@@ -32,9 +33,9 @@ def columns_of(world, person=0):
     return world.tables[GUEST].take(np.array([person])).columns
 
 
-def sent(world, secret_key, change=lambda numbers: numbers, person=0):
+def sent(world, secret_key, change=lambda numbers: numbers, person=0, background=COVERS):
     """Terms of one person as the first Host logs them, and the Guest's key."""
-    key, compiled = PaillierKeySide(secret_key), CompiledTerms(world.model)
+    key, compiled = PaillierKeySide(secret_key), CompiledTerms(world.model, background)
     shape, host = compiled.shape(3), compiled.chain[0]
     layout, columns = PaillierLayout(shape, key.bits), columns_of(world, person)
     numbers = [*paillier_numbers(compiled, layout, columns), *paillier_numbers(compiled.drops, layout, columns)]
@@ -54,6 +55,23 @@ def test_honest_terms_pass(seed, n_hosts, secret_key):
     world = world_of(seed, n_hosts, n_trees=2)
     row, key = sent(world, secret_key)
     assert audit(world, row, lambda r: open_terms(key, world.model, columns_of(world), r.terms)) == ()
+
+
+def test_honest_terms_against_any_group_that_the_model_knows_pass_and_shares_of_two_groups_do_not(secret_key):
+    world = with_medians(with_bands(random_world(5, 1, n_trees=2, n=430)))
+    rows = {}
+    for background in backgrounds(world.model):
+        row, key = sent(world, secret_key, background=background)
+        assert audit(world, row, lambda r, k=key: open_terms(k, world.model, columns_of(world), r.terms)) == ()
+        rows[background.against] = row, key
+    covers, of_all = rows["covers"][0], rows["all"][0]
+    assert covers.shares != of_all.shares
+    mixed, key = replace(covers, shares=of_all.shares), rows["covers"][1]
+    ((_, problem),) = audit(world, mixed, lambda r: open_terms(key, world.model, columns_of(world), r.terms))
+    assert "not those of the registered model" in problem
+    unknown = replace(covers, shares=tuple(share / 3 for share in covers.shares))
+    ((_, problem),) = audit(world, unknown, lambda r: open_terms(key, world.model, columns_of(world), r.terms))
+    assert "no group" in problem
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

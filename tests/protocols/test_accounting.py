@@ -24,8 +24,9 @@ from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteV
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.protocols.transport.channel import Network, Session
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.network import Network
 from backend.store.accountant import Accountant, Limits
 from backend.store.database import Database
 from backend.store.party_store import memory_store
@@ -33,7 +34,15 @@ from backend.store.party_store import memory_store
 # Only a simulated Host answers these, to be compared with Fed-EINI; a real one refuses them before it looks anything up.
 IN_THE_CLEAR = {"StartWalk", "AskWalk", "PassOn", "AskCandidates"}
 # These read no record at all: they hold a number and a hash, names of requests, a purpose, or pieces that :class:`DecisionVectors` began.
-NO_RECORD = {"KeepAuditHead", "AskAuditHeads", "Acknowledge", "MoreVectors", "StatePurpose"}
+NO_RECORD = {
+    "AskApproval",
+    "AskTraining",
+    "KeepAuditHead",
+    "AskAuditHeads",
+    "Acknowledge",
+    "MoreVectors",
+    "StatePurpose",
+}
 PEOPLE = 260
 
 
@@ -104,7 +113,7 @@ def noted(tmp_path_factory):
     talks = iter(range(1000))
 
     def session():
-        return Session(network, guest.name, f"t{next(talks)}", names, timeout=60)
+        return Session(network.end(guest.name), f"t{next(talks)}", names, timeout=60)
 
     def talked(work):
         talk = session()

@@ -13,7 +13,6 @@ from backend.data.table import PartyTable, read_table
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores
-from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -44,7 +43,7 @@ def reachable(*roots):
 def test_nothing_of_a_host_can_be_reached_from_the_guest_its_network_or_its_results(secret_key):
     world = random_world(1, 2, n=3)
     with running(world) as (guest, network, _):
-        session = Session(network, GUEST, "c", world.model.hosts)
+        session = Session(network.end(GUEST), "c", world.model.hosts)
         scored = guest.score(
             "m-test", CompiledGuest(world.model), world.tables[GUEST], PaillierKeySide(secret_key), session
         )
@@ -70,14 +69,12 @@ def test_no_label_weight_or_secret_key_can_be_reached_from_a_host(tmp_path, secr
     runtime.close()
 
 
-def test_the_wire_carries_no_threshold_no_host_value_no_weight_and_no_label(tmp_path, secret_key):
+def test_the_wire_carries_no_threshold_no_host_value_no_weight_and_no_label(tmp_path, secret_key, monkeypatch):
     federation = write_demo(tmp_path, rows=200)
-    runtime = FederationRuntime(federation, tmp_path / "parties", key_floor=512, pools=False)
-    runtime._simulated.stop()
     tap = []
-    runtime._network = TappedNetwork(tap)
-    hosts = [runtime._host(h) for h in runtime.hosts]
-    runtime._simulated = SimulatedHosts(runtime._network, hosts)
+    monkeypatch.setattr("backend.protocols.simulation.simulator.Network", lambda: TappedNetwork(tap))
+    runtime = FederationRuntime(federation, tmp_path / "parties", key_floor=512, pools=False)
+    hosts = list(runtime._simulated.hosts.values())
     key = PaillierKeySide(secret_key)
     session = runtime.open_session(runtime.hosts)
     trained = runtime.guest.train(runtime.labels(), SecureBoostParameters(trees=3, depth=3, bins=8), key, session)

@@ -14,6 +14,7 @@ from backend.reports.adverse_action_notice import (
     Notice,
     NoticeLine,
     Source,
+    absent,
     draw,
     form,
     form_groups,
@@ -160,7 +161,9 @@ def test_sources_are_named_by_what_they_are_and_a_score_beside_an_agency_only(la
     words = Catalogue(language)
 
     def shown(*sources):
-        return draw(notice(OWN, sources=sources, probability=0.634), language, "txt").decode()
+        return draw(
+            notice(OWN, sources=sources, probability=0.634, phone="1", address="2", supervisor="3"), language, "txt"
+        ).decode()
 
     own, lender, agency = shown(), shown(LENDER), shown(LENDER, AGENCY)
     title = words.either(LENDER.title, LENDER.title_zh)
@@ -171,7 +174,7 @@ def test_sources_are_named_by_what_they_are_and_a_score_beside_an_agency_only(la
     )
     assert words("notice.sources_agency", agency=reached) in agency and reached not in lender
     assert words("notice.score", score="63.4", day="2026-11-21") in agency and "63.4" not in lender
-    assert words("notice.no_phone") in shown(replace(AGENCY, phone=""))
+    assert absent(words, "phone") in shown(replace(AGENCY, phone="")) and absent(words, "phone") not in agency
 
 
 def test_each_language_stands_on_its_own_law():
@@ -188,7 +191,26 @@ def test_each_language_stands_on_its_own_law():
     assert "银行街 1 号" in chinese and "网信办" in chinese and "个人信息保护法》第二十四条" in chinese
     assert "征信业管理条例" in chinese and "美国" not in chinese and "USC" not in chinese and "CFPB" not in chinese
     assert form().reasons[0].text_zh not in chinese and "逾期债务" not in chinese  # the form is the United States'
-    assert "[name and address]" in english(notice(LATE)) and "[address]" in english(notice(LATE))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_nobody_provided_a_notice_calls_not_provided(language):
+    words = Catalogue(language)
+    bare = draw(notice(LATE), language, "txt").decode()
+    assert all(absent(words, name) in bare for name in ("address", "phone", "supervisor"))
+    whole = {"address": "1 Bank St", "phone": "555-0100", "supervisor": "CFPB", "supervisor_zh": "网信办"}
+    full = draw(notice(LATE, **whole), language, "txt").decode()
+    assert "555-0100" in full and not any(absent(words, name) in full for name in ("address", "phone", "supervisor"))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("against", ["all", "approved", "covers"])
+def test_a_notice_says_whom_the_person_was_compared_with(against, language):
+    words = Catalogue(language)
+    text = draw(notice(LATE, against=against, compared=1200), language, "txt").decode()
+    assert words(f"compared.notice_{against}", people="1,200") in text and ("1,200" in text) == (against != "covers")
+    others = {"all", "approved", "covers"} - {against}
+    assert not any(words(f"compared.notice_{other}", people="1,200") in text for other in others)
 
 
 def test_features_of_which_the_form_says_the_same_are_one_group():

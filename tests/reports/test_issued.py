@@ -1,7 +1,9 @@
 """What the audit log says of use and traffic, as the report has it."""
 
+from types import SimpleNamespace
+
 from backend.protocols.scoring.messages import PermuteValues
-from backend.reports.build.issued import traffic_of
+from backend.reports.build.issued import _reasons, traffic_of
 from backend.store.audit_log import Entry
 
 
@@ -20,3 +22,19 @@ def test_messages_that_an_earlier_version_logged_are_counted_under_todays_name()
 
 def test_a_kind_that_nobody_knows_is_left_out():
     assert traffic_of([entry([["NoSuchMessage", "bank", "telecom", 1, 5]])]) == ()
+
+
+def test_reasons_and_notices_are_counted_by_whom_people_were_compared_with():
+    def logged(action, model="m", **body):
+        return Entry(1, "2026-01-01T00:00:00", "ann", "operator", action, {"model_sha256": model, **body}, "", "")
+
+    entries = [
+        logged("reasons", rows=3, failed=1, against="all"),
+        logged("reasons", rows=5, failed=0),  # before there was a choice
+        logged("reasons", rows=9, failed=0, against="all", model="another"),
+        logged("reasons", rows=9, failed=0, against="approved", outcome="QuestionRefused"),
+        logged("notice", blocked=False, against="all"),
+        logged("notice", blocked=True, against="all"),
+    ]
+    found = _reasons(SimpleNamespace(record=SimpleNamespace(content_hash="m"), entries=entries))
+    assert [(line.against, line.people, line.notices) for line in found] == [("covers", 5, 0), ("all", 2, 1)]

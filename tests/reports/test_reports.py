@@ -27,6 +27,7 @@ from backend.reports.files import check
 from backend.reports.render import pdf_form, pdf_page
 from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
+from backend.reports.schema import ReasonsLine
 from backend.reports.sections import answers
 from backend.reports.sections.writer import figure, percent
 from backend.services import Glassleaf
@@ -373,6 +374,18 @@ def test_what_answers_have_given_away_is_in_every_form_by_host(glassleaf, report
     ):
         assert squeezed(words("document.given_away")) in squeezed(text)
         assert all(squeezed(figure(line.largest)) in squeezed(text) for line in lines)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_whom_people_were_compared_with_is_in_the_report(report, language):
+    words = Catalogue(language)
+    assert report.issued.reasons == () and words("compared.report") not in html_text(to_html(report, language))
+    lines = (ReasonsLine(against="all", people=1234, notices=7), ReasonsLine(against="covers", people=3, notices=0))
+    asked = make(report.content, report.issued.model_copy(update={"reasons": lines}), SigningKey.generate())
+    text = squeezed(html_text(to_html(asked, language)))
+    assert squeezed(words("compared.report_all", people="1,234", notices="7")) in text
+    assert squeezed(words("compared.report_covers", people="3", notices="0")) in text
+    assert read(to_json(asked)) == asked
 
 
 def test_a_report_that_cannot_ask_the_hosts_says_nothing_of_their_answers(report):

@@ -1,8 +1,10 @@
 """Programs ask over HTTP: every code, one answer a key, scores as in one batch, and nobody's id in a log."""
 
 import asyncio
+import io
 import json
 import logging
+import re
 import threading
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +16,8 @@ from homes import copied_home
 
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, PartyUnreachable
+from backend.ops.logs import JsonLines
+from backend.ops.metrics import Metrics
 from backend.server import guard
 from backend.server.app import Settings, create_app
 from backend.server.run import serve
@@ -321,6 +325,21 @@ def test_reasons_take_the_score_that_was_given_before(one_answer):
     (one,) = named.json()["people"]
     assert one["score"] == scored.json()["scores"][0] and one["status"] == "ok" and len(one["reasons"]) <= 2
     assert again.json() == named.json() and other.status_code == 409
+    assert named.json()["against"] == "all" and named.json()["compared"] > 0
+
+
+def test_whom_people_are_compared_with_is_asked_for_and_stated(one_answer):
+    person = ids(one_answer, 1, 6)
+
+    async def work(client):
+        asked = [
+            await ask(client, one_answer, person, f"g{a}", "reasons", names=2, against=a) for a in ("covers", "median")
+        ]
+        return *asked, await ask(client, one_answer, person, "gcovers", "reasons", names=2, against="all")
+
+    named, unknown, other = run_with(one_answer, work, Settings(key_bits=2048, open_to_all=True))
+    assert named.status_code == 200 and (named.json()["against"], named.json()["compared"]) == ("covers", 0)
+    assert unknown.status_code == 422 and other.status_code == 409  # another group is another question
 
 
 def test_reasons_asked_for_twice_at_once_are_one_question_and_a_mended_request_may_keep_its_key(
@@ -427,3 +446,51 @@ def test_tokens_are_made_listed_and_revoked_from_a_shell(run, home):
     assert "loans" in run("tokens", "list")[1] and token.strip() not in run("tokens", "list")[1]
     assert run("tokens", "revoke", "loans")[0] == 0 and Tokens(home).all() == ()
     assert run("tokens", "revoke", "loans")[0] == 1
+
+
+def test_what_is_counted_and_logged_of_scores_says_how_many_and_never_who(glassleaf, monkeypatch):
+    metrics, stream = Metrics(), io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(JsonLines())
+    ours = logging.getLogger("glassleaf")
+    before = ours.level, ours.propagate
+    ours.addHandler(handler)
+    ours.setLevel(logging.INFO)
+    ours.propagate = False
+    people = ids(glassleaf, 5, 40)
+
+    async def work():
+        app = create_app(glassleaf, PLAIN, metrics)
+        async with app.router.lifespan_context(app):
+            transport = httpx.ASGITransport(app=app)
+            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+                answer = await ask(client, glassleaf, people, "counted")
+                refused = await ask(client, glassleaf, [{"id": people[0], "values": {"no_such": 1}}], "refused")
+                return answer.status_code, refused.status_code
+
+    try:
+        assert asyncio.run(work()) == (200, 422)
+    finally:
+        ours.removeHandler(handler)
+        ours.setLevel(before[0])
+        ours.propagate = before[1]
+    text, lines = metrics.text().decode(), [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert 'glassleaf_people_total{outcome="scored"} 5.0' in text and 'glassleaf_refused_total{code="422"} 1.0' in text
+    assert 'glassleaf_stage_seconds_count{stage="question"} 1.0' in text
+    assert 'glassleaf_queue_length{lane="online"} 0.0' in text
+    scored = [line for line in lines if line["event"] == "People were scored."]
+    assert [(line["people"], line["failed"]) for line in scored] == [(5, 0)]
+    assert {line.get("code") for line in lines} >= {200, 422}
+    federation = glassleaf.federations.get("demo")
+    features = [feature.name for party in federation.parties for feature in party.features]
+    for word in (*people, *features, *(host.name for host in federation.hosts), model(glassleaf)):
+        assert not re.search(rf"\b{re.escape(word)}\b", text + stream.getvalue()), word
+
+
+def test_a_home_is_ready_until_its_disk_is_full_or_a_federation_is_broken(unasked, tmp_path, monkeypatch):
+    with Glassleaf(copied_home(unasked, tmp_path / "home"), pools=False) as opened:
+        assert opened.operation.not_ready() == ()
+        (tmp_path / "home" / "demo" / "federation.toml").write_text("name = ")
+        assert opened.operation.not_ready() == ("Federations that cannot be used: 1.",)
+        monkeypatch.setattr("backend.services.operation.ROOM", 1 << 80)
+        assert opened.operation.not_ready()[0] == "The disk is full."

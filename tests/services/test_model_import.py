@@ -1,6 +1,7 @@
 """A model that XGBoost trained on everybody's columns is imported and scored under encryption."""
 
 import json
+import threading
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,8 @@ from backend.data.federation import write_federation
 from backend.data.label import Label
 from backend.data.table import SampleSheet
 from backend.errors import ModelError, ParameterError
-from backend.services import Glassleaf
+from backend.jobs import Job
+from backend.services import Glassleaf, import_proof
 from backend.services.scoring import ScoringRequest
 
 xgboost = pytest.importorskip("xgboost", reason="XGBoost is installed for tests only; it is not here")
@@ -172,3 +174,43 @@ def test_what_cannot_be_imported_is_refused_in_words_and_leaves_nothing(trained,
     with pytest.raises(ParameterError, match="from 4 to 24"):
         glassleaf.model_import.import_file("demo", file, score_bits=3)
     assert len(glassleaf.models.all()) == before
+
+
+def test_a_proof_is_the_same_in_pieces_and_counts_every_row(trained, monkeypatch):
+    glassleaf, file, margins = trained
+    whole = glassleaf.model_import.check("demo", file, score_bits=BITS)
+    monkeypatch.setattr(import_proof, "PIECE", 7)
+    seen = []
+
+    class Watched(Job):
+        def at(self, stage, party="", done=None):
+            seen.append((stage, done, self.total))
+
+    assert glassleaf.model_import.check("demo", file, score_bits=BITS, job=Watched(lambda job: None, 0)) == whole
+    rows = len(margins)
+    assert seen == [("prove", done, rows) for done in (0, *range(7, rows, 7), rows)]
+
+
+def test_an_import_that_is_stopped_registers_nothing_and_one_that_is_not_counts_to_its_end(trained, monkeypatch):
+    glassleaf, file, margins = trained
+    before = [record.id for record in glassleaf.models.all()]
+    go, begun = threading.Event(), threading.Event()
+    walk = import_proof.margins_in_the_clear
+
+    def slowly(parts, tables):
+        begun.set()
+        go.wait(20)
+        return walk(parts, tables)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(import_proof, "margins_in_the_clear", slowly)
+        job = glassleaf.model_import.start_upload("demo", "m.json", file.read_bytes(), keep=True, score_bits=14)
+        assert begun.wait(20)
+        job.cancel()
+        go.set()
+        job.wait(20)
+    assert job.state == "cancelled" and [record.id for record in glassleaf.models.all()] == before
+    job = glassleaf.model_import.start_upload("demo", "m.json", file.read_bytes(), keep=True, score_bits=14)
+    done = job.get()
+    assert glassleaf.models.get(done.model_id).score_bits == 14 and done.file == "m.json"
+    assert job.through == job.total == len(margins) + len(runtime_of(glassleaf).table.ids) and job.pace.share == 1.0

@@ -18,6 +18,7 @@ from backend.protocols.ranking.circuit import top_merged
 from backend.protocols.scoring.fed_eini import host_plan
 from backend.reports.adverse_action_notice import MAX_REASONS, form_groups
 from backend.services.reasons import ReasonsRequest
+from backend.trees.backgrounds import ALL
 from backend.trees.folding import fold_structure
 from backend.trees.shap import shap_values
 
@@ -67,7 +68,7 @@ class Plain:
 
     def named(self, terms):
         """Per person the features of up to four reasons, by plain SHAP values."""
-        names, values = shap_values(self.model, self.rules, self.columns, PEOPLE)
+        names, values = shap_values(self.model, self.rules, self.columns, PEOPLE, terms.background)
         order = [names.index(feature) for _, feature in terms.items]
         groups, ties = form_groups(self.model, terms.items), range(len(order))
         rows = np.rint(values[:, order] * 2 ** terms.shape(1).scale)
@@ -113,7 +114,7 @@ class Plain:
 @pytest.mark.slow
 def test_every_sentence_is_true_of_its_person_and_claims_a_side_only_where_the_better_one_would_have_helped(context):
     plain = Plain(context)
-    terms = CompiledTerms(plain.model)
+    terms = CompiledTerms(plain.model, ALL)
     known = context.glassleaf.reasons._known_of_features(context.record)
     place, names, drops = {f: k for k, (_, f) in enumerate(terms.items)}, plain.named(terms), plain.drops(terms)
     scores, helped, told = plain.units(plain.columns), {}, Counter()

@@ -84,7 +84,7 @@ def test_pools_are_warm_once_they_hold_what_a_run_takes(home):
 
 
 def test_pools_that_can_never_hold_a_run_are_not_waited_for(home, monkeypatch):
-    monkeypatch.setattr("backend.protocols.simulation.simulator.GUEST_POOL", 1)
+    monkeypatch.setattr("backend.protocols.guest_runtime.GUEST_POOL", 1)
     glassleaf = Glassleaf(home, key_floor=KEY)
     try:
         assert ask(glassleaf, samples=1, names=("fed-eini",)).get().pools == "cold"

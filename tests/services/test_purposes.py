@@ -7,13 +7,18 @@ from inside import runtime_of
 from typer.testing import CliRunner
 
 from backend.cli import app
-from backend.data.federation import load_federation, write_federation
+from backend.data.federation import MEASURES, load_federation, write_federation
 from backend.errors import NotAgreed
 from backend.i18n import LANGUAGES, Catalogue
+from backend.protocols.training.forest import ForestParameters
 from backend.services import Glassleaf
+from backend.services.alternatives import AlternativesRequest
 from backend.services.explanation import MeansRequest, PermutationRequest
 from backend.services.fairness import DisparityRequest, ProxyRequest
+from backend.services.forest_serving import ServingRequest
+from backend.services.model_card import CardRequest
 from backend.services.model_difference import DifferenceRequest
+from backend.services.training import TrainingRequest
 
 HOST = "telecom"  # holds gender
 SENTENCE = "Not measured: the Host has not agreed"
@@ -78,10 +83,10 @@ def test_what_was_measured_before_stays_and_what_is_measured_later_takes_the_pla
     assert found.disparities and found.disparities_on.refused == ""
 
 
-@pytest.mark.parametrize("purpose", ["proxies", "curves", "shuffles", "comparisons"])
+@pytest.mark.parametrize("purpose", ["proxies", "curves", "shuffles", "comparisons", "alternatives", "card", "leaks"])
 def test_every_measurement_asks_for_its_own_purpose(glassleaf, purpose):
     [record, *_] = glassleaf.models.all()
-    agree(glassleaf, *({"disparity", "proxies", "age", "curves", "shuffles", "comparisons"} - {purpose}))
+    agree(glassleaf, *(set(MEASURES) - {purpose}))
     begin = {
         "proxies": lambda: glassleaf.fairness.start_proxies(ProxyRequest(record.id, "gender", cipher="none")),
         "curves": lambda: glassleaf.explanation.start_means(MeansRequest(record.id, "basket_mix", cipher="none")),
@@ -89,10 +94,29 @@ def test_every_measurement_asks_for_its_own_purpose(glassleaf, purpose):
         "comparisons": lambda: glassleaf.model_differences.start(
             DifferenceRequest(record.id, record.id, cipher="none")
         ),
+        "alternatives": lambda: glassleaf.alternatives.start(
+            AlternativesRequest(record.id, "gender", depths=(1,), cipher="none")
+        ),
+        "card": lambda: glassleaf.model_cards.start(CardRequest(record.id, samples=20, cipher="none")),
+        "leaks": lambda: glassleaf.leakage.start_curve(record.id, 20),
     }[purpose]
     with pytest.raises(NotAgreed) as refused:
         begin().get()
     assert (refused.value.host, refused.value.purpose) == (HOST, purpose)
+    if purpose == "alternatives":  # refused before anything was trained, and logged
+        last = glassleaf.audit.entries("demo")[-1]
+        assert (last.action, last.body["outcome"], last.body["host"]) == ("alternatives", "not agreed", HOST)
+
+
+def test_a_forest_is_trained_without_agreement_and_served_where_the_host_agrees_to_just_that(glassleaf):
+    forest = ForestParameters(trees=4, depth=2, bins=8, cipher="none")
+    agree(glassleaf, "proxies")
+    record = glassleaf.training.start(TrainingRequest("demo", forest)).get()
+    request = ServingRequest(record.id, samples=4, batches=3, workers=2, lost_at=3)
+    with pytest.raises(NotAgreed):
+        glassleaf.forest_serving.start(request).get()
+    agree(glassleaf, "serving")
+    assert len(glassleaf.forest_serving.start(request).get().batches) == 3
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -12,8 +12,12 @@ from backend.data.dictionary import NO_MEANING
 from backend.errors import ParameterError
 from backend.fairness.age_discrimination import AgeCheck, AgeGap
 from backend.i18n import Catalogue
-from backend.services.reasons import CohortRequest, ReasonsRequest, notice_of
+from backend.protocols.training.decision_tree import DecisionTreeParameters
+from backend.protocols.training.forest import ForestParameters
+from backend.services.reasons import CohortRequest, ReasonsRequest, methods, notice_of
 from backend.services.scoring import ScoringRequest
+from backend.services.training import TrainingRequest
+from backend.trees.backgrounds import Background, score_bands
 from backend.trees.serialization import load_host
 from backend.trees.shap import shap_values
 
@@ -27,13 +31,22 @@ def context(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def plain(context):
-    """SHAP values of all test records, a column a feature, all parties' data in one hand."""
-    model, record = context.measured.model, context.record
-    rules = dict(model.rules)
+    """By group compared with: SHAP values of all test records, a column a feature, all parties' data in one hand."""
+    model, people = context.measured.model, context.people.loc[context.measured.test_ids]
+    rules, columns = together(context, context.record, people)
+    found = {}
+    for against in methods(model):
+        names, values = shap_values(model, rules, columns, len(people), Background.of(model, against, 0.5))
+        found[against] = pd.DataFrame(values, index=people.index, columns=names)
+    return found
+
+
+def together(context, record, people):
+    """All parties' rules of a model, and their columns of some people."""
+    model = context.glassleaf.models.guest_model(record.id)
+    rules, columns = dict(model.rules), {}
     for host in record.hosts:
         rules |= load_host(context.runtime._simulated.hosts[host]._partial_models._store.artefact(record.id)).rules
-    people = context.people.loc[context.measured.test_ids]
-    columns = {}
     for _, feature in model.dictionary:
         values = people[feature.name]
         if feature.kind == "categorical":
@@ -41,8 +54,36 @@ def plain(context):
             columns[feature.name] = np.array(texts, dtype=object)
         else:
             columns[feature.name] = values.astype(float).to_numpy()
-    names, values = shap_values(model, rules, columns, len(people))
-    return pd.DataFrame(values, index=people.index, columns=names)
+    return rules, columns
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [None, ForestParameters(trees=2, depth=2, cipher="none"), DecisionTreeParameters(depth=2, cipher="none")],
+)
+def test_training_counts_its_records_by_leaf_and_score_as_a_walk_with_all_columns_does(context, parameters):
+    models = context.glassleaf.models
+    record = context.record
+    if parameters is not None:
+        record = context.glassleaf.training.start(TrainingRequest("demo", parameters)).get()
+    model = models.guest_model(record.id)
+    people = context.people.loc[[i for i, part in models.part_of(record).items() if part == "training"]]
+    rules, columns = together(context, record, people)
+    units, leaves = np.full(len(people), np.rint(model.base_scores[0] * 2**model.score_bits)), []
+    for t, tree in enumerate(model.trees):
+        nodes = np.zeros(len(people), dtype=int)
+        for i, split in tree.splits.items():  # parents come before their children
+            nodes = np.where(
+                nodes == i, np.where(rules[t, i].goes_left(columns[split.feature]), split.left, split.right), nodes
+            )
+        units += np.rint(np.array([tree.nodes[i].weight for i in nodes]) * 2**model.score_bits)
+        leaves.append(nodes)
+    found = model.bands
+    assert found.total == len(people) and len(found.counts) == len(model.trees)
+    for tree, nodes, counts in zip(model.trees, leaves, found.counts, strict=True):
+        assert [sum(leaf) for leaf in counts] == [int((nodes == i).sum()) for i in tree.leaves]
+    if parameters is None:  # forests round their sums, not their leaves
+        assert found == score_bands(model.trees, leaves, units.astype(np.int64))
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +102,14 @@ def ask(context, ids, **kwargs):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
-def test_names_are_those_of_the_largest_plain_shap_values(context, plain, declined, cipher):
+@pytest.mark.parametrize(
+    ("cipher", "against"), [("paillier", "all"), ("paillier", "covers"), ("rlwe", "approved"), ("rlwe", "covers")]
+)
+def test_names_are_those_of_the_largest_plain_shap_values(context, plain, declined, cipher, against):
+    plain = plain[against]
     ids = list(declined[:2]) + list(declined[-1:])
-    found = ask(context, ids, cipher=cipher)
+    found = ask(context, ids, cipher=cipher, against="" if against == "all" else against)
+    assert (found.against, found.compared > 0) == (against, against != "covers")
     assert found.cipher == cipher and found.key_bits == {"paillier": KEY, "rlwe": 8192}[cipher]
     for person in found.people:
         values = plain.loc[person.score.id]
@@ -73,7 +118,8 @@ def test_names_are_those_of_the_largest_plain_shap_values(context, plain, declin
         assert [r.feature for r in person.reasons] == sorted(r.feature for r in person.reasons)
         total = person.score.base + person.score.guest_part + person.score.hosts_part
         assert total == pytest.approx(person.score.margin)
-        assert values.sum() == pytest.approx(person.score.margin - person.score.base, abs=0.02)
+        if against == "covers":
+            assert values.sum() == pytest.approx(person.score.margin - person.score.base, abs=0.02)
     parties = {r.party for person in found.people for r in person.reasons}
     assert "bank" in parties and len(parties) > 1
     assert found.features == len(plain.columns) and (found.ciphertexts > 10) == (cipher == "paillier")
@@ -117,6 +163,7 @@ def checked(context, worse, low, high):
 
 @pytest.mark.slow
 def test_an_age_is_no_reason_before_elderly_people_are_shown_to_fare_no_worse(context, plain):
+    plain = plain["all"]
     largest = {i: set(plain.loc[i].nlargest(4).index) for i in plain.index[plain["age"] > 0]}
     person = next(i for i, names in largest.items() if "age" in names and not names & {"gender", "marital_status"})
 
@@ -163,6 +210,7 @@ def test_nobody_who_was_not_declined_gets_a_notice(context, declined):
 @pytest.mark.slow
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
 def test_mean_contributions_over_a_group_are_the_plain_ones(context, plain, cipher):
+    plain = plain["covers"]
     ids = tuple(plain.index[:60])
     asked = CohortRequest(context.record.id, ids, cipher=cipher, key_bits=KEY)
     found = context.glassleaf.reasons.start_cohort(asked).get()

@@ -4,14 +4,16 @@ from itertools import combinations
 from math import factorial
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import GUEST, imported_world, random_world, with_covers
+from worlds import GUEST, imported_world, random_world, with_bands, with_covers
 
 from backend.explain.contribution import Expectation
+from backend.trees.backgrounds import ALL, COVERS, backgrounds, left_shares
 from backend.trees.ensemble import Fork, GuestModel, GuestTree, Leaf, Skeleton, Split, SplitRule
-from backend.trees.shap import factors_of, left_share, quadrature, shap_values
+from backend.trees.shap import factors_of, interventional_values, quadrature, shap_values
 
 
 def all_rules(world):
@@ -32,7 +34,7 @@ def all_columns(world):
     return columns
 
 
-def known(tree, t, i, row, rules, features):
+def known(tree, t, i, row, rules, features, shares):
     """Expectation of a tree where only `features` of the row are known: other splits go both ways by cover."""
     node = tree.nodes[i]
     if isinstance(node, Leaf):
@@ -40,19 +42,25 @@ def known(tree, t, i, row, rules, features):
     if node.feature in features:
         values = np.array([row[node.feature]], dtype=object if isinstance(row[node.feature], str | None) else float)
         left = rules[t, i].goes_left(values)[0]
-        return known(tree, t, node.left if left else node.right, row, rules, features)
-    share = left_share(tree, i)
-    down = [known(tree, t, child, row, rules, features) for child in (node.left, node.right)]
+        return known(tree, t, node.left if left else node.right, row, rules, features, shares)
+    share = shares[t, i]
+    down = [known(tree, t, child, row, rules, features, shares) for child in (node.left, node.right)]
     return share * down[0] + (1 - share) * down[1]
 
 
-def by_definition(world, row):
+def by_definition(world, row, background=COVERS):
     """Shapley values over all subsets of features: Lundberg et al. 2020, eq. 4."""
-    rules, names = all_rules(world), sorted({s.feature for tree in world.model.trees for s in tree.splits.values()})
+    rules, shares = all_rules(world), left_shares(world.model, background)
 
     def game(s):
-        return sum(known(tree, t, 0, row, rules, s) for t, tree in enumerate(world.model.trees))
+        return sum(known(tree, t, 0, row, rules, s, shares) for t, tree in enumerate(world.model.trees))
 
+    return shapley(world, game)
+
+
+def shapley(world, game):
+    """Of a game over the features in use, by the definition."""
+    names = sorted({s.feature for tree in world.model.trees for s in tree.splits.values()})
     games = {s: game(s) for k in range(len(names) + 1) for s in map(frozenset, combinations(names, k))}
     out = []
     for name in names:
@@ -78,6 +86,39 @@ def test_values_are_those_of_the_definition_over_all_subsets(seed, n_hosts, dept
     features, values = shap_values(world.model, all_rules(world), columns, 2)
     for i in range(2):
         names, wanted = by_definition(world, {name: column[i] for name, column in columns.items()})
+        assert list(features) == names and values[i] == pytest.approx(wanted, abs=1e-12)
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_values_against_a_background_are_those_of_the_definition_with_its_shares(seed):
+    world = with_bands(random_world(seed, 1, n_trees=2, depth=3, n=430))
+    columns = {name: column[:2] for name, column in all_columns(world).items()}
+    assert [b.against for b in backgrounds(world.model)] == ["covers", "all", "approved", "approved"]
+    for background in backgrounds(world.model):
+        _, values = shap_values(world.model, all_rules(world), columns, 2, background)
+        for i in range(2):
+            _, wanted = by_definition(world, {name: column[i] for name, column in columns.items()}, background)
+            assert values[i] == pytest.approx(wanted, abs=1e-12)
+    assert not np.allclose(values, shap_values(world.model, all_rules(world), columns, 2, ALL)[1])
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_interventional_values_are_those_of_the_definition_over_the_records_of_the_background(seed):
+    world = with_covers(random_world(seed, 1, n_trees=3, depth=3, n=9), seed)
+    columns, rules = all_columns(world), all_rules(world)
+    people, others = ({name: column[rows] for name, column in columns.items()} for rows in (slice(2), slice(2, 9)))
+    features, values = interventional_values(world.model, rules, (people, 2), (others, 7))
+    for i in range(2):
+
+        def game(s, i=i):
+            rows = [{n: (people[n][i] if n in s else others[n][j]) for n in columns} for j in range(7)]
+            rows = [{n: None if pd.isna(v) else v for n, v in row.items()} for row in rows]
+            trees = range(len(world.model.trees))
+            return np.mean(
+                [sum(world.model.trees[t].nodes[world.leaf_of(t, r, rules)].weight for t in trees) for r in rows]
+            )
+
+        names, wanted = shapley(world, game)
         assert list(features) == names and values[i] == pytest.approx(wanted, abs=1e-12)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import LISTS, WHOLE, Message
+from backend.protocols.transport.message import LISTS, WHOLE, Lane, Message
 
 
 @dataclass(frozen=True)
@@ -14,6 +14,7 @@ class StartAlignment(Message):
 
     HOLDS: ClassVar[str] = "how many records the Guest has; how ids are compared; an offer for oblivious transfer"
     READABLE_BY: ClassVar[str] = "the receiving Host"
+    LANE: ClassVar[Lane | None] = Lane.TRAINING
     method: str
     records: int
     opening: bytes
@@ -36,6 +37,7 @@ class HiddenIds(Message):
     HOLDS: ClassVar[str] = "the Guest's ids, blinded, or which filter slots it wants, masked"
     READABLE_BY: ClassVar[str] = "nobody"
     MAX_BYTES: ClassVar[int] = LISTS
+    LANE: ClassVar[Lane | None] = Lane.TRAINING
     piece: bytes
 
 
@@ -56,4 +58,5 @@ class JointRecords(Message):
     HOLDS: ClassVar[str] = "which of the Host's records all parties hold"
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = LISTS
+    LANE: ClassVar[Lane | None] = Lane.TRAINING
     joint: bytes

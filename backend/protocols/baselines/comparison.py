@@ -24,8 +24,9 @@ from backend.protocols.baselines.one_round import OneRound
 from backend.protocols.guest import GuestParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.guest import SERIAL
-from backend.protocols.transport.channel import Session, TranscriptEntry
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.simulated_latency import Exchange, Link, simulate
+from backend.protocols.transport.transcript import TranscriptEntry
 from backend.trees.ensemble import GuestModel
 
 PROTOCOLS = (

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.protocols.baselines.walk import Numbers, Trees
-from backend.protocols.transport.channel import TranscriptEntry
+from backend.protocols.transport.transcript import TranscriptEntry
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,11 @@ from backend.protocols.baselines.messages import StartWalk
 from backend.protocols.baselines.walk import Numbers, OwnSplits, Trees
 from backend.protocols.scoring.guest import Scored, Timings
 from backend.protocols.scoring.packing import Packing
-from backend.protocols.transport.channel import Session, TranscriptEntry
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import from_bitmap
+from backend.protocols.transport.transcript import TranscriptEntry
 from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Columns, GuestModel
 

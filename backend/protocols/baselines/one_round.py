@@ -17,8 +17,9 @@ from backend.protocols.baselines.disclosure import Learned, by_paths
 from backend.protocols.baselines.guest import TOGETHER, GuestPaths, InferenceOutcome, Ledger
 from backend.protocols.baselines.messages import AskCandidates, CandidateLeaves
 from backend.protocols.baselines.walk import Numbers
-from backend.protocols.transport.channel import Session, TranscriptEntry
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.packing import chunks, from_bitmap
+from backend.protocols.transport.transcript import TranscriptEntry
 
 
 class OneRound:

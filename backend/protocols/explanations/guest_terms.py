@@ -22,9 +22,10 @@ from backend.crypto.fixedpoint import quantise
 from backend.data.medians import moved
 from backend.errors import ParameterError
 from backend.protocols.explanations.shape import COEFFICIENT_BITS, TERM_BITS, ReasonShape, units
+from backend.trees.backgrounds import COVERS, Background, left_shares, shares_of
 from backend.trees.ensemble import Columns, GuestModel, Leaf
 from backend.trees.folding import fold_structure
-from backend.trees.shap import Factors, factors_of, leaf_weights, left_share, paths, quadrature
+from backend.trees.shap import Factors, factors_of, leaf_weights, paths, quadrature
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class CompiledTerms:
     ----------
     model : GuestModel
         Of one output that is a sum of leaf weights.
+    background : Background
+        Whose shares at the splits stand for values that are not known.
 
     Attributes
     ----------
@@ -67,7 +70,7 @@ class CompiledTerms:
         The model has several outputs, takes a median, or no Host owns a split.
     """
 
-    def __init__(self, model: GuestModel) -> None:
+    def __init__(self, model: GuestModel, background: Background = COVERS) -> None:
         if model.outputs.count > 1 or model.outputs.aggregation != "sum":
             raise ParameterError(
                 "Reasons are given for models of one output that is a sum over trees; this one predicts several classes or takes a "
@@ -78,11 +81,11 @@ class CompiledTerms:
             raise ParameterError(
                 "No Host owns a split of this model, so its reasons need no encryption; none are given."
             )
-        self.model, self._entries = model, folding.n_entries
+        self.model, self.background, self._entries = model, background, folding.n_entries
         self._points, self._point_weights = quadrature(model.skeletons)
         self.chain = tuple(step.host for step in folding.steps)
         features = {(t, i): s.feature for t, tree in enumerate(model.trees) for i, s in tree.splits.items()}
-        self._shares = {(t, i): left_share(model.trees[t], i) for t, i in features}
+        self._shares = left_shares(model, background)
         self._owner = {(t, i): s.owner for t, tree in enumerate(model.trees) for i, s in tree.splits.items()}
         used = {
             party: sorted({f for k, f in features.items() if self._owner[k] == party})
@@ -152,8 +155,8 @@ class CompiledTerms:
         return self.rows * 2.0 ** -(TERM_BITS + 1) + self._weight_sum * len(self.chain) * 2.0 ** -(COEFFICIENT_BITS + 1)
 
     def shares_of(self, host: str) -> tuple[float, ...]:
-        """Shares of cover that go left at a Host's splits, by tree and node: all a Host learns beside the shape of the trees."""
-        return tuple(share for key, share in sorted(self._shares.items()) if self._owner[key] == host)
+        """Shares that go left at a Host's splits, by tree and node: all a Host learns beside the shape of the trees."""
+        return shares_of(self.model, self._shares, host)
 
     def encode(self, columns: Columns) -> Terms:
         """The numbers of one person; columns are ``(1,)`` each."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import LISTS, NUMBERS, PEOPLE, WHOLE, Message
+from backend.protocols.transport.message import LISTS, NUMBERS, PEOPLE, WHOLE, Lane, Message, lane_of_people
 
 MIN_PEOPLE = 50  # in a cohort
 
@@ -14,13 +14,13 @@ MIN_PEOPLE = 50  # in a cohort
 class AskReasons(Message):
     """Guest → each Host of the chain: people whose reasons are asked for, and what belongs to the public shape.
 
-    `shares` are the shares of cover that go left at the receiving Host's own splits, by tree and node; `features` says how many
-    features each party has in the model, the Guest first; `groups` which of them are one reason, by their
+    `shares` are those that go left at the receiving Host's own splits, by tree and node, of the group that people are compared with;
+    `features` says how many features each party has in the model, the Guest first; `groups` which of them are one reason, by their
     meaning; `request` is the Guest's name for the question, the same when it is repeated.
     """
 
     HOLDS: ClassVar[str] = (
-        "ids whose reasons are asked for; shares of training cover at the Host's own splits; sizes; what is one reason"
+        "ids whose reasons are asked for; shares of training records at the Host's own splits; sizes; what is one reason"
     )
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = PEOPLE
@@ -33,16 +33,21 @@ class AskReasons(Message):
     request: str = ""
     groups: tuple[int, ...] = ()
 
+    def lane(self) -> Lane:
+        """By how many people it is about."""
+        return lane_of_people(self.ids)
+
 
 @dataclass(frozen=True)
 class AskCohort(Message):
     """Guest → each Host of the chain: many people, over whom SHAP values are to be added up; else as :class:`AskReasons`."""
 
     HOLDS: ClassVar[str] = (
-        "ids over whom contributions are added up; shares of training cover at the Host's own splits; sizes"
+        "ids over whom contributions are added up; shares of training records at the Host's own splits; sizes"
     )
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = PEOPLE
+    LANE: ClassVar[Lane | None] = Lane.BULK
     model_id: str
     ids: tuple[str, ...]
     shares: tuple[float, ...]

@@ -14,6 +14,7 @@ from backend.protocols.explanations.encryption import paillier_numbers
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.paillier_layout import PaillierLayout
 from backend.protocols.scoring.opening import Opening
+from backend.trees.backgrounds import COVERS, Background
 from backend.trees.ensemble import Columns, GuestModel, SplitRule
 
 Value = float | str | None
@@ -41,7 +42,9 @@ def values_alike(model: GuestModel, columns: Columns) -> dict[str, Value]:
     return {name: _first_alike(rules, columns[name][0]) for name, rules in _rules_by_feature(model).items()}
 
 
-def honest_numbers(model: GuestModel, values: Mapping[str, Value], key_bits: int) -> tuple[list[int], list[int]]:
+def honest_numbers(
+    model: GuestModel, values: Mapping[str, Value], key_bits: int, background: Background = COVERS
+) -> tuple[list[int], list[int]]:
     """All that an honest Guest encrypts of a person with these values, in order: of a cohort contributions, for names drops behind them.
 
     Raises
@@ -49,7 +52,7 @@ def honest_numbers(model: GuestModel, values: Mapping[str, Value], key_bits: int
     KeyError, TypeError, ValueError
         The values are not one of the right kind for every feature that the model uses.
     """
-    compiled = CompiledTerms(model)
+    compiled = CompiledTerms(model, background)
     columns = {}
     for name, rules in _rules_by_feature(model).items():
         value = values[name]

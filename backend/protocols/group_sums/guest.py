@@ -25,7 +25,7 @@ from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import MAX_MESSAGE
 from backend.protocols.transport.packing import chunks
 
-PIECE = 1024  # records encrypted between two looks at the cancel flag: about a second at 3,072 bits
+PIECE = 256  # records encrypted between two looks at the cancel flag: a second at 3,072 bits on a busy machine
 
 
 @dataclass(frozen=True, repr=False)

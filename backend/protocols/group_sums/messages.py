@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import LISTS, WHOLE, Message
+from backend.protocols.transport.message import LISTS, WHOLE, Lane, Message
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,7 @@ class GroupPairs(Message):
     HOLDS: ClassVar[str] = "which joint records count; decisions, labels, scores or groups of each, encrypted"
     READABLE_BY: ClassVar[str] = "rows: the receiving Host; the numbers: only the Guest (its key)"
     MAX_BYTES: ClassVar[int] = WHOLE
+    LANE: ClassVar[Lane | None] = Lane.BULK
     rows: bytes
     pairs: tuple[bytes, ...]
 
@@ -31,6 +32,7 @@ class AskGroupSums(Message):
     HOLDS: ClassVar[str] = "whose pairs are to be summed, by which of the Host's features, in how many groups"
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = LISTS
+    LANE: ClassVar[Lane | None] = Lane.BULK
     source: str
     features: tuple[str, ...]
     most: int
@@ -57,6 +59,7 @@ class AskGroupPairs(Message):
     HOLDS: ClassVar[str] = "which joint records count; one of the Host's features, in how many groups; for which Hosts"
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = LISTS
+    LANE: ClassVar[Lane | None] = Lane.BULK
     rows: bytes
     feature: str
     most: int

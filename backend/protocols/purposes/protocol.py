@@ -23,7 +23,11 @@ ADMITS: dict[Measure, frozenset[type[Message]]] = {
     "age": frozenset({AssignAges}),
     "shuffles": frozenset({PermuteValues}),
     "validation": frozenset({GroupPairs, AskGroupSums, PermuteValues, BlankValues}),
+    "alternatives": frozenset({GroupPairs, AskGroupSums}),
     "comparisons": frozenset(),  # scores; what would disclose branches, only a simulated Host answers at all
+    "card": frozenset(),  # scores
+    "leaks": frozenset(),  # leaves, which only a simulated Host shows
+    "serving": frozenset(),  # scores, while a Host is lost
 }
 MEASURING: frozenset[type[Message]] = frozenset().union(*ADMITS.values())
 

@@ -35,10 +35,11 @@ from backend.errors import ParameterError, QuestionRefused, SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.packing import canaries
-from backend.protocols.transport.channel import Session, TranscriptEntry
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import Acknowledge, HeldRecords, OfferKey
 from backend.protocols.transport.packing import chunks, from_bitmap, from_numbers, to_bitmap
+from backend.protocols.transport.transcript import TranscriptEntry
 from backend.store.accountant import LIMITS
 from backend.store.journal import Batch, Run
 

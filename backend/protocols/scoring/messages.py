@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import PEOPLE, WHOLE, Message
+from backend.protocols.transport.message import PEOPLE, WHOLE, Lane, Message, lane_of_people
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,10 @@ class DecisionVectors(Message):
     request: str = ""
     question: str = ""
     sum_bits: int = 0
+
+    def lane(self) -> Lane:
+        """By how many people it is about."""
+        return lane_of_people(self.ids)
 
 
 @dataclass(frozen=True)

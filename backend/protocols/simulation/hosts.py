@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable
 
 from backend.protocols.host import HostParty
-from backend.protocols.transport.channel import Network
+from backend.protocols.transport.network import Network
 
 _log = logging.getLogger("glassleaf")
 
@@ -37,7 +37,7 @@ class SimulatedHosts:
     def _serve(self, host: HostParty) -> None:
         """Serve until stopped. Whatever ends the thread, the Host is down from then on, and who waits for it is told."""
         try:
-            host.serve(self._network)
+            host.serve(self._network.end(host.name))
         except BaseException as error:  # its text may hold data, its type not
             _log.error("%s stopped: an internal error (%s)", host.name, type(error).__name__)
         finally:

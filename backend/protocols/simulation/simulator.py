@@ -1,87 +1,51 @@
-"""One federation as it runs: the wire, the simulated Hosts, and the Guest with its key.
+"""One federation whose Hosts are simulated: all parties in this process, one thread or more a Host, each with a store of its own.
 
-Set up by the operator of a simulation. What it hands out is the Guest's; a Host is reached by messages only.
+Set up by the operator of a simulation, who may look at and change what Hosts keep; a Guest reaches them by messages only.
 """
 
 from __future__ import annotations
 
-import itertools
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from backend import work
-from backend.crypto.interface import KeySide, NodeKeySide, PairKeySide
 from backend.crypto.paillier.bin_products import BinProducts
-from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
-from backend.crypto.paillier.scheme import PaillierKeySide
-from backend.crypto.plain import PlainKeySide
-from backend.crypto.registry import Cipher
-from backend.crypto.rlwe.parameters import Load, RlweParameters, parameters_for, residues_for
-from backend.crypto.rlwe.residues import ResidueKeySide
-from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
-from backend.crypto.rlwe.sum_key import RlweSumKey
-from backend.crypto.rlwe.sum_parameters import sum_parameters
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers, cores
-from backend.data.federation import Federation, Measure
-from backend.data.table import PartyTable, read_labels, read_table, read_times
-from backend.errors import GlassleafError, ParameterError, PartyUnreachable, SecurityError
-from backend.protocols.audit_head.protocol import ask_heads, report_head
-from backend.protocols.explanations.encryption import ReasonKey
-from backend.protocols.explanations.opening import TermsOpening
-from backend.protocols.guest import GuestParty
+from backend.data.federation import Federation
+from backend.data.table import PartyTable, read_table
+from backend.protocols.approvals.host import Approvals
+from backend.protocols.guest_runtime import GuestRuntime, OnReceipts, PoolLevel
 from backend.protocols.host import HostParty
-from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.dither import usual_dither
-from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.host import Decision
-from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.simulation.hosts import SimulatedHosts
-from backend.protocols.training.parameters import SHARES
-from backend.protocols.transport.channel import TIMEOUT, Network, Session
-from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.network import Network
 from backend.store.accountant import Accountant, Limits, usual_limit
-from backend.store.audit_log import AuditLog, Head, KeptHead
 from backend.store.database import Database, party_database
 from backend.store.journal import Journal
-from backend.store.key_file import fingerprint, kept_key, read_key, retired, retired_keys
+from backend.store.key_file import kept_key
 from backend.store.party_store import PartyStore
-from backend.store.request_log import LoggedRow, RequestLog
+from backend.store.receipts import Receipts
+from backend.store.request_log import RequestLog
 from backend.trees.ensemble import HostModel
 
-GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
-HOST_POOL = 2048
-WITNESS_TIMEOUT = 5.0  # seconds that a Host gets to report which head it keeps
-HEAD_TIMEOUT = 0.5  # seconds that a Host gets to confirm a head; a busy one reads it when it is done
-_numbers = itertools.count(1)
+HOST_POOL = 2048  # obfuscators kept ready
 
 
-@dataclass(frozen=True)
-class PoolLevel:
-    """How many obfuscators a party has ready, and how many it keeps."""
-
-    party: str
-    ready: int
-    target: int
-
-
-class FederationRuntime:
-    """Everything one federation needs to train and to score.
+class SimulatedFederation:
+    """The Hosts of a federation as threads, with what they keep; a :class:`backend.protocols.guest_runtime.HostsOperator`.
 
     Parameters
     ----------
     federation : Federation
     home : Path
-        The parties' stores lie below it, one folder each.
+        The Hosts' stores lie below it, one folder each.
+    network : Network
     key_floor : int
-        Shortest key, bits; lower only in tests.
+        Shortest key, bits.
     pools : bool
         Whether obfuscators are made in the background.
     budget : int, optional
@@ -90,16 +54,116 @@ class FederationRuntime:
     dither : float, optional
         Width of what each Host adds to scores, on a logit; default that of the federation file, else
         :func:`backend.protocols.scoring.dither.usual_dither`.
-    on_key : callable
-        Called with (cipher, bits or degree) of every key that the Guest makes.
-    journal : Journal, optional
-        The Guest's; without one, what is broken off is asked again.
-
-    Attributes
-    ----------
-    retired : tuple of str
-        Files of the Guest's keys that were rotated before the runtime was set up.
     """
+
+    simulated = True
+
+    def __init__(
+        self,
+        federation: Federation,
+        home: Path,
+        network: Network,
+        key_floor: int,
+        pools: bool,
+        budget: int | None = None,
+        dither: float | None = None,
+    ) -> None:
+        self.federation, self._home, self._key_floor, self._pools = federation, home, key_floor, pools
+        self._budget, self._dither = budget, dither
+        self._widths: dict[str, float] = {}
+        self._databases: dict[str, Database] = {}
+        self._accounts: dict[str, Accountant] = {}
+        self.served = SimulatedHosts(network, [self.host(h.name) for h in federation.hosts])
+
+    def __repr__(self) -> str:
+        return f"SimulatedFederation({self.federation.name})"
+
+    def host(self, name: str) -> HostParty:
+        """One Host as the federation file describes it."""
+        party, synthetic, home = self.federation.party(name), self.federation.synthetic, self._home / name
+        budgets = self._budget, party.budget, usual_limit(synthetic)
+        answers = next(limit for limit in budgets if limit is not None)
+        limits = Limits(answers, party.budget_total, party.max_bits or 0.0)
+        widths = self._dither, party.dither, usual_dither(synthetic)
+        self._widths[name] = next(width for width in widths if width is not None)
+        database, table = party_database(home, self.federation.name, name), self.federation.folder / party.file
+        key = _signing_key(home) if party.approval == "ask" else None
+        self._databases[name] = database
+        self._accounts[name] = Accountant(database, limits, sha256(table.read_bytes()).hexdigest())
+        return HostParty(
+            name,
+            read_table(self.federation, name),
+            party.features,
+            PartyStore(database),
+            simulated=True,
+            key_floor=self._key_floor,
+            pool=HOST_POOL if self._pools else 0,
+            tables=home,
+            products=BinProducts(Workers(cores())),
+            accountant=self._accounts[name],
+            requests=RequestLog(database),
+            dither=self._widths[name],
+            measures=party.measures,
+            approvals="none" if key is None else Approvals(name, database, key),
+            signing=key,
+            receipts=Receipts(database),
+            draining=(home / "draining").exists,
+        )
+
+    def dither(self, host: str) -> float:
+        """Width of what it adds to scores."""
+        return self._widths[host]
+
+    def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
+        """Its sample of requests, and model → the reported hash of the Guest's partial model."""
+        party = self.served.hosts[host]
+        return party.requests, party.registered
+
+    def account(self, host: str) -> Accountant:
+        """The account of its answers."""
+        return self._accounts[host]
+
+    def capacity(self, host: str, model_id: str) -> float:
+        """What all answers about a model can tell about one record at most, bits."""
+        return self.served.hosts[host].capacity(model_id)
+
+    def decision(self, host: str, model_id: str, person: str) -> Decision:
+        """What it holds about one person, and which entries it keeps."""
+        return self.served.hosts[host].decision(model_id, person)
+
+    def database(self, host: str) -> Database:
+        """What it keeps."""
+        return self._databases[host]
+
+    def leave_uncounted(self, host: str, conversation: str) -> None:
+        """Have one conversation take nothing off budgets."""
+        self.served.hosts[host].leave_uncounted(conversation)
+
+    def play(self, host: str, conversation: str, guest: str, table: PartyTable) -> None:
+        """Put other records in the place of its own, in one conversation."""
+        self.served.hosts[host].play(conversation, guest, table)
+
+    def keep(self, host: str, partial_model: HostModel, model_id: str) -> str:
+        """Put a partial model of an imported model into its store; returns the hash."""
+        return self.served.hosts[host].keep(partial_model, model_id)
+
+    def pool_levels(self) -> tuple[PoolLevel, ...]:
+        """Of every Host."""
+        return tuple(PoolLevel(name, *host.pool_level()) for name, host in self.served.hosts.items())
+
+    def stop(self, host: str | None = None) -> None:
+        """Take one Host down, or all."""
+        self.served.stop(host)
+
+    def close(self) -> None:
+        """Stop the Hosts and close what they keep."""
+        self.served.stop()
+        for database in self._databases.values():
+            database.close()
+
+
+class FederationRuntime(GuestRuntime):
+    """A Guest and its simulated Hosts, on one network; parameters as those of the two."""
 
     def __init__(
         self,
@@ -112,330 +176,26 @@ class FederationRuntime:
         dither: float | None = None,
         on_key: Callable[[str, int], None] = lambda cipher, bits: None,
         journal: Journal | None = None,
+        on_approval: Callable[[dict[str, Any]], None] = lambda told: None,
+        on_receipts: OnReceipts | None = None,
     ) -> None:
-        self.federation, self._on_key, self.journal = federation, on_key, journal
-        self._budget, self._dither = budget, dither
-        self._widths: dict[str, float] = {}
-        self._databases: dict[str, Database] = {}
-        self._accounts: dict[str, Accountant] = {}
-        self._home, self.key_floor, self._pools = home, key_floor, pools
-        self._network = Network()
-        self.table: PartyTable = read_table(federation, federation.guest.name)
-        self.guest = GuestParty(federation, self.table)
-        self.warmed: set[int] = set()  # key sizes whose pools were started
-        self.retired = retired_keys(self._own(""))
-        self._plain = PlainKeySide()
-        self._keys: dict[tuple[bool, int], PaillierKeySide] = {}
-        self._retired_keys: dict[str, PaillierKeySide] = {}
-        self._lattice_keys: dict[str, RlweKeySide] = {}
-        self._key_lock = threading.Lock()
-        self._told: dict[str, Head] = {}  # what each Host has confirmed of the audit log
-        self._simulated = SimulatedHosts(self._network, [self._host(h.name) for h in federation.hosts])
-
-    def __repr__(self) -> str:
-        return f"FederationRuntime({self.federation.name})"
-
-    def _host(self, name: str) -> HostParty:
-        party, synthetic, home = self.federation.party(name), self.federation.synthetic, self._home / name
-        budgets = self._budget, party.budget, usual_limit(synthetic)
-        answers = next(limit for limit in budgets if limit is not None)
-        limits = Limits(answers, party.budget_total, party.max_bits or 0.0)
-        widths = self._dither, party.dither, usual_dither(synthetic)
-        self._widths[name] = next(width for width in widths if width is not None)
-        database, table = party_database(home, self.federation.name, name), self.federation.folder / party.file
-        self._databases[name] = database
-        self._accounts[name] = Accountant(database, limits, sha256(table.read_bytes()).hexdigest())
-        return HostParty(
-            name,
-            read_table(self.federation, name),
-            party.features,
-            PartyStore(database),
-            simulated=True,
-            key_floor=self.key_floor,
-            pool=HOST_POOL if self._pools else 0,
-            tables=home,
-            products=BinProducts(Workers(cores())),
-            accountant=self._accounts[name],
-            requests=RequestLog(database),
-            dither=self._widths[name],
-            measures=party.measures,
+        network = Network()
+        hosts = SimulatedFederation(federation, home, network, key_floor, pools, budget, dither)
+        super().__init__(
+            federation,
+            home,
+            network.end(federation.guest.name),
+            hosts,
+            key_floor=key_floor,
+            pools=pools,
+            on_key=on_key,
+            journal=journal,
+            on_approval=on_approval,
+            on_receipts=on_receipts,
         )
+        self._simulated = hosts.served
 
-    def labels(self) -> NDArray[np.float64]:
-        """The Guest's labels, in the order of its table."""
-        return read_labels(self.federation)
 
-    def times(self) -> NDArray[np.str_] | None:
-        """When each of the Guest's records is from, in the order of its table; None without a time column."""
-        return read_times(self.federation)
-
-    def pair_key(self, cipher: Cipher, bits: int) -> PairKeySide:
-        """The Guest's side of a cipher that encrypts record by record; a Paillier key is made once per size and kept in the Guest's folder.
-
-        Raises
-        ------
-        ParameterError
-            This cipher does not.
-        """
-        if cipher == "none":
-            return self._plain
-        if cipher == "rlwe":
-            raise ParameterError(
-                "Pairs of a record are summed by group under paillier only; rlwe sums them in training. Choose paillier."
-            )
-        short = cipher == "paillier-short"
-        with self._key_lock:
-            if (short, bits) not in self._keys:
-                path = self._own(f"paillier-{bits}.key")
-                numbers, new = self._kept(path, lambda: PaillierSecretKey.generate(bits, self.key_floor).to_numbers())
-                secret = PaillierSecretKey.from_numbers(numbers, self.key_floor)
-                if new:
-                    self._on_key("paillier", bits)
-                tables = path.with_suffix(".short.tables" if short else ".tables")
-                side = PaillierKeySide(secret, GUEST_POOL if self._pools else 0, "short" if short else "full", tables)
-                side.obfuscators.fill()
-                self._keys[short, bits] = side
-            return self._keys[short, bits]
-
-    def training_key(self, cipher: Cipher, bits: int) -> PairKeySide | NodeKeySide:
-        """The Guest's side of a cipher for training; `bits` are Paillier's, RLWE takes the smallest set that holds all gradients."""
-        if cipher != "rlwe":
-            return self.pair_key(cipher, bits)
-        parameters = sum_parameters(round(SHARES[0] * len(self.table.ids)))
-        return RlweSumKey(self._lattice_key(parameters), Workers(cores()))
-
-    def key(self, cipher: Cipher, bits: int, model: CompiledGuest) -> KeySide:
-        """The Guest's side of a cipher for scoring with `model`; `bits` are Paillier's, RLWE takes the smallest set that holds it."""
-        if cipher != "rlwe":
-            return self.pair_key(cipher, bits)
-        folding, sums = model.folding, model.packing.slots
-        try:
-            parameters = parameters_for(max(1, len(folding.steps)), max(1, folding.n_entries), model.largest)
-        except ParameterError:
-            if sums == 1:
-                raise
-            raise ParameterError(
-                f"The model's scores are {sums} sums, one a class, which travel in one number; no RLWE parameter set holds so many. "
-                "Score with paillier."
-            ) from None
-        return self._lattice_key(parameters)
-
-    def reason_key(self, cipher: Cipher, bits: int, load: Load) -> ReasonKey:
-        """The Guest's side of a cipher for reasons; `bits` are Paillier's, under RLWE `load` says which keys it takes."""
-        if cipher != "rlwe":
-            return self.pair_key(cipher, bits)
-        return ResidueKeySide([self._lattice_key(parameters) for parameters in residues_for(load)])
-
-    def _lattice_key(self, parameters: RlweParameters) -> RlweKeySide:
-        """Made once per set and kept in the Guest's folder."""
-        work.check()
-        with self._key_lock:
-            if parameters.name not in self._lattice_keys:
-                path = self._own(f"rlwe-{parameters.name}.key")
-                numbers, new = self._kept(path, lambda: RlweSecretKey.generate(parameters).to_numbers())
-                self._lattice_keys[parameters.name] = RlweKeySide(RlweSecretKey.from_numbers(numbers))
-                if new:
-                    self._on_key("rlwe", parameters.degree)
-            return self._lattice_keys[parameters.name]
-
-    def bulk_key(self, bits: int, model: CompiledGuest) -> KeySide:
-        """The fastest key side for many records: RLWE, or Paillier of `bits` where RLWE cannot hold the model's scores."""
-        try:
-            return self.key("rlwe", bits, model)
-        except ParameterError:
-            return self.key("paillier", bits, model)
-
-    def dither(self, chain: Sequence[str]) -> float:
-        """Width on a logit of the dither that scores through these Hosts get: the widest that one of them asks for."""
-        return max((self._widths[host] for host in chain), default=0.0)
-
-    def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
-        """What `host` hands an auditor: its sample of requests, and model → the reported hash of the Guest's partial model."""
-        party = self._simulated.hosts[host]
-        return party.requests, party.registered
-
-    def account(self, host: str) -> Accountant:
-        """What `host` shows its operator: the account of its answers."""
-        return self._accounts[host]
-
-    def capacity(self, host: str, model_id: str) -> float:
-        """What `host` shows its operator: what all answers about a model can tell about one record at most, bits."""
-        return self._simulated.hosts[host].capacity(model_id)
-
-    def decision(self, host: str, model_id: str, person: str) -> Decision:
-        """What a Host holds about one synthetic person and which entries it keeps; for demonstrations alone.
-
-        Raises
-        ------
-        SecurityError
-            The people of this federation are not synthetic, or the Host owns no split of the model.
-        """
-        if not self.federation.synthetic:
-            raise SecurityError(
-                f"{host}'s own view of a person is shown of synthetic people only; those of {self.federation.name} are not marked as such."
-            )
-        return self._simulated.hosts[host].decision(model_id, person)
-
-    def open_request(self, row: LoggedRow) -> Opening:
-        """The Guest opens a request for an auditor.
-
-        Raises
-        ------
-        SecurityError
-            It was not made under a key of this Guest.
-        """
-        return open_vector(self._key_of(row.public_key), row.vector)
-
-    def open_terms(self, public_key: bytes, terms: bytes) -> TermsOpening:
-        """The Guest opens terms of reasons for an auditor, and states with which values it made them; raises as the above."""
-        if self.journal is None:
-            raise SecurityError(
-                "The Guest keeps no journal, so it cannot state with which values these terms were made."
-            )
-        return TermsOpening(open_vector(self._key_of(public_key), terms), self.journal.stated(terms))
-
-    def _key_of(self, public_key: bytes) -> PaillierKeySide:
-        modulus = int.from_bytes(public_key, "big")
-        key = self._retired_key(public_key) or self.pair_key("paillier", modulus.bit_length())
-        if not isinstance(key, PaillierKeySide) or key.public.n != modulus:
-            raise SecurityError("The request was made under a key that this Guest does not have.")
-        return key
-
-    def _retired_key(self, public: bytes) -> PaillierKeySide | None:
-        """The key of this modulus, if the Guest had it before a rotation."""
-        mark = fingerprint(public)
-        with self._key_lock:
-            if mark not in self._retired_keys:
-                bits = int.from_bytes(public, "big").bit_length()
-                numbers = read_key(retired(self._own(f"paillier-{bits}.key"), mark))
-                if numbers is None:
-                    return None
-                self._retired_keys[mark] = PaillierKeySide(PaillierSecretKey.from_numbers(numbers, self.key_floor))
-            return self._retired_keys[mark]
-
-    def _kept(self, path: Path, make: Callable[[], dict[str, str]]) -> tuple[dict[str, str], bool]:
-        """A key of the Guest; raises SecurityError where keys were rotated since the runtime was set up: its runs go with those."""
-        kept = kept_key(path, make)
-        if retired_keys(path.parent) != self.retired:
-            raise SecurityError("A key of this Guest was rotated in this moment. Try again.")
-        return kept
-
-    def host_database(self, host: str) -> Database:
-        """What a simulated Host keeps, for whoever operates it: people's rights and retention. The Guest's work never asks for it."""
-        return self._databases[host]
-
-    def _own(self, file: str) -> Path:
-        return self._home / self.federation.guest.name / file
-
-    def warm_up(self, bits: int) -> None:
-        """Make the key and have every Host start its pool, before the first sample comes; a Host that is down is left out."""
-        key = self.pair_key("paillier", bits)
-        session = self.open_session(self.hosts)
-        for host in self.hosts:
-            with suppress(PartyUnreachable):
-                session.send(host, OfferKey(session.name, key.scheme, key.offer()))
-        session.close()
-
-    @property
-    def hosts(self) -> tuple[str, ...]:
-        """Host names, in chain order."""
-        return tuple(h.name for h in self.federation.hosts)
-
-    def open_session(
-        self,
-        hosts: tuple[str, ...],
-        cancelled: Callable[[], bool] = lambda: False,
-        *,
-        counted: bool = True,
-        timeout: float = TIMEOUT,
-        purpose: Measure | None = None,
-    ) -> Session:
-        """Begin a training, a scoring or, with a `purpose`, a measurement.
-
-        One that is not `counted` takes nothing off budgets and gets no dither (simulated Hosts only).
-
-        Raises
-        ------
-        NotAgreed
-            A Host has not agreed to the purpose.
-        """
-        session = Session(self._network, self.guest.name, f"c{next(_numbers)}", hosts, cancelled, timeout)
-        if not counted:
-            for host in hosts:
-                self._simulated.hosts[host].leave_uncounted(session.name)
-        if purpose is not None:
-            try:
-                state_purpose(session, purpose)
-            except GlassleafError:
-                session.close()
-                raise
-        return session
-
-    def play(self, session: Session, host: str, table: PartyTable) -> None:
-        """Let the user play a simulated Host in one conversation."""
-        self._simulated.hosts[host].play(session.name, self.guest.name, table)
-
-    def keep_partial_models(self, model_id: str, partial_models: Mapping[str, HostModel]) -> dict[str, str]:
-        """Put the partial models of an imported model into the simulated Hosts' stores; returns their hashes."""
-        hosts = self._simulated.hosts
-        return {host: hosts[host].keep(partial_model, model_id) for host, partial_model in partial_models.items()}
-
-    def stop_host(self, host: str) -> None:
-        """Take a simulated Host down."""
-        self._simulated.stop(host)
-
-    def tell_audit_head(self, log: AuditLog, key: SigningKey) -> None:
-        """Report to every Host that is up where the Guest's audit log stands; one at work for somebody else is not waited for.
-
-        Raises
-        ------
-        SecurityError
-            A Host refuses the log: it does not continue what the Host keeps. The other Hosts were told.
-        PartyUnreachable
-            A Host has not confirmed it within :data:`HEAD_TIMEOUT`; the next report goes back to where it was.
-        """
-        refused, silent = list[SecurityError](), list[PartyUnreachable]()
-        for host in self._up():
-            session = self.open_session((host,), timeout=HEAD_TIMEOUT)
-            try:
-                self._told[host] = report_head(session, host, log, key, self._told.get(host))
-            except SecurityError as error:
-                self._told.pop(host, None)  # asked next time
-                refused.append(error)
-            except PartyUnreachable as error:
-                silent.append(error)
-            finally:
-                session.close()
-        if refused or silent:
-            raise (*refused, *silent)[0]
-
-    def audit_heads(self) -> dict[str, list[KeptHead]]:
-        """Host → every head of the Guest's audit log that it keeps; those that are down, or busy for longer, are left out."""
-        heads: dict[str, list[KeptHead]] = {}
-        for host in self._up():
-            session = self.open_session((host,), timeout=WITNESS_TIMEOUT)
-            try:
-                heads[host] = ask_heads(session, host)
-            except PartyUnreachable:
-                continue
-            finally:
-                session.close()
-        return heads
-
-    def _up(self) -> tuple[str, ...]:
-        return tuple(host for host in self.hosts if self._network.is_up(host))
-
-    def pools(self) -> tuple[PoolLevel, ...]:
-        """Fill level of every party's pool; the Guest's for the key used last."""
-        keys = list(self._keys.values())
-        own = keys[-1].obfuscators if keys else None
-        levels = [PoolLevel(self.guest.name, own.ready if own else 0, GUEST_POOL if self._pools else 0)]
-        return (*levels, *(PoolLevel(name, *host.pool_level()) for name, host in self._simulated.hosts.items()))
-
-    def close(self) -> None:
-        """Stop the Hosts and the background threads."""
-        self._simulated.stop()
-        for key in self._keys.values():
-            key.obfuscators.close()
-        for database in self._databases.values():
-            database.close()
+def _signing_key(folder: Path) -> SigningKey:
+    """What a Host signs with: made at its first use, and kept in its folder."""
+    return SigningKey.from_numbers(kept_key(folder / "signing.key", lambda: SigningKey.generate().to_numbers())[0])

@@ -6,7 +6,6 @@ hands out is the Guest's; a Host is reached by messages only.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -21,11 +20,14 @@ from backend.data.label import Label
 from backend.data.table import PartyTable
 from backend.errors import ParameterError
 from backend.protocols.guest import GuestParty
+from backend.protocols.guest_runtime import PoolLevel
 from backend.protocols.host import HostParty
 from backend.protocols.simulation.hosts import SimulatedHosts
-from backend.protocols.simulation.simulator import HOST_POOL, PoolLevel
-from backend.protocols.transport.channel import Network, Session
+from backend.protocols.simulation.simulator import HOST_POOL
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.network import Network
+from backend.protocols.transport.wire import new_conversation
 from backend.store.party_store import memory_store
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Split, SplitRule
 from backend.trees.serialization import dump_host
@@ -35,7 +37,6 @@ GUEST = "guest"
 WEIGHT = 0.1  # spread of leaf weights, as after a learning rate of 0.1
 SCORE_BITS = 10  # as in training, where nothing else is asked for
 SHAPE_LIMITS = {"trees": range(1, 201), "depth": range(2, 9), "features": range(4, 101), "hosts": range(1, 6)}
-_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True)
@@ -186,7 +187,7 @@ class SyntheticFederation:
         self, hosts: tuple[str, ...], cancelled: Callable[[], bool] = lambda: False, *, counted: bool = False
     ) -> Session:
         """Begin a scoring; nobody counts questions about synthetic people."""
-        return Session(self._network, self.guest.name, f"synthetic-{next(_numbers)}", hosts, cancelled)
+        return Session(self._network.end(self.guest.name), new_conversation(), hosts, cancelled)
 
     def warm_up(self) -> None:
         """Have every Host start its pool, before the first sample comes."""

@@ -16,6 +16,8 @@ import time
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from backend import work
 from backend.crypto.fixedpoint import quantise
 from backend.crypto.paillier.keys import KEY_BITS
@@ -102,4 +104,5 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
         margins=margins,
         units=quantise(table, parameters.score_bits)[tree.leaf],
         label_bits=grower.label_bits,
+        leaves=(tree.leaf.astype(np.uint16),),
     )

@@ -5,7 +5,7 @@ Measured on the demo and on 30,000 credit-card clients, on one machine.
 
 from __future__ import annotations
 
-ID = 1.8e-3  # seconds to align an id with one Host
+ID = 0.9e-3  # seconds to align an id with one Host
 PAIR = {"paillier": 29e-3}  # seconds to encrypt a row's pair with a key of 3,072 bits
 KEY_BITS = 3072
 LEVEL, ROW = 0.03, 6e-6  # seconds a level of a tree: whatever its rows, and for each of them

@@ -156,6 +156,7 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
         units=np.rint(forest.predict(every, parameters.score_bits)).astype(np.int64),
         sides_hidden=parameters.shuffle_sides,
         label_bits=grower.label_bits,
+        leaves=tuple(forest.leaves),
     )
 
 
@@ -191,14 +192,14 @@ class _Forest:
         self._outputs, self._added = outputs, added
         self.trees: list[GuestTree] = []
         self._tables: list[Floats] = []
-        self._leaves: list[NDArray[np.uint16]] = []
+        self.leaves: list[NDArray[np.uint16]] = []
         self._bags: list[Flags] = []
 
     def add(self, tree: GrownTree, bag: Flags) -> None:
         """Add a tree; `bag` are the rows it has grown on, ``(n_joint,)``."""
         self.trees.append(tree.tree)
         self._tables.append(leaf_table(tree.tree, self._outputs))
-        self._leaves.append(tree.leaf.astype(np.uint16))
+        self.leaves.append(tree.leaf.astype(np.uint16))
         self._bags.append(bag)
 
     def predict(self, rows: NDArray[np.intp], bits: int | None = None) -> Floats:
@@ -220,7 +221,7 @@ class _Forest:
     def _votes(self, rows: NDArray[np.intp], bits: int | None) -> Floats:
         """``(trees, len(rows), k)``: the leaf of every tree."""
         tables = self._tables if bits is None else [quantise(t, bits).astype(np.float64) for t in self._tables]
-        return np.stack([table[leaf[rows]] for table, leaf in zip(tables, self._leaves, strict=True)])
+        return np.stack([table[leaf[rows]] for table, leaf in zip(tables, self.leaves, strict=True)])
 
     def _aggregate(self, votes: Floats) -> Floats:
         """Over the trees that vote; a mean is scaled up to the complete forest."""

@@ -32,6 +32,7 @@ from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import PARTS, SHARES, SecureBoostParameters, TreeProgress
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
+from backend.trees.backgrounds import ScoreBands, score_bands
 from backend.trees.ensemble import GuestModel
 from backend.trees.metrics import Metrics, measure
 from backend.trees.serialization import content_hash, dump_guest, dump_skeleton
@@ -217,6 +218,7 @@ class TrainingClient:
             outputs=grown.outputs.for_labels(joint.labels[joint.training]),
             sides_hidden=grown.sides_hidden,
             medians=medians(own, joint.table.columns, joint.training),
+            bands=_bands(joint, grown),
         )
 
     def _have_kept(self, model_id: str, model: GuestModel) -> dict[str, str]:
@@ -239,6 +241,14 @@ class TrainingClient:
         records = joint.table.take(np.flatnonzero(test))
         client = ScoringClient(joint.guest, model_id, compiled, records, PlainKeySide(), self.session)
         return {PARTS[TEST]: (joint.labels[test], compiled.margins(client.score().units))}
+
+
+def _bands(joint: Joint, grown: Grown) -> ScoreBands | None:
+    """Training records by leaf and score, where growing gave both and a score is one sum."""
+    if not grown.leaves or grown.units is None or grown.outputs.count > 1 or grown.outputs.aggregation != "sum":
+        return None
+    rows = joint.training
+    return score_bands(grown.trees, [leaf[rows] for leaf in grown.leaves], grown.units[rows, 0])
 
 
 def draw_parts(n: int, seed: int, times: NDArray[np.str_] | None = None) -> NDArray[np.int8]:

@@ -154,6 +154,8 @@ class Grown:
         where the label is a number or no sets are told.
     sides_hidden : bool
         Whether the Hosts keep to themselves which side of a split holds the lower values.
+    leaves : tuple of ndarray of uint16
+        Per tree, ``(n_joint,)``: number of the leaf that each joint record has come to; empty where the Guest does not know.
     """
 
     trees: tuple[GuestTree, ...]
@@ -164,3 +166,4 @@ class Grown:
     units: IntArray | None
     sides_hidden: bool = False
     label_bits: float | None = None
+    leaves: tuple[NDArray[np.uint16], ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from backend.protocols.transport.message import LISTS, NUMBERS, PEOPLE, WHOLE, Message
+from backend.protocols.transport.message import LISTS, NUMBERS, PEOPLE, WHOLE, Lane, Message
 
 
 @dataclass(frozen=True)
@@ -15,6 +15,7 @@ class StartTraining(Message):
     HOLDS: ClassVar[str] = "which joint records are training rows; number of bins; which of its features are left out"
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = LISTS
+    LANE: ClassVar[Lane | None] = Lane.TRAINING
     training: bytes
     bins: int
     exclude: tuple[str, ...]
@@ -40,6 +41,7 @@ class Gradients(Message):
     HOLDS: ClassVar[str] = "which training rows count; their gradients and hessians, or labels, encrypted"
     READABLE_BY: ClassVar[str] = "rows: the receiving Host; the numbers: only the Guest (its key)"
     MAX_BYTES: ClassVar[int] = WHOLE
+    LANE: ClassVar[Lane | None] = Lane.TRAINING
     tree: int
     rows: bytes
     pairs: tuple[bytes, ...]
@@ -52,6 +54,7 @@ class AskBinSums(Message):
     HOLDS: ClassVar[str] = "which training rows are in which node; by which of the Host's features"
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = PEOPLE
+    LANE: ClassVar[Lane | None] = Lane.TRAINING
     trees: tuple[int, ...]
     nodes: tuple[int, ...]
     rows: tuple[bytes, ...]
@@ -66,6 +69,7 @@ class AskNodeSums(Message):
     HOLDS: ClassVar[str] = "which training rows are in which node; by which of the Host's features"
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = LISTS
+    LANE: ClassVar[Lane | None] = Lane.TRAINING
     tree: int
     node: int
     rows: bytes
@@ -81,6 +85,7 @@ class NodePairs(Message):
     HOLDS: ClassVar[str] = "gradients and hessians, or labels, of rows of one node, encrypted"
     READABLE_BY: ClassVar[str] = "only the Guest (its key)"
     MAX_BYTES: ClassVar[int] = PEOPLE
+    LANE: ClassVar[Lane | None] = Lane.TRAINING
     pairs: bytes
 
 
@@ -103,6 +108,7 @@ class TakeSplit(Message):
     HOLDS: ClassVar[str] = "node, the Host's own feature, which of its bins go left"
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = LISTS
+    LANE: ClassVar[Lane | None] = Lane.TRAINING
     tree: int
     node: int
     feature: str
@@ -130,6 +136,7 @@ class StartRanks(Message):
     HOLDS: ClassVar[str] = "how values are to be desensitised; which of its features are left out"
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = LISTS
+    LANE: ClassVar[Lane | None] = Lane.TRAINING
     map: str
     mechanism: str
     epsilon: float
@@ -158,6 +165,7 @@ class TakeRankSplits(Message):
     HOLDS: ClassVar[str] = "tree, node, the Host's own column, below which rank goes left"
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = LISTS
+    LANE: ClassVar[Lane | None] = Lane.TRAINING
     trees: tuple[int, ...]
     nodes: tuple[int, ...]
     columns: tuple[int, ...]
@@ -178,6 +186,7 @@ class KeepModel(Message):
     )
     READABLE_BY: ClassVar[str] = "the receiving Host"
     MAX_BYTES: ClassVar[int] = PEOPLE
+    LANE: ClassVar[Lane | None] = Lane.TRAINING
     model_id: str
     guest: str
     hosts: tuple[str, ...]

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend import work
 from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
@@ -31,11 +32,12 @@ STEPS = 16
 
 @dataclass(frozen=True, eq=False, repr=False)
 class _Ensemble:
-    """The trees so far and their sums over the joint records: `margins` ``(n_joint, k)``, `units` the same as they would be released."""
+    """The trees so far and the joint records: `margins` ``(n_joint, k)``, `units` the same as they would be released, `leaves` by tree."""
 
     trees: tuple[GuestTree, ...]
     margins: Floats
     units: IntArray
+    leaves: tuple[NDArray[np.uint16], ...] = ()
 
 
 def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
@@ -140,6 +142,7 @@ class _Boosting:
             (*ensemble.trees, *(tree.tree for tree in grown)),
             ensemble.margins + values,
             ensemble.units + quantise(values, p.score_bits),
+            (*ensemble.leaves, *(tree.leaf.astype(np.uint16) for tree in grown)),
         )
 
     def _draw_rows(self, g: Floats, draw: np.random.Generator) -> tuple[Flags, Floats]:
@@ -186,6 +189,7 @@ class _Boosting:
             margins=ensemble.margins,
             units=ensemble.units,
             label_bits=self._grower.label_bits,
+            leaves=ensemble.leaves,
         )
 
 

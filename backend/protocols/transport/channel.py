@@ -1,223 +1,29 @@
-"""The one wire: everything that leaves a party passes `send`, becomes bytes, and is written into the transcript.
-
-A network knows mailboxes and bytes; it holds no party, so nothing that can reach the network can reach a party through it.
-"""
+"""The Guest's end of a conversation: it sends, waits for answers of the kind that is due, and can be stopped at any wait."""
 
 from __future__ import annotations
 
-import queue
-import threading
+import logging
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from datetime import datetime
+from types import MappingProxyType
 from typing import TypeVar
 
-from backend import work
-from backend.errors import Cancelled, HostRefused, PartyUnreachable, QuestionRefused, SecurityError
-from backend.protocols.transport.codec import decode, encode
+from backend import errors, work
+from backend.errors import Cancelled, HostBusy, HostRefused, PartyUnreachable, QuestionRefused, SecurityError
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
+from backend.protocols.transport.messages import ApprovalPending, ConversationReceipt, EndConversation, Refusal
+from backend.protocols.transport.receipts import is_genuine, whole
+from backend.protocols.transport.transcript import TranscriptEntry
+from backend.protocols.transport.wire import TranscribedWire
 
+_log = logging.getLogger("glassleaf")
 M = TypeVar("M", bound=Message)
-_Octets = bytes  # where a field is called bytes
+OnClose = Callable[[str, Sequence[TranscriptEntry], Mapping[str, ConversationReceipt]], None]
 POLL = 0.1  # seconds between looks at the cancel flag
-SAMPLE = 16  # bytes of a ciphertext that an onlooker is shown
+RECEIPT_TIMEOUT = 2.0  # seconds that Hosts get to state what they sent and took
 TIMEOUT = 300.0  # seconds a party may stay silent before it counts as unreachable
-
-
-@dataclass(frozen=True)
-class TranscriptEntry:
-    """One message as an onlooker may know it: never its content.
-
-    Attributes
-    ----------
-    number : int
-        Position in the conversation, from 1.
-    sender, receiver : str
-    kind : str
-        The message's class.
-    bytes : int
-        Length on the wire.
-    seconds : float
-        Since the conversation began.
-    holds, readable_by : str
-        Plain words: what it carries, and who can read that.
-    work : tuple of (int, float)
-        What the sender did for this message since its last one of the conversation, in order: once it had taken in message
-        `int` (0 = none yet), it worked for `float` seconds. Waiting is not work.
-        :mod:`backend.protocols.transport.simulated_latency` reads it.
-    sample : bytes
-        The first :data:`SAMPLE` bytes, as they were on the wire, of the message's ciphertexts or public key; empty where it has none, or
-        where nothing is encrypted.
-    unreadable : int
-        Length of those ciphertexts or that key, bytes.
-    entries : int
-        Encrypted numbers a person, where the message says so; 0 otherwise.
-    """
-
-    number: int
-    sender: str
-    receiver: str
-    kind: str
-    bytes: int
-    seconds: float
-    holds: str
-    readable_by: str
-    work: tuple[tuple[int, float], ...]
-    sample: _Octets = b""
-    unreadable: int = 0
-    entries: int = 0
-
-
-@dataclass(frozen=True, repr=False)
-class _Letter:
-    """A message in a mailbox; `number` is its position in the transcript, 0 where there is none any more."""
-
-    sender: str
-    blob: bytes
-    conversation: str
-    number: int
-    round: int
-
-
-@dataclass
-class _Mailbox:
-    """Letters that wait, what the owner is at work on (the message it took in last), and since when."""
-
-    since: float
-    conversation: str
-    number: int = 0
-    round: int = 0
-    letters: queue.SimpleQueue[_Letter | None] = field(default_factory=queue.SimpleQueue)
-
-
-@dataclass
-class _Work:
-    """Seconds of work on one message, not yet in the transcript."""
-
-    number: int
-    round: int
-    seconds: float
-
-
-class Network:
-    """Mailboxes in one process. Another network (sockets, say) needs only the same four methods."""
-
-    def __init__(self) -> None:
-        self._boxes: dict[tuple[str, str], _Mailbox] = {}  # by party and conversation
-        self._work: dict[str, dict[str, list[_Work]]] = {}  # conversation → party → work not yet in the transcript
-        self._transcripts: dict[str, list[TranscriptEntry]] = {}
-        self._began: dict[str, float] = {}
-        self._encrypted: set[str] = set()  # conversations that have a key; in the others nothing is shown
-        self._lock = threading.Lock()
-
-    def open(self, party: str, conversation: str = "") -> None:
-        """Give `party` a mailbox: one for all conversations, or one for a single conversation, whose transcript begins now."""
-        self._boxes.setdefault((party, conversation), _Mailbox(time.perf_counter(), conversation))
-        if conversation:
-            with self._lock:
-                self._transcripts.setdefault(conversation, [])
-                self._began.setdefault(conversation, time.perf_counter())
-                self._work.setdefault(conversation, {})
-
-    def close(self, party: str, conversation: str = "") -> None:
-        """Take a mailbox away; a waiting receiver is woken."""
-        box = self._boxes.pop((party, conversation), None)
-        if box is not None:
-            box.letters.put(None)
-
-    def send(self, sender: str, receiver: str, message: Message) -> None:
-        """Turn `message` into bytes, note it in the transcript and deliver it.
-
-        Raises
-        ------
-        PartyUnreachable
-            `receiver` has no mailbox: it is down.
-        """
-        # a protocol that goes in rounds counts them in its messages
-        conversation, round_ = message.conversation, getattr(message, "round", 0)
-        blob = encode(message)
-        self._stop_clock(self._boxes.get((sender, conversation)) or self._boxes.get((sender, "")), sender)
-        box = self._boxes.get((receiver, conversation)) or self._boxes.get((receiver, ""))
-        if box is None:
-            raise PartyUnreachable(f"{receiver} is not reachable: it is not running. Start it again and repeat.")
-        with self._lock:  # so that a mailbox holds messages in the transcript's order
-            log = self._transcripts.get(conversation)
-            if isinstance(message, OfferKey):
-                (self._encrypted.discard if message.scheme == "none" else self._encrypted.add)(conversation)
-            hidden: bytes = getattr(message, message.UNREADABLE, b"") if conversation in self._encrypted else b""
-            if log is not None:  # the Guest may have ended the conversation while a Host was still at work
-                log.append(
-                    TranscriptEntry(
-                        number=len(log) + 1,
-                        sender=sender,
-                        receiver=receiver,
-                        kind=type(message).__name__,
-                        bytes=len(blob),
-                        seconds=time.perf_counter() - self._began[conversation],
-                        holds=message.HOLDS,
-                        readable_by=message.READABLE_BY,
-                        work=self._work_before(conversation, sender, round_),
-                        sample=hidden[:SAMPLE],
-                        unreadable=len(hidden),
-                        entries=getattr(message, "entries", 0),
-                    )
-                )
-            box.letters.put(_Letter(sender, blob, conversation, len(log) if log is not None else 0, round_))
-
-    def receive(self, party: str, conversation: str = "", timeout: float | None = None) -> tuple[str, Message] | None:
-        """Next sender and message for `party`; None when the mailbox is closed or `timeout` seconds have passed."""
-        box = self._boxes.get((party, conversation))
-        if box is None:
-            return None
-        self._stop_clock(box, party)
-        try:
-            letter = box.letters.get(timeout=timeout)
-        except queue.Empty:
-            letter = None
-        box.since = time.perf_counter()
-        if letter is None:
-            return None
-        box.conversation, box.number, box.round = letter.conversation, letter.number, letter.round
-        return letter.sender, decode(letter.blob)
-
-    def _stop_clock(self, box: _Mailbox | None, owner: str) -> None:
-        """Note how long the owner of a mailbox has worked since it last sent or took in a message."""
-        if box is None:
-            return
-        now = time.perf_counter()
-        with self._lock:
-            if box.conversation in self._work:
-                pending = self._work[box.conversation].setdefault(owner, [])
-                if not pending or pending[-1].number != box.number:
-                    pending.append(_Work(box.number, box.round, 0.0))
-                pending[-1].seconds += now - box.since
-        box.since = now
-
-    def _work_before(self, conversation: str, party: str, round_: int) -> tuple[tuple[int, float], ...]:
-        """Work that a message rests on. One of a round rests on earlier rounds; what has come early counts later."""
-        pending = self._work[conversation].pop(party, [])
-        rested_on = [work for work in pending if not round_ or work.round < round_]
-        if len(rested_on) < len(pending):
-            self._work[conversation][party] = [work for work in pending if work.round >= round_]
-        return tuple((work.number, work.seconds) for work in rested_on)
-
-    def is_up(self, party: str) -> bool:
-        """Whether `party` has a mailbox."""
-        return (party, "") in self._boxes
-
-    def transcript(self, conversation: str) -> tuple[TranscriptEntry, ...]:
-        """Every message of a conversation so far, between any two parties."""
-        return tuple(self._transcripts.get(conversation, ()))
-
-    def forget(self, conversation: str) -> None:
-        """Drop a conversation's transcript and clock."""
-        with self._lock:
-            self._transcripts.pop(conversation, None)
-            self._began.pop(conversation, None)
-            self._work.pop(conversation, None)
-            self._encrypted.discard(conversation)
 
 
 class Session:
@@ -225,36 +31,46 @@ class Session:
 
     Parameters
     ----------
-    network : Network
-    party : str
-        The Guest.
+    wire : TranscribedWire
+        The Guest's.
     name : str
-        Unique per training or scoring.
+        Unique per training or scoring (:func:`backend.protocols.transport.wire.new_conversation`).
     hosts : tuple of str
         Whom it may wait for.
     cancelled : callable
         Called at least every 0.1 s while waiting.
     timeout : float
         Seconds without an answer after which the Hosts count as unreachable.
+    witnesses : mapping of str to str
+        Host → public key under which it signs what it sent and took; those are waited for at the end.
+    on_close : callable
+        Called at the end with the transcript as the wire has it, and the receipts.
+
+    Attributes
+    ----------
+    receipts : dict of str to ConversationReceipt
+        By Host, once the conversation is over.
     """
 
     def __init__(
         self,
-        network: Network,
-        party: str,
+        wire: TranscribedWire,
         name: str,
         hosts: tuple[str, ...],
         cancelled: Callable[[], bool] = lambda: False,
         timeout: float = TIMEOUT,
+        witnesses: Mapping[str, str] = MappingProxyType({}),
+        on_close: OnClose = lambda conversation, transcript, receipts: None,
     ) -> None:
-        self.name, self.hosts = name, hosts
-        self._network, self._party, self._cancelled, self._timeout = network, party, cancelled, timeout
+        self.name, self.hosts, self.receipts = name, hosts, dict[str, ConversationReceipt]()
+        self._witnesses, self._on_close = witnesses, on_close
+        self._wire, self._cancelled, self._timeout = wire, cancelled, timeout
         self._met: set[str] = set()
-        network.open(party, name)
+        wire.open(name)
 
     def send(self, receiver: str, message: Message) -> None:
         """Send one message."""
-        self._network.send(self._party, receiver, message)
+        self._wire.send(receiver, message)
         self._met.add(receiver)
 
     def broadcast(self, message: Message) -> None:
@@ -271,15 +87,19 @@ class Session:
             The user stopped the job.
         PartyUnreachable
             A Host went down, or none answered in time.
-        HostRefused, QuestionRefused
-            A Host refused.
+        HostBusy, HostRefused, QuestionRefused
+            A Host refused; ApprovalPending where its operator has not decided yet.
         SecurityError
             It sent something else.
         """
         sender, message = self._next()
         if isinstance(message, Refusal):
+            if message.wait > 0:
+                raise HostBusy(f"{sender} refused: {message.reason}", message.wait)
             refused = QuestionRefused if message.final else HostRefused
             raise refused(f"{sender} refused: {message.reason}")
+        if isinstance(message, ApprovalPending):
+            raise errors.ApprovalPending(sender, message.number, _time(message.since))
         if not isinstance(message, kind):
             came = type(message).__name__
             raise SecurityError(f"A {kind.__name__} was expected, a {came} came; the exchange was stopped.")
@@ -305,10 +125,12 @@ class Session:
         deadline = time.monotonic() + self._timeout
         while True:
             self.check()
-            letter = self._network.receive(self._party, self.name, timeout=POLL)
-            if letter is not None:
-                return letter
-            down = [h for h in self.hosts if not self._network.is_up(h)]
+            self._wire.rest(self.name)
+            delivery = self._wire.receive(self.name, timeout=POLL)
+            if delivery is not None:
+                self._wire.take(delivery)
+                return delivery.sender, delivery.message
+            down = [h for h in self.hosts if not self._wire.is_up(h)]
             if down:
                 raise PartyUnreachable(
                     f"{', '.join(down)} stopped while it was being asked. Start it again and repeat."
@@ -321,14 +143,52 @@ class Session:
 
     def transcript(self) -> tuple[TranscriptEntry, ...]:
         """The messages so far."""
-        return self._network.transcript(self.name)
+        return self._wire.transcript(self.name)
 
     def close(self) -> tuple[TranscriptEntry, ...]:
-        """End the conversation, however far it got: Hosts forget it too. Returns its transcript."""
+        """End the conversation, however far it got: Hosts forget it too. Returns its transcript, with what Hosts state of theirs."""
+        told = set()
         for host in sorted(self._met):
             with suppress(PartyUnreachable):
-                self._network.send(self._party, host, EndConversation(self.name))
-        transcript = self._network.transcript(self.name)
-        self._network.close(self._party, self.name)
-        self._network.forget(self.name)
+                self._wire.send(host, EndConversation(self.name))
+                told.add(host)
+        transcript = own = self._wire.transcript(self.name)
+        if expected := told & self._witnesses.keys():
+            self._take_receipts(expected)
+            transcript = whole(transcript, self._wire.party, self.receipts)
+        self._wire.close(self.name)
+        self._wire.forget(self.name)
+        self._on_close(self.name, own, self.receipts)
         return transcript
+
+    def _take_receipts(self, hosts: Collection[str]) -> None:
+        """Wait a moment for what Hosts state; what is none of theirs, or what else comes so late, is dropped."""
+        deadline = time.monotonic() + RECEIPT_TIMEOUT
+        self._wire.rest(self.name)
+        while len(self.receipts) < len(hosts) and time.monotonic() < deadline:
+            try:
+                delivery = self._wire.receive(self.name, timeout=POLL)
+            except SecurityError:
+                continue
+            if delivery is None:
+                if not any(self._wire.is_up(host) for host in hosts if host not in self.receipts):
+                    break
+                continue
+            host, receipt = delivery.sender, delivery.message
+            if isinstance(receipt, ConversationReceipt) and host in hosts:
+                if is_genuine(receipt, host, self._witnesses[host]):
+                    self.receipts[host] = receipt
+                else:
+                    _log.warning("%s signed no receipt of its own messages; it was dropped", host)
+                    hosts = [other for other in hosts if other != host]
+
+
+def _time(told: str) -> datetime:
+    """When something has happened at another party, by its clock."""
+    try:
+        found = datetime.fromisoformat(told)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None:
+        raise SecurityError("A time came that is none in UTC; the exchange was stopped.")
+    return found

@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, ClassVar
 
-KIB, MIB = 1 << 10, 1 << 20
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SMALL = 64 * KIB  # names, numbers and hashes
 LISTS = 8 * MIB  # a flag for each of 2**22 records, a name for each of thousands of features, a piece of hidden ids
 PEOPLE = 64 * MIB  # ids of thousands of people, a tree's shape by the thousand, flags of the records in 32 nodes
 NUMBERS = 256 * MIB  # sums of 2**14 bins at 8,192 bits, a garbled circuit of 4,096 features, positions in every tree
-WHOLE = 1 << 30  # ciphertexts of records: gradients of 2**20 rows at 3,072 bits are 0.8 GiB
+WHOLE = GIB  # ciphertexts of records: gradients of 2**20 rows at 3,072 bits are 0.8 GiB
+
+ONLINE_PEOPLE = 32  # somebody waits for the answer about so many; more are bulk work
+
+
+class Lane(StrEnum):
+    """What kind of work a Host's answer is; each kind is done beside the others."""
+
+    ONLINE = "online"
+    BULK = "bulk"
+    TRAINING = "training"
+
+
+def lane_of_people(ids: Sequence[str]) -> Lane:
+    """In which lane people are answered about."""
+    return Lane.ONLINE if len(ids) <= ONLINE_PEOPLE else Lane.BULK
+
+
+SEAL = b"\x5e\xa1\x10"  # how what Microsoft SEAL saved begins: magic number, length of its first header
+SEAL_HEADERS = 128  # bytes that begin every ciphertext alike: headers, parameters, the packing's own; 125 in SEAL 4
+BEFORE = 64  # bytes in which it may begin: a set of parameters may be named before
 
 MESSAGES: dict[str, type[Message]] = {}
 """Name on the wire → class, of every message module that was imported; what is not in it is refused."""
+
+
+def body(hidden: bytes) -> bytes:
+    """A ciphertext or key without the headers that are the same in every one of them."""
+    at = hidden.find(SEAL, 0, BEFORE)
+    return hidden[at + SEAL_HEADERS :] if at >= 0 else hidden
 
 
 @dataclass(frozen=True)
@@ -23,14 +51,20 @@ class Message:
     A kind of message is a frozen dataclass that derives from this one and says what it `HOLDS` and who can read it
     (`READABLE_BY`); the transcript and docs/threat-model.md show both, and a test holds the three together. No message of a kind is
     longer than its `MAX_BYTES`: longer ones are refused unread. `UNREADABLE` names the field whose first bytes may be shown to
-    onlookers: a public key, or what nobody but the holder of the key can read.
+    onlookers: a public key, or what nobody but the holder of the key can read. `LANE` says which kind of work the answer is; None = the
+    same as what came before it in the conversation.
     """
 
     HOLDS: ClassVar[str] = ""
     READABLE_BY: ClassVar[str] = ""
     MAX_BYTES: ClassVar[int] = SMALL
     UNREADABLE: ClassVar[str] = ""
+    LANE: ClassVar[Lane | None] = None
     conversation: str
+
+    def lane(self) -> Lane | None:
+        """Which kind of work the answer to this one is."""
+        return self.LANE
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -29,13 +29,42 @@ class EndConversation(Message):
 
 
 @dataclass(frozen=True)
+class ConversationReceipt(Message):
+    """Host → Guest, at the end of a conversation: what the Host sent and took in it, signed.
+
+    An entry is sender, receiver, kind, bytes and the seconds that the Host worked before it; the signature is Ed25519 over name, Host and
+    entries (:mod:`backend.protocols.transport.receipts`).
+    """
+
+    HOLDS: ClassVar[str] = "kinds, sizes and working times of the messages that the Host sent and took, signed"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    MAX_BYTES: ClassVar[int] = LISTS
+    entries: tuple[tuple[str, str, str, int, float], ...]
+    signature: str
+
+
+@dataclass(frozen=True)
 class Refusal(Message):
-    """Host → Guest: it will not or cannot answer, and why, in words without data; `final` = however often it is asked."""
+    """Host → Guest: it will not or cannot answer, and why, in words without data; `final` = however often it is asked.
+
+    `wait` is how many seconds later the same may be asked again, where it has too much to do at this moment; 0 otherwise.
+    """
 
     HOLDS: ClassVar[str] = "why a Host did not answer"
     READABLE_BY: ClassVar[str] = "the Guest"
     reason: str
     final: bool = False
+    wait: float = 0.0
+
+
+@dataclass(frozen=True)
+class ApprovalPending(Message):
+    """Host → Guest: its operator has not decided yet on what was asked; the request's number there, and since when it waits (UTC)."""
+
+    HOLDS: ClassVar[str] = "that a training or a model waits for the Host's operator, under which number and since when"
+    READABLE_BY: ClassVar[str] = "the Guest"
+    number: int
+    since: str
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from backend.errors import ParameterError
-from backend.protocols.transport.channel import TranscriptEntry
-from backend.protocols.transport.messages import EndConversation
+from backend.protocols.transport.messages import ConversationReceipt, EndConversation
+from backend.protocols.transport.transcript import TranscriptEntry
 
 LATENCY = 0.05  # seconds one way: "a 50ms delay in cross-party communication", Yao et al. §3.2; also §5.1
+GOODBYE = (EndConversation.__name__, ConversationReceipt.__name__)
 BANDWIDTH = 300_000.0  # bytes a second: "a speed of 300kB/s", Yao et al. §5.1
 
 
@@ -107,7 +108,7 @@ def simulate(transcript: Sequence[TranscriptEntry], link: Link) -> Exchange:
     transcript : sequence of TranscriptEntry
         One whole conversation, closed or not; its first sender is the Guest.
     """
-    sent = [entry for entry in transcript if entry.kind != EndConversation.__name__]
+    sent = [entry for entry in transcript if entry.kind not in GOODBYE]
     rounds, hops = _chains(sent)
     compute, _ = _run(transcript, INSTANT)
     total, journeys = _run(transcript, link)

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
+from typing import get_args
 
 from backend import __version__
 from backend.protocols.transport.message import MESSAGES
@@ -15,6 +16,7 @@ from backend.reports.build.fill import fill, fill_each
 from backend.reports.build.sources import Sources
 from backend.reports.document import content_hash
 from backend.store.audit_log import Entry, Verdict
+from backend.trees.backgrounds import Against
 
 SOFTWARE = (
     "numpy",
@@ -48,10 +50,26 @@ def issued_of(
         sign_offs=sign_offs_of(sources, content),
         use=_use(sources),
         given_away=None if sources.given_away is None else fill_each(report.GivenAwayLine, sources.given_away),
+        reasons=tuple(_reasons(sources)),
         audit=fill(report.AuditLine, verdict, head_sha256=verdict.head.hash),
         versions=_versions(),
         changes=tuple(_changes(sources)),
     )
+
+
+def _reasons(sources: Sources) -> Iterable[report.ReasonsLine]:
+    """By group compared with; before there was a choice it was the training records as the trees weigh them."""
+    done = [
+        e
+        for e in sources.entries
+        if e.body.get("model_sha256") == sources.record.content_hash and e.body.get("outcome", "done") == "done"
+    ]
+    for against in get_args(Against):
+        own = [e for e in done if e.body.get("against", "covers") == against]
+        people = sum(e.body["rows"] - e.body["failed"] for e in own if e.action == "reasons")
+        notices = sum(e.action == "notice" and not e.body["blocked"] for e in own)
+        if people or notices:
+            yield report.ReasonsLine(against=against, people=people, notices=notices)
 
 
 def _versions() -> dict[str, str]:

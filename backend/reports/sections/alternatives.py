@@ -73,7 +73,7 @@ def _gap(write: Writer, line: AlternativeLine, gap: IntervalLine | None) -> str:
     if gap is None:
         return write("too_few")
     ratio = "" if line.ratio is None else f"\n{write('lda_ratio', value=figure(line.ratio.value))}"
-    return f"{write.words.either(line.group, line.group_zh)}: {_points(gap)}{ratio}"
+    return write.says(write.words.either(line.group, line.group_zh), f"{_points(gap)}{ratio}")
 
 
 def _points(found: IntervalLine | None) -> str:

@@ -76,7 +76,7 @@ def _finding(write: Writer, f: FindingLine) -> list[Block]:
     usage = write("usage", splits=f.splits, share=percent(f.gain_share)) if f.splits else words("compliance.no_use")
     facts = {
         "about": f"{write.feature(f.feature)} · {write.party(f.party)}",
-        "rule": f"{words.either(f.title, f.title_zh)} · {f.pack} · {f.citation} · {words.jurisdiction(f.jurisdiction)}",
+        "rule": f"{words.either(f.title, f.title_zh)} · {write.pack(f.pack)} · {f.citation} · {words.jurisdiction(f.jurisdiction)}",
         "law": _dates(write, f),
         "matched": words("document.named", meaning=f"“{f.matched}”", name=words(f"compliance.in_{f.matched_in}")),
         "used": usage,
@@ -88,7 +88,7 @@ def _finding(write: Writer, f: FindingLine) -> list[Block]:
         "decided": _decision(write, f),
     }
     return [
-        Heading(f"{write.status(f)}: {write.meaning(write.features[f.feature])}", 2),
+        Heading(write.says(write.status(f), write.meaning(write.features[f.feature])), 2),
         write.facts({key: value for key, value in facts.items() if value}),
         *([_ages(write, f.ages)] if f.ages else []),
     ]
@@ -127,7 +127,7 @@ def _dates(write: Writer, law: LawLine) -> str:
 
 
 def _duty_dates(write: Writer, duty: DutyLine) -> str:
-    dates = f"{write(f'force_{duty.force}')}: {_dates(write, duty)}"
+    dates = write.says(write(f"force_{duty.force}"), _dates(write, duty))
     return dates if duty.checked == "source" else dates + "\n" + write("not_checked")
 
 
@@ -175,7 +175,7 @@ def _claim(write: Writer, key: str, found: tuple[Evidenced, ...] | None) -> list
         return [*blocks, write.text(f"{key}_not_measured" if found is None else "nothing_found")]
     for e in found:
         if e.on is not None and e.on.refused:
-            blocks.append(Text(f"{write.named(e.feature, e.meaning, e.meaning_zh)}: {not_agreed(write, e.on)}"))
+            blocks.append(Text(write.says(write.named(e.feature, e.meaning, e.meaning_zh), not_agreed(write, e.on))))
             continue
         basis = "" if e.on is None else write("measured_on", on=_basis(write, e.on))
         nothing = "" if e.measures else write("and_nothing")
@@ -217,7 +217,7 @@ def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine |
 
 
 def _line(write: Writer, m: Measured) -> str:
-    return f"{_about(write, m)}: {measure_in_words(write.words, m.measure)} {value(write, m)}"
+    return write.says(_about(write, m), f"{measure_in_words(write.words, m.measure)} {value(write, m)}")
 
 
 def _basis(write: Writer, on: BasisLine) -> str:

@@ -84,7 +84,7 @@ def _dossier(write: Writer, dossier: DossierSection) -> list[Block]:
         dossier.columns,
         ("column", 4, lambda c: c.name),
         ("missing", 3, lambda c: about(write, c.missing)),
-        ("bands", 8, lambda c: write.listed(f"{name}: {about(write, share)}" for name, share in c.bands) or "–"),
+        ("bands", 8, lambda c: write.listed(write.says(name, about(write, share)) for name, share in c.bands) or "–"),
         ("drift", 3, lambda c: words(f"dossier.drift_{c.drift.replace(' ', '_')}")),
     )
     return [
@@ -214,7 +214,7 @@ def _change(write: Writer, line: ChangeLine) -> str:
     parts = (part for part in line.detail.split(", ") if part)
     named = [write.party(part) if line.action == "dossier" else words.named(prefix, part) for part in parts]
     text = words(f"details.change_{line.action.replace('-', '_')}")
-    return f"{text}: {write.listed(named)}" if named else text
+    return write.says(text, write.listed(named)) if named else text
 
 
 def standards(write: Writer) -> list[Block]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from backend.reports.blocks import Block, Code, Table, Text
+from backend.reports.blocks import Block, Code, Heading, Table, Text
 from backend.reports.document import sign_off_holds
 from backend.reports.schema import SignOffLine, Traffic
 from backend.reports.sections.writer import Writer, figure, minute, percent, problems, whole
@@ -44,9 +44,22 @@ def privacy(write: Writer) -> list[Block]:
         write.text("use", scorings=whole(use.scorings), rows=whole(use.rows), failed=whole(use.failed)),
         *problems((*plaintext, *compared)),
         *([_traffic(write, use.traffic)] if use.traffic else []),
+        *_reasons(write),
         *_leak(write),
         *_given_away(write),
     ]
+
+
+def _reasons(write: Writer) -> list[Block]:
+    """Whom people were compared with where reasons were found for their scores."""
+    lines, words = write.report.issued.reasons, write.words
+    if not lines:
+        return []
+    texts = [
+        Text(words(f"compared.report_{line.against}", people=whole(line.people), notices=whole(line.notices)))
+        for line in lines
+    ]
+    return [Heading(words("compared.report"), 2), *texts, Text(words("compared.report_note"), "note")]
 
 
 def _traffic(write: Writer, lines: tuple[Traffic, ...]) -> Table:

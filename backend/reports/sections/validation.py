@@ -83,4 +83,4 @@ def _line(write: Writer, one: FigureLine) -> str:
     codes = write.codes(known) if known else {}
     about = about_in_words(write.words, found, write.feature(one.feature), write.party(one.party), codes)
     limits = limit_in_words(write.words, one.sense, one.warn, one.fail, one.certain)
-    return f"{about}: {value_in_words(found, figure)}\n{limits}"
+    return write.says(about, f"{value_in_words(found, figure)}\n{limits}")

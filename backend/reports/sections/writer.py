@@ -28,6 +28,7 @@ class Writer:
     def __init__(self, report: Report, words: Catalogue) -> None:
         self.report, self.content, self.words = report, report.content, words
         self.features = {f.name: f for f in report.content.features}
+        self._packs = {p.title: words.either(p.title, p.title_zh) for p in report.content.assessment.packs}
         self._titles = {p.name: words.either(p.title, p.title_zh) for p in report.content.parties}
 
     def __call__(self, key: str, /, **values: object) -> str:
@@ -41,6 +42,14 @@ class Writer:
     def party(self, name: str) -> str:
         """A party's title."""
         return self._titles.get(name, name)
+
+    def pack(self, title: str) -> str:
+        """A rule pack by the English title that laws name it by."""
+        return self._packs.get(title, title)
+
+    def says(self, who: str, said: str) -> str:
+        """What is said of somebody or something, after a colon."""
+        return self.words("words.says", who=who, said=said)
 
     def role(self, role: str) -> str:
         """Guest or Host."""
@@ -113,7 +122,7 @@ def problems(found: Iterable[str]) -> list[Block]:
 
 def percent(share: float | None) -> str:
     """A share with all the digits that a report holds; a dash where there is none."""
-    return NONE if share is None else f"{share * 100:.2f} %"
+    return NONE if share is None else f"{share * 100:.2f}\u00a0%"
 
 
 def whole(value: float | None) -> str:

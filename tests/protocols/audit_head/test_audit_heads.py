@@ -14,8 +14,10 @@ from backend.errors import PartyUnreachable, SecurityError
 from backend.protocols.audit_head import protocol
 from backend.protocols.audit_head.messages import AskAuditHeads, AuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import ask_heads, is_signed_head, report_head, signed_report
+from backend.protocols.lanes import SIZES
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import Session
+from backend.protocols.transport.message import Lane
 from backend.store.audit_log import START, AuditLog, ConsistencyProof, Head, KeptHead, link
 from backend.store.database import Database
 from backend.store.party_store import memory_store
@@ -29,7 +31,7 @@ HOST, EMPTY = "host0", Head(0, START)
 def session():
     world = random_world(1, 2, n=3)
     with running(world) as (_, network, _):
-        conversation = Session(network, GUEST, "c", world.model.hosts, timeout=20)
+        conversation = Session(network.end(GUEST), "c", world.model.hosts, timeout=20)
         yield conversation
         conversation.close()
 
@@ -171,26 +173,29 @@ def test_what_is_no_signed_head_with_its_proof_is_refused(session, changed, said
 
 
 def test_a_busy_host_is_not_waited_for_and_keeps_the_head_once_it_is_free(tmp_path, monkeypatch, log):
-    monkeypatch.setattr("backend.protocols.simulation.simulator.WITNESS_TIMEOUT", 0.5)
+    monkeypatch.setattr("backend.protocols.guest_runtime.WITNESS_TIMEOUT", 0.5)
     runtime = FederationRuntime(write_demo(tmp_path, rows=200), tmp_path / "parties", key_floor=512, pools=False)
     runtime.tell_audit_head(log, KEY)
     log.add("score", {}, "ana", "analyst")
     busy, free = runtime._simulated.hosts[runtime.hosts[0]], threading.Event()
     handler = busy._handlers[AskAuditHeads]
     busy._handlers[AskAuditHeads] = lambda *asked: free.wait(20) and handler(*asked)
-    other = runtime.open_session(runtime.hosts[:1])
-    other.send(runtime.hosts[0], AskAuditHeads(other.name, 9, 1))
+    others = [runtime.open_session(runtime.hosts[:1]) for _ in range(SIZES[Lane.ONLINE].workers)]
+    for other in others:
+        other.send(runtime.hosts[0], AskAuditHeads(other.name, 9, 1))
     began = time.monotonic()
     with pytest.raises(PartyUnreachable, match=r"for 0\.5 s"):
         runtime.tell_audit_head(log, KEY)
     assert set(runtime.audit_heads()) == set(runtime.hosts[1:])  # the others witness
     assert time.monotonic() - began < 5
     free.set()
-    other.expect(AuditHeads)
+    for other in others:
+        other.expect(AuditHeads)
     assert {host: kept[0].hash for host, kept in runtime.audit_heads().items()} == dict.fromkeys(
         runtime.hosts, log.head().hash
     )
-    other.close()
+    for other in others:
+        other.close()
     runtime.close()
 
 

@@ -121,7 +121,7 @@ def test_a_protocol_that_scores_otherwise_is_found_out():
             MODEL_ID,
             world.tables[GUEST],
             key,
-            lambda: Session(network, GUEST, f"c{next(number)}", world.model.hosts, timeout=20),
+            lambda: Session(network.end(GUEST), f"c{next(number)}", world.model.hosts, timeout=20),
             names=("fed-eini", "wrong"),
         )
     assert [row.equal for row in done.rows] == [True, False]

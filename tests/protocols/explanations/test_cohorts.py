@@ -18,7 +18,8 @@ from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.shape import names_bits
 from backend.protocols.host import HostParty
 from backend.protocols.simulation.hosts import SimulatedHosts
-from backend.protocols.transport.channel import Network, Session
+from backend.protocols.transport.channel import Session
+from backend.protocols.transport.network import Network
 from backend.store.accountant import COHORT, Accountant, Limits
 from backend.store.database import Database
 from backend.store.party_store import memory_store
@@ -53,7 +54,7 @@ def counting(world, folders, limits=None):
 
 def ask(world, network, rows, model_id, table=None, cancelled=lambda: False):
     name = f"c{next(NUMBERS)}"
-    session = Session(network, GUEST, name, ("host0",), cancelled, timeout=20)
+    session = Session(network.end(GUEST), name, ("host0",), cancelled, timeout=20)
     try:
         client = ReasonsClient(session, GUEST, model_id, CompiledTerms(world.model), PlainKeySide())
         return client.sums((table or world.tables[GUEST]).take(np.array(rows)))

@@ -56,7 +56,7 @@ def oracle(world, person, name, below):
 def named(world, key, below=(), tap=None, name="c"):
     compiled = CompiledTerms(world.model)
     with running(world, tap=tap) as (guest, network, _):
-        session = Session(network, GUEST, name, compiled.chain, timeout=60)
+        session = Session(network.end(GUEST), name, compiled.chain, timeout=60)
         try:
             return ReasonsClient(session, guest.name, MODEL_ID, compiled, key).names(world.tables[GUEST], 4, below)
         finally:

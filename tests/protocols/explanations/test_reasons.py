@@ -10,7 +10,7 @@ from actors import MODEL_ID, running
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import kstest
-from worlds import GUEST, World, imported_world, random_world, with_covers, with_outputs
+from worlds import GUEST, World, imported_world, random_world, with_bands, with_covers, with_outputs
 
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
@@ -35,6 +35,7 @@ from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import HeldRecords, OfferKey
 from backend.store.accountant import Accountant, Limits, Question
 from backend.store.database import Database
+from backend.trees.backgrounds import COVERS, Background, backgrounds
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 from backend.trees.folding import fold_structure
 from backend.trees.shap import shap_values
@@ -44,7 +45,7 @@ def world_of(seed, n_hosts=1, n=8, **kwargs):
     return with_covers(random_world(seed, n_hosts, n=n, **kwargs), seed)
 
 
-def plain(world):
+def plain(world, background=COVERS):
     """SHAP values of everybody, by (party, feature), all columns in one place."""
     rules = {
         **world.model.rules,
@@ -60,7 +61,7 @@ def plain(world):
             columns[feature.name][pd.isna(columns[feature.name])] = None
         else:
             columns[feature.name] = columns[feature.name].astype(float)
-    features, values = shap_values(world.model, rules, columns, len(rows))
+    features, values = shap_values(world.model, rules, columns, len(rows), background)
     owner = {f.name: p for p, f in world.model.dictionary}
     return {(owner[f], f): values[:, i] for i, f in enumerate(features)}
 
@@ -86,9 +87,9 @@ def key_of(cipher, secret_key, world, people=0):
     return PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
 
 
-def ask(world, guest, network, key, what, *args):
-    compiled = CompiledTerms(world.model)
-    session = Session(network, GUEST, "c", compiled.chain, timeout=60)
+def ask(world, guest, network, key, what, *args, background=COVERS):
+    compiled = CompiledTerms(world.model, background)
+    session = Session(network.end(GUEST), "c", compiled.chain, timeout=60)
     try:
         return compiled, getattr(ReasonsClient(session, guest.name, MODEL_ID, compiled, key), what)(*args)
     finally:
@@ -127,6 +128,46 @@ def test_names_are_those_of_the_largest_plain_values_above_nought(seed, n_hosts,
         if clear:
             assert set(names) == {item for item in ranked[:3] if wanted[item][i] > compiled.error_bound}
         assert list(names) == sorted(names, key=lambda item: item[1])
+
+
+def test_values_against_every_group_are_those_of_plain_values_with_its_shares(secret_key):
+    world, moved = with_bands(random_world(6, 2, n=430, n_trees=3, depth=3)), set()
+    for background in backgrounds(world.model):
+        compiled, wanted = CompiledTerms(world.model, background), plain(world, background)
+        found = integers(world, compiled, PlainPublicSide(), PlainKeySide(), 0)
+        for item, number in zip(compiled.items, found, strict=True):
+            assert abs(number / 2 ** compiled.shape(1).scale - wanted[item][0]) <= compiled.error_bound
+        moved.add(tuple(found))
+    assert len(moved) == len(list(backgrounds(world.model)))
+    small = with_bands(random_world(6, 2, n=430, n_trees=2, depth=2))
+    compiled, key = CompiledTerms(small.model, Background("approved", 0)), PaillierKeySide(secret_key)
+    plainly = integers(small, compiled, PlainPublicSide(), PlainKeySide(), 0)
+    assert integers(small, compiled, PaillierPublicSide(secret_key.public), key, 0) == plainly
+
+
+@pytest.mark.slow
+def test_reasons_against_every_group_are_those_of_plain_values_with_its_shares(secret_key):
+    world, few = with_bands(random_world(6, 2, n=430, n_trees=3, depth=3)), 4
+    people = replace(world, tables={p: t.take(np.arange(min(few, len(t.ids)))) for p, t in world.tables.items()})
+    named = set()
+    with running(people) as (guest, network, _):
+        for background in backgrounds(world.model):
+            if background.band > 0:
+                continue
+            table = people.tables[GUEST]
+            key = PaillierKeySide(secret_key)
+            compiled, found = ask(people, guest, network, key, "names", table, 3, background=background)
+            wanted = plain(people, background)
+            for i, names in enumerate(found.names):
+                values = {item: wanted[item][i] for item in wanted}
+                ranked = sorted(values, key=lambda item: -values[item])
+                for item in names:
+                    assert values[item] >= values[ranked[2]] - 2 * compiled.error_bound and values[item] > 0
+                sure = [item for item in ranked[:3] if values[item] > values[ranked[3]] + 2 * compiled.error_bound]
+                assert {item for item in sure if values[item] > compiled.error_bound} <= set(names)
+                named.add((background.against, i, names))
+    assert {a for a, *_ in named} == {"covers", "all", "approved"}
+    assert len({(i, names) for _, i, names in named}) > few  # a group changes somebody's names
 
 
 def weighted(world, compiled, side, key, rows):
@@ -345,7 +386,7 @@ def test_wrong_keys_and_damaged_or_repeated_terms_are_refused(send, match):
     terms = PersonEncryption(names, compiled, shape).encrypted(world.tables[GUEST].columns)
     key, messages = send(names, cohort, terms)
     with running(world) as (_, network, _):
-        session = Session(network, GUEST, "c", ("host0",), timeout=20)
+        session = Session(network.end(GUEST), "c", ("host0",), timeout=20)
         session.send("host0", OfferKey("c", key.scheme, key.offer()))
         shares = compiled.shares_of("host0")
         session.send("host0", AskReasons("c", MODEL_ID, ("a",), 1, shares, shape.features, shape.value_bits))
@@ -408,7 +449,7 @@ def test_a_host_refuses_a_request_that_does_not_fit_its_partial_model(change, ma
     crooked = {"shares": (1.5,) * len(shares), "features": (-1, shape.features[1])}
     change = {name: crooked[name] if value is None else value for name, value in change.items()}
     with running(world) as (_, network, _):
-        session = Session(network, GUEST, "c", ("host0",), timeout=20)
+        session = Session(network.end(GUEST), "c", ("host0",), timeout=20)
         session.send("host0", OfferKey("c", key.scheme, key.offer()))
         session.send("host0", AskReasons("c", **{**request, "value_bits": shape.value_bits, **change}))
         with pytest.raises(SecurityError, match=match):

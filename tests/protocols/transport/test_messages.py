@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backend.crypto.plain import PlainKeySide
+from backend.crypto.rlwe.parameters import PARAMETERS
+from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.training.messages import FeatureBins, KeepModel
 from backend.protocols.transport import codec
 from backend.protocols.transport.codec import decode, encode
-from backend.protocols.transport.message import MESSAGES, SMALL, Message
+from backend.protocols.transport.message import MESSAGES, SEAL_HEADERS, SMALL, Message, body
 from backend.protocols.transport.messages import OfferKey, Refusal
 from backend.protocols.transport.packing import from_bitmap, from_numbers, to_bitmap, to_numbers
 
@@ -137,3 +140,23 @@ def test_two_kinds_of_message_cannot_share_a_name_on_the_wire():
     with pytest.raises(TypeError, match="OfferKey"):
         type("OfferKey", (Message,), {})
     assert MESSAGES["OfferKey"] is OfferKey
+
+
+@pytest.mark.parametrize("name", [next(iter(PARAMETERS)), list(PARAMETERS)[-1]])
+def test_an_onlooker_is_shown_bytes_that_no_two_ciphertexts_of_seal_have_alike(name):
+    guest, values = RlweKeySide(RlweSecretKey.generate(PARAMETERS[name])), np.zeros((1, 2), dtype=np.int64)
+    one, other = (guest.encrypt(values) for _ in range(2))
+    assert one[:100] == other[:100] and SEAL_HEADERS > 100
+    assert body(one) == one[SEAL_HEADERS:] and body(one)[:8] != body(other)[:8]
+    keys = [RlweKeySide(RlweSecretKey.generate(PARAMETERS[name])).offer() for _ in range(2)]
+    assert keys[0][:24] == keys[1][:24] and body(keys[0])[:8] != body(keys[1])[:8]
+
+
+def test_what_seal_did_not_write_is_shown_from_its_beginning():
+    for hidden in (
+        b"",
+        bytes(range(90)),
+        PlainKeySide().encrypt(np.ones((1, 2), dtype=np.int64)),
+        b"\x00" * 64 + b"\x5e\xa1\x10",
+    ):
+        assert body(hidden) == hidden

@@ -9,10 +9,11 @@ from worlds import GUEST, random_world
 from backend.crypto.plain import PlainKeySide
 from backend.errors import ParameterError
 from backend.protocols.baselines.messages import PassOn
-from backend.protocols.transport import channel
-from backend.protocols.transport.channel import Network, Session, TranscriptEntry
+from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import EndConversation, HeldRecords, OfferKey
+from backend.protocols.transport.network import Network
 from backend.protocols.transport.simulated_latency import BANDWIDTH, INSTANT, LATENCY, Link, simulate
+from backend.protocols.transport.transcript import TranscriptEntry
 
 
 def exchange(*told):
@@ -145,8 +146,13 @@ class Hands:
 @pytest.fixture
 def clock(monkeypatch):
     hands = Hands()
-    monkeypatch.setattr(channel.time, "perf_counter", hands.perf_counter)
+    monkeypatch.setattr("time.perf_counter", hands.perf_counter)
     return hands
+
+
+def take_in(network, party, conversation=""):
+    """Wait for what comes next, and begin to work on it."""
+    network.take(party, network.receive(party, conversation))
 
 
 def test_the_channel_notes_work_between_messages_and_leaves_out_waiting(clock):
@@ -156,11 +162,11 @@ def test_the_channel_notes_work_between_messages_and_leaves_out_waiting(clock):
     clock.now = 2.0
     network.send("g", "h", OfferKey("c", "none", b""))
     clock.now = 3.0  # h was idle until here
-    network.receive("h")
+    take_in(network, "h")
     clock.now = 3.5
     network.send("h", "g", HeldRecords("c", b""))
     clock.now = 4.5
-    network.receive("g", "c")  # g worked till 4.5, and the answer was there
+    take_in(network, "g", "c")  # g worked till 4.5, and the answer was there
     clock.now = 4.75
     network.send("g", "h", EndConversation("c"))
     assert [e.work for e in network.transcript("c")] == [((0, 2.0),), ((1, 0.5),), ((0, 2.5), (2, 0.25))]
@@ -173,7 +179,7 @@ def test_a_message_of_a_round_does_not_wait_for_what_came_early_of_the_same_roun
     for sender, round_ in (("i", 3), ("j", 2)):
         network.send(sender, "h", PassOn("c", round_, b"", b""))
         clock.now += 1.0
-        network.receive("h")
+        take_in(network, "h")
     clock.now += 0.5
     network.send("h", "g", PassOn("c", 3, b"", b""))
     network.send("h", "g", PassOn("c", 4, b"", b""))
@@ -187,13 +193,14 @@ def test_work_for_one_conversation_is_not_told_in_another(clock):
     for name in ("c", "d"):
         network.open("g", name)
         network.send("g", "h", OfferKey(name, "none", b""))
-    network.receive("h")
+    take_in(network, "h")
     clock.now = 1.0  # for c
-    network.receive("h")
+    network.rest("h", "c")
+    take_in(network, "h")
     clock.now = 3.0  # for d
     network.send("h", "g", HeldRecords("d", b""))
     network.send("g", "h", OfferKey("c", "none", b""))
-    network.receive("h")
+    take_in(network, "h")
     network.send("h", "g", HeldRecords("c", b""))
     assert network.transcript("d")[-1].work == ((1, 2.0),)
     assert network.transcript("c")[-1].work == ((1, 1.0), (2, 0.0))
@@ -202,12 +209,12 @@ def test_work_for_one_conversation_is_not_told_in_another(clock):
 def test_an_ended_conversations_work_is_forgotten(clock):
     network = Network()
     network.open("h")
-    session = Session(network, GUEST, "c", ("h",))
+    session = Session(network.end(GUEST), "c", ("h",))
     session.send("h", OfferKey("c", "none", b""))
-    network.receive("h")
+    take_in(network, "h")
     session.close()
-    network.receive("h")
-    assert network._work == {}
+    take_in(network, "h")
+    assert len(network._noted) == 0
 
 
 def test_every_message_waits_only_for_messages_that_reached_its_sender(transcript):

@@ -1,0 +1,82 @@
+"""What went wrong, in the reader's language.
+
+An error is English wherever it is raised, written down or sent by another party. The sections ``error`` and ``sheet`` of the catalogues
+hold what errors say: a line that reads as the English text does is shown in Chinese, with its own values; of another line Chinese readers
+are told that it is English.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from string import Formatter
+
+from app.texts import Texts
+from backend.i18n import catalogue
+
+SECTIONS = ("error.", "sheet.")
+PLACES = ("sheet.at_cell", "sheet.at_row", "sheet.at_column")  # no sentence: they stand before one
+WITHIN = "why"  # a value that is an error itself
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+def said(t: Texts, text: str) -> str:
+    """An error's text, line by line, in the language of `t`."""
+    if t.language == "en":
+        return text
+    lines = text.splitlines()
+    found = [_line(t, line) for line in lines]
+    unknown = any(new is None and not _CHINESE.search(old) for new, old in zip(found, lines, strict=True))
+    shown = "\n".join(old if new is None else new for new, old in zip(found, lines, strict=True))
+    return f"{t('frame.in_english')}\n{shown}" if unknown else shown
+
+
+def _line(t: Texts, line: str) -> str | None:
+    """One line in the language of `t`; None where the catalogue does not know it."""
+    for key in PLACES[:2]:
+        found = _at(t, line, key)
+        if found is not None:
+            return found
+    known = _known(t, line)
+    return _at(t, line, PLACES[2]) if known is None else known
+
+
+def _at(t: Texts, line: str, key: str) -> str | None:
+    """A line that says where before it says what."""
+    match = re.match(_pattern(catalogue("en")[key]), line)
+    rest = None if match is None else _known(t, line[match.end() :])
+    return None if match is None or rest is None else t(key, **match.groupdict()) + rest
+
+
+def _known(t: Texts, line: str) -> str | None:
+    """The same, where no place stands before it."""
+    for key, pattern in _patterns():
+        match = pattern.fullmatch(line)
+        if match is None:
+            continue
+        values = match.groupdict()
+        if WITHIN in values:
+            within = _line(t, values[WITHIN])
+            if within is None:
+                continue
+            values[WITHIN] = within
+        return t(key, **values)
+    return None
+
+
+@cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Key → how its English text reads, those with most words of their own first."""
+    texts = {key: text for key, text in catalogue("en").items() if key.startswith(SECTIONS) and key not in PLACES}
+    order = sorted(texts, key=lambda key: -sum(len(literal) for literal, *_ in Formatter().parse(texts[key])))
+    return tuple((key, re.compile(_pattern(texts[key]))) for key in order)
+
+
+def _pattern(text: str) -> str:
+    parts, seen = [], set[str]()
+    for literal, name, _, _ in Formatter().parse(text):
+        parts.append(re.escape(literal))
+        if name:
+            parts.append(f"(?P={name})" if name in seen else f"(?P<{name}>.+?)")
+            seen.add(name)
+    return "".join(parts)

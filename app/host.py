@@ -1,0 +1,50 @@
+"""A Host's own console: ``glassleaf host run``. Reads the Host's folder alone; nothing of a Guest's is reachable from here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+ROOT = str(Path(__file__).resolve().parents[1])
+# In front of the folder that Streamlit was started in, which may hold another project's app/ or backend/.
+if sys.path[0] != ROOT:
+    sys.path.insert(0, ROOT)
+
+import streamlit as st  # noqa: E402
+
+from app.panels import host_console  # noqa: E402
+from app.texts import Texts, markdown  # noqa: E402
+from backend.errors import GlassleafError  # noqa: E402
+from backend.i18n import LANGUAGES  # noqa: E402
+from backend.services.host_operator import own_host  # noqa: E402
+from backend.services.system_user import system_user  # noqa: E402
+
+ASSETS = Path(str(files("assets")))
+SHOWN = {"en": "EN", "zh": "中文"}
+
+st.set_page_config(page_title="Glassleaf", page_icon=ASSETS / "mark.svg", layout="wide")
+st.html(ASSETS / "page.css")
+first = next((one for one in LANGUAGES if (st.context.locale or "").startswith(one)), LANGUAGES[0])
+left, right = st.columns([4, 1], vertical_alignment="center")
+with right:
+    language = st.segmented_control(
+        Texts(first)("sidebar.language"),
+        LANGUAGES,
+        default=first,
+        format_func=SHOWN.__getitem__,
+        key="language",
+        required=True,
+        label_visibility="collapsed",
+    )
+t = Texts(language or first)
+try:
+    operator = own_host(Path(os.environ.get("GLASSLEAF_HOST", "").strip() or "."), system_user())
+    with left:
+        st.title(t("host.console", host=markdown(operator.name)), anchor=False)
+        st.markdown(f":gray[{t('host.console_question')}]")
+    host_console.draw(t, operator, "own")
+    operator.close()
+except GlassleafError as error:
+    st.warning(markdown(str(error)), icon=":material/report:", title=t("host.failed"))

@@ -1,0 +1,318 @@
+"""A Host's own console: what waits for its operator, what was decided, models with own splits, people, traffic and log.
+
+Knows one Host, through :class:`backend.services.host_operator.HostOperator`; must not know the Guest's session, services or models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import streamlit as st
+
+from app.texts import Texts, bare, markdown, number, size
+from backend.errors import GlassleafError
+
+if TYPE_CHECKING:
+    from backend.services.host_operator import HostOperator, OwnSplit, Request
+    from backend.store.audit_log import Entry
+
+MONTHS = 90  # days that a grant is proposed for
+ROWS = 50  # entries of the log that are shown, the newest
+ICONS = {
+    "waiting": "hourglass_top",
+    "granted": "verified",
+    "denied": "block",
+    "withdrawn": "undo",
+    "expired": "event_busy",
+}
+COLUMNS = ("kind", "guest", "day", "times", "bits")  # of an answer about a person
+EXPLAINED = {"answers", "questions", "requests", "artefacts"}  # tables of which a note is shown
+
+
+def draw(t: Texts, operator: HostOperator, key: str) -> None:
+    """Everything that a Host's operator sees; `key` names the widgets."""
+    _outcome(t, key)
+    waiting = operator.requests(waiting=True)
+    if operator.draining:
+        st.info(t("host.draining"), icon=":material/pause_circle:")
+    names = ("waiting", "decided", "models", "people", "traffic", "log")
+    said = [t("host.tab_waiting", count=len(waiting)), *(t(f"host.tab_{name}") for name in names[1:])]
+    places = st.tabs(said, key=f"{key}_tabs")
+    with places[0]:
+        _waiting(t, operator, waiting, key)
+    with places[1]:
+        _decided(t, operator, key)
+    with places[2]:
+        _models(t, operator, key)
+    with places[3]:
+        _people(t, operator, key)
+    with places[4]:
+        _traffic(t, operator, key)
+    with places[5]:
+        _log(t, operator, key)
+
+
+def _outcome(t: Texts, key: str) -> None:
+    """What became of the last decision."""
+    words, failed = st.session_state.pop(f"{key}_outcome", ("", False))
+    if failed:
+        st.warning(markdown(words), icon=":material/report:", title=t("host.failed"))
+    elif words:
+        st.success(words, icon=":material/check:")
+
+
+def _decide(key: str, words: str, step: Callable[[], object]) -> None:
+    """Take a step of the operator's, and say what became of it on the page that is drawn next."""
+    try:
+        step()
+        st.session_state[f"{key}_outcome"] = words, False
+    except GlassleafError as error:
+        st.session_state[f"{key}_outcome"] = str(error), True
+
+
+def _waiting(t: Texts, operator: HostOperator, waiting: tuple[Request, ...], key: str) -> None:
+    if not waiting:
+        st.markdown(t("host.nothing_waits"))
+    for request in waiting:
+        number_ = request.approval.number
+        with st.container(border=True, key=f"{key}_request_{number_}"):
+            _heading(t, request)
+            _facts(t, request, f"{key}_{number_}")
+            _splits(t, request.splits, f"{key}_{number_}")
+            _approve(t, operator, request, key)
+            _refuse(t, operator, number_, "deny", key)
+
+
+def _heading(t: Texts, request: Request) -> None:
+    found = request.approval
+    state = "expired" if request.expired else found.state
+    names = {"guest": markdown(found.guest), "name": markdown(found.name), "purpose": _purpose(t, found.purpose)}
+    asks = t(f"host.asks_{_kind(found.purpose)}", **names)
+    st.markdown(f":material/{ICONS[state]}: **{asks}**")
+    past = t.duration(max(1.0, (datetime.now(UTC) - found.since).total_seconds()))
+    words = [t("host.request", number=found.number), t("host.since", past=past)]
+    if found.decided:
+        words.append(t(f"host.state_{state}", person=markdown(found.person), day=found.decided[:10]))
+    st.caption(" · ".join(words))
+
+
+def _kind(purpose: str) -> str:
+    return purpose if purpose in ("training", "scoring", "reasons") else "measuring"
+
+
+def _purpose(t: Texts, purpose: str) -> str:
+    return t(f"host.purpose_{purpose}")
+
+
+def _facts(t: Texts, request: Request, key: str) -> None:
+    """What is asked for, and what it costs."""
+    about, limits = request.approval.about, request.limits
+    if request.approval.purpose == "training":
+        facts = {
+            t("host.algorithm"): markdown(str(about["algorithm"])),
+            t("words.trees"): t("host.at_most", count=int(about["trees"])),
+            t("host.depth"): str(about["depth"]),
+            t("host.bins"): str(about["bins"] or "–"),
+            t("host.left_out"): markdown(", ".join(about["exclude"]) or "–"),
+            t("host.rows_training"): f"{about['rows']:,}",
+        }
+        if about["epsilon"]:
+            facts[t("host.epsilon")] = bare(float(about["epsilon"]))
+    else:
+        scores = limits.of("score")[1]
+        facts = {
+            t("words.trees"): t("host.of_trees", own=int(about["own_trees"]), trees=int(about["trees"])),
+            t("host.own_splits"): str(about["own_splits"]),
+            t("host.rows"): f"{about['rows']:,}" if about["rows"] else "–",
+            t("host.bits"): t("host.bits_most", bits=number(float(about["capacity"]))),
+            t("host.cost"): t("host.cost_of", limit=scores, days=limits.days),
+        }
+    st.table(facts, border="horizontal", alt=t("host.facts"))
+
+
+def _splits(t: Texts, splits: tuple[OwnSplit, ...], key: str) -> None:
+    """The Host's own splits with their thresholds: on the Host's own page alone."""
+    if not splits:
+        return
+    with st.expander(t("host.splits", count=len(splits)), icon=":material/account_tree:", key=f"{key}_splits"):
+        st.caption(t("host.splits_note"))
+        rows = {
+            t("host.tree"): [split.tree + 1 for split in splits],
+            t("host.node"): [split.node for split in splits],
+            t("host.feature"): [t.meaning(split.feature) if split.feature else split.name for split in splits],
+            t("host.rule"): [_rule(split) for split in splits],
+        }
+        st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"{key}_table", alt=t("host.splits", count=len(splits)))
+
+
+def _rule(split: OwnSplit) -> str:
+    rule = split.rule
+    if rule.threshold is None:
+        return f"{', '.join(sorted(rule.left_categories))} | {', '.join(sorted(rule.right_categories))}"
+    unit = f" {split.feature.unit}" if split.feature and split.feature.unit else ""
+    return f"{'≥' if rule.above else '<'} {rule.threshold:.10g}{unit}"
+
+
+def _approve(t: Texts, operator: HostOperator, request: Request, key: str) -> None:
+    """Last day, volume and the button."""
+    found, today = request.approval, datetime.now(UTC).date()
+    name = f"{key}_{found.number}"
+    training = found.purpose == "training"
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        until = st.date_input(
+            t("host.until"),
+            today + timedelta(days=MONTHS),
+            min_value=today,
+            key=f"{name}_until",
+            help=t("host.until_help"),
+            width=180,
+        )
+        per_day = st.number_input(
+            t("host.trainings_per_day" if training else "host.people_per_day"),
+            1,
+            10**9,
+            1 if training else max(100, int(found.about.get("rows", 0))),
+            key=f"{name}_per_day",
+            width=220,
+        )
+        words = t("host.approved", number=found.number)
+        st.button(
+            t("host.approve"),
+            type="primary",
+            icon=":material/check:",
+            key=f"{name}_approve",
+            on_click=_decide,
+            args=(key, words, lambda: operator.approve(found.number, until, int(per_day))),
+        )
+
+
+def _refuse(t: Texts, operator: HostOperator, number_: int, step: str, key: str) -> None:
+    """Deny or withdraw, with the reason that the Guest reads."""
+    name = f"{key}_{number_}_{step}"
+    with st.expander(t(f"host.{step}"), icon=":material/block:", key=f"{name}_open"):
+        because = st.text_input(t("host.because"), key=f"{name}_because", max_chars=500, help=t("host.because_help"))
+        act = operator.deny if step == "deny" else operator.withdraw
+        st.button(
+            t(f"host.{step}"),
+            disabled=not because.strip(),
+            key=name,
+            on_click=_decide,
+            args=(key, t(f"host.done_{step}", number=number_), lambda: act(number_, because)),
+        )
+
+
+def _decided(t: Texts, operator: HostOperator, key: str) -> None:
+    found = [one for one in operator.requests() if one.approval.state != "waiting"]
+    if not found:
+        st.markdown(t("host.nothing_decided"))
+    for request in found:
+        approval = request.approval
+        with st.container(border=True, key=f"{key}_decided_{approval.number}"):
+            _heading(t, request)
+            if approval.reason:
+                st.markdown(markdown(approval.reason))
+            if approval.until:
+                volume = f"{request.used:,} / {approval.per_day:,}"
+                st.caption(t("host.counts_until", day=approval.until, volume=volume))
+            if approval.state == "granted" and not request.expired:
+                _refuse(t, operator, approval.number, "withdraw", key)
+            elif approval.state != "granted":
+                _approve(t, operator, request, key)
+
+
+def _models(t: Texts, operator: HostOperator, key: str) -> None:
+    models = operator.models()
+    if not models:
+        st.markdown(t("host.no_model"))
+    for model in models:
+        with st.container(border=True, key=f"{key}_model_{model.id}"):
+            st.markdown(
+                f"**{markdown(model.id)}** · {t('host.of_guest', guest=markdown(model.guest), trees=model.trees)}"
+            )
+            allowed = t.listed([_purpose(t, purpose) for purpose in model.purposes])
+            words = t("host.allowed", purposes=allowed) if allowed else t("host.nothing_allowed")
+            st.caption(f"{words} {t('host.bits_most', bits=number(model.capacity))}")
+            _splits(t, model.splits, f"{key}_{model.id}")
+
+
+def _people(t: Texts, operator: HostOperator, key: str) -> None:
+    """Budgets, and what left about a person, for a request for access."""
+    people, most = operator.answered()
+    st.markdown(t("host.answered", people=people, bits=number(most), days=operator.limits.days))
+    person = st.text_input(t("host.person"), key=f"{key}_person", help=t("host.person_help"), width=320).strip()
+    if not person:
+        return
+    try:
+        budget = operator.budget(person)
+        asked = st.button(t("host.left"), icon=":material/badge:", key=f"{key}_left", help=t("host.left_help"))
+        holdings = operator.left(person) if asked else ()
+    except GlassleafError as error:
+        st.warning(markdown(str(error)), icon=":material/report:", title=t("host.failed"))
+        return
+    left = {
+        t(f"host.kind_{kind}"): t("host.no_limit") if more < 0 else f"{more:,}" for kind, more in budget.left.items()
+    }
+    st.table(left, border="horizontal", alt=t("host.budget"))
+    st.caption(t("host.budget_note", bits=number(budget.told), days=budget.limits.days))
+    answers = {t(f"host.answer_{name}"): [getattr(one, name) for one in budget.answers] for name in COLUMNS}
+    if budget.answers:
+        st.dataframe(pd.DataFrame(answers), hide_index=True, key=f"{key}_answers", alt=t("host.answers"))
+    for one in holdings:
+        if one.table in EXPLAINED:
+            st.markdown(t("host.held", what=t(f"host.table_{one.table}"), rows=len(one.about)))
+            if one.about:
+                st.dataframe(pd.DataFrame(list(one.about)), hide_index=True, alt=t(f"host.table_{one.table}"))
+
+
+def _traffic(t: Texts, operator: HostOperator, key: str) -> None:
+    receipts = operator.receipts()
+    if not receipts:
+        st.markdown(t("host.no_traffic"))
+        return
+    sent = [sum(size_ for _, size_ in one.sent().values()) for one in receipts]
+    took = [sum(size_ for _, size_ in one.took().values()) for one in receipts]
+    st.markdown(t("host.traffic", sent=size(sum(sent)), took=size(sum(took)), count=len(receipts)))
+    rows = {
+        t("host.conversation"): [one.conversation[:12] for one in receipts],
+        t("host.peer"): [one.peer for one in receipts],
+        t("host.ended"): [one.created[:16].replace("T", " ") for one in receipts],
+        t("host.sent"): sent,
+        t("host.took"): took,
+    }
+    st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"{key}_receipts", alt=t("host.receipts"))
+
+
+def _log(t: Texts, operator: HostOperator, key: str) -> None:
+    verdict = operator.verify_log()
+    if verdict.holds:
+        st.markdown(f":material/check: {t('host.log_holds', entries=verdict.entries)}")
+    else:
+        problems = "\n\n".join(markdown(problem) for problem in verdict.problems)
+        st.warning(problems, icon=":material/report:", title=t("host.log_broken"))
+    st.caption(t("host.log_note"))
+    entries = operator.entries()[-ROWS:][::-1]
+    if entries:
+        rows = {
+            t("host.entry"): [entry.number for entry in entries],
+            t("host.time"): [entry.time[:19].replace("T", " ") for entry in entries],
+            t("host.actor"): [entry.actor for entry in entries],
+            t("host.action"): [_action(entry) for entry in entries],
+        }
+        st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"{key}_log", alt=t("host.tab_log"))
+    st.download_button(
+        t("host.export"),
+        operator.export,
+        f"glassleaf-{operator.name}-log.jsonl",
+        "application/jsonl",
+        icon=":material/download:",
+        on_click="ignore",
+        key=f"{key}_export",
+    )
+
+
+def _action(entry: Entry) -> str:
+    about = [str(entry.body[name]) for name in ("what", "number", "purpose", "name") if entry.body.get(name)]
+    return " ".join([entry.action, *about])

@@ -1,0 +1,105 @@
+"""Names and addresses that notices state: what is lacking, a form for it, and the same as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from app.panels.reviews import Attempt
+from app.texts import Texts, markdown
+from backend.services.notice_details import AGENCY, fields_of
+
+if TYPE_CHECKING:
+    from backend.services.notice_details import NoticeParty
+
+MAX_CHARS = 2000
+MEGABYTES = 1
+
+
+@dataclass(frozen=True)
+class Details:
+    """What stands, and how it is kept.
+
+    Attributes
+    ----------
+    stands : mapping of str to NoticeParty
+        By party.
+    lacking : sequence of (str, str)
+        Party and field of what a notice would call not provided.
+    parties : mapping of str to str
+        Party → its title.
+    keep : callable
+        Takes fields by party.
+    keep_file : callable
+        Takes a TOML file's text.
+    template : callable
+        Gives the TOML file.
+    """
+
+    stands: Mapping[str, NoticeParty]
+    lacking: Sequence[tuple[str, str]]
+    parties: Mapping[str, str]
+    keep: Callable[[Mapping[str, Any]], object]
+    keep_file: Callable[[str], object]
+    template: Callable[[], str]
+
+
+def panel(t: Texts, details: Details, attempt: Attempt) -> None:
+    """What is lacking, and in a box the form and the file."""
+    with st.expander(t("notice_details.title"), icon=":material/edit_note:", key="notice_details_box"):
+        st.caption(t("notice_details.note"))
+        lacking = [_of(t, details, party, name) for party, name in details.lacking]
+        said = t("notice_details.missing", fields=t.listed(lacking)) if lacking else t("notice_details.complete")
+        st.markdown(said)
+        _form(t, details, attempt)
+        _file(t, details, attempt)
+
+
+def _of(t: Texts, details: Details, party: str, name: str) -> str:
+    return t("notice_details.of_party", field=t(f"notice_details.{name}"), party=markdown(details.parties[party]))
+
+
+def _form(t: Texts, details: Details, attempt: Attempt) -> None:
+    with st.form("notice_details", border=False):
+        given = {party: _fields(t, details, party) for party in details.stands}
+        if st.form_submit_button(t("notice_details.save"), icon=":material/save:", key="notice_details_go"):
+            attempt(t("notice_details.saved"), lambda: details.keep(given))
+
+
+def _fields(t: Texts, details: Details, party: str) -> dict[str, Any]:
+    st.subheader(markdown(details.parties[party]), anchor=False)
+    stands = details.stands[party]
+    given: dict[str, Any] = {
+        name: st.text_input(
+            t(f"notice_details.{name}"), getattr(stands, name), MAX_CHARS, f"notice_details_{party}_{name}"
+        )
+        for name in fields_of(stands.reporting_agency is None)
+    }
+    if stands.reporting_agency is not None:
+        given[AGENCY] = st.checkbox(
+            t(f"notice_details.{AGENCY}"), stands.reporting_agency, f"notice_details_{party}_{AGENCY}"
+        )
+    return given
+
+
+def _file(t: Texts, details: Details, attempt: Attempt) -> None:
+    st.download_button(
+        t("notice_details.download"),
+        lambda: details.template().encode(),
+        "glassleaf-notice-details.toml",
+        "application/toml",
+        key="notice_details_toml",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+    file = st.file_uploader(
+        t("notice_details.upload"), type="toml", key="notice_details_file", max_upload_size=MEGABYTES
+    )
+    if file is not None and st.button(
+        t("notice_details.take"), key="notice_details_take", icon=":material/upload_file:"
+    ):
+        text = file.getvalue().decode("utf-8", errors="replace")
+        attempt(t("notice_details.saved"), lambda: details.keep_file(text))

@@ -1,0 +1,92 @@
+"""The agreement between companies from a shell: `agreement show`, `sign`, `verify`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backend.cli.output import AsJson, print_result
+
+if TYPE_CHECKING:
+    from backend.link.agreement import Agreement
+
+File = Annotated[Path, typer.Argument(help="The agreement, e.g. agreement.toml; signatures stand beside it.")]
+app = typer.Typer(
+    add_completion=False,
+    name="agreement",
+    no_args_is_help=True,
+    help="What Guest and Hosts have agreed to: show, sign, verify. Needs the extra [link].",
+)
+
+
+@app.command()
+def show(file: File, as_json: AsJson = False) -> None:
+    """Show parties, purposes, limits and the hash that all have to see."""
+    from backend.link.agreement import load_agreement
+
+    found = load_agreement(file)
+    print_result({"hash": found.hash, **found.model_dump(mode="json")}, "\n".join(_text(found)), as_json)
+
+
+@app.command()
+def sign(
+    file: File,
+    keys: Annotated[Path, typer.Option(help="Folder of your keys.")] = Path("keys"),
+    amends: Annotated[
+        Path | None, typer.Option(help="The agreement before, where this one amends it; its hash is compared.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add your signature to the file of signatures, which goes from party to party."""
+    from backend.link import agreement
+    from backend.link.identity import load_identity
+    from backend.link.rpc import require_grpc
+
+    require_grpc()
+    signed = agreement.sign(file, load_identity(keys), amends)
+    left = [party.name for party in agreement.load_agreement(file).parties if party.name not in signed]
+    waits = f"; {', '.join(left)} still to sign" if left else "; all parties have signed"
+    print_result({"signed": list(signed), "left": left}, f"Signed by {', '.join(signed)}{waits}.", as_json)
+
+
+@app.command()
+def verify(file: File, as_json: AsJson = False) -> None:
+    """Check every signature and the days; exit status 1 where it is not in force."""
+    from backend.errors import SecurityError
+    from backend.link.agreement import load_agreement, load_in_force, signers
+    from backend.link.rpc import require_grpc
+
+    require_grpc()
+    found, signed, problem = load_agreement(file), signers(file), ""
+    try:
+        load_in_force(file, found.guest.name, datetime.now(UTC))
+    except SecurityError as error:
+        problem = str(error)
+    text = f"{found.hash}\nsigned by {', '.join(signed) or 'nobody'}\n{problem or 'in force'}"
+    print_result(
+        {"hash": found.hash, "signed": list(signed), "in_force": not problem, "problem": problem}, text, as_json
+    )
+    if problem:
+        raise typer.Exit(1)
+
+
+def _text(found: Agreement) -> list[str]:
+    lines = [found.title, f"hash {found.hash}", f"from {found.valid_from} to {found.valid_until} (UTC)"]
+    lines += [f"amends {found.previous}"] if found.previous else []
+    for party in found.parties:
+        where = f"listens at {party.address}" if party.address else "dials out"
+        lines.append(f"{party.name} ({party.role}): {party.title}, {party.spiffe}, {where}")
+    for one in found.purposes:
+        models = "its operator is asked for each model" if one.models == "ask" else f"{len(one.models)} models"
+        lines += [
+            f"{one.name}: {one.title}",
+            f"  {one.legal_basis}; until {one.valid_until}{f', {one.hours} UTC' if one.hours else ''}",
+            f"  {one.rows_per_day or 'any number of'} rows a day, kept {one.retention_days} days; {models}",
+            f"  keys of {one.floors.key_bits} bits, {one.floors.budget} answers a person, dither {one.floors.dither:g}, "
+            f"groups of {one.floors.group_size}",
+            f"  {', '.join(one.kinds)}",
+        ]
+    return lines

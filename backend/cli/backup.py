@@ -1,0 +1,67 @@
+"""`backup` and `restore`: the whole home in one file, and back."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backend.cli.output import AsJson, check_out, open_glassleaf, print_result, read_passphrase, say
+
+if TYPE_CHECKING:
+    from backend.store.home_backup import Contents
+
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="File that holds the passphrase as its first line, readable by you alone (default: it is asked for)."
+    ),
+]
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def backup(
+    file: Annotated[Path, typer.Argument(help="File to write; it may not be there yet.")],
+    with_keys: Annotated[
+        bool, typer.Option("--with-keys", help="Also the keys, encrypted under a passphrase (scrypt, AES-256-GCM).")
+    ] = False,
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the whole home into one file, also while it is in use; without its keys, unless they are asked for."""
+    check_out(file)
+    passphrase = read_passphrase(passphrase_file, new=True) if with_keys else None
+    with open_glassleaf() as glassleaf:
+        outside = glassleaf.operation.outside()
+        done = glassleaf.operation.backup(file, passphrase)
+    for name, folder in outside:
+        say(f"Not in the backup: the files of {name} lie in {folder}. Keep a copy of them, too.")
+    if done.keys_left:
+        say(
+            f"Not in the backup: {done.keys_left} keys (--with-keys). Without them Hosts refuse what is signed after a restore."
+        )
+    _print(done, f"{file}: ", as_json)
+
+
+@app.command()
+def restore(
+    file: Annotated[Path, typer.Argument(help="What `backup` wrote.")],
+    passphrase_file: PassphraseFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring a home back into an empty GLASSLEAF_HOME: all of it or, where anything does not fit its hash, nothing."""
+    from backend.services.operation import is_sealed
+    from backend.services.operation import restore as bring_back
+
+    passphrase = read_passphrase(passphrase_file, new=False) if is_sealed(file) else None
+    with open_glassleaf() as glassleaf:
+        done = bring_back(file, glassleaf.home, passphrase)
+        glassleaf.operation.note_restored(done)
+        _print(done, f"{glassleaf.home}: ", as_json)
+
+
+def _print(done: Contents, what: str, as_json: bool) -> None:
+    print_result(asdict(done), f"{what}{done.files} files, {done.keys} keys; manifest {done.sha256}", as_json)

@@ -1,0 +1,321 @@
+"""A Host's operator in a shell: `host inbox`, `show`, `approve`, `deny`, `withdraw`, `models`, `budget`, `left`, `log`, `drain`, `run`.
+
+On the Host's own folder; on a simulated Host's with `--federation` and `--host`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backend.cli.dashboard import open_streamlit
+from backend.cli.output import AsJson, open_glassleaf, print_result, save, say
+from backend.errors import ParameterError
+
+if TYPE_CHECKING:
+    from backend.services.host_operator import HostOperator, OwnSplit, Request
+
+VARIABLE = "GLASSLEAF_HOST"
+MAIN = Path(__file__).resolve().parents[2] / "app" / "host.py"
+Folder = Annotated[
+    Path | None, typer.Option(help=f"The Host's folder (default: what {VARIABLE} names, else the current one).")
+]
+Federation = Annotated[str, typer.Option(help="Of a simulated Host: its federation.")]
+Host = Annotated[str, typer.Option(help="Of a simulated Host: its name.")]
+Number = Annotated[int, typer.Argument(metavar="N", help="The request's number, as the inbox lists it.", min=1)]
+Because = Annotated[str, typer.Option(help="Why; the Guest reads it.")]
+Person = Annotated[str, typer.Option(metavar="ID", help="The person's id, as the Host's table holds it.")]
+app = typer.Typer(
+    add_completion=False,
+    name="host",
+    no_args_is_help=True,
+    help="At a Host: what waits for its operator, models with its own splits, budgets, what left about a person, its log.",
+)
+log = typer.Typer(no_args_is_help=True, help="The Host's own log: verify, export.")
+app.add_typer(log, name="log")
+
+
+@contextmanager
+def opened(folder: Path | None, federation: str, host: str) -> Iterator[HostOperator]:
+    """The Host that the options name; raises ParameterError where they name both or half of one."""
+    from backend.services.host_operator import own_host
+    from backend.services.system_user import system_user
+
+    if bool(federation) != bool(host) or (folder and federation):
+        raise ParameterError("Name a Host's folder, or a federation and its simulated Host; not half of it, not both.")
+    if federation:
+        with open_glassleaf() as glassleaf:
+            operator = glassleaf.host_operator(glassleaf.federations.get(federation).name, host)
+            try:
+                yield operator
+            finally:
+                operator.close()
+    else:
+        operator = own_host(folder or Path(os.environ.get(VARIABLE, "").strip() or "."), system_user())
+        try:
+            yield operator
+        finally:
+            operator.close()
+
+
+@app.command()
+def inbox(
+    everything: Annotated[bool, typer.Option("--all", help="Also what was decided.")] = False,
+    folder: Folder = None,
+    federation: Federation = "",
+    host: Host = "",
+    as_json: AsJson = False,
+) -> None:
+    """List the requests that wait for a decision, newest first."""
+    with opened(folder, federation, host) as operator:
+        found = operator.requests(waiting=not everything)
+    lines = [_line(one) for one in found]
+    print_result([_request_json(one) for one in found], "\n".join(lines) or "Nothing waits.", as_json)
+
+
+@app.command()
+def show(
+    number: Number,
+    folder: Folder = None,
+    federation: Federation = "",
+    host: Host = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show one request: who asks for what, what it costs, and the Host's own splits with their thresholds."""
+    with opened(folder, federation, host) as operator:
+        found = operator.request(number)
+    print_result(_request_json(found), "\n".join(_details(found)), as_json)
+
+
+@app.command()
+def approve(
+    number: Number,
+    until: Annotated[str, typer.Option(metavar="DATE", help="Last day on which it counts (UTC), e.g. 2027-06-30.")],
+    per_day: Annotated[int, typer.Option(metavar="N", help="People, or trainings, a day (UTC).", min=1)],
+    folder: Folder = None,
+    federation: Federation = "",
+    host: Host = "",
+    as_json: AsJson = False,
+) -> None:
+    """Allow a request, up to a day and a volume; signed with the Host's key."""
+    try:
+        day = date.fromisoformat(until)
+    except ValueError:
+        raise ParameterError(f"{until!r} is no date; write it as 2027-06-30.") from None
+    with opened(folder, federation, host) as operator:
+        found = operator.approve(number, day, per_day)
+    print_result(_request_json(found), f"Approved until {until}, {per_day:,} a day.\n{_line(found)}", as_json)
+
+
+@app.command()
+def deny(
+    number: Number,
+    because: Because,
+    folder: Folder = None,
+    federation: Federation = "",
+    host: Host = "",
+    as_json: AsJson = False,
+) -> None:
+    """Refuse a request that waits."""
+    with opened(folder, federation, host) as operator:
+        found = operator.deny(number, because)
+    print_result(_request_json(found), f"Denied.\n{_line(found)}", as_json)
+
+
+@app.command()
+def withdraw(
+    number: Number,
+    because: Because,
+    folder: Folder = None,
+    federation: Federation = "",
+    host: Host = "",
+    as_json: AsJson = False,
+) -> None:
+    """End an approval at once, for work that is under way, too."""
+    with opened(folder, federation, host) as operator:
+        found = operator.withdraw(number, because)
+    print_result(_request_json(found), f"Withdrawn.\n{_line(found)}", as_json)
+
+
+@app.command()
+def models(folder: Folder = None, federation: Federation = "", host: Host = "", as_json: AsJson = False) -> None:
+    """List the models of which this Host keeps a part, with its own splits."""
+    with opened(folder, federation, host) as operator:
+        found = operator.models()
+    lines: list[str] = []
+    for one in found:
+        allowed = ", ".join(one.purposes) or "nothing approved"
+        lines.append(f"{one.id}  of {one.guest}, {one.trees} trees, {one.capacity:.1f} bits at most: {allowed}")
+        lines += [f"  {_split(split)}" for split in one.splits]
+    print_result([asdict(one) for one in found], "\n".join(lines) or "No model yet.", as_json)
+
+
+@app.command()
+def budget(
+    person: Person, folder: Folder = None, federation: Federation = "", host: Host = "", as_json: AsJson = False
+) -> None:
+    """Show how often this Host has answered about a person, and how much more it may."""
+    with opened(folder, federation, host) as operator:
+        found = operator.budget(person)
+    lines = [
+        f"{sum(one.times for one in found.answers)} answers within {found.limits.days} days, {found.told:.1f} bits at most"
+    ]
+    lines += [
+        f"  {one.day}  {one.kind} to {one.guest}, {one.times} times, {one.bits:.1f} bits at most"
+        for one in found.answers
+    ]
+    lines += [f"  {kind}: {'no limit' if more < 0 else f'{more} more'}" for kind, more in found.left.items()]
+    print_result(asdict(found), "\n".join(lines), as_json)
+
+
+@app.command()
+def left(
+    person: Person, folder: Folder = None, federation: Federation = "", host: Host = "", as_json: AsJson = False
+) -> None:
+    """Show what left this Host about a person and what it keeps, for a request for access."""
+    with opened(folder, federation, host) as operator:
+        found = operator.left(person)
+    lines = []
+    for one in found:
+        lines.append(f"{one.table}: {len(one.about) or 'nothing'} ({one.note})")
+        lines += [f"  {', '.join(f'{name} {value}' for name, value in row.items())}" for row in one.about]
+    print_result([asdict(one) for one in found], "\n".join(lines), as_json)
+
+
+@log.command()
+def verify(folder: Folder = None, federation: Federation = "", host: Host = "", as_json: AsJson = False) -> None:
+    """Check the chain of the Host's own log; exit status 1 where something is wrong."""
+    with opened(folder, federation, host) as operator:
+        found = operator.verify_log()
+    said = "the chain holds" if found.holds else "SOMETHING IS WRONG"
+    lines = [f"{found.entries} entries, {said}", *(f"  {problem}" for problem in found.problems)]
+    lines.append("  nobody else keeps its heads, so that a cut would not show; keep an export elsewhere")
+    print_result({**asdict(found), "holds": found.holds}, "\n".join(lines), as_json)
+    if not found.holds:
+        raise typer.Exit(1)
+
+
+@log.command()
+def export(
+    out: Annotated[Path, typer.Option(help="File to write: a line of JSON an entry or receipt.")],
+    folder: Folder = None,
+    federation: Federation = "",
+    host: Host = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write the whole log with all receipts, for `glassleaf audit reconcile`; the export is an entry itself."""
+    with opened(folder, federation, host) as operator:
+        text = operator.export()
+    save(out, text.encode())
+    lines = text.count("\n")
+    print_result({"file": str(out), "lines": lines}, f"{lines} lines written to {out}.", as_json)
+
+
+@app.command()
+def drain(
+    end: Annotated[bool, typer.Option("--end", help="Take on work again.")] = False,
+    folder: Folder = None,
+    federation: Federation = "",
+    host: Host = "",
+    as_json: AsJson = False,
+) -> None:
+    """Have the Host end what is open and take on nothing new, before it is stopped; holds over restarts until `--end`."""
+    with opened(folder, federation, host) as operator:
+        changed, draining = operator.drain(end=end), operator.draining
+    said = "takes on nothing new; what is open goes on" if draining else "takes on work"
+    print_result({"draining": draining, "changed": changed}, f"The Host {said}.", as_json)
+
+
+@app.command()
+def serve(
+    config: Annotated[Path, typer.Option(help="The Host's host.toml.")] = Path("host.toml"),
+) -> None:
+    """Answer the Guest over the link until it is stopped (Ctrl-C or SIGTERM); needs the extra [link]."""
+    from backend.services.host_service import host_service
+
+    service = host_service(config)
+    service.stop_on_signals()
+    say(f"{service.config.party} answers over its link (Ctrl-C ends it).")
+    service.serve()
+
+
+@app.command()
+def check(
+    config: Annotated[Path, typer.Option(help="The Host's host.toml.")] = Path("host.toml"),
+    as_json: AsJson = False,
+) -> None:
+    """Check records, dictionary, keys, agreement, way out, handshake, clock and speed; exit status 1 where something is wrong."""
+    from backend.services.host_check import check_host
+
+    found = list(check_host(config))
+    lines = [f"{'well ' if one.ok else 'WRONG'}  {one.step:12} {one.words}" for one in found]
+    print_result([asdict(one) for one in found], "\n".join(lines), as_json)
+    if not all(one.ok for one in found):
+        raise typer.Exit(1)
+
+
+@app.command()
+def run(
+    folder: Folder = None,
+    port: Annotated[int, typer.Option(help="Port of the console.", min=1, max=65535)] = 8601,
+    address: Annotated[
+        str, typer.Option(help="Address to listen on; others than localhost open it to the network.")
+    ] = "localhost",
+) -> None:
+    """Open the Host's own console in the browser (needs Streamlit)."""
+    with opened(folder, "", "") as operator:
+        name = operator.name
+    os.environ[VARIABLE] = str((folder or Path(os.environ.get(VARIABLE, "").strip() or ".")).resolve())
+    say(f"The console of {name} opens on http://{address}:{port} (Ctrl-C ends it).")
+    open_streamlit(MAIN, address, port)
+
+
+def _request_json(one: Request) -> dict[str, Any]:
+    return {
+        **asdict(one.approval),
+        "expired": one.expired,
+        "used_today": one.used,
+        "splits": [asdict(s) for s in one.splits],
+    }
+
+
+def _line(one: Request) -> str:
+    found = one.approval
+    state = "expired" if one.expired else found.state
+    until = f" until {found.until}, {one.used:,} of {found.per_day:,} used today" if found.until else ""
+    return f"{found.number:4}  {state}{until}  {found.guest} asks for {found.purpose}: {found.name}  (since {found.asked[:16]})"
+
+
+def _details(one: Request) -> list[str]:
+    found, about = one.approval, one.approval.about
+    lines = [_line(one)]
+    if found.decided:
+        lines.append(
+            f"  decided by {found.person} at {found.decided[:16]}{f': {found.reason}' if found.reason else ''}"
+        )
+    lines.append(f"  structure or terms {found.subject[:16]}…")
+    lines += [f"  {name}: {value}" for name, value in about.items() if name != "capacity"]
+    if "capacity" in about:
+        limits = one.limits
+        scores = limits.of("score")[1]
+        lines.append(f"  tells at most {about['capacity']:.1f} bits about a person, over all answers")
+        lines.append(f"  costs an answer of {scores:,} within {limits.days} days, of each person asked about")
+    lines += [f"  {_split(split)}" for split in one.splits]
+    return lines
+
+
+def _split(one: OwnSplit) -> str:
+    rule = one.rule
+    meaning = f" ({one.feature.meaning})" if one.feature else ""
+    if rule.threshold is None:
+        how = f"{', '.join(sorted(rule.left_categories))} | {', '.join(sorted(rule.right_categories))}"
+    else:
+        how = f"{'≥' if rule.above else '<'} {rule.threshold:.10g}"
+    return f"tree {one.tree + 1}, node {one.node}: {one.name}{meaning} {how}"

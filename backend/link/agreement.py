@@ -1,0 +1,408 @@
+"""What companies have agreed to: one file that every party signs. Its hash stands in every frame; a Host answers nothing beyond it.
+
+The file is TOML (`agreement.toml`); signed is its canonical JSON, as a JWS in general JSON serialisation (RFC 7515 §7.2.1) with an Ed25519
+signature a party (RFC 9864) in `agreement.sig.json`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from cryptography import x509
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+
+from backend.atomic_file import write_whole
+from backend.data import strict_json
+from backend.data.dictionary import Feature
+from backend.data.federation import Slug
+from backend.data.label import Line, Prose
+from backend.data.validation import sentences
+from backend.errors import FederationError, ParameterError, SecurityError
+from backend.link.config import MAX_FILE, Address, read_toml
+from backend.link.identity import Role, host_name
+from backend.link.kinds import ALWAYS, all_kinds, kinds_of
+
+if TYPE_CHECKING:
+    from backend.link.identity import Identity
+
+ALGORITHM = "Ed25519"
+Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+MaybeHash = Annotated[str, StringConstraints(pattern=r"^([0-9a-f]{64})?$")]
+Hours = Annotated[str, StringConstraints(pattern=r"^(([01]\d|2[0-3]):[0-5]\d-([01]\d|2[0-3]):[0-5]\d)?$")]
+_Signed = dict[str, Any]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class AgreedParty(_Strict):
+    """One party, all of it public: what `glassleaf keys show` prints for others.
+
+    Attributes
+    ----------
+    name : str
+    title : str
+    role : {"guest", "host"}
+    spiffe : str
+        Whom its certificates name.
+    bundle : str
+        Its root's certificates, PEM; nobody else's root vouches for it.
+    signing, sealing : str
+        Public keys, Ed25519 and X25519, in hexadecimal.
+    address : str
+        host:port where it listens; empty = it dials out.
+    """
+
+    name: Slug
+    title: Line
+    role: Role
+    spiffe: str
+    bundle: str
+    signing: Hash
+    sealing: Hash
+    address: Address | Literal[""] = ""
+
+    @field_validator("spiffe")
+    @classmethod
+    def _is_spiffe(cls, value: str) -> str:
+        try:
+            host_name(value)
+        except ParameterError as error:
+            raise ValueError("a SPIFFE id such as spiffe://shop.example/glassleaf/host") from error
+        return value
+
+    @field_validator("bundle")
+    @classmethod
+    def _is_pem(cls, value: str) -> str:
+        try:
+            x509.load_pem_x509_certificates(value.encode())
+        except ValueError as error:
+            raise ValueError("certificates as PEM") from error
+        return value
+
+
+class Floors(_Strict):
+    """What a Host insists on for a purpose; its own configuration may be stricter.
+
+    Attributes
+    ----------
+    key_bits : int
+        Shortest Paillier key.
+    budget : int
+        Answers about a person in 28 days at most; 0 = not limited.
+    dither : float
+        Narrowest dither, width on the margin.
+    group_size : int
+        Fewest people in a group.
+    """
+
+    key_bits: Annotated[int, Field(ge=2048, le=8192)] = 3072
+    budget: Annotated[int, Field(ge=0, le=1_000_000)] = 1
+    dither: Annotated[float, Field(ge=0, le=0.25)] = 0.0625
+    group_size: Annotated[int, Field(ge=1, le=1_000_000)] = 50
+
+
+class Purpose(_Strict):
+    """What may be asked, and why.
+
+    Attributes
+    ----------
+    name, title, legal_basis : str
+    kinds : tuple of str
+        Kinds of message; how conversations open and end need not be named.
+    dictionaries : dict of str to str
+        Host → hash of the dictionary of what it discloses (:func:`dictionary_hash`).
+    floors : Floors
+    models : "ask" or tuple of str
+        The Host's operator is asked for each model, or hashes of models that need no asking.
+    rows_per_day : int
+        0 = not limited.
+    hours : str
+        ``08:00-18:00``, UTC; empty = at any time.
+    retention_days : int
+        How long the Guest keeps what it was answered.
+    valid_until : date
+        The last day, UTC.
+    """
+
+    name: Slug
+    title: Line
+    legal_basis: Line
+    kinds: tuple[str, ...] = Field(min_length=1)
+    dictionaries: dict[Slug, Hash]
+    floors: Floors = Floors()
+    models: Literal["ask"] | tuple[Hash, ...] = "ask"
+    rows_per_day: Annotated[int, Field(ge=0)] = 0
+    hours: Hours = ""
+    retention_days: Annotated[int, Field(ge=1, le=36_500)]
+    valid_until: date
+
+    @field_validator("kinds")
+    @classmethod
+    def _known(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if unknown := sorted(set(value) - all_kinds()):
+            raise ValueError(f"kinds of message that a real Host answers; {', '.join(unknown)} is none")
+        return value
+
+    def is_open(self, now: datetime) -> bool:
+        """Whether it may be asked at a moment: neither over nor outside its hours."""
+        if now.astimezone(UTC).date() > self.valid_until:
+            return False
+        if not self.hours:
+            return True
+        start, end = (time.fromisoformat(part) for part in self.hours.split("-"))
+        clock = now.astimezone(UTC).time()
+        return start <= clock < end if start < end else clock >= start or clock < end
+
+
+class Agreement(_Strict):
+    """All of it.
+
+    Attributes
+    ----------
+    title : str
+    valid_from, valid_until : date
+        First and last day, UTC.
+    previous : str
+        Hash of the agreement that this one amends; empty = it is the first.
+    auditor : str
+        The auditor's public key, Ed25519 in hexadecimal; empty = there is none.
+    parties : tuple of AgreedParty
+        One Guest, and at least one Host.
+    purposes : tuple of Purpose
+    """
+
+    format: Literal[1] = 1
+    title: Line
+    valid_from: date
+    valid_until: date
+    previous: MaybeHash = ""
+    auditor: MaybeHash = ""
+    note: Prose = ""
+    parties: tuple[AgreedParty, ...] = Field(min_length=2, max_length=64)
+    purposes: tuple[Purpose, ...] = Field(min_length=1, max_length=64)
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        for what in ("name", "spiffe", "signing", "sealing"):
+            values = [getattr(party, what) for party in self.parties]
+            if len(set(values)) != len(values):
+                raise ValueError(f"parties of which each has its own {what}")
+        if [party.role for party in self.parties].count("guest") != 1:
+            raise ValueError("exactly one party with the role 'guest'")
+        if len({purpose.name for purpose in self.purposes}) != len(self.purposes):
+            raise ValueError("purposes of which each has its own name")
+        hosts = {party.name for party in self.hosts}
+        for purpose in self.purposes:
+            if set(purpose.dictionaries) - hosts:
+                raise ValueError(f"dictionaries of Hosts of this agreement in the purpose '{purpose.name}'")
+        for host in self.hosts:
+            if not host.address and not self.guest.address:
+                raise ValueError(f"an address of the Guest or of {host.name}: one of both has to listen")
+        return self
+
+    @property
+    def guest(self) -> AgreedParty:
+        """The party that asks."""
+        return next(party for party in self.parties if party.role == "guest")
+
+    @property
+    def hosts(self) -> tuple[AgreedParty, ...]:
+        """The parties that answer."""
+        return tuple(party for party in self.parties if party.role == "host")
+
+    def party(self, name: str) -> AgreedParty:
+        """By name; raises SecurityError where it is none of this agreement."""
+        for one in self.parties:
+            if one.name == name:
+                return one
+        raise SecurityError(f"{name} is no party to the agreement.")
+
+    def party_of(self, spiffe: str) -> AgreedParty:
+        """By SPIFFE id; raises SecurityError where it is none of this agreement."""
+        for one in self.parties:
+            if one.spiffe == spiffe:
+                return one
+        raise SecurityError(f"{spiffe} is no party to the agreement.")
+
+    def allowed(self, now: datetime) -> frozenset[str]:
+        """Kinds of message that any purpose allows at a moment, and how conversations open and end."""
+        of_purposes = (kind for purpose in self.purposes if purpose.is_open(now) for kind in purpose.kinds)
+        return frozenset(of_purposes) | frozenset(kinds_of(ALWAYS))
+
+    @property
+    def canonical(self) -> bytes:
+        """What is signed: JSON without spaces, names sorted, ASCII only."""
+        document = self.model_dump(mode="json")
+        return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+
+    @property
+    def hash(self) -> str:
+        """SHA-256 of the canonical form, in hexadecimal."""
+        return hashlib.sha256(self.canonical).hexdigest()
+
+
+def dictionary_hash(features: Sequence[Feature]) -> str:
+    """SHA-256 over the features that a Host discloses, whatever their order."""
+    documents = sorted((feature.model_dump(mode="json") for feature in features), key=lambda one: str(one["name"]))
+    return hashlib.sha256(json.dumps(documents, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def load_agreement(path: Path) -> Agreement:
+    """Read agreement.toml; raises FederationError with every problem, an unknown key among them."""
+    data = read_toml(path)
+    if problems := sentences(path.name, Agreement, data):
+        raise FederationError(problems)
+    return Agreement.model_validate(data)
+
+
+def signatures_file(agreement: Path) -> Path:
+    """Where the signatures of agreement.toml stand: agreement.sig.json."""
+    return agreement.with_suffix(".sig.json")
+
+
+def sign(path: Path, identity: Identity, amends: Path | None = None) -> tuple[str, ...]:
+    """Add a party's signature, and return the names of those who have signed.
+
+    Parameters
+    ----------
+    path : Path
+        agreement.toml.
+    amends : Path, optional
+        The agreement before, which has to be the one that this one names.
+
+    Raises
+    ------
+    SecurityError
+        The identity is no party's, its keys are not those of the agreement, or the amendment does not name the one before.
+    """
+    agreement = load_agreement(path)
+    party = agreement.party_of(identity.spiffe)
+    same = party.signing == identity.signing.public and party.sealing == identity.sealing_public
+    if not same or party.bundle.strip() != identity.bundle.decode().strip():
+        raise SecurityError(
+            f"The agreement has other keys for {party.name} than yours. Hand out `glassleaf keys show` again."
+        )
+    check_amends(agreement, load_agreement(amends) if amends else None)
+    kept = [one for one in _signatures(path) if _signer(agreement, one) not in ("", party.name)]
+    document = {"payload": _payload(agreement), "signatures": [*kept, _signature(agreement, identity)]}
+    write_whole(signatures_file(path), json.dumps(document, indent=1).encode())
+    return signers(path)
+
+
+def check_amends(agreement: Agreement, before: Agreement | None) -> None:
+    """Raise SecurityError unless an agreement names the one before it, or is the first."""
+    if before is None and agreement.previous:
+        raise SecurityError(
+            "This agreement amends another one; name that file with --amends, so that its hash can be compared."
+        )
+    if before is not None and before.hash != agreement.previous:
+        raise SecurityError("This agreement amends another one than the file that was named; its hash differs.")
+
+
+def signers(path: Path) -> tuple[str, ...]:
+    """Who has signed agreement.toml as it stands, in the order of its parties."""
+    agreement = load_agreement(path)
+    signed = {_signer(agreement, one) for one in _signatures(path)}
+    return tuple(party.name for party in agreement.parties if party.name in signed)
+
+
+def load_in_force(path: Path, party: str, now: datetime) -> Agreement:
+    """The agreement under which `party` talks at a moment.
+
+    Raises
+    ------
+    SecurityError
+        Somebody has not signed it as it stands, or it is not valid at that moment.
+    """
+    agreement = load_agreement(path)
+    signed = signers(path)
+    if agreement.party(party).name not in signed:
+        raise SecurityError(
+            f"{party} has not signed this agreement; nothing is answered. `glassleaf agreement sign` signs it."
+        )
+    if missing := [one.name for one in agreement.parties if one.name not in signed]:
+        raise SecurityError(f"The agreement is not signed by {', '.join(missing)}; nothing is answered until it is.")
+    check_valid(agreement, now)
+    return agreement
+
+
+def check_valid(agreement: Agreement, now: datetime) -> None:
+    """Raise SecurityError where an agreement is not valid at a moment."""
+    today = now.astimezone(UTC).date()
+    if today < agreement.valid_from:
+        raise SecurityError(f"The agreement is valid from {agreement.valid_from}; nothing is answered before.")
+    if today > agreement.valid_until:
+        raise SecurityError(f"The agreement ended on {agreement.valid_until}; all parties have to sign another one.")
+
+
+def days_left(agreement: Agreement, now: datetime) -> int:
+    """Whole days until the agreement ends; negative afterwards."""
+    return (agreement.valid_until + timedelta(days=1) - now.astimezone(UTC).date()).days - 1
+
+
+def _payload(agreement: Agreement) -> str:
+    from joserfc.util import urlsafe_b64encode  # noqa: PLC0415 - extra link
+
+    return urlsafe_b64encode(agreement.canonical).decode()
+
+
+def _signature(agreement: Agreement, identity: Identity) -> _Signed:
+    from joserfc import jws  # noqa: PLC0415
+
+    header = {"alg": ALGORITHM, "kid": identity.spiffe}
+    key = _key(identity.signing.public, identity.signing.to_numbers()["secret"])
+    signed: Any = jws.serialize_json([{"protected": header}], agreement.canonical, key, algorithms=[ALGORITHM])
+    return dict(signed["signatures"][0])
+
+
+def _signer(agreement: Agreement, signature: _Signed) -> str:
+    """Who made one signature over the agreement as it stands; empty where it is nobody's."""
+    from joserfc import jws  # noqa: PLC0415
+    from joserfc.errors import JoseError  # noqa: PLC0415
+
+    for party in agreement.parties:
+        value: Any = {"payload": _payload(agreement), **signature}
+        try:
+            found: Any = jws.deserialize_json(value, _key(party.signing), algorithms=[ALGORITHM])
+        except (JoseError, ValueError, TypeError, KeyError, AttributeError):
+            continue
+        if found.headers().get("kid") == party.spiffe:
+            return party.name
+    return ""
+
+
+def _key(public: str, secret: str = "") -> Any:
+    from joserfc.jwk import OKPKey  # noqa: PLC0415
+    from joserfc.util import urlsafe_b64encode  # noqa: PLC0415
+
+    numbers: Any = {"kty": "OKP", "crv": "Ed25519", "x": urlsafe_b64encode(bytes.fromhex(public)).decode()}
+    return OKPKey.import_key(numbers | ({"d": urlsafe_b64encode(bytes.fromhex(secret)).decode()} if secret else {}))
+
+
+class _SignatureFile(_Strict):
+    payload: Annotated[str, StringConstraints(max_length=MAX_FILE)]
+    signatures: tuple[dict[str, str], ...] = Field(max_length=64)
+
+
+def _signatures(path: Path) -> list[_Signed]:
+    """What stands in the file of signatures; none where it is absent, or over another text than agreement.toml has now."""
+    file = signatures_file(path)
+    if not file.exists():
+        return []
+    try:
+        with file.open("rb") as opened:
+            found = _SignatureFile.model_validate(strict_json.loads(opened.read(MAX_FILE).decode()))
+    except (OSError, ValueError, RecursionError, ValidationError):
+        raise SecurityError(f"{file.name} holds no signatures; delete it, and let every party sign again.") from None
+    if any(set(one) != {"protected", "signature"} for one in found.signatures):
+        raise SecurityError(
+            f"{file.name} holds something else beside signatures; delete it, and let every party sign again."
+        )
+    return list(found.signatures)

@@ -1,0 +1,262 @@
+"""`host.toml`: how one Host runs at its own company. Holds no secret: those stand in files of their own or in the environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+
+from backend.data.dictionary import Feature
+from backend.data.dictionary_file import read_dictionary
+from backend.data.federation import MEASURES, Bits, Budget, Dither, Measure, Slug
+from backend.data.label import Line, Prose
+from backend.data.validation import sentences
+from backend.errors import FederationError, SecurityError
+
+MAX_FILE = 1 << 20  # bytes of a configuration or of a secret's file
+_PASSWORD = re.compile(r"//[^/@\s:]*:[^/@\s]+@")  # of a user in a URL
+Address = Annotated[str, StringConstraints(pattern=r"^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):\d{1,5}$")]
+"""host:port."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def _passwords(file: str, data: object, path: str = "") -> list[str]:
+    """A sentence for each URL that has a password in it, which is not repeated."""
+    if isinstance(data, dict):
+        return [one for key, value in data.items() for one in _passwords(file, value, f"{path}, {key}")]
+    if isinstance(data, str) and _PASSWORD.search(data):
+        return [
+            f"{file}{path}: found a password in a URL. Write the whole URL into a file that you alone can read, and name that file."
+        ]
+    return []
+
+
+class Source(_Strict):
+    """Where the Host's records are.
+
+    Attributes
+    ----------
+    kind : {"csv", "parquet", "sql"}
+    file : str
+        Of CSV or Parquet, relative to host.toml.
+    url, url_file : str
+        Of SQL: a URL without a password, or a file whose first line is the URL; ``GLASSLEAF_SOURCE_URL`` comes before both.
+    table : str
+        Of SQL: table or view.
+    id : str
+        The column of ids.
+    dictionary : str
+        The features' meanings: CSV as in `init --dictionary`, or TOML with ``[[features]]`` as in a federation file.
+    """
+
+    kind: Literal["csv", "parquet", "sql"] = "csv"
+    file: Prose = ""
+    url: Prose = ""
+    url_file: Prose = ""
+    table: Prose = ""
+    id: Line
+    dictionary: Line
+
+    @model_validator(mode="after")
+    def _complete(self) -> Source:
+        if self.kind == "sql" and not self.table:
+            raise ValueError("a source of kind 'sql' with a table")
+        if self.kind != "sql" and not self.file:
+            raise ValueError(f"a source of kind '{self.kind}' with a file")
+        return self
+
+
+class LinkOptions(_Strict):
+    """How this side reaches the others; who listens stands in the agreement.
+
+    Attributes
+    ----------
+    bind : str
+        Where to listen, if the agreement says that this party does: host:port; empty = the agreement's port on every address.
+    connect : dict of str to str
+        Party → host:port to dial instead of the agreement's address (a relay at the company's edge, say).
+    proxy : str
+        URL of an HTTP proxy that supports CONNECT; empty = what ``https_proxy`` names.
+    heartbeat : float
+        Seconds between signs of life.
+    """
+
+    bind: Prose = ""
+    connect: dict[Slug, Address] = Field(default_factory=dict)
+    proxy: Annotated[str, StringConstraints(pattern=r"^(http://\S+)?$")] = ""
+    heartbeat: Annotated[float, Field(ge=0.05, le=60)] = 20.0
+
+
+class Lane(_Strict):
+    """A lane's bounds: messages that wait, and threads that answer."""
+
+    queue: Annotated[int, Field(ge=1, le=100_000)] = 64
+    workers: Annotated[int, Field(ge=1, le=64)] = 1
+
+
+class Lanes(_Strict):
+    """What is asked online, in bulk, and in training never waits for each other."""
+
+    online: Lane = Lane(queue=256, workers=2)
+    bulk: Lane = Lane(queue=64, workers=1)
+    training: Lane = Lane(queue=64, workers=1)
+
+
+class HostLimits(_Strict):
+    """What this Host allows; the agreement may be stricter, never looser.
+
+    Attributes
+    ----------
+    budget, budget_total, max_bits, dither, measures
+        As in :class:`backend.data.federation.Party`; none = the default of a real Host.
+    key_bits : int
+        Shortest Paillier key.
+    message_mib, memory_mib : int
+        Longest message, and all messages together that are under way.
+    """
+
+    budget: Budget | None = None
+    budget_total: Budget | None = None
+    max_bits: Bits | None = None
+    dither: Dither | None = None
+    measures: tuple[Measure, ...] | None = None
+    key_bits: Annotated[int, Field(ge=2048, le=8192)] = 2048
+    message_mib: Annotated[int, Field(ge=1, le=1024)] = 1024
+    memory_mib: Annotated[int, Field(ge=2, le=65_536)] = 2048
+
+    @field_validator("measures")
+    @classmethod
+    def _known(cls, value: tuple[Measure, ...] | None) -> tuple[Measure, ...] | None:
+        if value is not None and len(set(value)) != len(value):
+            raise ValueError(f"each of {', '.join(MEASURES)} once")
+        return value
+
+
+class HostConfig(_Strict):
+    """One Host's `host.toml`; paths are relative to its folder.
+
+    Attributes
+    ----------
+    party : str
+        The Host's name in the agreement.
+    agreement : str
+        The signed agreement; its signatures are beside it (``NAME.sig.json``).
+    keys : str
+        Folder that `glassleaf keys init` made.
+    store, store_file : str
+        URL of the Host's own database without a password, or a file whose first line is the URL; ``GLASSLEAF_STORE_URL`` comes before
+        both. None of them = SQLite beside host.toml.
+    ops : str
+        Where metrics and health are shown: host:port, this machine by default; empty = nowhere.
+    folder : Path
+        The file's.
+    """
+
+    party: Slug
+    agreement: Line = "agreement.toml"
+    keys: Line = "keys"
+    store: Prose = ""
+    store_file: Prose = ""
+    ops: Annotated[str, StringConstraints(pattern=r"^$|^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$")] = (
+        "127.0.0.1:9464"
+    )
+    source: Source
+    link: LinkOptions = LinkOptions()
+    lanes: Lanes = Lanes()
+    limits: HostLimits = HostLimits()
+    folder: Path = Field(default=Path(), exclude=True)
+
+    def path(self, name: str) -> Path:
+        """A file that the configuration names."""
+        return self.folder / name
+
+    def store_url(self) -> str:
+        """Of the Host's database; raises SecurityError where the file of a secret can be read by others."""
+        default = f"sqlite:///{(self.folder / f'{self.party}.db').resolve()}"
+        return os.environ.get("GLASSLEAF_STORE_URL") or self._secret(self.store_file) or self.store or default
+
+    def source_url(self) -> str:
+        """Of the records, for SQL; raises as :meth:`store_url`."""
+        return os.environ.get("GLASSLEAF_SOURCE_URL") or self._secret(self.source.url_file) or self.source.url
+
+    def features(self) -> tuple[Feature, ...]:
+        """The features that the Host discloses, in the dictionary's order.
+
+        Raises
+        ------
+        FederationError
+            The dictionary cannot be read, or has problems.
+        """
+        path = self.path(self.source.dictionary)
+        if path.suffix != ".toml":
+            return tuple(read_dictionary(path).values())
+        data = read_toml(path)
+        if problems := sentences(path.name, _Dictionary, data):
+            raise FederationError(problems)
+        return _Dictionary.model_validate(data).features
+
+    def _secret(self, name: str) -> str:
+        return read_secret(self.path(name)) if name else ""
+
+
+class _Dictionary(_Strict):
+    features: tuple[Feature, ...] = Field(min_length=1)
+
+
+def read_secret(path: Path) -> str:
+    """The first line of a secret's file.
+
+    Raises
+    ------
+    SecurityError
+        It cannot be read, is empty, or others can read it.
+    """
+    try:
+        with path.open("rb") as file:
+            if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+                raise SecurityError(f"The secret in {path} can be read by others; run `chmod 600` on it.")
+            lines = file.read(MAX_FILE).decode().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise SecurityError(f"The secret in {path} cannot be read ({type(error).__name__}).") from None
+    if not lines or not lines[0].strip():
+        raise SecurityError(f"The file {path} is empty; its first line has to be the secret.")
+    return lines[0].strip()
+
+
+def read_toml(path: Path) -> dict[str, object]:
+    """A TOML file of at most 1 MiB; raises FederationError where it is none."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_FILE + 1)
+        if len(data) > MAX_FILE:
+            raise FederationError(f"{path.name}: found more than {MAX_FILE:,} bytes. Shorten it.")
+        return tomllib.loads(data.decode())
+    except OSError as error:
+        raise FederationError(f"{path}: cannot be read ({error.strerror}). Correct the path.") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise FederationError(f"{path.name}: is not TOML ({error}). Correct it.") from None
+
+
+def load_config(path: Path) -> HostConfig:
+    """Read `host.toml`.
+
+    Raises
+    ------
+    FederationError
+        With every problem: an unknown key, a wrong value, a password in a URL.
+    """
+    data = read_toml(path)
+    if problems := _passwords(path.name, data) or sentences(path.name, HostConfig, data):
+        raise FederationError(problems)
+    try:
+        return HostConfig.model_validate({**data, "folder": path.parent})
+    except ValidationError as error:  # pragma: no cover - the sentences above have found everything
+        raise FederationError(f"{path.name}: {error.error_count()} problems.") from None

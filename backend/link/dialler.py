@@ -1,0 +1,261 @@
+"""The dialling side: one connection outwards, through a proxy where there is one, for ever renewed; it needs no open port."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import grpc
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_when_event_set, wait_random_exponential
+from tenacity.nap import sleep_using_event
+
+from backend.errors import SecurityError
+from backend.link.frames import LANES, Lane, Receipt, unpack
+from backend.link.handshake import CHECK
+from backend.link.identity import host_name, validity_words
+from backend.link.node import Node
+from backend.link.outbox import Outgoing
+from backend.link.peers import Peer
+from backend.link.rpc import AFTER, ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, Inflow, Outflow
+
+_log = logging.getLogger("glassleaf")
+SHORTEST, LONGEST = 0.2, 20.0  # seconds between tries, full jitter
+SENDERS = 2  # messages of a lane that are delivered at once, of different conversations
+TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)
+
+
+class Connection:
+    """One channel to a peer, opened and greeted; raises RpcError or SecurityError where that fails."""
+
+    def __init__(self, node: Node, peer: Peer) -> None:
+        identity = node.identity()
+        settings, target = node.settings, node.settings.connect.get(peer.name, peer.party.address)
+        options: list[tuple[str, int | str]] = [
+            *OPTIONS,
+            (
+                "grpc.ssl_target_name_override",
+                host_name(peer.party.spiffe),
+            ),  # whoever the address leads to has to be this party
+            ("grpc.use_local_subchannel_pool", 1),  # no memory of an earlier failure
+        ]
+        if settings.proxy:
+            options.append(("grpc.http_proxy", settings.proxy))
+        credentials = grpc.ssl_channel_credentials(peer.party.bundle.encode(), identity.key, identity.chain)
+        self.leaf = node.leaf_written()
+        self.metadata = ((INSTANCE, CHECK if node.checking else node.instance),)
+        self.channel: Any = grpc.secure_channel(target, credentials, options=options)
+        self.lost = threading.Event()
+        try:
+            began = time.monotonic()
+            answer = self.channel.unary_unary(HELLO)(node.greeting(), timeout=settings.handshake)
+            self.ahead = node.greeted(peer, answer).clock - time.time()  # seconds, of the peer's clock
+            peer.latency = time.monotonic() - began
+        except BaseException:
+            self.channel.close()
+            raise
+        self._deliver = self.channel.stream_unary(DELIVER)
+
+    def deliver(self, node: Node, message: Outgoing) -> Receipt:
+        """Deliver one message; what became of it."""
+        left = max(1.0, message.deadline - time.time())
+        answer = self._deliver(node.outgoing_frames(message), timeout=left, metadata=self.metadata)
+        receipt = unpack(answer)
+        if not isinstance(receipt, Receipt) or receipt.id != message.id:
+            raise SecurityError("A receipt was expected, something else came.")
+        return receipt
+
+
+class Dialler:
+    """Keeps one link up, and delivers what waits for the peer.
+
+    Parameters
+    ----------
+    node : Node
+    peer : Peer
+    """
+
+    def __init__(self, node: Node, peer: Peer) -> None:
+        self._node, self._peer = node, peer
+        self._stopped = threading.Event()
+        self._connection: Connection | None = None
+        self._flow: Outflow | None = None
+        self._threads = [
+            threading.Thread(target=self._run, name=f"link to {peer.name}", daemon=True),
+            *(
+                threading.Thread(target=self._send, args=(lane,), name=f"link {lane}", daemon=True)
+                for lane in LANES
+                for _ in range(SENDERS)
+            ),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def close(self) -> None:
+        """Take leave and stop."""
+        self._stopped.set()
+        if self._flow is not None:
+            self._flow.end()
+        self._peer.outbox.close()
+        for thread in self._threads:
+            thread.join()
+
+    def _run(self) -> None:
+        while not self._stopped.is_set():
+            connection = self._connect()
+            if connection is not None:
+                self._attach(connection)
+                self._stopped.wait(random.uniform(SHORTEST / 2, SHORTEST))
+
+    def _connect(self) -> Connection | None:
+        """Try for ever, with why it fails as the link's state; None when it is to stop."""
+        tries = Retrying(
+            retry=retry_if_exception(lambda error: isinstance(error, grpc.RpcError | SecurityError)),
+            wait=wait_random_exponential(multiplier=SHORTEST, max=LONGEST, min=SHORTEST),
+            stop=stop_when_event_set(self._stopped),
+            sleep=sleep_using_event(self._stopped),
+            after=self._note,
+            retry_error_callback=lambda state: None,
+        )
+        found: Connection | None = tries(Connection, self._node, self._peer)
+        return found
+
+    def _note(self, state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome is not None else None
+        if error is not None:
+            self._peer.failed(reason(error, self._node))
+
+    def _attach(self, connection: Connection) -> None:
+        """Hold the link until it ends, by either side, or because there is a new certificate."""
+        flow = Outflow(self._node, self._peer, messages=False)
+        inflow = Inflow(self._node, self._peer, flow)
+        call: Any = connection.channel.stream_stream(ATTACH)(flow.frames(), metadata=connection.metadata)
+        self._flow, why, up = flow, "", False
+        watch = threading.Thread(target=self._watch, args=(connection, call, flow), name="link watch", daemon=True)
+        try:
+            for frame in call:
+                if not up:
+                    up = True
+                    self._peer.came_up()
+                    self._connection = connection
+                    watch.start()
+                    self._peer.outbox.wake()
+                inflow.take(frame)
+            why = "it has ended the link"
+        except grpc.RpcError as error:
+            why = reason(error, self._node)
+        except SecurityError as error:
+            why = str(error)
+        finally:
+            connection.lost.set()
+            self._connection, self._flow = None, None
+            flow.end()
+            with suppress(Exception):
+                call.cancel()
+            connection.channel.close()
+            if up:
+                watch.join()
+                self._peer.went_down(why)
+            else:
+                self._peer.failed(why)
+            inflow.end()
+
+    def _watch(self, connection: Connection, call: Any, flow: Outflow) -> None:
+        """Cut a link that is silent, and take leave where this side stops or has a new certificate."""
+        while not connection.lost.wait(WAIT):
+            if self._peer.is_silent:
+                call.cancel()
+                return
+            if self._stopped.is_set() or self._node.leaf_written() != connection.leaf:
+                flow.end()  # the stream ends when the other side has seen it
+                if not connection.lost.wait(2.0):
+                    call.cancel()
+                return
+
+    def _send(self, lane: Lane) -> None:
+        while not self._stopped.is_set():
+            connection = self._connection
+            if connection is None:
+                self._peer.outbox.wait(WAIT)
+                self._stopped.wait(0.01)
+                continue
+            message = self._peer.outbox.next(lane, WAIT, one_at_a_time=True)
+            if message is not None:
+                self._deliver(connection, message)
+
+    def _deliver(self, connection: Connection, message: Outgoing) -> None:
+        tries = Retrying(
+            retry=retry_if_exception(lambda error: is_transient(error) and not connection.lost.is_set()),
+            wait=_wait,
+            stop=stop_when_event_set(self._stopped),
+            sleep=sleep_using_event(connection.lost),
+            reraise=True,
+        )
+        try:
+            receipt = tries(connection.deliver, self._node, message)
+        except (grpc.RpcError, ValueError) as error:
+            # a link that was cut is tried again with the next one; ValueError: its channel is closed already
+            if connection.lost.is_set() or isinstance(error, ValueError) or is_cut(error) or is_transient(error):
+                receipt = Receipt(message.id, "busy", after=SHORTEST)
+            else:
+                receipt = Receipt(message.id, "refused", reason(error, self._node))
+        except SecurityError as error:
+            receipt = Receipt(message.id, "refused", str(error))
+        self._peer.outbox.settle(receipt)
+
+
+_BACKOFF = wait_random_exponential(multiplier=SHORTEST, max=LONGEST, min=SHORTEST)
+
+
+def _wait(state: RetryCallState) -> float:
+    """Full jitter; where the peer says how long it has no room, at least that."""
+    error: Any = state.outcome.exception() if state.outcome is not None else None
+    said = 0.0
+    if error is not None and error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED:
+        with suppress(ValueError, TypeError):
+            said = float(dict(error.trailing_metadata() or ()).get(AFTER, 0.0))
+    return max(min(said, LONGEST), _BACKOFF(state))
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether to try a call again: the link is not there, or the lane is full; nothing else."""
+    return isinstance(error, grpc.RpcError) and _code(error) in TRANSIENT
+
+
+def is_cut(error: BaseException) -> bool:
+    """Whether a call ended because its link did."""
+    return isinstance(error, grpc.RpcError) and _code(error) == grpc.StatusCode.CANCELLED
+
+
+def _code(error: Any) -> Any:
+    return error.code() if hasattr(error, "code") else None
+
+
+def reason(error: BaseException, node: Node) -> str:
+    """Why a link fails, in words a person can act on."""
+    if not isinstance(error, grpc.RpcError):
+        return str(error)
+    with suppress(SecurityError):
+        expires = node.identity().expires
+        if expires < datetime.now(UTC):
+            return (
+                f"certificate refused: {validity_words(expires, datetime.now(UTC))}; `glassleaf keys renew` renews it"
+            )
+    code, details = _code(error), str(getattr(error, "details", str)() or "")
+    if "certificate has expired" in details:
+        return "its certificate has expired; its operator has to renew it"
+    if "CERTIFICATE_VERIFY_FAILED" in details or "Hostname Verification" in details:
+        return "its certificate is not that of the party in the agreement"
+    if code == grpc.StatusCode.UNAVAILABLE and "Socket closed" in details:
+        return "the connection was closed; it may have refused this side's certificate"
+    known = {
+        grpc.StatusCode.UNAVAILABLE: "nothing answers at its address",
+        grpc.StatusCode.DEADLINE_EXCEEDED: "no answer in time",
+        grpc.StatusCode.CANCELLED: "no sign of life from it",
+        grpc.StatusCode.RESOURCE_EXHAUSTED: "it has no room at this moment",
+    }
+    return known.get(code, details[:500] or str(code))

@@ -1,0 +1,189 @@
+"""What one Host sends another through the Guest: sealed for the receiver (HPKE, RFC 9180), signed by the sender, opened once.
+
+The Guest holds the key of what Hosts compute, so it must not read what one Host hands to the next (docs/threat-model.md). It sees who
+sends to whom in which conversation, when, and how much; the kind of message is inside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from dataclasses import asdict, dataclass
+from typing import Annotated
+
+import msgpack
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.hpke import AEAD, KDF, KEM, Suite
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter
+
+from backend.crypto.signing import SigningKey, is_signed
+from backend.errors import SecurityError
+from backend.link.agreement import AgreedParty, Agreement
+from backend.link.frames import MALFORMED, read_as
+
+SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
+KIND = "envelope"  # of what is signed
+MAX_MARKS = 65_536  # conversations of which the last sequence is remembered
+SKEW = 120.0  # seconds that two clocks may be apart
+_Name = Annotated[str, StringConstraints(max_length=300)]
+_Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+
+
+@dataclass(frozen=True)
+class Address:
+    """What stands on an envelope, open and signed.
+
+    Attributes
+    ----------
+    agreement : str
+    sender, receiver : str
+        SPIFFE ids.
+    conversation : str
+    sequence : int
+        Place among the sender's envelopes to the receiver in the conversation, from 1.
+    sent : float
+        Seconds since 1970.
+    """
+
+    agreement: _Hash
+    sender: _Name
+    receiver: _Name
+    conversation: _Name
+    sequence: Annotated[int, Field(ge=1, lt=1 << 53)]
+    sent: Annotated[float, Field(ge=0, lt=1e12)]
+
+
+_Parts = tuple[bytes, bytes, Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{128}$")]]
+_PARTS: TypeAdapter[_Parts] = TypeAdapter(_Parts, config=ConfigDict(strict=True))
+
+
+def _info(address: bytes, agreement: str) -> bytes:
+    """What both sides bind the key to: agreement and address (RFC 9180 §8.1: with one message a key, `info` serves as associated data)."""
+    return bytes.fromhex(agreement) + hashlib.sha256(address).digest()
+
+
+class Sealer:
+    """Seals what one Host sends the others.
+
+    Parameters
+    ----------
+    agreement : Agreement
+    party : AgreedParty
+        The Host.
+    signing : SigningKey
+    """
+
+    def __init__(self, agreement: Agreement, party: AgreedParty, signing: SigningKey) -> None:
+        self._hash, self._party, self._signing = agreement.hash, party, signing
+        self._sequences: OrderedDict[tuple[str, str], int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def seal(self, receiver: AgreedParty, conversation: str, blob: bytes, now: float) -> bytes:
+        """An envelope with `blob` in it, which the receiver alone can open."""
+        with self._lock:
+            key = (receiver.spiffe, conversation)
+            sequence = self._sequences.pop(key, 0) + 1
+            self._sequences[key] = sequence
+            while len(self._sequences) > MAX_MARKS:
+                self._sequences.popitem(last=False)
+        address = Address(self._hash, self._party.spiffe, receiver.spiffe, conversation, sequence, now)
+        written: bytes = msgpack.packb(asdict(address), use_bin_type=True)
+        public = X25519PublicKey.from_public_bytes(bytes.fromhex(receiver.sealing))
+        sealed = SUITE.encrypt(blob, public, _info(written, self._hash))
+        signature = self._signing.sign(KIND, _digest(written), _digest(sealed))
+        packed: bytes = msgpack.packb((written, sealed, signature), use_bin_type=True)
+        return packed
+
+
+class Opener:
+    """Opens envelopes for one Host, each once, in their order; what was sent before it began is refused.
+
+    Parameters
+    ----------
+    agreement : Agreement
+    party : AgreedParty
+        The Host.
+    sealing : X25519PrivateKey
+    began : float
+        Seconds since 1970.
+    """
+
+    def __init__(self, agreement: Agreement, party: AgreedParty, sealing: X25519PrivateKey, began: float) -> None:
+        self._agreement, self._hash, self._party, self._sealing = agreement, agreement.hash, party, sealing
+        self._floor = began - SKEW  # what is older was opened before, or by an earlier process
+        self._marks: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def open(self, envelope: bytes, conversation: str, now: float) -> tuple[AgreedParty, bytes]:
+        """Who sent it, by signature, and what is in it.
+
+        Raises
+        ------
+        SecurityError
+            It is damaged, for another Host, of another conversation or agreement, not signed by whom it names, or came before.
+        """
+        address, written, sealed, signature = _parts(envelope)
+        sender = self._agreement.party_of(address.sender)
+        if sender.role != "host" or address.receiver != self._party.spiffe or sender.spiffe == self._party.spiffe:
+            raise SecurityError("An envelope came that is not from another Host to this one; it was refused.")
+        if not is_signed(sender.signing, signature, KIND, _digest(written), _digest(sealed)):
+            raise SecurityError(f"An envelope came that {sender.name} has not signed; it was refused.")
+        if address.agreement != self._hash or address.conversation != conversation:
+            raise SecurityError("An envelope came of another conversation or agreement; it was refused.")
+        self._check_fresh(address, now)
+        try:
+            return sender, SUITE.decrypt(sealed, self._sealing, _info(written, self._hash))
+        except (InvalidTag, ValueError) as error:
+            raise SecurityError(
+                f"An envelope of {sender.name} cannot be opened with this Host's key; it was refused."
+            ) from error
+
+    def _check_fresh(self, address: Address, now: float) -> None:
+        key = (address.sender, address.conversation)
+        with self._lock:
+            last = self._marks.get(key, (0, 0.0))[0]
+            if address.sequence != last + 1 or not self._floor < address.sent <= now + SKEW:
+                raise SecurityError(
+                    f"Envelope {address.sequence} came where {last + 1} was expected, or it was sent too early; it was refused."
+                )
+            self._marks.pop(key, None)
+            self._marks[key] = (address.sequence, address.sent)
+            while len(self._marks) > MAX_MARKS:
+                # of what is forgotten nothing may come again
+                self._floor = max(self._floor, self._marks.popitem(last=False)[1][1])
+
+
+def addressed_to(envelope: bytes) -> Address:
+    """What stands on an envelope: all that a relay needs to look at."""
+    return _parts(envelope)[0]
+
+
+def check_relay(
+    agreement: Agreement, envelope: bytes, sender: AgreedParty, receiver: AgreedParty, conversation: str
+) -> None:
+    """Raise SecurityError unless a relay may pass this on: sealed, signed by the Host whose link it came on, between two Hosts."""
+    address, written, sealed, signature = _parts(envelope)
+    between_hosts = sender.role == receiver.role == "host" and sender != receiver
+    if not between_hosts or (address.sender, address.receiver) != (sender.spiffe, receiver.spiffe):
+        raise SecurityError("Only what one Host has sealed for another is passed on; this was refused.")
+    if address.agreement != agreement.hash or address.conversation != conversation:
+        raise SecurityError("An envelope of another conversation or agreement is not passed on.")
+    if not is_signed(sender.signing, signature, KIND, _digest(written), _digest(sealed)):
+        raise SecurityError(f"An envelope that {sender.name} has not signed is not passed on.")
+
+
+def _parts(envelope: bytes) -> tuple[Address, bytes, bytes, str]:
+    try:
+        written, sealed, signature = _PARTS.validate_python(
+            msgpack.unpackb(envelope, use_list=False, raw=False, max_ext_len=0)
+        )
+        address = read_as(Address, written)
+    except MALFORMED as error:
+        raise SecurityError("Something came unsealed that only travels in an envelope; it was refused.") from error
+    return address, written, sealed, signature
+
+
+def _digest(blob: bytes) -> str:
+    return hashlib.sha256(blob).hexdigest()

@@ -1,0 +1,181 @@
+"""What has come from peers: each message once, in order within its conversation, in bounded mailboxes until somebody takes it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from backend.errors import SecurityError
+from backend.link.agreement import AgreedParty
+from backend.link.frames import Header, Lane, Memory, Receipt
+
+MAX_IDS = 65_536  # of messages that were taken: delivered again they are acknowledged, not taken again
+MAX_CONVERSATIONS = 16_384  # of which the last sequence is remembered
+BUSY_SECONDS = 0.5  # until a full lane is tried again
+GAP_SECONDS = 0.1  # until a message that overtook another is tried again
+
+
+@dataclass(frozen=True)
+class Letter:
+    """A message that came; `bytes` of the memory are its own until it is taken."""
+
+    sender: str
+    kind: str
+    conversation: str
+    lane: Lane
+    blob: bytes = field(repr=False)
+
+
+class Mailboxes:
+    """Letters that wait, by conversation; at most so many of each lane together.
+
+    Parameters
+    ----------
+    queue : dict of lane to int
+    memory : Memory
+        In which each letter's bytes are taken already.
+    """
+
+    def __init__(self, room: dict[Lane, int], memory: Memory) -> None:
+        self._room, self._memory = room, memory
+        self._boxes: dict[str, queue.SimpleQueue[Letter | None]] = {}
+        self._waiting: dict[Lane, int] = dict.fromkeys(room, 0)
+        self._lock = threading.Lock()
+
+    def open(self, conversation: str) -> None:
+        """Open one."""
+        with self._lock:
+            self._boxes.setdefault(conversation, queue.SimpleQueue())
+
+    def close(self, conversation: str) -> None:
+        """Close one: what waits in it is dropped, and whoever waits at it is woken."""
+        with self._lock:
+            box = self._boxes.pop(conversation, None)
+        if box is None:
+            return
+        while True:
+            try:
+                letter = box.get_nowait()
+            except queue.Empty:
+                break
+            if letter is not None:
+                self._taken(letter)
+        box.put(None)
+
+    def is_open(self, conversation: str) -> bool:
+        """Whether there is one."""
+        return conversation in self._boxes
+
+    def reserve(self, lane: Lane) -> bool:
+        """Keep a place in a lane for a letter that :meth:`put` or :meth:`release` will follow; False where it is full."""
+        with self._lock:
+            if self._waiting[lane] >= self._room[lane]:
+                return False
+            self._waiting[lane] += 1
+            return True
+
+    def release(self, lane: Lane) -> None:
+        """Give a place back."""
+        with self._lock:
+            self._waiting[lane] -= 1
+
+    def put(self, letter: Letter) -> None:
+        """Put a letter, for which a place was kept, into its conversation's box or the one for all; without either it is dropped."""
+        with self._lock:
+            box = self._boxes.get(letter.conversation) or self._boxes.get("")
+            if box is not None:
+                box.put(letter)
+                return
+        self._taken(letter)
+
+    def get(self, conversation: str, timeout: float | None) -> Letter | None:
+        """The next letter; None where the box is closed or `timeout` seconds have passed."""
+        box = self._boxes.get(conversation)
+        if box is None:
+            return None
+        try:
+            letter = box.get(timeout=timeout)
+        except queue.Empty:
+            return None
+        if letter is None:
+            box.put(None)  # for whoever else waits at it
+            return None
+        self._taken(letter)
+        return letter
+
+    def close_all(self) -> None:
+        """Close every box."""
+        for conversation in list(self._boxes):
+            self.close(conversation)
+
+    def _taken(self, letter: Letter) -> None:
+        with self._lock:
+            self._waiting[letter.lane] -= 1
+        self._memory.give(len(letter.blob))
+
+
+Hand = Callable[[AgreedParty, Header, bytes], bool]
+"""Hands a message on; False where there is no room. The bytes are the receiver's from then on."""
+
+
+class Inbox:
+    """One peer's messages: each once, in order.
+
+    Parameters
+    ----------
+    hand : callable
+        To whom a message is handed; a SecurityError is the reason why it is refused.
+    memory : Memory
+    """
+
+    def __init__(self, hand: Hand, memory: Memory) -> None:
+        self._hand, self._memory = hand, memory
+        self._ids: OrderedDict[str, Receipt] = OrderedDict()
+        self._sequences: OrderedDict[str, int] = OrderedDict()
+        self._instance = ""
+        self._lock = threading.Lock()
+
+    def greet(self, instance: str) -> bool:
+        """A peer has greeted; True where its process is another than before, whose conversations begin again."""
+        with self._lock:
+            changed, self._instance = instance != self._instance, instance
+            if changed:
+                self._sequences.clear()
+            return changed
+
+    def accept(self, peer: AgreedParty, header: Header, blob: bytes, now: float | None = None) -> Receipt:
+        """Take a whole message, or say why not; its bytes are given back to the memory unless it was taken."""
+        with self._lock:
+            known = self._ids.get(header.id)
+            receipt = known or self._judge(peer, header, blob, time.time() if now is None else now)
+            if known is not None or receipt.result != "taken":
+                self._memory.give(len(blob))
+            if known is None and receipt.result != "busy":
+                self._ids[header.id] = receipt
+                while len(self._ids) > MAX_IDS:
+                    self._ids.popitem(last=False)
+            return receipt
+
+    def _judge(self, peer: AgreedParty, header: Header, blob: bytes, now: float) -> Receipt:
+        last = self._sequences.get(header.conversation, 0)
+        if header.sequence <= last:
+            return Receipt(header.id, "refused", f"message {header.sequence} of the conversation came before")
+        if header.sequence > last + 1:  # it overtook one that found no room
+            return Receipt(header.id, "busy", after=GAP_SECONDS)
+        receipt = Receipt(header.id, "taken")
+        try:
+            if header.deadline <= now:
+                raise SecurityError("Its deadline was over when it came; nobody was asked.")
+            if not self._hand(peer, header, blob):
+                return Receipt(header.id, "busy", after=BUSY_SECONDS)
+        except SecurityError as error:
+            receipt = Receipt(header.id, "refused", str(error)[:1000])
+        self._sequences.pop(header.conversation, None)
+        self._sequences[header.conversation] = header.sequence
+        while len(self._sequences) > MAX_CONVERSATIONS:
+            self._sequences.popitem(last=False)
+        return receipt

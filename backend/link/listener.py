@@ -1,0 +1,223 @@
+"""The listening side: one port, mTLS alone. Every call is checked for whom its certificate names before a byte of it is believed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, cast
+
+import grpc
+
+from backend.errors import ParameterError, SecurityError
+from backend.link.frames import BusyError, pack_control
+from backend.link.handshake import CHECK, MAX_GREETING
+from backend.link.node import Node
+from backend.link.peers import Peer
+from backend.link.rpc import AFTER, ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, Inflow, Outflow, delivered
+
+_log = logging.getLogger("glassleaf")
+BUSY_SECONDS = 0.5
+_Context = Any  # grpc.ServicerContext, whose stubs lack auth_context's values
+
+
+class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in its stubs alone
+    """Answers the peers of a party that dial in.
+
+    Parameters
+    ----------
+    node : Node
+    address : str
+        host:port to listen at; port 0 = any that is free.
+
+    Raises
+    ------
+    ParameterError
+        The port is taken.
+    """
+
+    def __init__(self, node: Node, address: str) -> None:
+        self._node = node
+        self._watched: dict[int, tuple[_Context, float]] = {}  # call → since when nothing came on it
+        self._flows: dict[str, Outflow] = {}
+        self._lock, self._stopped = threading.Lock(), threading.Event()
+        self._leaf = node.leaf_written()
+        workers = 4 + node.settings.rpcs * len(node.peers)
+        options = [
+            *OPTIONS,
+            ("grpc.so_reuseport", 0),
+            ("grpc.max_concurrent_streams", 100),
+            ("grpc.server_handshake_timeout_ms", int(node.settings.handshake * 1000)),
+        ]
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="link")
+        self._server = grpc.server(self._pool, handlers=[self], options=options, maximum_concurrent_rpcs=workers)
+        credentials = grpc.dynamic_ssl_server_credentials(
+            self._certificate(), cast("Any", self._renewed), require_client_authentication=True
+        )
+        try:
+            self.port: int = self._server.add_secure_port(address, credentials)
+        except RuntimeError:
+            raise ParameterError(
+                f"Nothing can listen at {address}: the port is taken, or the address is not this machine's."
+            ) from None
+        self._server.start()
+        self._watcher = threading.Thread(target=self._watch, name="link watch", daemon=True)
+        self._watcher.start()
+
+    def close(self) -> None:
+        """End every call and stop."""
+        self._stopped.set()
+        for flow in list(self._flows.values()):
+            flow.end()
+        self._server.stop(grace=1.0).wait()
+        self._pool.shutdown(wait=True)
+        self._watcher.join()
+
+    def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes] | None:
+        """The three calls of the link; bytes in, bytes out."""
+        method = handler_call_details.method
+        if method == HELLO:
+            return grpc.unary_unary_rpc_method_handler(self._hello)
+        if method == DELIVER:
+            return grpc.stream_unary_rpc_method_handler(self._deliver)
+        if method == ATTACH:
+            return grpc.stream_stream_rpc_method_handler(self._attach)
+        return None
+
+    def _certificate(self) -> grpc.ServerCertificateConfiguration:
+        identity = self._node.identity()
+        roots = b"".join(peer.party.bundle.encode() + b"\n" for peer in self._node.peers.values())
+        return grpc.ssl_server_certificate_configuration([(identity.key, identity.chain)], root_certificates=roots)
+
+    def _renewed(self) -> grpc.ServerCertificateConfiguration | None:
+        """Asked at each handshake: the new leaf, where one was written."""
+        written = self._node.leaf_written()
+        if written == self._leaf:
+            return None
+        try:
+            found = self._certificate()
+        except SecurityError:
+            _log.warning("The renewed certificate cannot be used; the one before stays.")
+            return None
+        self._leaf = written
+        return found
+
+    def _peer(self, context: _Context) -> Peer:
+        """Whom the certificate of this call names; a stranger's call ends here."""
+        proven = context.auth_context()
+        spiffe = b"".join(proven.get("peer_spiffe_id", ())).decode(errors="replace")
+        chain = b"\n".join(proven.get("x509_pem_cert_chain", ()) or proven.get("x509_pem_cert", ()))
+        try:
+            return self._node.peer_of(spiffe, chain)
+        except SecurityError as error:
+            _log.warning("A call was refused: %s", str(error))
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+            raise
+
+    def _hello(self, request: bytes, context: _Context) -> bytes:
+        peer = self._peer(context)
+        try:
+            if len(request) > MAX_GREETING:
+                raise SecurityError("The greeting is too long; it was refused.")
+            self._node.greeted(peer, request)
+        except SecurityError as error:
+            peer.failed(str(error))
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+        return self._node.greeting()
+
+    def _greeted(self, context: _Context) -> Peer:
+        """A peer that has greeted in this start of its process."""
+        peer = self._peer(context)
+        said = dict(context.invocation_metadata()).get(INSTANCE, "")
+        if not peer.instance or said != peer.instance:
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, "Greet first.")
+        return peer
+
+    def _deliver(self, requests: Iterator[bytes], context: _Context) -> bytes:
+        checking = dict(context.invocation_metadata()).get(INSTANCE) == CHECK
+        peer = self._peer(context) if checking else self._greeted(context)
+        if not peer.calls.acquire(blocking=False):
+            self._busy(context)
+        try:
+            return pack_control(delivered(self._node, peer, self._in_time(requests, context), checking))
+        except BusyError:
+            self._busy(context)
+        except SecurityError as error:
+            _log.warning("%s: %s", peer.name, str(error))
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        except grpc.RpcError as error:  # the call was cut, by the other side or for being idle
+            error.__traceback__ = None  # gRPC keeps the error with the call: a circle that would keep the call open
+        finally:
+            peer.calls.release()
+            self._watched.pop(id(context), None)
+        return b""
+
+    @staticmethod
+    def _busy(context: _Context) -> None:
+        context.set_trailing_metadata(((AFTER, str(BUSY_SECONDS)),))
+        context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "No room at this moment; send it again.")
+
+    def _in_time(self, requests: Iterator[bytes], context: _Context) -> Iterator[bytes]:
+        """The same, cut where nothing comes for longer than is accepted."""
+        self._watched[id(context)] = (context, time.monotonic())
+        for request in requests:
+            yield request
+            self._watched[id(context)] = (context, time.monotonic())
+
+    def _attach(self, requests: Iterator[bytes], context: _Context) -> Iterator[bytes]:
+        peer = self._greeted(context)
+        flow = Outflow(self._node, peer, messages=True)
+        inflow = Inflow(self._node, peer, flow)
+        with self._lock:
+            before, self._flows[peer.name] = self._flows.get(peer.name), flow
+        if before is not None:  # half open: the dialling side has begun again
+            before.end()
+        peer.came_up()
+        ended = _Ended()
+        context.add_callback(flow.end)
+        threading.Thread(
+            target=self._read, args=(requests, inflow, flow, ended), name="link reader", daemon=True
+        ).start()
+        try:
+            for frame in flow.frames():
+                yield frame
+                if peer.is_silent:
+                    ended.why = "no sign of life from it"
+                    break
+        finally:
+            flow.end()
+            with self._lock:
+                if self._flows.get(peer.name) is flow:
+                    del self._flows[peer.name]
+            peer.went_down(ended.why or "the link was cut", ended.left)
+
+    @staticmethod
+    def _read(requests: Iterator[bytes], inflow: Inflow, flow: Outflow, ended: _Ended) -> None:
+        """Until the stream ends by either side."""
+        try:
+            for frame in requests:
+                inflow.take(frame)
+            ended.left, ended.why = True, "it has stopped"
+        except SecurityError as error:
+            ended.why = str(error)
+        except grpc.RpcError as error:
+            error.__traceback__ = None
+        finally:
+            inflow.end()
+            flow.end()
+
+    def _watch(self) -> None:
+        """Cut calls on which nothing comes."""
+        while not self._stopped.wait(min(WAIT, self._node.settings.idle / 4)):
+            for context, since in list(self._watched.values()):
+                if time.monotonic() - since > self._node.settings.idle:
+                    context.cancel()
+
+
+class _Ended:
+    """Why an attached stream ended."""
+
+    def __init__(self) -> None:
+        self.why, self.left = "", False

@@ -1,0 +1,296 @@
+"""What a party does at either end of a link: it greets, checks who a frame is from and what it may be, and hands messages on.
+
+The Guest passes on what one Host sends another only where it is sealed and signed; it has no key that opens it.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+
+from cryptography import x509
+
+from backend.errors import PartyUnreachable, SecurityError
+from backend.link.agreement import AgreedParty, check_valid, load_in_force
+from backend.link.envelope import Opener, Sealer, check_relay
+from backend.link.frames import (
+    ENVELOPE,
+    PROTOCOL,
+    Assembly,
+    Header,
+    Lane,
+    Memory,
+    Receipt,
+    frames,
+    length_in_chunks,
+)
+from backend.link.handshake import CHECK, MAX_SKEW, Greeting, check_greeting, greeting, pack_greeting, unpack_greeting
+from backend.link.identity import Identity, check_chain, load_identity, spiffe_of
+from backend.link.inbox import Letter, Mailboxes
+from backend.link.outbox import Outgoing, header_of
+from backend.link.peers import LANE_SECONDS, LinkSettings, Peer
+from backend.protocols.transport.codec import decode, encode
+from backend.protocols.transport.message import Lane as Line
+from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import Refusal
+from backend.protocols.transport.wire import Delivery
+
+_log = logging.getLogger("glassleaf")
+_LANES: dict[Line, Lane] = {Line.ONLINE: "online", Line.BULK: "bulk", Line.TRAINING: "training"}
+_MAX_LANES = 16_384  # conversations whose lane is remembered
+
+
+class Node:
+    """One party at its ends of all links.
+
+    Parameters
+    ----------
+    party : str
+        Its name in the agreement.
+    agreement : Path
+        agreement.toml; its signatures are beside it.
+    keys : Path
+        Folder of its keys, which are read again when a leaf is renewed.
+    settings : LinkSettings
+
+    Raises
+    ------
+    SecurityError
+        The agreement is not in force, or the keys are not this party's.
+    """
+
+    def __init__(self, party: str, agreement: Path, keys: Path, settings: LinkSettings) -> None:
+        self.agreement = load_in_force(agreement, party, datetime.now(UTC))
+        self.hash, self.party, self.settings, self._keys = (
+            self.agreement.hash,
+            self.agreement.party(party),
+            settings,
+            keys,
+        )
+        identity = load_identity(keys)
+        if identity.spiffe != self.party.spiffe or identity.signing.public != self.party.signing:
+            raise SecurityError(f"The keys in {keys} are those of {identity.spiffe}, not of {party} in the agreement.")
+        self.instance, self.checking = secrets.token_hex(16), False
+        self.memory = Memory(settings.memory)
+        self.mailboxes = Mailboxes(settings.queue, self.memory)
+        self._sealer = Sealer(self.agreement, self.party, identity.signing)
+        self._opener = Opener(self.agreement, self.party, identity.sealing, time.time())
+        self._lanes: dict[str, Lane] = {}
+        self._lock = threading.Lock()
+        others = self.agreement.hosts if self.is_guest else (self.agreement.guest,)
+        self.peers = {one.name: Peer(one, settings, self.memory, self._hand, self._refused) for one in others}
+        self._by_spiffe = {peer.party.spiffe: peer for peer in self.peers.values()}
+
+    @property
+    def is_guest(self) -> bool:
+        """Whether this party asks."""
+        return self.party.role == "guest"
+
+    def identity(self) -> Identity:
+        """The keys as they are now."""
+        return load_identity(self._keys)
+
+    def leaf_written(self) -> int:
+        """When the leaf's file was written last, ns; 0 where it is not there."""
+        try:
+            return (self._keys / "leaf.pem").stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    def greeting(self) -> bytes:
+        """What this party says first."""
+        return pack_greeting(self._greeting())
+
+    def _greeting(self) -> Greeting:
+        said = greeting(self.party.name, self.hash, self.instance, time.time())
+        return replace(said, capabilities=(*said.capabilities, CHECK)) if self.checking else said
+
+    def greeted(self, peer: Peer, blob: bytes) -> Greeting:
+        """Take a peer's greeting; raises SecurityError, with who has to do what, where they cannot talk."""
+        check_valid(self.agreement, datetime.now(UTC))
+        said = unpack_greeting(blob)
+        check_greeting(self._greeting(), said, peer.name)
+        if CHECK not in said.capabilities:  # whoever only looks leaves the conversations of the party that serves alone
+            peer.greeted(said.instance)
+        return said
+
+    def peer_of(self, spiffe: str, chain_pem: bytes) -> Peer:
+        """Whom a certificate names; raises SecurityError where it is no peer, or another party's root vouches for it."""
+        peer = self._by_spiffe.get(spiffe)
+        if peer is None:
+            raise SecurityError(
+                f"{spiffe or 'A certificate without a SPIFFE id'} has no link to {self.party.name} in the agreement."
+            )
+        try:
+            chain = x509.load_pem_x509_certificates(chain_pem)
+        except ValueError as error:
+            raise SecurityError("The certificate cannot be read.") from error
+        check_chain(chain, peer.party.bundle.encode(), spiffe, datetime.now(UTC))
+        if spiffe_of(chain[0]) != spiffe:
+            raise SecurityError("The certificate names another party.")
+        peer.expires = chain[0].not_valid_after_utc
+        return peer
+
+    def assembly(self) -> Assembly:
+        """For a message that comes in pieces."""
+        return Assembly(self.memory, self.settings.message)
+
+    def check_clock(self, peer: Peer, clock: float) -> None:
+        """Raise SecurityError where a peer's clock has moved away from this one."""
+        if abs(clock - time.time()) > MAX_SKEW:
+            raise SecurityError(
+                f"The clocks of {peer.name} and {self.party.name} differ by more than {MAX_SKEW:g} s. Set both by NTP."
+            )
+
+    def check_header(self, peer: Peer, header: Header) -> None:
+        """Raise SecurityError where a frame does not say what the link proves: the stream that it came on ends."""
+        if header.sender != peer.party.spiffe:
+            raise SecurityError(f"A frame of {peer.name} names {header.sender[:80]} as its sender; it was refused.")
+        if header.agreement != self.hash:
+            raise SecurityError(f"A frame of {peer.name} names another agreement; it was refused.")
+        (major, minor), (their_major, their_minor) = PROTOCOL, header.protocol
+        if major != their_major or abs(minor - their_minor) > 1:
+            raise SecurityError(f"A frame of {peer.name} is of protocol {their_major}.{their_minor}; it was refused.")
+
+    def check_kind(self, kind: str) -> None:
+        """Raise SecurityError where the agreement is over, or no purpose of it allows a kind of message at this moment."""
+        now = datetime.now(UTC)
+        check_valid(self.agreement, now)
+        if kind not in self.agreement.allowed(now):
+            raise SecurityError(f"No purpose of the agreement allows {kind[:64]} at this hour; it was refused.")
+
+    def accept(self, peer: Peer, assembly: Assembly) -> Receipt:
+        """Take a whole message."""
+        header, blob = assembly.whole()
+        return peer.inbox.accept(peer.party, header, blob)
+
+    def receive(self, conversation: str, timeout: float | None) -> Delivery | None:
+        """The next message of a mailbox; raises SecurityError where what came is none."""
+        letter = self.mailboxes.get(conversation, timeout)
+        if letter is None:
+            return None
+        message = decode(letter.blob)
+        kind = type(message).__name__
+        if letter.kind not in (kind, ENVELOPE) or message.conversation != letter.conversation:
+            raise SecurityError(f"A message of {letter.sender} is another than its frame says; it was refused.")
+        self.check_kind(kind)
+        with self._lock:
+            self._lanes[letter.conversation] = letter.lane  # answers go back in the lane of the question
+            while len(self._lanes) > _MAX_LANES:
+                del self._lanes[next(iter(self._lanes))]
+        return Delivery(letter.sender, message, len(letter.blob))
+
+    def use_lane(self, conversation: str, lane: Lane) -> None:
+        """Send a conversation's messages in a lane."""
+        with self._lock:
+            self._lanes[conversation] = lane
+
+    def end(self, conversation: str) -> None:
+        """A conversation of this party is over."""
+        with self._lock:
+            self._lanes.pop(conversation, None)
+
+    def send(self, receiver: str, message: Message) -> int:
+        """Queue a message for a peer, or sealed for another Host; returns its bytes.
+
+        Raises
+        ------
+        PartyUnreachable
+            The link is down, or its lane is full.
+        SecurityError
+            The agreement does not allow it, or it would have to be relayed unsealed.
+        """
+        self.check_kind(type(message).__name__)
+        blob, kind, to = encode(message), type(message).__name__, self.agreement.party(receiver)
+        size, peer = len(blob), self.peers.get(receiver)
+        if peer is None:
+            if self.is_guest or to == self.party:
+                raise SecurityError(f"{self.party.name} has no link to {receiver}.")
+            peer = self.peers[self.agreement.guest.name]
+            blob, kind = self._sealer.seal(to, message.conversation, blob, time.time()), ENVELOPE
+        if self.is_guest and not peer.is_up:  # nobody is counted for a question that does not leave
+            raise PartyUnreachable(f"{peer.words()}. Nothing was sent; repeat it when the link is up.")
+        lane = self._lane_of(message)
+        outgoing = Outgoing(message.conversation, kind, to.spiffe, blob, lane, time.time() + LANE_SECONDS[lane])
+        peer.outbox.put(outgoing, timeout=self.settings.grace)
+        return size
+
+    def _lane_of(self, message: Message) -> Lane:
+        """A conversation's; where nobody has chosen one, that of its kinds of message."""
+        with self._lock:
+            chosen = self._lanes.get(message.conversation)
+            kind = message.lane()
+            if chosen is None and kind is not None:
+                chosen = self._lanes[message.conversation] = _LANES[kind]
+        return chosen or "online"
+
+    def outgoing_frames(self, message: Outgoing) -> Iterator[bytes]:
+        """A message in frames."""
+        digest, chunks = sha256(message.blob).hexdigest(), length_in_chunks(len(message.blob))
+        return frames(header_of(message, PROTOCOL, self.hash, self.party.spiffe, digest, chunks), message.blob)
+
+    def _hand(self, sender: AgreedParty, header: Header, blob: bytes) -> bool:
+        """Put a message into its mailbox, or pass it on; False where there is no room."""
+        if header.kind != ENVELOPE:
+            self.check_kind(header.kind)
+        if header.receiver != self.party.spiffe:
+            return self._relay(sender, header, blob)
+        if not self.mailboxes.reserve(header.lane):
+            return False
+        name, content = sender.name, blob
+        try:
+            if header.kind == ENVELOPE:
+                if sender.role != "guest":
+                    raise SecurityError("An envelope came from a Host itself; only the Guest passes them on.")
+                author, content = self._opener.open(blob, header.conversation, time.time())
+                name = author.name
+                self.memory.give(len(blob) - len(content))
+        except SecurityError:
+            self.mailboxes.release(header.lane)
+            raise
+        self.mailboxes.put(Letter(name, header.kind, header.conversation, header.lane, content))
+        return True
+
+    def _relay(self, sender: AgreedParty, header: Header, blob: bytes) -> bool:
+        receiver = self._by_spiffe.get(header.receiver)
+        if not self.is_guest or receiver is None or header.kind != ENVELOPE:
+            raise SecurityError("Only what one Host has sealed for another is passed on; this was refused.")
+        check_relay(self.agreement, blob, sender, receiver.party, header.conversation)
+        if not receiver.is_up:
+            raise SecurityError(f"{receiver.words()}; what {sender.name} sent it was not passed on.")
+        passed = Outgoing(header.conversation, ENVELOPE, header.receiver, blob, header.lane, header.deadline)
+        self.memory.give(len(blob))  # from here on they are the outbox's
+        try:
+            receiver.outbox.put(passed)
+        except PartyUnreachable:
+            self.memory.force(len(blob))
+            return False
+        return True
+
+    def _refused(self, message: Outgoing, words: str) -> None:
+        """A message of this party, or one that it passed on, will not be delivered: whoever waits for its answer is told."""
+        _log.warning("%s: a message of %s bytes was not delivered: %s", self.party.name, len(message.blob), words)
+        reason = f"A message could not be delivered: {words}"[:1000]
+        if self.is_guest:
+            blob = encode(Refusal(message.conversation, reason))
+            self.memory.force(len(blob))
+            if self.mailboxes.reserve("online"):
+                receiver = self._by_spiffe[message.receiver].name
+                self.mailboxes.put(Letter(receiver, Refusal.__name__, message.conversation, "online", blob))
+        elif message.kind == ENVELOPE:
+            guest = self.peers[self.agreement.guest.name]
+            blob = encode(Refusal(message.conversation, reason))
+            told = replace(
+                message, kind=Refusal.__name__, receiver=guest.party.spiffe, blob=blob, id=secrets.token_hex(16)
+            )
+            try:
+                guest.outbox.put(told)
+            except (PartyUnreachable, SecurityError):
+                _log.warning("%s: %s cannot be told of it", self.party.name, guest.name)

@@ -1,0 +1,242 @@
+"""What waits to be delivered to one peer: by lane, bounded, in order within a conversation, until a receipt comes.
+
+A message stays until the peer has taken it, so a link that is cut loses none: what had no receipt is delivered again under the same id.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from backend.errors import PartyUnreachable, SecurityError
+from backend.link.frames import LANES, Header, Lane, Memory, Receipt
+
+
+@dataclass(eq=False)
+class Outgoing:
+    """One message on its way; `order` is its place among all of this peer's."""
+
+    conversation: str
+    kind: str
+    receiver: str
+    blob: bytes = field(repr=False)
+    lane: Lane
+    deadline: float
+    id: str = field(default_factory=lambda: secrets.token_hex(16))
+    sequence: int = 0
+    order: int = 0
+    not_before: float = 0.0
+
+
+MAX_CONVERSATIONS = 16_384  # of which the last sequence is remembered
+LOST = -1
+Refused = Callable[[Outgoing, str], None]
+
+
+class Outbox:
+    """Messages for one peer.
+
+    Parameters
+    ----------
+    queue : dict of lane to int
+        Messages that may wait in each lane.
+    memory : Memory
+        Shared by all peers.
+    refused : callable
+        Told of each message that will not be delivered, and why; called without any lock held.
+    """
+
+    def __init__(self, queue: dict[Lane, int], memory: Memory, refused: Refused) -> None:
+        self._queue, self._memory, self._refused = queue, memory, refused
+        self._waiting: dict[Lane, list[Outgoing]] = {lane: [] for lane in LANES}
+        self._in_flight: dict[str, Outgoing] = {}
+        self._sequences: OrderedDict[str, int] = (
+            OrderedDict()
+        )  # by conversation, used last at the end; -1 = lost a message
+        self._orders = 0
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def put(self, message: Outgoing, timeout: float = 0.0) -> None:
+        """Queue a message; where its lane is full, wait for room.
+
+        Raises
+        ------
+        PartyUnreachable
+            There was no room in time, or the link is closed.
+        SecurityError
+            An earlier message of the conversation was lost.
+        """
+        with self._changed:
+            until = time.monotonic() + timeout
+            if self._sequences.get(message.conversation) == LOST:
+                raise SecurityError(
+                    "An earlier message of this conversation could not be delivered in time. Repeat it."
+                )
+            while not self._has_room(message):
+                left = until - time.monotonic()
+                if self._closed or left <= 0:
+                    raise PartyUnreachable(
+                        f"The lane '{message.lane}' is full: {self._depth(message.lane)} messages wait. Try again later."
+                    )
+                self._changed.wait(min(left, 1.0))
+            if self._closed:
+                self._memory.give(len(message.blob))
+                raise PartyUnreachable("The link is closed.")
+            self._orders += 1
+            message.order = self._orders
+            self._number(message)
+            self._waiting[message.lane].append(message)
+            self._changed.notify_all()
+
+    def _has_room(self, message: Outgoing) -> bool:
+        if self._depth(message.lane) >= self._queue[message.lane]:
+            return False
+        return self._memory.take(len(message.blob))
+
+    def _depth(self, lane: Lane) -> int:
+        return len(self._waiting[lane]) + sum(one.lane == lane for one in self._in_flight.values())
+
+    def next(self, lane: Lane, timeout: float, one_at_a_time: bool) -> Outgoing | None:
+        """What is to be sent next in a lane, now in flight; None where nothing is within `timeout` seconds.
+
+        Parameters
+        ----------
+        one_at_a_time : bool
+            Leave out conversations of which a message is in flight.
+        """
+        until = time.monotonic() + timeout
+        while True:
+            late: list[Outgoing] = []
+            with self._changed:
+                found = self._pick(lane, one_at_a_time, late)
+                if found is None and not late and not self._closed and time.monotonic() < until:
+                    self._changed.wait(min(until - time.monotonic(), 0.05 if self._waiting[lane] else timeout))
+            self._tell(late, "its deadline was over before it could be delivered")
+            if found is not None or self._closed or time.monotonic() >= until:
+                return found
+
+    def _pick(self, lane: Lane, one_at_a_time: bool, late: list[Outgoing]) -> Outgoing | None:
+        now, clock = time.monotonic(), time.time()
+        held = {one.conversation for one in self._in_flight.values()} if one_at_a_time else set[str]()
+        for message in list(self._waiting[lane]):
+            if message.deadline <= clock:
+                late += self._drop_conversation(message.conversation)
+            elif message.conversation in held:
+                continue
+            elif message.not_before > now:
+                held.add(message.conversation)  # what follows in the conversation waits, too
+            elif not late:
+                self._waiting[lane].remove(message)
+                self._in_flight[message.id] = message
+                return message
+        return None
+
+    def settle(self, receipt: Receipt) -> None:
+        """What became of a message in flight: done with, to be sent again, or refused."""
+        with self._changed:
+            message = self._in_flight.pop(receipt.id, None)
+            if message is None:
+                return
+            if receipt.result == "busy":
+                message.not_before = time.monotonic() + receipt.after
+                self._put_back([message])
+            else:
+                self._memory.give(len(message.blob))
+            self._changed.notify_all()
+        if receipt.result == "refused":
+            self._refused(message, receipt.words)
+
+    def put_back(self) -> None:
+        """The link was cut: whatever was in flight is to be delivered again."""
+        with self._changed:
+            self._put_back(list(self._in_flight.values()))
+            self._in_flight.clear()
+            self._changed.notify_all()
+
+    def start_again(self) -> None:
+        """The peer's process is another one, which knows no conversation: number what waits from 1."""
+        with self._changed:
+            self._put_back(list(self._in_flight.values()))
+            self._in_flight.clear()
+            self._sequences.clear()
+            for message in sorted((one for lane in LANES for one in self._waiting[lane]), key=lambda one: one.order):
+                self._number(message)
+
+    def _number(self, message: Outgoing) -> None:
+        message.sequence = self._sequences.pop(message.conversation, 0) + 1
+        self._sequences[message.conversation] = message.sequence
+        while len(self._sequences) > MAX_CONVERSATIONS:
+            self._sequences.popitem(last=False)
+
+    def _put_back(self, messages: list[Outgoing]) -> None:
+        for message in messages:
+            self._waiting[message.lane].append(message)
+        for lane in LANES:
+            self._waiting[lane].sort(key=lambda one: one.order)
+
+    def _drop_conversation(self, conversation: str) -> list[Outgoing]:
+        dropped = [one for lane in LANES for one in self._waiting[lane] if one.conversation == conversation]
+        for message in dropped:
+            self._waiting[message.lane].remove(message)
+        self._sequences[conversation] = LOST
+        return dropped
+
+    def _tell(self, dropped: list[Outgoing], words: str) -> None:
+        for message in dropped:
+            self._memory.give(len(message.blob))
+        if dropped:
+            self._refused(dropped[0], words)  # the conversation is over with the first
+
+    def wait(self, timeout: float) -> None:
+        """Until something changes, at most `timeout` seconds."""
+        with self._changed:
+            if not any(self._waiting.values()):
+                self._changed.wait(timeout)
+
+    def depth(self) -> dict[Lane, int]:
+        """Messages without a receipt, by lane."""
+        with self._changed:
+            return {lane: self._depth(lane) for lane in LANES}
+
+    def wake(self) -> None:
+        """Wake whoever waits for something to send."""
+        with self._changed:
+            self._changed.notify_all()
+
+    def close(self) -> None:
+        """Nothing more is taken; whoever waits is woken."""
+        with self._changed:
+            self._closed = True
+            for message in [*self._in_flight.values(), *(one for lane in LANES for one in self._waiting[lane])]:
+                self._memory.give(len(message.blob))
+            self._in_flight.clear()
+            for lane in LANES:
+                self._waiting[lane].clear()
+            self._changed.notify_all()
+
+
+def header_of(
+    message: Outgoing, protocol: tuple[int, int], agreement: str, sender: str, sha256: str, chunks: int
+) -> Header:
+    """What stands before the first piece of a message."""
+    return Header(
+        protocol=protocol,
+        agreement=agreement,
+        sender=sender,
+        receiver=message.receiver,
+        conversation=message.conversation,
+        sequence=message.sequence,
+        id=message.id,
+        kind=message.kind,
+        chunk=0,
+        chunks=chunks,
+        length=len(message.blob),
+        sha256=sha256,
+        deadline=message.deadline,
+        lane=message.lane,
+    )

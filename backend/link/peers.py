@@ -1,0 +1,164 @@
+"""One peer of this party: what waits for it, what came from it, and how its link is, in words."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from backend.link.agreement import AgreedParty
+from backend.link.config import HostConfig
+from backend.link.frames import LANES, Lane, Memory
+from backend.link.identity import is_ending, validity_words
+from backend.link.inbox import Hand, Inbox
+from backend.link.outbox import Outbox, Refused
+
+MIB = 1 << 20
+_DAY = timedelta(days=1)
+LANE_SECONDS: dict[Lane, float] = {
+    "online": 900.0,
+    "bulk": 86_400.0,
+    "training": 86_400.0,
+}  # until nobody needs an answer
+
+
+@dataclass(frozen=True)
+class LinkSettings:
+    """How a party's links behave.
+
+    Attributes
+    ----------
+    heartbeat : float
+        Seconds between signs of life; after three without one a link is cut.
+    grace : float
+        Seconds for which a link that was cut counts as up: so long it has to come back.
+    idle : float
+        Seconds without a piece after which a message that comes in pieces is refused.
+    handshake : float
+        Seconds for a greeting.
+    queue : dict of lane to int
+        Messages that may wait, in each direction.
+    message, memory : int
+        Longest message, and all messages together, bytes.
+    rpcs : int
+        Calls that one peer may have open at once.
+    bind, proxy, connect
+        As in :class:`backend.link.config.LinkOptions`.
+    """
+
+    heartbeat: float = 20.0
+    grace: float = 20.0
+    idle: float = 60.0
+    handshake: float = 10.0
+    queue: dict[Lane, int] = field(default_factory=lambda: dict.fromkeys(LANES, 64))
+    message: int = 1024 * MIB
+    memory: int = 2048 * MIB
+    rpcs: int = 12
+    bind: str = ""
+    proxy: str = ""
+    connect: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, config: HostConfig) -> LinkSettings:
+        """As host.toml says."""
+        return cls(
+            heartbeat=config.link.heartbeat,
+            queue={
+                "online": config.lanes.online.queue,
+                "bulk": config.lanes.bulk.queue,
+                "training": config.lanes.training.queue,
+            },
+            message=config.limits.message_mib * MIB,
+            memory=config.limits.memory_mib * MIB,
+            bind=config.link.bind,
+            proxy=config.link.proxy,
+            connect=dict(config.link.connect),
+        )
+
+
+class Peer:
+    """One peer.
+
+    Parameters
+    ----------
+    party : AgreedParty
+    settings : LinkSettings
+    memory : Memory
+        Shared by all peers.
+    hand, refused
+        As :class:`Inbox` and :class:`Outbox` call them.
+    """
+
+    def __init__(
+        self, party: AgreedParty, settings: LinkSettings, memory: Memory, hand: Hand, refused: Refused
+    ) -> None:
+        self.party, self.name, self._settings = party, party.name, settings
+        self.inbox, self.outbox = Inbox(hand, memory), Outbox(settings.queue, memory, refused)
+        self.calls = threading.BoundedSemaphore(settings.rpcs)
+        self.expires: datetime | None = None
+        self.instance = ""
+        self.latency = float("nan")
+        self._attached, self._ever, self._left = 0, False, False
+        self._since, self._cut_at, self._heard = time.time(), 0.0, 0.0
+        self._why = "not yet connected"
+        self._lock = threading.Lock()
+
+    def greeted(self, instance: str) -> None:
+        """It has said who it is; where its process is another than before, both sides' conversations begin again."""
+        self.instance = instance
+        if self.inbox.greet(instance):
+            self.outbox.start_again()
+
+    def came_up(self) -> None:
+        """A link to it is there."""
+        with self._lock:
+            if not self._attached and time.monotonic() - self._cut_at > self._settings.grace:
+                self._since = time.time()
+            self._attached += 1
+            self._ever, self._left, self._why, self._heard = True, False, "", time.monotonic()
+
+    def heard(self) -> None:
+        """Something came from it."""
+        self._heard = time.monotonic()
+
+    def went_down(self, why: str, left: bool = False) -> None:
+        """A link to it has ended; `left` = the other side has said that it stops."""
+        with self._lock:
+            self._attached -= 1
+            if not self._attached:  # else another one has taken its place
+                self._cut_at, self._since, self._why, self._left = time.monotonic(), time.time(), why, left
+        self.outbox.put_back()
+
+    def failed(self, why: str) -> None:
+        """It could not be reached, for this reason."""
+        with self._lock:
+            self._why = why
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether three signs of life are missing."""
+        return time.monotonic() - self._heard > 3 * self._settings.heartbeat
+
+    @property
+    def is_attached(self) -> bool:
+        """Whether there is a link at this moment."""
+        return self._attached > 0
+
+    @property
+    def is_up(self) -> bool:
+        """Whether there is a link, or was one just now that may come back."""
+        with self._lock:
+            back = self._ever and not self._left and time.monotonic() - self._cut_at <= self._settings.grace
+            return self._attached > 0 or back
+
+    def words(self, now: datetime | None = None) -> str:
+        """The state for people: `shop: down since 14:02, certificate refused: expired 3 days ago`."""
+        now = now or datetime.now(UTC)
+        since = datetime.fromtimestamp(self._since, UTC).astimezone()
+        when = f"{since:%H:%M}" if now - since.astimezone(UTC) < _DAY else f"{since:%Y-%m-%d %H:%M}"
+        ends = self.expires
+        ending = f", certificate {validity_words(ends, now)}" if ends is not None and is_ending(ends, now) else ""
+        if self.is_attached:
+            return f"{self.name}: up since {when}{ending}"
+        return f"{self.name}: down since {when}{f', {self._why}' if self._why else ''}{ending if ends and ends < now else ''}"

@@ -1,0 +1,199 @@
+"""gRPC as the link needs it: method names, options, and how a side's frames leave and arrive on an attached stream."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+from backend.errors import ParameterError, SecurityError
+from backend.link.frames import (
+    ECHO,
+    LANES,
+    MAX_FRAME,
+    Assembly,
+    Beat,
+    BusyError,
+    Header,
+    Lane,
+    Receipt,
+    pack_control,
+    unpack,
+)
+from backend.link.node import Node
+from backend.link.outbox import Outgoing
+from backend.link.peers import Peer
+
+_log = logging.getLogger("glassleaf")
+SERVICE = "glassleaf.Link"
+HELLO, DELIVER, ATTACH = f"/{SERVICE}/Hello", f"/{SERVICE}/Deliver", f"/{SERVICE}/Attach"
+INSTANCE = "glassleaf-instance"  # metadata: which start of the dialling process this call belongs to
+AFTER = "glassleaf-after"  # metadata: seconds until a busy lane is tried again
+WAIT = 0.25  # seconds between looks at whether the link still holds
+OPTIONS: tuple[tuple[str, int | str], ...] = (
+    ("grpc.max_receive_message_length", MAX_FRAME),
+    ("grpc.max_send_message_length", MAX_FRAME),
+    ("grpc.max_metadata_size", 8192),
+    ("grpc.enable_retries", 0),
+)
+
+
+def require_grpc() -> None:
+    """Raise ParameterError, with what to install, where the extra is not there; called before gRPC is imported."""
+    for module in ("grpc", "joserfc", "tenacity"):
+        if find_spec(module) is None:
+            raise ParameterError(f"Links between companies need {module}. Install it: pip install 'glassleaf[link]'")
+    os.environ.setdefault(
+        "GRPC_VERBOSITY", "NONE"
+    )  # it writes addresses to stderr; what matters stands in the link's state
+
+
+class Outflow:
+    """One side's frames on an attached stream: messages of all lanes in turn, receipts, and signs of life.
+
+    Parameters
+    ----------
+    node : Node
+    peer : Peer
+    messages : bool
+        Whether messages go this way; the dialling side delivers its own by calls.
+    """
+
+    def __init__(self, node: Node, peer: Peer, messages: bool) -> None:
+        self._node, self._peer, self._messages = node, peer, messages
+        self._receipts: list[Receipt] = []
+        self._ended = threading.Event()
+        self._wake = threading.Condition()
+
+    def receipt(self, receipt: Receipt) -> None:
+        """Send a receipt."""
+        with self._wake:
+            self._receipts.append(receipt)
+            self._wake.notify_all()
+        if self._messages:
+            self._peer.outbox.wake()
+
+    def end(self) -> None:
+        """Send nothing more."""
+        self._ended.set()
+        with self._wake:
+            self._wake.notify_all()
+        self._peer.outbox.wake()
+
+    def frames(self) -> Iterator[bytes]:
+        """What is sent, until :meth:`end`."""
+        sending: dict[Lane, Iterator[bytes]] = {}
+        beat = 0.0
+        while not self._ended.is_set():
+            if time.monotonic() >= beat:
+                yield pack_control(Beat(time.time()))
+                beat = time.monotonic() + self._node.settings.heartbeat
+            with self._wake:
+                receipts, self._receipts = self._receipts, []
+            yield from map(pack_control, receipts)
+            if self._messages:
+                yield from self._pieces(sending)
+            if not sending and not receipts:
+                self._rest(min(WAIT, max(0.0, beat - time.monotonic())))
+
+    def _pieces(self, sending: dict[Lane, Iterator[bytes]]) -> Iterator[bytes]:
+        """One frame of each lane, so that a long message keeps no other lane waiting."""
+        for lane in LANES:
+            if lane not in sending and (message := self._next(lane)) is not None:
+                sending[lane] = self._node.outgoing_frames(message)
+            if lane in sending:
+                frame = next(sending[lane], None)
+                if frame is None:
+                    del sending[lane]
+                else:
+                    yield frame
+
+    def _next(self, lane: Lane) -> Outgoing | None:
+        return self._peer.outbox.next(lane, 0.0, one_at_a_time=False)
+
+    def _rest(self, seconds: float) -> None:
+        if self._messages:
+            self._peer.outbox.wait(seconds)
+        else:
+            with self._wake:
+                if not self._receipts and not self._ended.is_set():
+                    self._wake.wait(seconds)
+
+
+class Inflow:
+    """What arrives on an attached stream: pieces of messages, one message a lane at a time; receipts; signs of life."""
+
+    def __init__(self, node: Node, peer: Peer, answers: Outflow) -> None:
+        self._node, self._peer, self._answers = node, peer, answers
+        self._assemblies: dict[Lane, tuple[str, Assembly]] = {}
+        self._skipped: dict[Lane, str] = {}
+
+    def take(self, frame: bytes) -> None:
+        """Take one frame; raises SecurityError where it is none, and the stream has to end."""
+        self._peer.heard()
+        found = unpack(frame)
+        if isinstance(found, Receipt):
+            self._peer.outbox.settle(found)
+        elif isinstance(found, Beat):
+            self._node.check_clock(self._peer, found.beat)
+        else:
+            self._piece(*found)
+
+    def _piece(self, header: Header, piece: bytes) -> None:
+        if self._skipped.get(header.lane) == header.id:  # of a message that has its receipt
+            return
+        self._node.check_header(self._peer, header)
+        if header.lane not in self._assemblies:
+            self._assemblies[header.lane] = (header.id, self._node.assembly())
+        assembly = self._assemblies[header.lane][1]
+        try:
+            whole = assembly.add(header, piece)
+            receipt = self._node.accept(self._peer, assembly) if whole else None
+        except BusyError:
+            receipt = Receipt(header.id, "busy", after=1.0)
+            self._skipped[header.lane] = header.id if header.chunk + 1 < header.chunks else ""
+        if receipt is not None:
+            self._assemblies.pop(header.lane)[1].drop()
+            self._answers.receipt(receipt)
+
+    def end(self) -> None:
+        """Give back what unfinished messages took."""
+        for _, assembly in self._assemblies.values():
+            assembly.drop()
+        self._assemblies.clear()
+
+
+def delivered(node: Node, peer: Peer, frames: Iterator[bytes], checking: bool = False) -> Receipt:
+    """Take one message that comes in frames; of somebody who only checks the link, an echo.
+
+    Raises
+    ------
+    SecurityError
+        A frame is none, or not of this message.
+    BusyError
+        There is no room at this moment.
+    """
+    assembly = node.assembly()
+    try:
+        for frame in frames:
+            peer.heard()
+            found = unpack(frame)
+            if not isinstance(found, tuple):
+                raise SecurityError("A message was expected, something else came; it was refused.")
+            node.check_header(peer, found[0])
+            if checking != (found[0].kind == ECHO):
+                raise SecurityError("Greet first; whoever only checks a link sends an echo and nothing else.")
+            if assembly.add(*found):
+                return _echo(node, assembly) if checking else node.accept(peer, assembly)
+        raise SecurityError("A message ended before all of its pieces had come; it was refused.")
+    finally:
+        assembly.drop()
+
+
+def _echo(node: Node, assembly: Assembly) -> Receipt:
+    header, blob = assembly.whole()
+    node.memory.give(len(blob))
+    return Receipt(header.id, "taken")

@@ -1,0 +1,157 @@
+"""The wire of a party whose peers are at other companies: what :mod:`backend.protocols` sends and receives goes over links."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from backend.errors import SecurityError
+from backend.link.frames import Lane
+from backend.link.identity import validity_words
+from backend.link.node import Node
+from backend.link.peers import LinkSettings, Peer
+from backend.link.rpc import require_grpc
+from backend.protocols.transport.message import Message
+from backend.protocols.transport.wire import Delivery
+
+if TYPE_CHECKING:
+    from backend.link.agreement import Agreement
+    from backend.link.dialler import Dialler
+    from backend.link.listener import Listener
+
+
+class LinkWire:
+    """One party's :class:`backend.protocols.transport.wire.Wire` over links, which are up from the beginning and renewed for ever.
+
+    Parameters
+    ----------
+    party : str
+        Its name in the agreement.
+    agreement : Path
+        agreement.toml, signed by all.
+    keys : Path
+        Folder of its keys.
+    settings : LinkSettings, optional
+
+    Raises
+    ------
+    SecurityError
+        The agreement is not in force, or the keys are another party's.
+    ParameterError
+        The extra `link` is not installed, or the port is taken.
+    """
+
+    def __init__(self, party: str, agreement: Path, keys: Path, settings: LinkSettings | None = None) -> None:
+        require_grpc()
+        from backend.link.dialler import Dialler  # noqa: PLC0415 - extra link
+        from backend.link.listener import Listener  # noqa: PLC0415
+
+        self._node = Node(party, agreement, keys, settings or LinkSettings())
+        guest = self._node.agreement.guest
+        listens = self._node.party.address and (self._node.is_guest or not guest.address)
+        self._listener: Listener | None = Listener(self._node, self._bind()) if listens else None
+        dialled = [] if listens and not self._node.is_guest else self._dialled()
+        self._diallers: list[Dialler] = [Dialler(self._node, peer) for peer in dialled]
+
+    def _bind(self) -> str:
+        return self._node.settings.bind or f"[::]:{self._node.party.address.rsplit(':', 1)[1]}"
+
+    def _dialled(self) -> list[Peer]:
+        """Whom this side has to dial: by default the Guest listens, and Hosts dial out."""
+        if not self._node.is_guest:
+            return list(self._node.peers.values())
+        return [] if self._node.party.address else list(self._node.peers.values())
+
+    def __repr__(self) -> str:
+        return f"LinkWire({self.party})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.shut_down()
+
+    @property
+    def party(self) -> str:
+        """Whose it is."""
+        return self._node.party.name
+
+    @property
+    def agreement(self) -> Agreement:
+        """Under which it talks."""
+        return self._node.agreement
+
+    @property
+    def port(self) -> int:
+        """Where it listens; 0 where it does not."""
+        return self._listener.port if self._listener else 0
+
+    def open(self, conversation: str = "") -> None:
+        """Open a mailbox."""
+        self._node.mailboxes.open(conversation)
+
+    def close(self, conversation: str = "") -> None:
+        """Close a mailbox."""
+        self._node.mailboxes.close(conversation)
+        if conversation:
+            self._node.end(conversation)
+
+    def use_lane(self, conversation: str, lane: Lane) -> None:
+        """Send a conversation's messages in a lane; answers come back in it."""
+        self._node.use_lane(conversation, lane)
+
+    def send(self, receiver: str, message: Message) -> int:
+        """Queue a message for delivery; returns its bytes.
+
+        Raises
+        ------
+        PartyUnreachable
+            The link is down, or its lane is full.
+        SecurityError
+            The agreement does not allow this kind of message.
+        """
+        return self._node.send(receiver, message)
+
+    def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
+        """What comes next; None when the mailbox is closed or `timeout` seconds have passed.
+
+        Raises
+        ------
+        SecurityError
+            What came is no message, or another than its frame says.
+        """
+        return self._node.receive(conversation, timeout)
+
+    def is_up(self, party: str) -> bool:
+        """Whether `party` can be reached; of another Host, whether the Guest can, who passes on."""
+        if party == self.party:
+            return self._node.mailboxes.is_open("")
+        peer = self._node.peers.get(party) or (
+            None if self._node.is_guest else self._node.peers[self.agreement.guest.name]
+        )
+        if peer is None:
+            raise SecurityError(f"{party} is no party to the agreement.")
+        return peer.is_up
+
+    def states(self) -> dict[str, str]:
+        """Each link's state in words."""
+        return {name: peer.words() for name, peer in self._node.peers.items()}
+
+    def own_certificate(self) -> str:
+        """How long this party's own certificate is valid, in words."""
+        return validity_words(self._node.identity().expires, datetime.now(UTC))
+
+    def peer(self, name: str) -> Peer:
+        """A peer's link: whether it is attached, its latency, what waits for it."""
+        return self._node.peers[name]
+
+    def shut_down(self) -> None:
+        """Take leave of all peers and stop; what was not delivered is lost."""
+        for dialler in self._diallers:
+            dialler.close()
+        if self._listener is not None:
+            self._listener.close()
+        for peer in self._node.peers.values():
+            peer.outbox.close()
+        self._node.mailboxes.close_all()

@@ -1,0 +1,101 @@
+"""`/live`, `/ready` and `/metrics` on this machine's own address, beside whatever the process does."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, closing
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from backend.errors import ParameterError
+
+LOOPBACK = "127.0.0.1"
+PATIENCE = 5.0  # seconds for a request's lines
+LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?")
+
+
+class OpsServer:
+    """Answers in threads of its own until it is closed.
+
+    Parameters
+    ----------
+    port : int
+        0 = any that is free; see :attr:`port`.
+    ready : callable
+        Why the process can do no work now, one sentence each; empty where it can.
+    metrics : callable
+        All figures in Prometheus' text format.
+
+    Raises
+    ------
+    ParameterError
+        The port is taken.
+    """
+
+    def __init__(self, port: int, ready: Callable[[], Sequence[str]], metrics: Callable[[], bytes]) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            timeout = PATIENCE
+
+            def do_GET(self) -> None:
+                status, kind, body = _answer(self.path, self.headers.get("Host", ""), ready, metrics)
+                self.send_response(status)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name that it is called by
+                """A question a few seconds is no event."""
+
+            def version_string(self) -> str:
+                return "glassleaf"
+
+        try:
+            self._server = ThreadingHTTPServer((LOOPBACK, port), Handler)
+        except OSError as error:
+            raise ParameterError(
+                f"Port {port} of {LOOPBACK} cannot be had ({error.strerror}); choose another."
+            ) from error
+        self._thread = threading.Thread(target=self._server.serve_forever, name="glassleaf-ops", daemon=True)
+        self._thread.start()
+
+    @property
+    def port(self) -> int:
+        """Where it answers."""
+        return self._server.server_port
+
+    def close(self) -> None:
+        """Answer no more."""
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def serving(
+    port: int, ready: Callable[[], Sequence[str]], metrics: Callable[[], bytes]
+) -> AbstractContextManager[OpsServer]:
+    """Within, a process answers on `port`; see :class:`OpsServer`."""
+    return closing(OpsServer(port, ready, metrics))
+
+
+def _answer(
+    path: str, host: str, ready: Callable[[], Sequence[str]], metrics: Callable[[], bytes]
+) -> tuple[HTTPStatus, str, bytes]:
+    plain = "text/plain; charset=utf-8"
+    if not LOCAL.fullmatch(host):  # a page in a browser that gives its own name this address
+        return HTTPStatus.FORBIDDEN, plain, b"this machine alone\n"
+    if path == "/live":
+        return HTTPStatus.OK, plain, b"live\n"
+    if path == "/ready":
+        try:
+            problems = list(ready())
+        except Exception as error:  # whatever it is, it is not ready; its text may hold data
+            problems = [type(error).__name__]
+        status = HTTPStatus.SERVICE_UNAVAILABLE if problems else HTTPStatus.OK
+        return status, plain, ("\n".join(problems or ["ready"]) + "\n").encode()
+    if path == "/metrics":
+        return HTTPStatus.OK, "text/plain; version=0.0.4; charset=utf-8", metrics()
+    return HTTPStatus.NOT_FOUND, plain, b"/live, /ready, /metrics\n"

@@ -1,0 +1,1 @@
+"""What waits for a Host's operator: trainings, and what is asked of a model."""

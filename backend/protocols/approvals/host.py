@@ -1,0 +1,351 @@
+"""A Host's side of approvals: nothing that reads a record is answered before its operator has allowed it. Knows no score and no weight.
+
+Before each question the gate looks into the Host's own store, so that a grant that ends or is withdrawn ends at the next message. What
+counts is who opened the conversation (as the link proves), the purpose, and the structure of the trees, whatever the model is called.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, date, datetime
+from hashlib import sha256
+from typing import Any
+
+from backend.crypto.signing import SigningKey, is_signed, statement
+from backend.data.federation import MEASURES
+from backend.errors import ParameterError, SecurityError
+from backend.protocols.alignment.messages import StartAlignment
+from backend.protocols.approvals.messages import (
+    APPROVAL,
+    REASONS,
+    SCORING,
+    TRAINING,
+    ApprovalGranted,
+    AskApproval,
+    AskTraining,
+)
+from backend.protocols.baselines.messages import AskCandidates, StartWalk
+from backend.protocols.explanations.messages import AskCohort, AskReasons
+from backend.protocols.host_state import Answer, Handlers, HostModels, HostSession, HostSessions, ServedModel
+from backend.protocols.scoring.messages import DecisionVectors
+from backend.protocols.scoring.permuted_values_host import other_values
+from backend.protocols.training.messages import (
+    AskBinSums,
+    AskNodeSums,
+    Gradients,
+    KeepModel,
+    NodePairs,
+    StartRanks,
+    StartTraining,
+    TakeRankSplits,
+    TakeSplit,
+)
+from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import ApprovalPending
+from backend.store.approvals import DENIED, GRANTED, MAX_PER_DAY, WAITING, WITHDRAWN, Approval, ApprovalBook, State
+from backend.store.audit_log import AuditLog
+from backend.store.database import Database
+
+GRANT = "grant"  # what the Host's signature in its own store is under
+REASON_MAX = 500  # characters of what a Guest is told
+OPERATOR, GUEST = "operator", "guest"
+PURPOSE_OF: dict[type[Message], str] = {
+    DecisionVectors: SCORING,
+    AskReasons: REASONS,
+    AskCohort: REASONS,
+    StartWalk: "comparisons",
+    AskCandidates: "comparisons",
+}
+"""Question about a model → what it is for, where the conversation states nothing else."""
+SIMULATED_ALONE = (StartWalk, AskCandidates)  # a real Host refuses them whoever asks
+OF_TRAINING = (
+    StartAlignment,
+    StartTraining,
+    StartRanks,
+    Gradients,
+    AskBinSums,
+    AskNodeSums,
+    NodePairs,
+    TakeSplit,
+    TakeRankSplits,
+    KeepModel,
+)
+
+
+class Approvals:
+    """What a Host's operator decides, and the record of it.
+
+    Parameters
+    ----------
+    host : str
+    database : Database
+        The Host's.
+    key : SigningKey
+        The Host's.
+    today : callable
+        The UTC date.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        database: Database,
+        key: SigningKey,
+        today: Callable[[], date] = lambda: datetime.now(UTC).date(),
+    ) -> None:
+        self.host, self._database, self._key = host, database, key
+        self.book, self.log = ApprovalBook(database, today), AuditLog(database)
+
+    def __repr__(self) -> str:
+        return f"Approvals({self.host})"
+
+    def ask(self, wanted: Approval) -> Approval:
+        """The request that counts for what a Guest wants: waiting, or granted.
+
+        Raises
+        ------
+        SecurityError
+            It was denied or withdrawn, too many wait, or the grant is not this Host's.
+        """
+        with self._database.write():
+            found, new = self.book.ask(wanted)
+            if new:
+                self._note("asked", found, found.guest, GUEST)
+        if found.state == GRANTED and not self._signed(found):
+            self._refused(found, "forged")
+            raise SecurityError("This Host's own record of the approval was changed; its operator has to look at it.")
+        if found.state in (DENIED, WITHDRAWN):
+            self._refused(found, found.state)
+            raise SecurityError(f"Its operator has {found.state} this on {found.decided[:10]}: {found.reason}")
+        return found
+
+    def use(self, grant: Approval, amount: int, question: tuple[str, str] | None = None) -> None:
+        """Take from a grant's volume of the day; raises SecurityError where there is too little."""
+        if self.book.use(grant.number, amount, question) < 0:
+            self._refused(grant, "volume")
+            raise SecurityError(
+                f"The volume that its operator allows is reached: {grant.per_day:,} a day (UTC), {self.book.used(grant.number):,} used, "
+                f"{amount:,} more were asked for. Ask for less, or tomorrow."
+            )
+
+    def answer(self, found: Approval, conversation: str, name: str) -> ApprovalGranted | ApprovalPending:
+        """What the Guest is told of a request that was neither denied nor withdrawn, under the name by which it asked."""
+        if found.state == WAITING:
+            return ApprovalPending(conversation, found.number, found.asked)
+        # no subject: a hash of the partial model could confirm guessed thresholds
+        what = found.number, found.purpose, name
+        told = found.until, found.per_day, found.decided
+        signature = self._key.sign(APPROVAL, self.host, found.guest, *what, *told)
+        return ApprovalGranted(conversation, *what, *told, self._key.public, signature)
+
+    def approve(self, number: int, person: str, until: date, per_day: int) -> Approval:
+        """Allow a request.
+
+        Raises
+        ------
+        ParameterError
+            It is none that can be allowed, the last day is over, or the volume is none.
+        """
+        if until < self.book.today():
+            raise ParameterError(f"{until.isoformat()} is over; name the last day on which it counts.")
+        if not 1 <= per_day <= MAX_PER_DAY:
+            raise ParameterError(f"{per_day:,} a day were given; choose 1 to {MAX_PER_DAY:,}.")
+        with self._database.write():
+            grant = self.book.decide(number, GRANTED, person, until=until, per_day=per_day, sign=self._sign)
+            self._note("approved", grant, person, OPERATOR)
+        return grant
+
+    def deny(self, number: int, person: str, reason: str) -> Approval:
+        """Refuse a request that waits; the Guest reads the reason."""
+        return self._end(number, DENIED, person, reason)
+
+    def withdraw(self, number: int, person: str, reason: str) -> Approval:
+        """End a grant at once, for the next question of a conversation that is under way, too; the Guest reads the reason."""
+        return self._end(number, WITHDRAWN, person, reason)
+
+    def _end(self, number: int, state: State, person: str, reason: str) -> Approval:
+        reason = reason.strip()
+        if not 1 <= len(reason) <= REASON_MAX:
+            raise ParameterError(f"Give a reason of 1 to {REASON_MAX} characters; the Guest reads it.")
+        with self._database.write():
+            ended = self.book.decide(number, state, person, reason=reason)
+            self._note(state, ended, person, OPERATOR)
+        return ended
+
+    def _sign(self, grant: Approval) -> str:
+        return self._key.sign(GRANT, self.host, *grant.signed_fields)
+
+    def _signed(self, grant: Approval) -> bool:
+        return is_signed(self._key.public, grant.signature, GRANT, self.host, *grant.signed_fields)
+
+    def _refused(self, found: Approval, why: str) -> None:
+        """Once a day and request, so that no Guest fills the log."""
+        with self._database.write():
+            if self.book.note_refused(found.number):
+                self._note(f"refused: {why}", found, found.guest, GUEST)
+
+    def _note(self, what: str, found: Approval, actor: str, role: str) -> None:
+        told = "number", "guest", "purpose", "subject", "name", "until", "per_day", "reason", "signature"
+        body = {name: getattr(found, name) for name in told}
+        self.log.add("approval", {"what": what, **body, "salt": secrets.token_hex(16)}, actor, role)
+
+
+@dataclass(frozen=True)
+class _Training:
+    """What a conversation may train."""
+
+    asked: AskTraining
+
+
+class ApprovalGate:
+    """Stands before a Host's handlers.
+
+    Parameters
+    ----------
+    approvals : Approvals, optional
+        None = this Host asks nobody.
+    records : int
+        Of the Host's table.
+    simulated : bool
+    """
+
+    def __init__(
+        self,
+        approvals: Approvals | None,
+        partial_models: HostModels,
+        sessions: HostSessions,
+        records: int,
+        simulated: bool,
+    ) -> None:
+        self._approvals, self._partial_models, self._sessions = approvals, partial_models, sessions
+        self._records, self._simulated = records, simulated
+
+    def handlers(self) -> Handlers:
+        """What the gate answers itself."""
+        return {AskTraining: self._ask_training, AskApproval: self._ask_approval}
+
+    def hold(self, sender: str, message: Message, session: HostSession | None) -> ApprovalPending | None:
+        """What the Guest gets instead of an answer; None where the message may go on.
+
+        Parameters
+        ----------
+        session : HostSession, optional
+            The conversation that the message belongs to; None where it would open one.
+
+        Raises
+        ------
+        SecurityError
+            The operator has denied or withdrawn it, its volume is reached, or the training was not asked for.
+        """
+        if self._approvals is None:
+            return None
+        if type(message) in PURPOSE_OF:
+            return self._hold_question(self._approvals, sender, session or HostSession(sender), message)
+        if isinstance(message, OF_TRAINING):
+            return self._hold_training(self._approvals, session or HostSession(sender), message)
+        return None
+
+    def _hold_question(
+        self, approvals: Approvals, sender: str, session: HostSession, message: Any
+    ) -> ApprovalPending | None:
+        # the simulation's own measuring, and people whose values the user typed in
+        counts = session.played is None and message.conversation not in self._sessions.uncounted
+        if not counts or (isinstance(message, SIMULATED_ALONE) and not self._simulated):
+            return None
+        served = self._partial_models.get(message.model_id)
+        expected = served.preceding if isinstance(message, DecisionVectors) else session.guest
+        if session.guest != served.model.guest or sender != expected:
+            return None  # refused by its handler; nobody else's word makes a request or uses a volume
+        purpose = session.purpose or PURPOSE_OF[type(message)]
+        found = approvals.ask(_about_model(session.guest, purpose, message.model_id, served, len(message.ids)))
+        if found.state == WAITING:
+            return ApprovalPending(message.conversation, found.number, found.asked)
+        repeatable = other_values(session) is None
+        question = (session.guest, getattr(message, "request", "")) if repeatable else None
+        approvals.use(found, len(message.ids), question)
+        return None
+
+    def _hold_training(self, approvals: Approvals, session: HostSession, message: Message) -> ApprovalPending | None:
+        if isinstance(message, StartAlignment) and session.purpose:
+            return None  # aligned to measure something that this Host has agreed to
+        training = session.need(_Training, "A training was begun that was not asked for; ask for its approval first.")
+        found = approvals.ask(_about_training(session.guest, training.asked, self._records))
+        if found.state == WAITING:
+            return ApprovalPending(message.conversation, found.number, found.asked)
+        _check_terms(training.asked, message)
+        if isinstance(message, StartTraining | StartRanks):
+            approvals.use(found, 1)
+        return None
+
+    def _ask_training(self, sender: str, asked: AskTraining) -> Answer:
+        session = self._sessions.of(asked.conversation, sender)
+        session.keep(_Training, _Training(asked))
+        if self._approvals is None:
+            yield sender, ApprovalGranted(asked.conversation, 0, TRAINING, asked.algorithm)
+            return
+        found = self._approvals.ask(_about_training(session.guest, asked, self._records))
+        yield sender, self._approvals.answer(found, asked.conversation, asked.algorithm)
+
+    def _ask_approval(self, sender: str, asked: AskApproval) -> Answer:
+        session = self._sessions.of(asked.conversation, sender)
+        if asked.purpose not in (SCORING, REASONS, *MEASURES):
+            raise SecurityError("A purpose that no Host knows was asked for.")
+        if self._approvals is None:
+            yield sender, ApprovalGranted(asked.conversation, 0, asked.purpose, asked.model_id)
+            return
+        served = self._partial_models.get(asked.model_id)
+        if session.guest != served.model.guest:
+            raise SecurityError("This model is another Guest's; its approval was refused.")
+        found = self._approvals.ask(
+            _about_model(session.guest, asked.purpose, asked.model_id, served, max(0, asked.rows))
+        )
+        # what was allowed under another name is the same model
+        yield sender, self._approvals.answer(found, asked.conversation, asked.model_id)
+
+
+def _about_model(guest: str, purpose: str, model_id: str, served: ServedModel, rows: int) -> Approval:
+    model = served.model
+    about = {
+        "trees": len(model.skeletons),
+        "own_trees": len({tree for tree, _ in model.rules}),
+        "own_splits": len(model.rules),
+        "rows": rows,
+        "capacity": model.capacity,
+        "hosts": list(model.hosts),
+    }
+    return Approval(guest, purpose, served.structure, model_id[:40], about)
+
+
+def _about_training(guest: str, asked: AskTraining, records: int) -> Approval:
+    terms = {name: value for name, value in asdict(asked).items() if name != "conversation"}
+    terms["exclude"] = sorted(asked.exclude)
+    subject = sha256(statement("training", *_flat(terms))).hexdigest()
+    return Approval(guest, TRAINING, subject, asked.algorithm[:40], {**terms, "rows": records})
+
+
+def _flat(terms: dict[str, Any]) -> Sequence[str]:
+    return [f"{name}={value!r}" for name, value in sorted(terms.items())]
+
+
+def _check_terms(allowed: AskTraining, message: Message) -> None:
+    """Raise SecurityError where a training departs from what was allowed."""
+    trees: tuple[int, ...] = ()
+    fits = True
+    if isinstance(message, StartTraining):
+        said = allowed.bins, sorted(allowed.exclude), allowed.hide_order
+        fits = said == (message.bins, sorted(message.exclude), message.hide_order)
+    elif isinstance(message, StartRanks):
+        said_ranks = allowed.bins, sorted(allowed.exclude), allowed.epsilon
+        fits = said_ranks == (0, sorted(message.exclude), message.epsilon)
+    elif isinstance(message, TakeSplit | AskNodeSums | Gradients):
+        trees = (message.tree,)
+    elif isinstance(message, AskBinSums | TakeRankSplits):
+        trees = message.trees
+    elif isinstance(message, KeepModel):
+        fits = len(message.skeletons) <= allowed.trees
+    if not fits or not all(0 <= tree < allowed.trees for tree in trees):
+        raise SecurityError(
+            f"{type(message).__name__} goes beyond the training that this Host's operator has allowed; it was refused."
+        )

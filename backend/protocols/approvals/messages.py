@@ -1,0 +1,64 @@
+"""Asking a Host's operator to allow a training or a model, before anything that reads a record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from backend.protocols.transport.message import LISTS, Message
+
+TRAINING, SCORING, REASONS = "training", "scoring", "reasons"  # purposes beside those of measuring
+APPROVAL = "approval"  # what a Host's signature to the Guest is under
+
+
+@dataclass(frozen=True)
+class AskTraining(Message):
+    """Guest → Host: may this conversation train, in this way? The Host holds the Guest to what it says here.
+
+    `trees` is the most that will come; of ranks (OpBoost) `bins` is 0 and `epsilon` what the desensitised values cost, else 0.
+    """
+
+    HOLDS: ClassVar[str] = (
+        "how a model is to be trained: algorithm, trees, depth, bins; which of its features are left out"
+    )
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    MAX_BYTES: ClassVar[int] = LISTS
+    algorithm: str
+    trees: int
+    depth: int
+    bins: int
+    exclude: tuple[str, ...]
+    hide_order: bool
+    epsilon: float = 0.0
+
+
+@dataclass(frozen=True)
+class AskApproval(Message):
+    """Guest → Host: may this model be asked about, for this purpose, of so many people to begin with?"""
+
+    HOLDS: ClassVar[str] = "which model is to be asked about, for which purpose, of how many people to begin with"
+    READABLE_BY: ClassVar[str] = "the receiving Host"
+    model_id: str
+    purpose: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class ApprovalGranted(Message):
+    """Host → Guest: its operator allows it; until when, how much a day, and the Host's signature over that.
+
+    `number` 0 = this Host asks no operator, and signs nothing.
+    """
+
+    HOLDS: ClassVar[str] = (
+        "what a Host's operator allows, until when and how much a day; the Host's public key and signature"
+    )
+    READABLE_BY: ClassVar[str] = "the Guest"
+    number: int
+    purpose: str
+    name: str
+    until: str = ""
+    per_day: int = 0
+    decided: str = ""
+    public_key: str = ""
+    signature: str = ""

@@ -1,0 +1,182 @@
+"""In which order and how many at once a Host answers: ordered within a conversation, parallel across, and a training blocks no score.
+
+Every kind of work has a lane with worker threads of its own and a bounded queue of conversations that wait. One more is refused and may
+come again; a conversation of which a message was refused takes none any more, since what follows would be misread without it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from backend.errors import HostBusy
+from backend.protocols.transport.message import GIB, Lane
+from backend.protocols.transport.messages import EndConversation
+from backend.protocols.transport.wire import Delivery
+
+KEPT = 4096  # conversations of which the lane is remembered between two messages
+WAITING_BYTES = 2 * GIB  # of messages of one conversation that wait; a training's gradients are the longest
+
+
+@dataclass(frozen=True)
+class LaneSize:
+    """What one lane takes on.
+
+    Attributes
+    ----------
+    workers : int
+        Conversations that are answered at once.
+    waiting : int
+        Conversations that may wait.
+    again : float
+        Seconds after which one that was refused may ask again.
+    """
+
+    workers: int
+    waiting: int
+    again: float
+
+
+SIZES: Mapping[Lane, LaneSize] = {
+    Lane.ONLINE: LaneSize(workers=2, waiting=64, again=0.5),
+    Lane.BULK: LaneSize(workers=1, waiting=16, again=5.0),
+    Lane.TRAINING: LaneSize(workers=1, waiting=4, again=60.0),
+}
+
+
+@dataclass
+class _Conversation:
+    """What of one conversation waits, in order.
+
+    `lane` is that of its last message, `held` whether it is queued or answered now, `refused` whether a message of it was.
+    """
+
+    lane: Lane = Lane.ONLINE
+    letters: deque[tuple[Lane, Delivery]] = field(default_factory=deque)
+    bytes: int = 0
+    held: bool = False
+    refused: bool = False
+
+    @property
+    def idle(self) -> bool:
+        return not self.held and not self.letters
+
+
+class Lanes:
+    """Worker threads that answer deliveries.
+
+    Parameters
+    ----------
+    answer : callable
+        Answers one delivery; it must not raise.
+    name : str
+        Of the threads.
+    sizes : mapping of Lane to LaneSize
+    """
+
+    def __init__(self, answer: Callable[[Delivery], None], name: str, sizes: Mapping[Lane, LaneSize] = SIZES) -> None:
+        self._answer, self._name, self._sizes = answer, name, sizes
+        self._conversations: OrderedDict[str, _Conversation] = OrderedDict()
+        self._waiting: dict[Lane, deque[str]] = {lane: deque() for lane in sizes}
+        self._threads: list[threading.Thread] = []
+        self._idle = dict.fromkeys(sizes, 0)
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def put(self, delivery: Delivery) -> None:
+        """Queue a message.
+
+        Raises
+        ------
+        HostBusy
+            Its lane is full, or an earlier message of the conversation was refused.
+        """
+        name = delivery.message.conversation
+        with self._changed:
+            conversation = self._conversations.setdefault(name, _Conversation())
+            self._conversations.move_to_end(name)
+            lane = delivery.message.lane() or conversation.lane
+            self._admit(conversation, lane, delivery)
+            conversation.lane = lane
+            conversation.letters.append((lane, delivery))
+            conversation.bytes += delivery.bytes
+            if not conversation.held:
+                self._queue(name, conversation)
+            self._forget_oldest()
+
+    def _admit(self, conversation: _Conversation, lane: Lane, delivery: Delivery) -> None:
+        if isinstance(delivery.message, EndConversation):
+            return  # it makes room
+        size = self._sizes[lane]
+        full = not conversation.held and len(self._waiting[lane]) >= size.waiting
+        if full or conversation.refused or conversation.bytes + delivery.bytes > WAITING_BYTES:
+            conversation.refused = True
+            raise HostBusy(
+                f"it has more to do ({lane}) than it takes on at once. Nothing was counted; ask again in {size.again:g} s.",
+                size.again,
+            )
+
+    def _forget_oldest(self) -> None:
+        """Of conversations that never end, those in which nothing happened for longest are forgotten here."""
+        over = len(self._conversations) - KEPT
+        for name in (
+            [name for name, kept in self._conversations.items() if kept.idle][: max(0, over)] if over > 0 else ()
+        ):
+            del self._conversations[name]
+
+    def _queue(self, name: str, conversation: _Conversation) -> None:
+        """Have the next message of a conversation answered, in the lane that it belongs to."""
+        lane = conversation.letters[0][0]
+        conversation.held = True
+        self._waiting[lane].append(name)
+        if len(self._waiting[lane]) > self._idle[lane] and self._workers(lane) < self._sizes[lane].workers:
+            thread = threading.Thread(target=self._work, args=(lane,), name=f"{self._name}-{lane}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        self._changed.notify_all()
+
+    def _workers(self, lane: Lane) -> int:
+        return sum(thread.name == f"{self._name}-{lane}" for thread in self._threads)
+
+    def _work(self, lane: Lane) -> None:
+        while (taken := self._next(lane)) is not None:
+            name, conversation, delivery = taken
+            try:
+                self._answer(delivery)
+            finally:
+                with self._changed:
+                    conversation.held = False
+                    if conversation.letters and not self._closed:
+                        self._queue(name, conversation)
+                    elif isinstance(delivery.message, EndConversation):
+                        self._conversations.pop(name, None)
+
+    def _next(self, lane: Lane) -> tuple[str, _Conversation, Delivery] | None:
+        with self._changed:
+            self._idle[lane] += 1
+            while not self._waiting[lane] and not self._closed:
+                self._changed.wait()
+            self._idle[lane] -= 1
+            if self._closed:
+                return None
+            name = self._waiting[lane].popleft()
+            conversation = self._conversations[name]
+            _, delivery = conversation.letters.popleft()
+            conversation.bytes -= delivery.bytes
+            return name, conversation, delivery
+
+    def waiting(self, lane: Lane) -> int:
+        """Conversations that wait in a lane, for whoever operates the Host."""
+        with self._changed:
+            return len(self._waiting[lane])
+
+    def close(self) -> None:
+        """Answer nothing more; returns once the workers are done with what they have."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join()

@@ -1,0 +1,128 @@
+"""What a Host states at the end of a conversation: which messages it sent and took, signed; and the whole transcript that this makes.
+
+On real links the Guest sees what it sent and received itself. What Hosts sent each other it knows from their receipts alone, and each is
+believed about its own side only: a message between two Hosts stands in the whole transcript because its sender has stated it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import msgpack
+
+from backend.crypto.signing import SigningKey, is_signed
+from backend.protocols.transport.message import MESSAGES
+from backend.protocols.transport.messages import ConversationReceipt
+from backend.protocols.transport.transcript import TranscriptEntry
+from backend.store.receipts import Stated
+
+KIND = "conversation receipt"
+_Queue = deque[tuple[Stated, TranscriptEntry | None]]
+MAX_STATED = 4096  # messages; of longer conversations the first ones are stated
+
+
+def sign_receipt(conversation: str, host: str, entries: Sequence[Stated], key: SigningKey) -> ConversationReceipt:
+    """The receipt of a Host."""
+    stated = tuple(entries)
+    signature = key.sign(KIND, conversation, host, _digest(stated))
+    return ConversationReceipt(conversation, stated, signature)
+
+
+def is_genuine(receipt: ConversationReceipt, host: str, public: str) -> bool:
+    """Whether a Host signed a receipt, and states in it its own messages alone."""
+    own = all((sender == host) != (receiver == host) for sender, receiver, *_ in receipt.entries)
+    return own and is_signed(public, receipt.signature, KIND, receipt.conversation, host, _digest(receipt.entries))
+
+
+def _digest(entries: tuple[Stated, ...]) -> str:
+    return hashlib.sha256(msgpack.packb(entries)).hexdigest()
+
+
+def whole(
+    own: Sequence[TranscriptEntry], guest: str, receipts: Mapping[str, ConversationReceipt]
+) -> tuple[TranscriptEntry, ...]:
+    """The Guest's own transcript with what Hosts state that they sent each other, and with their work, in a possible order.
+
+    Each party's messages stay in its own order, and none is taken before it was sent.
+    """
+    sides = {host: _Side(host, deque((stated, None) for stated in r.entries)) for host, r in receipts.items()}
+    seen: _Queue = deque(((e.sender, e.receiver, e.kind, e.bytes, 0.0), e) for e in own)
+    merge = _Merge({guest: _Side(guest, seen), **sides})
+    while any(side.left for side in merge.sides.values()):
+        # where somebody states that it took what nobody states to have sent, the first such message is taken as it is
+        moved = [merge.go_on(side) for side in merge.sides.values()]
+        if not any(moved):
+            merge.take(next(side for side in merge.sides.values() if side.left))
+    return tuple(merge.made)
+
+
+@dataclass
+class _Side:
+    """What one party sent and took, in its order, with the Guest's own entry where there is one; and which message it took last."""
+
+    party: str
+    left: _Queue
+    taken: int = 0
+
+
+class _Merge:
+    """Sides that are put together."""
+
+    def __init__(self, sides: dict[str, _Side]) -> None:
+        self.sides = sides
+        self.made: list[TranscriptEntry] = []
+        self._on_the_way: defaultdict[tuple[str, str], deque[int]] = defaultdict(deque)  # sent and not taken
+        self._numbers: dict[int, int] = {0: 0}  # in the Guest's own transcript → in the whole one
+
+    def go_on(self, side: _Side) -> bool:
+        """Put in what can be put in of one side; whether there was any."""
+        before = len(side.left)
+        while side.left:
+            sender, receiver, *_ = side.left[0][0]
+            if sender == side.party:
+                self._send(side)
+            elif self._on_the_way[sender, receiver] or sender not in self.sides:
+                self.take(side)
+            else:
+                break
+        return len(side.left) < before
+
+    def _send(self, side: _Side) -> None:
+        stated, entry = side.left.popleft()
+        number = len(self.made) + 1
+        if entry is not None:
+            work = tuple((self._numbers.get(before, 0), seconds) for before, seconds in entry.work)
+            self._add(replace(entry, work=work), entry.number)
+        else:
+            self.made.append(_stated(number, stated, side.taken, self.made))
+        self._on_the_way[stated[0], stated[1]].append(number)
+
+    def take(self, side: _Side) -> None:
+        """Have the next message of a side taken, whether it was sent or not."""
+        stated, entry = side.left.popleft()
+        sent = self._on_the_way[stated[0], stated[1]]
+        if sent:
+            side.taken = sent.popleft()
+            if entry is not None:  # shown as it came
+                self._numbers[entry.number] = side.taken
+                stands = self.made[side.taken - 1]
+                self.made[side.taken - 1] = replace(entry, number=side.taken, work=stands.work)
+        elif entry is not None:
+            side.taken = self._add(replace(entry, work=()), entry.number)
+
+    def _add(self, entry: TranscriptEntry, own: int) -> int:
+        self.made.append(replace(entry, number=len(self.made) + 1))
+        self._numbers[own] = len(self.made)
+        return len(self.made)
+
+
+def _stated(number: int, stated: Stated, after: int, made: Sequence[TranscriptEntry]) -> TranscriptEntry:
+    """A message as its sender states it; nothing of it is shown."""
+    sender, receiver, kind, size, seconds = stated
+    known = MESSAGES.get(kind)
+    holds, readable_by = (known.HOLDS, known.READABLE_BY) if known is not None else ("", "")
+    when = made[-1].seconds if made else 0.0
+    return TranscriptEntry(number, sender, receiver, kind, size, when, holds, readable_by, ((after, seconds),))

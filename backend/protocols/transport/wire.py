@@ -1,0 +1,95 @@
+"""What carries messages between parties, as one party holds it: messages in, messages out.
+
+In a simulation an end of :class:`backend.protocols.transport.network.Network`; between companies a link. A party has one wire, and the
+wire knows whose it is: no message says who sent it, and nobody who sends may say so.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from backend.protocols.transport.message import Message
+    from backend.protocols.transport.transcript import TranscriptEntry
+
+NAME_BYTES = 16  # random bytes of a conversation's name
+
+
+def new_conversation() -> str:
+    """A name that nobody else has and nobody can guess: 128 random bits, in hexadecimal."""
+    return secrets.token_hex(NAME_BYTES)
+
+
+class Delivery(NamedTuple):
+    """A message that came.
+
+    Attributes
+    ----------
+    sender : str
+        Whom the wire proves it to be from: the end of a simulated network, the certificate of a link or the signature of an envelope.
+    message : Message
+    bytes : int
+        Length on the wire.
+    number : int
+        Its position in the transcript; 0 where there is none.
+    """
+
+    sender: str
+    message: Message
+    bytes: int = 0
+    number: int = 0
+
+
+class Wire(Protocol):
+    """One party's wire. Messages of one conversation and sender come in the order in which they were sent; all methods from any thread."""
+
+    @property
+    def party(self) -> str:
+        """Whose it is."""
+
+    def open(self, conversation: str = "") -> None:
+        """Open a mailbox: one for whatever comes, or one for a single conversation."""
+
+    def close(self, conversation: str = "") -> None:
+        """Close a mailbox; whoever waits at it is woken."""
+
+    def send(self, receiver: str, message: Message) -> int:
+        """Hand over a message; returns its bytes once it was taken.
+
+        Raises
+        ------
+        PartyUnreachable
+            `receiver` cannot be reached.
+        """
+
+    def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
+        """What comes next into a mailbox; None when it is closed or `timeout` seconds have passed.
+
+        Raises
+        ------
+        SecurityError
+            What came is no message.
+        """
+
+    def is_up(self, party: str) -> bool:
+        """Whether `party` can be reached at this moment."""
+
+
+class TranscribedWire(Wire, Protocol):
+    """A wire beside which a transcript is kept: of all parties in a simulation, otherwise of this party's own side alone.
+
+    The clock says what a party worked for which message: it runs from :meth:`take` to :meth:`rest`.
+    """
+
+    def take(self, delivery: Delivery) -> None:
+        """Work on what came begins."""
+
+    def rest(self, conversation: str) -> None:
+        """Work in a conversation stops; what follows is waiting."""
+
+    def transcript(self, conversation: str) -> tuple[TranscriptEntry, ...]:
+        """The messages of a conversation so far."""
+
+    def forget(self, conversation: str) -> None:
+        """Drop a conversation's transcript and clock."""

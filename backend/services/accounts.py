@@ -1,0 +1,164 @@
+"""Who is signed in, and in which roles: from the claims of an identity provider (OpenID Connect Core 1.0, §2 and §5.1).
+
+Whoever keeps the session (Streamlit) has checked the ID token's signature, once, and keeps its claims for 30 days. So the claims' own times
+are checked here, whenever anything is asked for in somebody's name (docs/decisions/0030-sign-in.md).
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from backend.errors import SignInError
+from backend.services.audit import ROLES
+from backend.store.schema import NAME
+
+FILE = "sign-in.toml"
+VARIABLE = "GLASSLEAF_SIGN_IN"  # where the file lies, if not in the home
+LEEWAY = 60.0  # seconds that two clocks may be apart
+Text = Annotated[str, StringConstraints(min_length=1)]
+Role = Literal["operator", "analyst", "regulator"]
+
+
+class SignIn(BaseModel):
+    """How sign-ins are read; a field that is not known is refused.
+
+    Attributes
+    ----------
+    issuer : str
+        The one identity provider whose claims count, as it names itself (``iss``).
+    claim : list of str
+        Where in the claims the roles stand, e.g. ``["realm_access", "roles"]``; one word may stand alone.
+    roles : dict of str to list of str
+        Role → what the claim has to hold for it.
+    hours : float
+        How long a sign-in lasts, since ``auth_time`` (where a provider does not tell it, since ``iat``).
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    issuer: Text
+    claim: Text | list[Text]
+    roles: dict[Role, list[Text]] = Field(min_length=1)
+    hours: float = Field(12.0, gt=0, le=24 * 30)
+
+
+@dataclass(frozen=True)
+class Account:
+    """Somebody whom the identity provider knows.
+
+    Attributes
+    ----------
+    issuer, subject : str
+        Together they name one person for good (OpenID Connect Core 1.0, §2); a name or an address may change hands.
+    name : str
+        What people call the account.
+    roles : tuple of str
+        That the claim grants, in the order of :data:`backend.services.audit.ROLES`.
+    """
+
+    issuer: str
+    subject: str
+    name: str
+    roles: tuple[str, ...]
+
+    @property
+    def actor(self) -> str:
+        """As the audit log names it. An issuer has no fragment, so that no two accounts are written alike."""
+        return f"{self.issuer}#{self.subject}"
+
+
+class Accounts:
+    """The accounts of a home."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+
+    @property
+    def file(self) -> Path:
+        """Where it is written how sign-ins are read."""
+        return Path(os.environ.get(VARIABLE) or self._home / FILE)
+
+    def wanted(self) -> bool:
+        """Whether this home is for people who have signed in."""
+        return bool(os.environ.get(VARIABLE)) or self.file.exists()
+
+    def settings(self) -> SignIn:
+        """What the file says; raises SignInError where it cannot be used: nobody is let in."""
+        try:
+            return SignIn.model_validate(tomllib.loads(self.file.read_text(encoding="utf-8")))
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            raise SignInError(
+                "no_settings",
+                f"{self.file} cannot be read ({type(error).__name__}), so nobody is let in. See docs/deploy.md.",
+            ) from error
+        except ValidationError as error:
+            where = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+            raise SignInError("no_settings", f"{self.file}: {where}. Nobody is let in.") from error
+
+    def account(self, claims: Mapping[str, Any], now: float | None = None) -> Account:
+        """Whose claims these are.
+
+        Parameters
+        ----------
+        claims : mapping of str to object
+            Of an ID token whose signature was checked.
+        now : float, optional
+            Seconds since 1970, UTC.
+
+        Raises
+        ------
+        SignInError
+            They have expired, the sign-in is too long ago, another provider made them, they grant no role, or they are unusable.
+        """
+        settings, now = self.settings(), time.time() if now is None else now
+        issuer, subject = _text(claims, "iss"), _text(claims, "sub")
+        if issuer != settings.issuer or "#" in issuer:
+            raise SignInError("unusable", f"The sign-in is from {issuer[:80]!r}; {self.file} names another provider.")
+        expires, since = _time(claims, "exp"), _time(claims, "auth_time" if "auth_time" in claims else "iat")
+        if since > now + LEEWAY:
+            raise SignInError("unusable", "The sign-in lies in the future; check the clocks.")
+        if now >= expires + LEEWAY:
+            raise SignInError("expired", "The sign-in has expired. Sign in again.")
+        if now >= since + settings.hours * 3600:
+            raise SignInError("old", f"The sign-in is more than {settings.hours:g} hours old. Sign in again.")
+        held = _held(claims, settings.claim)
+        roles = tuple(role for role in ROLES if held & set(settings.roles.get(role, ())))  # type: ignore[call-overload]
+        if not roles:
+            raise SignInError("no_role", "The account has no role here. Ask whoever gives out roles at your company.")
+        name = next((claims[key] for key in ("email", "name") if isinstance(claims.get(key), str)), "") or subject
+        account = Account(issuer, subject, name, roles)
+        if len(account.actor) > NAME or not account.actor.isprintable():
+            raise SignInError("unusable", f"Issuer and subject have more than {NAME} characters, or none that print.")
+        return account
+
+
+def _text(claims: Mapping[str, Any], name: str) -> str:
+    found = claims.get(name)
+    if not isinstance(found, str) or not found.strip():
+        raise SignInError("unusable", f"The sign-in has no {name!r}.")
+    return found
+
+
+def _time(claims: Mapping[str, Any], name: str) -> float:
+    found = claims.get(name)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
+        raise SignInError("unusable", f"The sign-in has no time {name!r}.")
+    return float(found)
+
+
+def _held(claims: Mapping[str, Any], path: str | list[str]) -> frozenset[str]:
+    """What stands at a place in the claims: words, each as it is."""
+    found: Any = claims
+    for name in [path] if isinstance(path, str) else path:
+        found = found.get(name) if isinstance(found, Mapping) else None
+    words = [found] if isinstance(found, str) else found if isinstance(found, list | tuple) else []
+    return frozenset(word for word in words if isinstance(word, str))

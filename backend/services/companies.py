@@ -1,0 +1,155 @@
+"""The demo's bank and Hosts as companies of their own: a folder each, with throw-away keys and an agreement that all have signed.
+
+For trying it on one machine: whoever makes the folders has seen all keys. Between companies each makes its own (docs/deploy.md).
+"""
+
+from __future__ import annotations
+
+import secrets
+import shutil
+import socket
+import tempfile
+import tomllib
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR
+from backend.data.demo import write_demo
+from backend.data.federation import MEASURES, Federation, GuestLink, Party, write_federation
+from backend.errors import ParameterError
+from backend.link.agreement import dictionary_hash, sign, signatures_file
+from backend.link.identity import Identity, make_identity, party_toml
+from backend.link.kinds import PROTOCOLS, kinds_of
+from backend.store.accountant import usual_limit
+
+AGREEMENT, KEYS, HOME = "agreement.toml", "keys", "home"
+NAME = "companies"  # of the federation; the demo that is simulated is another one
+DAYS = 30  # that the agreement is valid
+
+
+@dataclass(frozen=True)
+class Companies:
+    """What was made.
+
+    Attributes
+    ----------
+    guest : Path
+        The Guest's folder: its table and federation file; its home is below it.
+    hosts : dict of str to Path
+        Host → its folder: its table, dictionary and ``host.toml``.
+    port : int
+        Where the Guest listens.
+    """
+
+    guest: Path
+    hosts: dict[str, Path]
+    port: int
+
+    @property
+    def home(self) -> Path:
+        """For ``GLASSLEAF_HOME``."""
+        return self.guest / HOME
+
+
+def make_companies(folder: Path, rows: int = 6000, port: int = 0) -> Companies:
+    """Write one folder a company below `folder`, none of which has anything of another's but what is public among them.
+
+    Parameters
+    ----------
+    rows : int
+        Applicants at the bank.
+    port : int
+        Where the Guest listens on this machine; 0 = a free one.
+
+    Raises
+    ------
+    ParameterError
+        There is something in the folder already.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        raise ParameterError(f"{folder} is not empty; name a folder that is not there yet, or delete it.")
+    folder.mkdir(parents=True, exist_ok=True)
+    port = port or _free_port()
+    with tempfile.TemporaryDirectory(prefix="glassleaf-") as made:
+        federation = write_demo(Path(made), rows=rows)
+        folders = {party.name: folder / party.name for party in federation.parties}
+        for party in federation.parties:
+            folders[party.name].mkdir()
+            shutil.move(Path(made) / party.file, folders[party.name] / party.file)
+    identities = {name: _keys(folders[name], name, name == federation.guest.name) for name in folders}
+    _agree(federation, identities, folders, port)
+    guest = folders.pop(federation.guest.name)
+    write_federation(_guests(federation, port), guest)
+    for name, place in folders.items():
+        _write_host(federation.party(name), place, port)
+    return Companies(guest, folders, port)
+
+
+def _keys(folder: Path, name: str, guest: bool) -> Identity:
+    return make_identity(folder / KEYS, f"{name}-{secrets.token_hex(4)}.example", "guest" if guest else "host")
+
+
+def _agree(federation: Federation, identities: dict[str, Identity], folders: dict[str, Path], port: int) -> None:
+    """One agreement, signed by every party with its own key, in each folder."""
+    today = datetime.now(UTC).date()
+    parties = [
+        tomllib.loads(party_toml(identities[party.name], party.name, party.title))["parties"][0]
+        for party in federation.parties
+    ]
+    parties[0]["address"] = f"localhost:{port}"
+    purpose = {
+        "name": "credit",
+        "title": "Credit scores of applicants",
+        "legal_basis": "A demonstration with synthetic people",
+        "kinds": [kind for protocol in PROTOCOLS for kind in kinds_of(protocol)],
+        "dictionaries": {host.name: dictionary_hash(host.features) for host in federation.hosts},
+        "floors": {"key_bits": KEY_BITS_FLOOR, "budget": usual_limit(synthetic=True), "dither": 0.0, "group_size": 10},
+        "retention_days": DAYS,
+        "valid_until": today + timedelta(days=DAYS),
+    }
+    document = {
+        "title": f"{federation.title}: throw-away keys",
+        "valid_from": today - timedelta(days=1),
+        "valid_until": today + timedelta(days=DAYS),
+        "parties": parties,
+        "purposes": [purpose],
+    }
+    first, *others = folders.values()
+    (first / AGREEMENT).write_text(tomli_w.dumps(document, multiline_strings=True), encoding="utf-8")
+    for identity in identities.values():
+        sign(first / AGREEMENT, identity)
+    for folder in others:
+        for file in (first / AGREEMENT, signatures_file(first / AGREEMENT)):
+            shutil.copy(file, folder / file.name)
+
+
+def _guests(federation: Federation, port: int) -> Federation:
+    """The federation file at the Guest: of Hosts it has what they disclose, no table."""
+    own = {"budget": None, "budget_total": None, "max_bits": None, "dither": None, "measures": None, "file": ""}
+    hosts = tuple(host.model_copy(update=own) for host in federation.hosts)
+    link = GuestLink(agreement=AGREEMENT, keys=KEYS, bind=f"localhost:{port}")
+    return federation.model_copy(update={"name": NAME, "hosts": hosts, "link": link, "folder": Path()})
+
+
+def _write_host(party: Party, folder: Path, port: int) -> None:
+    features = [feature.model_dump(mode="json", exclude_defaults=True) for feature in party.features]
+    (folder / "dictionary.toml").write_text(tomli_w.dumps({"features": features}), encoding="utf-8")
+    document: dict[str, Any] = {
+        "party": party.name,
+        "agreement": AGREEMENT,
+        "keys": KEYS,
+        "ops": "",
+        "source": {"kind": "csv", "file": party.file, "id": party.id, "dictionary": "dictionary.toml"},
+        "limits": {"budget": usual_limit(synthetic=True), "dither": 0.0, "measures": list(MEASURES)},
+    }
+    (folder / "host.toml").write_text(tomli_w.dumps(document), encoding="utf-8")
+
+
+def _free_port() -> int:
+    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
+        return int(probe.getsockname()[1])

@@ -1,0 +1,69 @@
+"""What a party's database holds about a person: counts and days, never a value. A Host's side is shown to its own operator alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from backend.store.accountant import Accountant
+from backend.store.request_log import RequestLog
+from backend.store.retention import RETENTION
+
+if TYPE_CHECKING:
+    from backend.store.database import Database
+
+DELETE, PSEUDONYM, KEEP = "deleted", "under a pseudonym", "kept"
+
+
+@dataclass(frozen=True)
+class Holding:
+    """What one table of a party holds about a person.
+
+    Attributes
+    ----------
+    table : str
+        Of the party's database; ``records file`` = the CSV table that the party brought.
+    about : tuple of dict
+        A row each: ids of models, days, counts; no ciphertext, no value.
+    erasure : {"deleted", "under a pseudonym", "kept"}
+        What becomes of it when the person is forgotten.
+    note : str
+        What cannot be seen in the rows, and why a thing is kept.
+    """
+
+    party: str
+    table: str
+    about: tuple[dict[str, Any], ...]
+    erasure: str
+    note: str
+
+
+def at_host(database: Database, party: str, person: str) -> list[Holding]:
+    """What a Host's database holds about an id."""
+    accountant, days = Accountant(database), RETENTION["answers"].days
+    alone, others = accountant.questions(person)
+    answers = tuple(asdict(one) for one in accountant.about(person))
+    requests = tuple(
+        {"number": number, "day": day, "kind": kind, "model": model, "bytes": size}
+        for number, day, kind, model, size in RequestLog(database).about(person)
+    )
+    questions = tuple({"guest": guest, "request": request} for guest, request in alone)
+    return [
+        Holding(
+            party,
+            "answers",
+            answers,
+            PSEUDONYM,
+            f"how often it answered: kept for {days} days, since a new count would let the Guest ask about the same record again",
+        ),
+        Holding(
+            party,
+            "questions",
+            questions,
+            DELETE,
+            f"about this person alone; {others} others name those that they are about by one hash of all of them only, gone "
+            f"within {days} days",
+        ),
+        Holding(party, "requests", requests, DELETE, "sampled for an auditor, encrypted under the Guest's key"),
+        Holding(party, "artefacts", (), KEEP, "rules of models, without ids"),
+    ]

@@ -1,0 +1,322 @@
+"""What a Host's operator does at the Host: decides on requests, sees models with its own splits, budgets, and what left about a person.
+
+Runs where the Host's folder is, on that folder alone. Knows no label, no leaf weight and nothing else of a Guest's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from backend.crypto.signing import SigningKey
+from backend.data.dictionary import Feature
+from backend.data.federation import Federation
+from backend.errors import ModelError, ParameterError, StoreError
+from backend.link.config import HostConfig, load_config
+from backend.protocols.approvals.host import OPERATOR, Approvals
+from backend.protocols.approvals.messages import TRAINING
+from backend.services.holdings import Holding, at_host
+from backend.services.reconciliation import exported
+from backend.store.accountant import GROUPS, KINDS, TABLE, Accountant, Answered, Limits, usual_limit
+from backend.store.approvals import GRANTED, WAITING, Approval
+from backend.store.audit_log import Entry, Verdict
+from backend.store.database import FILE, Database, party_database
+from backend.store.key_file import kept_key
+from backend.store.party_store import PartyStore
+from backend.store.receipts import Receipt, Receipts
+from backend.trees.ensemble import HostModel, SplitRule
+from backend.trees.serialization import load_host, structure_hash
+
+CONFIG, DRAINING, SIGNING = "host.toml", "draining", "signing.key"
+
+
+@dataclass(frozen=True)
+class OwnSplit:
+    """A split of the Host's own, with its threshold: for the Host's operator, never sent.
+
+    Attributes
+    ----------
+    feature : Feature or None
+        As the Host's dictionary has it; None where that is not here.
+    """
+
+    tree: int
+    node: int
+    name: str
+    feature: Feature | None
+    rule: SplitRule
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as its operator sees it.
+
+    Attributes
+    ----------
+    approval : Approval
+    expired : bool
+        A grant whose last day is over.
+    used : int
+        Of its volume, today.
+    splits : tuple of OwnSplit
+        Of the model that is asked for; none of a training, or where the partial model is gone.
+    limits : Limits
+        What an answer costs: how many of them a person has.
+    """
+
+    approval: Approval
+    expired: bool
+    used: int
+    splits: tuple[OwnSplit, ...]
+    limits: Limits
+
+
+@dataclass(frozen=True)
+class HostedModel:
+    """A model whose partial model this Host keeps.
+
+    Attributes
+    ----------
+    structure : str
+        What answers and grants are counted for, whatever the model is called; stays with the Host.
+    capacity : float
+        What all answers about it can tell about one record here at most, bits.
+    purposes : tuple of str
+        For which it may be asked about today.
+    """
+
+    id: str
+    guest: str
+    structure: str
+    trees: int
+    splits: tuple[OwnSplit, ...]
+    capacity: float
+    purposes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PersonBudget:
+    """How often this Host has answered about a person within its window, and how much more it may.
+
+    Attributes
+    ----------
+    answers : tuple of Answered
+    told : float
+        Upper bound of what they tell, bits.
+    left : dict of str to int
+        Kind of answer → how many more, over all Guests and models; -1 = no limit.
+    """
+
+    person: str
+    answers: tuple[Answered, ...]
+    told: float
+    left: dict[str, int]
+    limits: Limits
+
+
+class HostOperator:
+    """One Host, for whoever operates it.
+
+    Parameters
+    ----------
+    name : str
+        The Host's.
+    folder : Path
+        Of its keys.
+    database : Database
+    features : sequence of Feature
+        Its dictionary; may be empty.
+    limits : Limits
+        Of its account.
+    actor : str
+        Who decides, for the Host's own log.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        folder: Path,
+        database: Database,
+        features: Sequence[Feature],
+        limits: Limits,
+        actor: str,
+    ) -> None:
+        self.name, self.actor, self.limits = name, actor, limits
+        self._folder, self._database = folder, database
+        self.features = {feature.name: feature for feature in features}
+        numbers, _ = kept_key(folder / SIGNING, lambda: SigningKey.generate().to_numbers())
+        self._approvals = Approvals(name, database, SigningKey.from_numbers(numbers))
+        self._account, self._store = Accountant(database, limits), PartyStore(database)
+
+    def __repr__(self) -> str:
+        return f"HostOperator({self.name})"
+
+    def requests(self, *, waiting: bool = False) -> tuple[Request, ...]:
+        """Every request, or those that wait, newest first."""
+        return tuple(
+            self._request(found) for found in self._approvals.book.all() if not waiting or found.state == WAITING
+        )
+
+    def request(self, number: int) -> Request:
+        """One request; raises ParameterError where there is none of that number."""
+        return self._request(self._approvals.book.get(number))
+
+    def _request(self, found: Approval) -> Request:
+        book, model = self._approvals.book, None if found.purpose == TRAINING else self._model(found.name)
+        splits = () if model is None else self._splits(model)
+        return Request(found, found.expired(book.today()), book.used(found.number), splits, self.limits)
+
+    def approve(self, number: int, until: date, per_day: int) -> Request:
+        """Allow a request up to a day and a volume; raises as :meth:`backend.protocols.approvals.host.Approvals.approve`."""
+        return self._request(self._approvals.approve(number, self.actor, until, per_day))
+
+    def deny(self, number: int, because: str) -> Request:
+        """Refuse a request that waits; the Guest reads why."""
+        return self._request(self._approvals.deny(number, self.actor, because))
+
+    def withdraw(self, number: int, because: str) -> Request:
+        """End a grant at once; the Guest reads why."""
+        return self._request(self._approvals.withdraw(number, self.actor, because))
+
+    def models(self) -> tuple[HostedModel, ...]:
+        """Every model with a partial model here that can be read, by id."""
+        today, granted = self._approvals.book.today(), dict[str, list[str]]()
+        for found in self._approvals.book.all():
+            if found.state == GRANTED and not found.expired(today):
+                granted.setdefault(found.subject, []).append(found.purpose)
+        out: list[HostedModel] = []
+        for model_id in self._store.model_ids():
+            model = self._model(model_id)
+            if model is not None:
+                structure = structure_hash(model)
+                purposes = tuple(sorted(set(granted.get(structure, ()))))
+                splits = self._splits(model)
+                about = model.guest, structure, len(model.skeletons), splits
+                out.append(HostedModel(model_id, *about, model.capacity, purposes))
+        return tuple(out)
+
+    def _model(self, model_id: str) -> HostModel | None:
+        try:
+            return load_host(self._store.artefact(model_id))
+        except ModelError:
+            return None
+
+    def _splits(self, model: HostModel) -> tuple[OwnSplit, ...]:
+        return tuple(
+            OwnSplit(tree, node, rule.feature, self.features.get(rule.feature), rule)
+            for (tree, node), rule in sorted(model.rules.items())
+        )
+
+    def budget(self, person: str) -> PersonBudget:
+        """How often it has answered about a person, and how much more it may."""
+        _check_id(person)
+        answers, left = tuple(self._account.about(person)), dict[str, int]()
+        for kind in KINDS:
+            if kind not in (GROUPS, TABLE):
+                limit = self.limits.of(kind)[1]
+                used = sum(one.times for one in answers if one.kind == kind)
+                left[kind] = max(0, limit - used) if self.limits.counted else -1
+        return PersonBudget(person, answers, self._account.given_away((person,))[person], left, self.limits)
+
+    def left(self, person: str) -> tuple[Holding, ...]:
+        """What this Host's database holds and has answered about a person (GDPR Art. 15); looking is logged, without the id."""
+        _check_id(person)
+        found = tuple(at_host(self._database, self.name, person))
+        self._note("person", {"person": self._store.pseudonym(person).strip()})
+        return found
+
+    def answered(self) -> tuple[int, float]:
+        """People answered about within the window, and the largest bound among them, bits."""
+        return self._account.largest_given_away()
+
+    def receipts(self) -> tuple[Receipt, ...]:
+        """What it sent and took, conversation by conversation, newest first."""
+        return tuple(one for one in Receipts(self._database).all() if one.party == self.name)
+
+    def entries(self) -> list[Entry]:
+        """The Host's own log, oldest first."""
+        return self._approvals.log.entries()
+
+    def verify_log(self) -> Verdict:
+        """Check the chain of the Host's own log; nobody else keeps its heads."""
+        return self._approvals.log.verify({})
+
+    def export(self) -> str:
+        """The log and all receipts as lines of JSON, for :mod:`backend.services.reconciliation`; exporting is logged, too."""
+        self._note("export", {"what": "audit"})
+        return exported(self.name, self._approvals.log.export(), Receipts(self._database).all())
+
+    def _note(self, action: str, body: dict[str, Any]) -> None:
+        self._approvals.log.add(action, body, self.actor, OPERATOR)
+
+    @property
+    def draining(self) -> bool:
+        """Whether it takes on nothing new."""
+        return (self._folder / DRAINING).exists()
+
+    def drain(self, *, end: bool = False) -> bool:
+        """Have the Host take on nothing new, over restarts, too; or `end` that. Returns whether that changed anything."""
+        flag, changed = self._folder / DRAINING, self.draining == end
+        if changed:
+            self._note("drain", {"ended": end})
+            if end:
+                flag.unlink(missing_ok=True)
+            else:
+                flag.touch()
+        return changed
+
+    def close(self) -> None:
+        """Release the database."""
+        self._database.close()
+
+
+def _check_id(person: str) -> None:
+    if not person or person != person.strip():
+        raise ParameterError(f"{person[:80]!r} is not an id. Give the text of the id column, without spaces around it.")
+
+
+def own_host(folder: Path, actor: str) -> HostOperator:
+    """A Host at its own company: `folder` holds ``host.toml``; or, without one, the store and signing key of a Host, its name the folder's.
+
+    Raises
+    ------
+    FederationError
+        ``host.toml`` cannot be used.
+    StoreError
+        There is neither.
+    """
+    file = folder / CONFIG
+    if file.exists():
+        config = load_config(file)
+        database = Database(config.store_url())
+        return HostOperator(config.party, config.path(config.keys), database, config.features(), _limits(config), actor)
+    if not (folder / FILE).exists():
+        raise StoreError(f"{folder} is no Host's folder: it holds neither {CONFIG} nor {FILE}. Name another.")
+    return HostOperator(folder.resolve().name, folder, Database(folder), (), Limits(usual_limit(False)), actor)
+
+
+def _limits(config: HostConfig) -> Limits:
+    limits = config.limits
+    answers = usual_limit(False) if limits.budget is None else limits.budget
+    return Limits(answers, limits.budget_total, limits.max_bits or 0.0)
+
+
+def simulated_host(home: Path, federation: Federation, host: str, actor: str) -> HostOperator:
+    """A simulated Host, for whoever operates the simulation.
+
+    Raises
+    ------
+    ParameterError
+        There is no such Host.
+    """
+    if host not in [party.name for party in federation.hosts]:
+        known = ", ".join(party.name for party in federation.hosts)
+        raise ParameterError(f"{host!r} is no Host of {federation.name}; choose one of {known}.")
+    party, folder = federation.party(host), home / "parties" / federation.name / host
+    answers = usual_limit(federation.synthetic) if party.budget is None else party.budget
+    limits = Limits(answers, party.budget_total, party.max_bits or 0.0)
+    database = party_database(folder, federation.name, host)
+    return HostOperator(host, folder, database, party.features, limits, actor)

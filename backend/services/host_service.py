@@ -1,0 +1,185 @@
+"""A Host at its own company, as a process: its records, its store and its keys, answering over the link until it is stopped."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from types import FrameType
+
+from backend.crypto.paillier.bin_products import BinProducts
+from backend.crypto.workers import Workers, cores
+from backend.data.federation import capped
+from backend.data.party_file import check_party
+from backend.data.table import PartyTable
+from backend.data.table_file import read_table_file
+from backend.errors import FederationError, ParameterError, StoreError
+from backend.link.agreement import Agreement, dictionary_hash
+from backend.link.config import HostConfig, load_config
+from backend.link.identity import load_identity
+from backend.link.peers import LinkSettings
+from backend.link.wire import LinkWire
+from backend.protocols.approvals.host import Approvals
+from backend.protocols.host import HostParty
+from backend.protocols.lanes import SIZES, LaneSize
+from backend.protocols.scoring.dither import DITHER
+from backend.protocols.transport.message import Lane
+from backend.protocols.transport.transcript import OwnTranscript
+from backend.services.host_operator import DRAINING
+from backend.store.accountant import Accountant, Limits, usual_limit
+from backend.store.database import Database
+from backend.store.party_store import PartyStore
+from backend.store.receipts import Receipts
+from backend.store.request_log import RequestLog
+from backend.store.retention import expire
+
+POOL = 2048  # obfuscators kept ready
+DAY = 24 * 3600.0
+_log = logging.getLogger("glassleaf")
+
+
+class HostService:
+    """One Host, from its ``host.toml``.
+
+    Parameters
+    ----------
+    config : HostConfig
+
+    Raises
+    ------
+    FederationError
+        The configuration or the records cannot be used, or the dictionary is not what the agreement names.
+    SecurityError, ParameterError
+        See :class:`backend.link.wire.LinkWire`.
+    """
+
+    def __init__(self, config: HostConfig) -> None:
+        self.config, self._stopped = config, threading.Event()
+        table, records = read_source(config)
+        keys = config.path(config.keys)
+        identity, self.database = load_identity(keys), Database(config.store_url())
+        self.wire = LinkWire(config.party, config.path(config.agreement), keys, LinkSettings.of(config))
+        try:
+            check_dictionary(config, self.wire.agreement)
+            self.party = HostParty(
+                config.party,
+                table,
+                config.features(),
+                PartyStore(self.database),
+                key_floor=_key_floor(config, self.wire.agreement),
+                pool=POOL,
+                tables=keys,
+                products=BinProducts(Workers(cores())),
+                accountant=Accountant(self.database, limits_of(config, self.wire.agreement), records),
+                requests=RequestLog(self.database),
+                dither=dither_of(config, self.wire.agreement),
+                measures=config.limits.measures,
+                lanes=lanes_of(config),
+                signing=identity.signing,
+                receipts=Receipts(self.database),
+                approvals=Approvals(config.party, self.database, identity.signing),
+                draining=(keys / DRAINING).exists,
+            )
+        except BaseException:
+            self.wire.shut_down()
+            self.database.close()
+            raise
+
+    def __repr__(self) -> str:
+        return f"HostService({self.config.party})"
+
+    def serve(self) -> None:
+        """Answer until :meth:`stop`."""
+        threading.Thread(target=self._expire_daily, name="retention", daemon=True).start()
+        self.wire.open()
+        try:
+            self.party.serve(OwnTranscript(self.wire))
+        finally:
+            self._stopped.set()
+            self.wire.shut_down()
+            self.database.close()
+
+    def stop(self) -> None:
+        """Take nothing more; what is being answered is answered."""
+        self.wire.close()
+
+    def stop_on_signals(self) -> None:
+        """SIGTERM and SIGINT stop it (main thread only)."""
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            self.stop()
+
+        for which in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(which, stop)
+
+    def _expire_daily(self) -> None:
+        while True:
+            try:
+                expire(self.database)
+            except StoreError as error:  # nobody's work waits for it
+                _log.warning("What is too old was not deleted: %s", error)
+            if self._stopped.wait(DAY):
+                return
+
+
+def host_service(path: Path) -> HostService:
+    """The Host whose ``host.toml`` this is."""
+    return HostService(load_config(path))
+
+
+def read_source(config: HostConfig) -> tuple[PartyTable, str]:
+    """The Host's records, and their version: a hash.
+
+    Raises
+    ------
+    FederationError
+        With every problem of the file.
+    ParameterError
+        Records in a database are not read yet.
+    """
+    source = config.source
+    if source.kind == "sql":
+        raise ParameterError("Records in a database cannot be served yet. Write them into a CSV or Parquet file.")
+    path = config.path(source.file)
+    features = config.features()
+    read = check_party(read_table_file(path, path.name), source.id, features)
+    if read.problems:
+        raise FederationError(capped(read.problems))
+    return PartyTable(config.party, read.ids, read.columns), sha256(path.read_bytes()).hexdigest()
+
+
+def check_dictionary(config: HostConfig, agreement: Agreement) -> None:
+    """Raise FederationError where the Host would disclose other features than it has signed."""
+    agreed = {p.dictionaries[config.party] for p in agreement.purposes if config.party in p.dictionaries}
+    own = dictionary_hash(config.features())
+    if agreed != {own}:
+        raise FederationError(
+            f"{config.source.dictionary}: has the hash {own}, the agreement names {', '.join(sorted(agreed)) or 'none'} for "
+            f"{config.party}. Serve what was agreed on, or sign another agreement."
+        )
+
+
+def limits_of(config: HostConfig, agreement: Agreement) -> Limits:
+    """What is answered about a person: what the Host allows, or what any purpose of the agreement does, if that is less."""
+    own = usual_limit(False) if config.limits.budget is None else config.limits.budget
+    wanted = [limit for limit in (own, *(purpose.floors.budget for purpose in agreement.purposes)) if limit]
+    return Limits(min(wanted, default=0), config.limits.budget_total, config.limits.max_bits or 0.0)
+
+
+def dither_of(config: HostConfig, agreement: Agreement) -> float:
+    """The widest of what the Host adds and what the agreement asks for."""
+    own = DITHER if config.limits.dither is None else config.limits.dither
+    return max(own, *(purpose.floors.dither for purpose in agreement.purposes))
+
+
+def _key_floor(config: HostConfig, agreement: Agreement) -> int:
+    return max(config.limits.key_bits, *(purpose.floors.key_bits for purpose in agreement.purposes))
+
+
+def lanes_of(config: HostConfig) -> Mapping[Lane, LaneSize]:
+    """As ``host.toml`` says."""
+    wanted = {Lane.ONLINE: config.lanes.online, Lane.BULK: config.lanes.bulk, Lane.TRAINING: config.lanes.training}
+    return {lane: LaneSize(one.workers, one.queue, SIZES[lane].again) for lane, one in wanted.items()}

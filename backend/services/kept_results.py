@@ -1,0 +1,90 @@
+"""What jobs found that lies nowhere else, as text that outlives a restart: figures about models and attacks, never of a person."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from backend import __version__
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from backend.services.protocol_comparison import Compared
+
+# kinds of work; what the others find lies in a Guest's store, or is about people and waits in its journal
+KINDS = ("attacks", "protocols", "serving", "leak", "frontier", "shap", "import")
+
+
+def keeps(kind: str) -> bool:
+    """Whether what such a job found is kept."""
+    return kind in KINDS
+
+
+def write_result(kind: str, result: Any) -> str | None:
+    """What such a job found, as JSON; None where it is not kept."""
+    if not keeps(kind):
+        return None
+    if kind == "protocols":
+        result = _without_samples(result)
+    rows = [asdict(row) for row in result] if isinstance(result, tuple) else asdict(result)
+    return json.dumps({"version": __version__, "result": rows}, default=bytes.decode)
+
+
+def read_result(kind: str, text: str) -> Any:
+    """The same again; None where another version wrote it, for its figures may mean something else."""
+    from pydantic import ValidationError  # noqa: PLC0415 (read once after a restart)
+
+    kept = json.loads(text)
+    if kept["version"] != __version__:
+        return None
+    try:
+        return _form(kind).validate_python(kept["result"])
+    except ValidationError:
+        return None
+
+
+def _form(kind: str) -> TypeAdapter[Any]:
+    """How a result of such work is read."""
+    from pydantic import TypeAdapter  # noqa: PLC0415 (as above)
+
+    form: Any
+    if kind == "attacks":
+        from backend.attacks.result import AttackResult  # noqa: PLC0415 (each is needed for its own kind alone)
+
+        form = tuple[AttackResult, ...]
+    elif kind == "protocols":
+        from backend.services.protocol_comparison import Compared  # noqa: PLC0415 (as above)
+
+        form = Compared
+    elif kind == "serving":
+        from backend.services.forest_serving import ServingTrial  # noqa: PLC0415 (as above)
+
+        form = ServingTrial
+    elif kind == "leak":
+        from backend.privacy.leakage import LeakPoint  # noqa: PLC0415 (as above)
+
+        form = tuple[LeakPoint, ...]
+    elif kind == "frontier":
+        from backend.privacy.tradeoff import TradeoffPoint  # noqa: PLC0415 (as above)
+
+        form = tuple[TradeoffPoint, ...]
+    elif kind == "import":
+        from backend.services.model_import import Brought  # noqa: PLC0415 (as above)
+
+        form = Brought
+    else:
+        from backend.services.reasons import CohortImportance  # noqa: PLC0415 (as above)
+
+        form = tuple[CohortImportance, ...]
+    return TypeAdapter(form)
+
+
+def _without_samples(done: Compared) -> Compared:
+    """The bytes of ciphertexts are not kept: a race is drawn of sizes and times."""
+    rows = tuple(
+        replace(row, transcript=tuple(replace(entry, sample=b"") for entry in row.transcript)) for row in done.runs.rows
+    )
+    batches = tuple(_without_samples(batch) for batch in done.batches)
+    return replace(done, runs=replace(done.runs, rows=rows), batches=batches)

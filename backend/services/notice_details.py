@@ -1,0 +1,108 @@
+"""Whom notices name and how they are reached: kept with the federation in the Guest's store, every earlier version too, and logged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from backend.errors import ParameterError
+from backend.reports.notice_details import (
+    AGENCY,
+    NoticeParty,
+    checked,
+    fields_of,
+    from_toml,
+    missing,
+    of_file,
+    stated,
+    to_toml,
+)
+from backend.services.audit import Auditor, Note, recorded
+from backend.services.workspace import Workspace
+
+if TYPE_CHECKING:
+    from backend.data.federation import Federation
+
+__all__ = ["AGENCY", "NoticeDetails", "NoticeParty", "fields_of"]
+
+ARTEFACT = "notice.details"  # of a federation's Guest; no model's id has a full stop
+
+
+class NoticeDetails:
+    """What notices of a home's federations state of their parties."""
+
+    def __init__(self, workspace: Workspace, auditor: Auditor) -> None:
+        self._workspace, self._auditor = workspace, auditor
+
+    def federation(self, name: str) -> Federation:
+        """The federation as notices state it."""
+        versions = self._versions(name)
+        kept = versions[-1]["parties"] if versions else {}
+        return stated(self._workspace.federation(name), {p: NoticeParty.model_validate(one) for p, one in kept.items()})
+
+    def of(self, name: str) -> dict[str, NoticeParty]:
+        """What stands, by party."""
+        return of_file(self.federation(name))
+
+    def missing(self, name: str, language: str) -> tuple[tuple[str, str], ...]:
+        """Party and field of what a notice in that language would call not provided."""
+        return missing(self.federation(name), language)
+
+    def template(self, name: str, language: str = "en") -> str:
+        """What stands as TOML; what is empty is to be filled in."""
+        return to_toml(self.federation(name), language)
+
+    def keep_toml(self, name: str, text: str) -> None:
+        """As :meth:`keep`, from a file as :meth:`template` gives it."""
+        self._keep(name, from_toml(text, self._workspace.federation(name)))
+
+    def keep(self, name: str, given: Mapping[str, Mapping[str, Any]]) -> None:
+        """Keep fields by party in place of all that stood; what is empty or left out is as the federation file has it.
+
+        Raises
+        ------
+        ParameterError
+            An unknown party or field, a text that is too long, or nothing that was not there.
+        """
+        self._keep(name, checked(given, self._workspace.federation(name)))
+
+    @recorded("notice-details")
+    def _keep(self, note: Note, name: str, given: Mapping[str, NoticeParty]) -> None:
+        federation = self._workspace.federation(name)
+        file, before, after = of_file(federation), self.of(name), of_file(stated(federation, given))
+        changed = [party for party, found in after.items() if found != before[party]]
+        if not changed:
+            raise ParameterError("Nothing was changed; what stands is the same.")
+        # what says the same as the file follows it when it is changed
+        body = {
+            party: {field: value for field, value in found if value and value != getattr(file[party], field)}
+            | (
+                {AGENCY: found.reporting_agency}
+                if found.reporting_agency not in (None, file[party].reporting_agency)
+                else {}
+            )
+            for party, found in given.items()
+        }
+        version = {
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+            "person": self._auditor.actor,
+            "parties": body,
+        }
+        text = json.dumps([*self._versions(name), version])
+        note.federation = name
+        note.body = {
+            "changed": changed,
+            "details_sha256": sha256(json.dumps(body, sort_keys=True).encode()).hexdigest(),
+        }
+
+        def keep() -> None:
+            self._workspace.guest_store(name).put_artefact(ARTEFACT, text)
+
+        note.keep = keep
+
+    def _versions(self, name: str) -> list[dict[str, Any]]:
+        store = self._workspace.guest_store(name)
+        return json.loads(store.artefact(ARTEFACT)) if store.content_hash(ARTEFACT) else []

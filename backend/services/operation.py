@@ -1,0 +1,98 @@
+"""What whoever operates a home does with it whole: whether it can do work, its backup, and bringing it back."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backend.errors import ParameterError, StoreError
+from backend.services.audit import Auditor
+from backend.services.workspace import Workspace
+
+if TYPE_CHECKING:
+    from backend.data.federation import Federation
+    from backend.store.home_backup import Contents
+
+ROOM = 1 << 26  # bytes of disk without which a home is not ready
+
+
+class Operation:
+    """One home, as its operator has it."""
+
+    def __init__(self, workspace: Workspace, auditor: Auditor) -> None:
+        self._workspace, self._auditor = workspace, auditor
+
+    def not_ready(self) -> tuple[str, ...]:
+        """Why the home can do no work now, in fixed sentences with counts; empty where it can."""
+        found = []
+        if shutil.disk_usage(self._workspace.home).free < ROOM:
+            found.append("The disk is full.")
+        if not os.access(self._workspace.home, os.W_OK):
+            found.append("The home cannot be written.")
+        try:
+            for federation in self._workspace.federations():
+                self._workspace.audit_log(federation.name).head()
+            broken = len(self._workspace.broken())
+        except StoreError:
+            return (*found, "The store cannot be read.")
+        return (*found, f"Federations that cannot be used: {broken}.") if broken else tuple(found)
+
+    def outside(self) -> tuple[tuple[str, Path], ...]:
+        """Name and folder of every federation whose files lie elsewhere than in the home, so that a backup has them not."""
+        home = self._workspace.home.resolve()
+        known = [(one.name, one.folder.resolve()) for one in self._workspace.federations()]
+        return tuple((name, folder) for name, folder in known if not folder.is_relative_to(home))
+
+    def backup(self, out: Path, passphrase: str | None) -> Contents:
+        """Write the home into one file, and a line about it into the log of every federation; see :func:`write_backup`.
+
+        Raises
+        ------
+        ParameterError
+            The parties' databases are on a server.
+        """
+        from backend.store.home_backup import write_backup  # noqa: PLC0415 (needed here alone)
+
+        self._auditor.require("backup")
+        _refuse_server()
+        federations = self._workspace.federations()  # opened, so brought to today's schema
+        done = write_backup(self._workspace.home, out, passphrase)
+        self._note(federations, "backup", done)
+        return done
+
+    def note_restored(self, done: Contents) -> None:
+        """A line about it into the log of every federation of a home that was brought back."""
+        self._note(self._workspace.federations(), "restore", done)
+
+    def _note(self, federations: list[Federation], action: str, done: Contents) -> None:
+        for federation in federations:
+            body = {"manifest_sha256": done.sha256, "files": done.files, "keys": done.keys}
+            self._auditor.note(federation.name, action, body, tell=False)
+
+
+def restore(file: Path, home: Path, passphrase: str | None) -> Contents:
+    """Bring a home back from a backup; see :func:`read_backup`."""
+    from backend.store.home_backup import read_backup  # noqa: PLC0415 (needed here alone)
+
+    _refuse_server()
+    return read_backup(file, home, passphrase)
+
+
+def is_sealed(file: Path) -> bool:
+    """Whether a backup holds keys, so that its passphrase is needed."""
+    from backend.store.home_backup import holds_keys  # noqa: PLC0415 (needed here alone)
+
+    return holds_keys(file)
+
+
+def _refuse_server() -> None:
+    from backend.store.database import VARIABLE  # noqa: PLC0415 (the services are imported without a database)
+
+    if os.environ.get(VARIABLE, "").strip():
+        raise ParameterError(
+            f"{VARIABLE} is set: the parties' databases are on a server, which a copy of the home does not hold. Stop what is running, "
+            "save each database with `pg_dump --format=custom` (and bring it back with `pg_restore`), then run this command with "
+            f"{VARIABLE} unset, for the home's own files and keys."
+        )

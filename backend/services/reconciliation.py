@@ -1,0 +1,201 @@
+"""Two parties' logs and receipts side by side: says in words where they differ. Needs what both hand over, and no key of either."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from backend.errors import ParameterError
+from backend.link.config import load_config
+from backend.protocols.transport.messages import ConversationReceipt
+from backend.protocols.transport.receipts import MAX_STATED, is_genuine
+from backend.store.audit_log import AuditLog
+from backend.store.database import FILE, Database
+from backend.store.receipts import Receipt, Receipts
+
+MAX_BYTES = 1 << 28  # of an export
+TERMS = ("number", "purpose", "until", "per_day")  # of an approval, as both logs have them
+_LINE = TypeAdapter(dict[str, Any])
+_RECEIPT = TypeAdapter(Receipt)
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one party hands over.
+
+    Attributes
+    ----------
+    party : str
+    receipts : tuple of Receipt
+        Its own, and those that it was sent.
+    approvals : tuple of dict
+        Bodies of its log's entries on approvals.
+    """
+
+    party: str
+    receipts: tuple[Receipt, ...]
+    approvals: tuple[Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Reconciled:
+    """What a comparison found.
+
+    Attributes
+    ----------
+    parties : (str, str)
+    conversations : int
+        In which both say they took part.
+    approvals : int
+        That both logs hold.
+    differences : tuple of str
+        A sentence each; empty where both say the same.
+    """
+
+    parties: tuple[str, str]
+    conversations: int
+    approvals: int
+    differences: tuple[str, ...]
+
+
+def read_side(path: Path) -> Side:
+    """A party's folder (with ``host.toml`` or a store), or the file that it exported.
+
+    Raises
+    ------
+    ParameterError
+        It is neither.
+    """
+    if path.is_dir():
+        config = load_config(path / "host.toml") if (path / "host.toml").exists() else None
+        if config is None and not (path / FILE).exists():
+            raise ParameterError(f"{path} is no party's folder: it holds neither host.toml nor {FILE}. Name another.")
+        database = Database(path) if config is None else Database(config.store_url())
+        try:
+            receipts = tuple(Receipts(database).all())
+            bodies = tuple(one.body for one in AuditLog(database).entries() if one.action == "approval")
+        finally:
+            database.close()
+        return Side(path.resolve().name if config is None else config.party, receipts, bodies)
+    return _read_export(path)
+
+
+def _read_export(path: Path) -> Side:
+    if path.stat().st_size > MAX_BYTES:
+        raise ParameterError(f"{path} is longer than {MAX_BYTES:,} bytes; export a shorter one.")
+    party, receipts, approvals = "", list[Receipt](), list[Mapping[str, Any]]()
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            found = _LINE.validate_json(line)
+            if set(found) == {"party"}:
+                party = str(found["party"])
+            elif set(found) == {"receipt"}:
+                receipts.append(_RECEIPT.validate_python(found["receipt"]))
+            elif found.get("action") == "approval":
+                approvals.append(_LINE.validate_python(found["body"]))
+        except (ValidationError, KeyError):
+            raise ParameterError(f"{path}, line {number}: neither an entry of a log nor a receipt.") from None
+    if not party:
+        raise ParameterError(
+            f"{path} does not say whose it is; export it with `glassleaf host log export`, or `glassleaf audit export --receipts`."
+        )
+    return Side(party, tuple(receipts), tuple(approvals))
+
+
+def exported(party: str, log: str, receipts: list[Receipt]) -> str:
+    """A party's log and receipts as lines of JSON, with its name in front."""
+    lines = [{"party": party}, *({"receipt": vars(one)} for one in receipts)]
+    first, *others = (json.dumps(line, sort_keys=True) + "\n" for line in lines)
+    return first + log + "".join(others)
+
+
+def reconcile(first: Side, second: Side) -> Reconciled:
+    """Compare what two parties say about what passed between them, and about what one allows the other.
+
+    Raises
+    ------
+    ParameterError
+        Both are one party.
+    """
+    if first.party == second.party:
+        raise ParameterError(f"Both are {first.party}'s; name two parties.")
+    mine, theirs = _own(first, second.party), _own(second, first.party)
+    differences = [*_unsigned(first, mine), *_unsigned(second, theirs)]
+    for conversation in sorted(mine.keys() | theirs.keys()):
+        here, there = mine.get(conversation), theirs.get(conversation)
+        if here is None or there is None:
+            has, lacks = (first, second) if there is None else (second, first)
+            differences.append(
+                f"{has.party} has a receipt of conversation {conversation[:12]}, {lacks.party} has none."
+            )
+        elif max(len(here.entries), len(there.entries)) < MAX_STATED:  # of longer ones the end is not stated
+            differences += [*_counts(here, there), *_counts(there, here)]
+    differences += [*_other_copies(first, theirs), *_other_copies(second, mine)]
+    shared, about = _approvals(first, second)
+    both = mine.keys() & theirs.keys()
+    return Reconciled((first.party, second.party), len(both), shared, (*differences, *about))
+
+
+def _own(side: Side, peer: str) -> dict[str, Receipt]:
+    """Its own receipts of conversations in which it sent the other something, or took something of it."""
+    own = [one for one in side.receipts if one.party == side.party]
+    return {one.conversation: one for one in own if one.sent(peer) or one.took(peer)}
+
+
+def _unsigned(side: Side, own: Mapping[str, Receipt]) -> Iterator[str]:
+    keys = {one.public_key for one in own.values()}
+    if len(keys) > 1:
+        yield f"{side.party}'s receipts carry {len(keys)} different keys; a party signs with one."
+    for one in own.values():
+        stated = ConversationReceipt(one.conversation, one.entries, one.signature)
+        if not is_genuine(stated, one.party, one.public_key):
+            yield f"{side.party}'s receipt of conversation {one.conversation[:12]} does not carry its signature."
+
+
+def _counts(sender: Receipt, taker: Receipt) -> Iterator[str]:
+    """Where one side did not take what the other sent."""
+    said, agreed = sender.sent(taker.party), taker.took(sender.party)
+    for kind in sorted(said.keys() | agreed.keys()):
+        sent, took = said.get(kind, (0, 0)), agreed.get(kind, (0, 0))
+        if sent != took and kind != ConversationReceipt.__name__:  # it cannot state itself
+            yield (
+                f"Conversation {sender.conversation[:12]}: {sender.party} says that it sent {sent[0]:,} {kind} ({sent[1]:,} bytes), "
+                f"{taker.party} that it took {took[0]:,} ({took[1]:,} bytes)."
+            )
+
+
+def _other_copies(side: Side, of_other: Mapping[str, Receipt]) -> Iterator[str]:
+    """Receipts that a party shows now and that are not those that it sent to `side`."""
+    kept = {(one.conversation, one.party): one for one in side.receipts}
+    for one in of_other.values():
+        copy = kept.get((one.conversation, one.party))
+        if copy is not None and copy.entries != one.entries:
+            yield (
+                f"{one.party} shows another receipt of conversation {one.conversation[:12]} than the one that {side.party} got from it."
+            )
+
+
+def _approvals(first: Side, second: Side) -> tuple[int, list[str]]:
+    """How many approvals both logs hold, and where the Guest's log says what its Host's does not."""
+    shared, differences = 0, list[str]()
+    for guest, host in ((first, second), (second, first)):
+        told = [one for one in guest.approvals if one.get("host") == host.party and one.get("state") == "granted"]
+        given = [one for one in host.approvals if one.get("what") == "approved" and one.get("guest") == guest.party]
+        known = {tuple(one.get(name) for name in TERMS) for one in given}
+        for terms in dict.fromkeys(
+            tuple(one.get(name) for name in TERMS) for one in told
+        ):  # noted again after a restart
+            if terms in known:
+                shared += 1
+            else:
+                number, purpose, until, per_day = terms
+                differences.append(
+                    f"{guest.party}'s log holds an approval {number} of {host.party} for {purpose} until {until}, {per_day} a day; "
+                    f"{host.party}'s log has no such one."
+                )
+    return shared, differences

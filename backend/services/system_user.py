@@ -1,0 +1,13 @@
+"""Who runs this process."""
+
+from __future__ import annotations
+
+import getpass
+
+
+def system_user() -> str:
+    """The name that the operating system knows this process's user by; ``unknown`` where it has none."""
+    try:
+        return getpass.getuser()
+    except OSError:
+        return "unknown"

@@ -1,0 +1,299 @@
+"""A home in one file and back: its databases as they were at one moment, its files, and its keys only under a passphrase.
+
+The file is a ZIP: `manifest.json` names every file with its SHA-256; `keys` holds the keys (:mod:`backend.store.key_backup`), bound to
+the manifest.
+Knows no table and no key's meaning. Only SQLite lies in a home; a database server has backups of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import tempfile
+import zipfile
+from base64 import b64decode, b64encode
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import file_digest, sha256
+from pathlib import Path, PurePosixPath
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from backend.atomic_file import held_alone, write_whole
+from backend.errors import ParameterError, SecurityError, StoreError
+from backend.store.database import BUSY
+from backend.store.key_backup import PASSPHRASE_MIN, seal, unseal
+
+FORMAT = "glassleaf home 1"
+MANIFEST, KEYS = "manifest.json", "keys"
+SQLITE = b"SQLite format 3\0"  # sqlite.org/fileformat2.html, §1.3.1
+KEY = re.compile(r".*\.(key|retired|pem)")
+MADE_AGAIN = re.compile(r".*(\.tables|\.new|\.lock|-journal|-wal|-shm)")  # of keys, or of work that was under way
+MAX_MANIFEST = 1 << 26  # bytes
+CHUNK = 1 << 20
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    bytes: int = Field(ge=0)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class Manifest(BaseModel):
+    """What a backup holds.
+
+    Attributes
+    ----------
+    format, created : str
+        `created` is UTC, ISO 8601.
+    files : dict of str to _File
+        Path below the home → size and hash, databases included.
+    keys : list of str
+        Paths of the keys that the home had, whether or not they are in the file.
+    with_keys : bool
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    format: str
+    created: str
+    files: dict[str, _File]
+    keys: list[str]
+    with_keys: bool
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a backup holds: files (databases among them), keys that are in it, keys that are not, and the hash of its manifest."""
+
+    files: int
+    keys: int
+    keys_left: int
+    sha256: str
+
+
+def write_backup(home: Path, out: Path, passphrase: str | None) -> Contents:
+    """Copy a home, also while it is in use: its databases all as they are at one moment.
+
+    Parameters
+    ----------
+    passphrase : str or None
+        What keys are encrypted under; None = they stay out.
+
+    Raises
+    ------
+    ParameterError
+        `out` is there already or lies in the home, or the passphrase is too short.
+    StoreError
+        A database is busy or damaged, or a link leads out of the home.
+    """
+    if out.exists():
+        raise ParameterError(f"{out} is there already, and may be the only backup. Name a new file.")
+    if out.resolve().is_relative_to(home.resolve()):
+        raise ParameterError(f"{out} would lie in the home that it is a backup of. Name a file elsewhere.")
+    if passphrase is not None and len(passphrase) < PASSPHRASE_MIN:
+        raise ParameterError(f"The passphrase has {len(passphrase)} characters; take at least {PASSPHRASE_MIN}.")
+    found = list(_found(home))
+    names = [name for name, _ in found if KEY.fullmatch(name)]
+    draft = out.with_name(f"{out.name}.new")
+    try:
+        draft.unlink(missing_ok=True)  # of a backup that was stopped
+        with (
+            os.fdopen(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600), "w+b") as file,
+            tempfile.TemporaryDirectory(prefix="glassleaf") as folder,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive,
+            ExitStack() as held,
+        ):
+            for _, path in found:
+                if _is_database(path):
+                    held.enter_context(_unchanging(path))
+            files = {name: _put(archive, name, path, Path(folder)) for name, path in found if name not in names}
+            made = datetime.now(UTC).isoformat(timespec="seconds")
+            manifest = Manifest(format=FORMAT, created=made, files=files, keys=names, with_keys=passphrase is not None)
+            text = manifest.model_dump_json().encode()
+            digest = sha256(text).hexdigest()
+            archive.writestr(MANIFEST, text)
+            if passphrase is not None:
+                kept = {name: b64encode((home / name).read_bytes()).decode() for name in names}
+                archive.writestr(KEYS, seal(json.dumps(kept).encode(), passphrase, digest))
+            archive.close()
+            file.flush()
+            os.fsync(file.fileno())
+        draft.rename(out)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+    inside = len(names) if passphrase is not None else 0
+    return Contents(len(files), inside, len(names) - inside, digest)
+
+
+def holds_keys(file: Path) -> bool:
+    """Whether a backup says that it holds keys; raises as :func:`read_backup`."""
+    with _opened(file) as archive:
+        return _manifest(archive)[0].with_keys
+
+
+def read_backup(file: Path, home: Path, passphrase: str | None) -> Contents:
+    """Bring a home back, whole or not at all: what is written lies beside it until every hash was checked.
+
+    Raises
+    ------
+    ParameterError
+        There is something in the home, the file is no backup, or it holds keys and there is no passphrase.
+    SecurityError
+        The passphrase is another one, or something in the file is not what the manifest says.
+    """
+    if home.exists() and (not home.is_dir() or any(home.iterdir())):
+        raise ParameterError(f"{home} is not empty, and nothing is overwritten. Name a new GLASSLEAF_HOME.")
+    home = home.resolve()
+    home.parent.mkdir(parents=True, exist_ok=True)
+    draft = home.with_name(f".{home.name}.restoring")
+    with held_alone(home.with_name(f".{home.name}.restoring.lock")):
+        shutil.rmtree(draft, ignore_errors=True)  # of a restoring that was stopped
+        try:
+            with _opened(file) as archive:
+                manifest, digest = _manifest(archive)
+                if manifest.with_keys and passphrase is None:
+                    raise ParameterError("The backup holds keys; give the passphrase that they are encrypted under.")
+                draft.mkdir(mode=0o700)
+                for name, about in manifest.files.items():
+                    _take(archive, name, about, draft)
+                keys = _keys(archive, manifest, digest, passphrase) if manifest.with_keys else {}
+            for name, blob in keys.items():
+                write_whole(draft / name, blob)
+            _sync(draft)
+            if home.exists():
+                home.rmdir()
+            draft.rename(home)
+            _sync(home.parent, deep=False)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+    return Contents(len(manifest.files), len(keys), len(manifest.keys) - len(keys), digest)
+
+
+def _found(home: Path) -> Iterator[tuple[str, Path]]:
+    """Name and path of every file to keep."""
+    for path in sorted(home.rglob("*")):
+        name = path.relative_to(home).as_posix()
+        if path.is_symlink():
+            raise StoreError(
+                f"{path} is a link; a backup holds what lies in the home alone. Put the file in its place."
+            )
+        if path.is_file() and not MADE_AGAIN.fullmatch(name):
+            yield name, path
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(SQLITE)) == SQLITE
+
+
+@contextmanager
+def _unchanging(path: Path) -> Iterator[None]:
+    """Within, nobody writes to a database."""
+    try:
+        with closing(sqlite3.connect(path, timeout=BUSY, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            yield
+            connection.execute("ROLLBACK")
+    except sqlite3.Error as error:
+        raise StoreError(f"{path} cannot be held still ({error}). Try again once less is under way.") from error
+
+
+def _put(archive: zipfile.ZipFile, name: str, path: Path, folder: Path) -> _File:
+    if _is_database(path):
+        copy = folder / "copy.db"
+        copy.unlink(missing_ok=True)
+        with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
+            source.backup(target)
+            if target.execute("PRAGMA integrity_check").fetchone() != ("ok",):
+                raise StoreError(f"{path} is damaged, so there is no backup of it. Restore an earlier one.")
+        path = copy
+    with path.open("rb") as file:
+        digest, size = file_digest(file, "sha256").hexdigest(), file.tell()
+    archive.write(path, name)
+    return _File(bytes=size, sha256=digest)
+
+
+@contextmanager
+def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(file) as archive:
+            yield archive
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError) as error:
+        raise SecurityError(f"{file} is no whole backup ({error}). Copy it again from where it was written.") from error
+
+
+def _manifest(archive: zipfile.ZipFile) -> tuple[Manifest, str]:
+    """What the file says of itself, where it holds that and no more."""
+    names = archive.namelist()
+    if MANIFEST not in names or archive.getinfo(MANIFEST).file_size > MAX_MANIFEST:
+        raise ParameterError("This is no backup of a home: it has no manifest.")
+    text = archive.read(MANIFEST)
+    try:
+        manifest = Manifest.model_validate_json(text)
+    except ValidationError:
+        raise ParameterError("This is no backup of a home: its manifest cannot be read.") from None
+    if manifest.format != FORMAT:
+        raise ParameterError(f"The backup is of the form {manifest.format[:40]!r}; this version reads {FORMAT!r}.")
+    wanted = [*manifest.files, MANIFEST, *([KEYS] if manifest.with_keys else [])]
+    if sorted(names) != sorted(wanted):
+        raise SecurityError("The backup holds other files than its manifest names. Nothing was restored.")
+    inside = [*manifest.files, *manifest.keys]
+    if not all(map(_is_inside, inside)) or len({name.casefold() for name in inside}) != len(inside):
+        raise SecurityError("The backup names a file outside of the home, or one twice. Nothing was restored.")
+    return manifest, sha256(text).hexdigest()
+
+
+def _is_inside(name: str) -> bool:
+    path = PurePosixPath(name)
+    return (
+        bool(name)
+        and not re.search(r"[\\:\x00-\x1f]", name)
+        and not path.is_absolute()
+        and ".." not in path.parts
+        and path.as_posix() == name
+        and not MADE_AGAIN.fullmatch(name)
+    )
+
+
+def _take(archive: zipfile.ZipFile, name: str, about: _File, folder: Path) -> None:
+    """Write one file, unless it is another than the manifest says; no more of it than that is read."""
+    path, digest, left = folder / name, sha256(), about.bytes
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with (
+        archive.open(name) as source,
+        os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file,
+    ):
+        while left > 0 and (part := source.read(min(CHUNK, left))):
+            digest.update(part)
+            file.write(part)
+            left -= len(part)
+        if left or source.read(1) or digest.hexdigest() != about.sha256:
+            raise SecurityError(f"{name} in the backup is not what its manifest says. Nothing was restored.")
+
+
+def _keys(archive: zipfile.ZipFile, manifest: Manifest, digest: str, passphrase: str | None) -> dict[str, bytes]:
+    about, body = unseal(archive.read(KEYS), passphrase or "")
+    kept = {name: b64decode(text) for name, text in json.loads(body).items()}
+    if about != digest or sorted(kept) != sorted(manifest.keys):
+        raise SecurityError("The keys in the backup belong to another one. Nothing was restored.")
+    return kept
+
+
+def _sync(folder: Path, *, deep: bool = True) -> None:
+    """Have the disk take what was written; elsewhere than on POSIX a folder cannot be asked for that."""
+    paths = [path for path in folder.rglob("*") if path.is_file()] if deep else []
+    for path in [*paths, *([folder] if os.name == "posix" else [])]:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -1,0 +1,90 @@
+"""What parties state that they sent and took in a conversation, each under its signature. Knows kinds and sizes, no content."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from sqlalchemy import select
+
+from backend.store.database import Database, timestamp
+from backend.store.schema import ReceiptRow
+
+Stated = tuple[str, str, str, int, float]  # sender, receiver, kind, bytes, seconds of work before it
+Counts = Mapping[str, tuple[int, int]]  # kind → messages, bytes
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """One party's account of one conversation.
+
+    Attributes
+    ----------
+    conversation : str
+    party : str
+        Whose account it is.
+    peer : str
+        Whom it was made for: the Guest; of the Guest's own nobody.
+    entries : tuple of Stated
+        Its own messages, in its order.
+    created : str
+        UTC, ISO 8601: when it was kept.
+    public_key, signature : str
+        Of `party`, in hexadecimal.
+    """
+
+    conversation: str
+    party: str
+    peer: str
+    entries: tuple[Stated, ...]
+    created: str = ""
+    public_key: str = ""
+    signature: str = field(default="", repr=False)
+
+    def sent(self, to: str = "") -> Counts:
+        """What it sent, to one party or to all."""
+        return _counts([one for one in self.entries if one[0] == self.party and to in ("", one[1])])
+
+    def took(self, of: str = "") -> Counts:
+        """What it took, of one party or of all."""
+        return _counts([one for one in self.entries if one[1] == self.party and of in ("", one[0])])
+
+
+def _counts(entries: list[Stated]) -> Counts:
+    counts: dict[str, tuple[int, int]] = {}
+    for _, _, kind, size, _ in entries:
+        messages, total = counts.get(kind, (0, 0))
+        counts[kind] = messages + 1, total + size
+    return counts
+
+
+class Receipts:
+    """The receipts that one party keeps: its own, and those that others sent."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def keep(self, receipt: Receipt) -> None:
+        """Keep one; of two for one conversation, party and peer the first one stays."""
+        with self._database.write() as session:
+            key = receipt.conversation, receipt.party, receipt.peer
+            if session.get(ReceiptRow, key) is None:
+                made, body = receipt.created or timestamp(), json.dumps(receipt.entries)
+                row = ReceiptRow(conversation=key[0], party=key[1], peer=key[2], created=made, body=body)
+                row.public_key, row.signature = receipt.public_key, receipt.signature
+                session.add(row)
+
+    def all(self) -> list[Receipt]:
+        """Newest first."""
+        order = ReceiptRow.created.desc(), ReceiptRow.conversation, ReceiptRow.party, ReceiptRow.peer
+        with self._database.read() as session:
+            return [_receipt(row) for row in session.scalars(select(ReceiptRow).order_by(*order))]
+
+
+def _receipt(row: ReceiptRow) -> Receipt:
+    entries = tuple(
+        (str(a), str(b), str(kind), int(size), float(work)) for a, b, kind, size, work in json.loads(row.body)
+    )
+    named = row.conversation, row.party, row.peer
+    return Receipt(*named, entries, row.created, row.public_key, row.signature)

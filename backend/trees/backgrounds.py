@@ -1,0 +1,204 @@
+"""Whom reasons compare a person with: the training records that reach each split, all of them or those that would only just be approved.
+
+The two groups are those of the official commentary to 12 CFR 1002.9(b)(2): all applicants, and applicants whose score was at or slightly
+above the minimum passing score. Counts by leaf and band of score are the Guest's, which knows from training which records are at
+each node; of a Host's splits it hands out shares alone. Knows no threshold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import ParameterError
+
+if TYPE_CHECKING:
+    from backend.trees.ensemble import GuestModel, GuestTree, NodeKey
+
+Against = Literal["covers", "all", "approved"]
+MAX_BANDS = 20
+BAND_RECORDS = 200  # in a band at least, so that few records make few bands
+MIN_RECORDS = 50  # of a band at a Host's split; of fewer it is told no share, as of groups of fewer people no mean
+STEPS = 16  # a Host is told such a share in sixteenths: one record of 50 moves it by less than half of one
+
+
+@dataclass(frozen=True)
+class ScoreBands:
+    """Training records by leaf and score.
+
+    Attributes
+    ----------
+    uppers : tuple of int
+        ``(bands,)``, rising: a band's scores are below its upper end and not below the one before; units of 2**-score_bits.
+    counts : tuple of tuple of tuple of int
+        Per tree and leaf, left to right: ``(bands,)`` records.
+    """
+
+    uppers: tuple[int, ...]
+    counts: tuple[tuple[tuple[int, ...], ...], ...]
+
+    def records(self, band: int) -> int:
+        """Records in a band."""
+        return sum(leaf[band] for leaf in self.counts[0]) if self.counts else 0
+
+    @property
+    def total(self) -> int:
+        """Training records."""
+        return sum(self.records(k) for k in range(len(self.uppers)))
+
+
+def score_bands(
+    trees: Sequence[GuestTree], leaves: Sequence[NDArray[np.integer]], units: NDArray[np.int64]
+) -> ScoreBands:
+    """Count training records.
+
+    Parameters
+    ----------
+    leaves : sequence of ndarray of int
+        Per tree, ``(n,)``: number of the leaf that each training record has come to.
+    units : ndarray of int64
+        ``(n,)``: their scores as released. Equal ones share a band.
+    """
+    wanted = min(MAX_BANDS, max(1, len(units) // BAND_RECORDS))
+    ranked = np.sort(units)
+    starts = {int(ranked[len(ranked) * k // wanted]) for k in range(1, wanted)} - {int(ranked[0])}
+    uppers = (*sorted(starts), int(ranked[-1]) + 1)
+    band = np.searchsorted(uppers, units, side="right")
+    counts = []
+    for tree, leaf in zip(trees, leaves, strict=True):
+        table = np.zeros((len(tree.nodes), len(uppers)), dtype=np.int64)
+        np.add.at(table, (leaf, band), 1)
+        counts.append(tuple(tuple(table[i].tolist()) for i in tree.leaves))
+    return ScoreBands(uppers, tuple(counts))
+
+
+@dataclass(frozen=True)
+class Background:
+    """A group to compare with.
+
+    Attributes
+    ----------
+    against : {"covers", "all", "approved"}
+        Training records weighted as their trees weigh them; all of them alike; those of one band.
+    band : int
+        The band; -1 unless `against` is "approved".
+    """
+
+    against: Against = "covers"
+    band: int = -1
+
+    @classmethod
+    def of(cls, model: GuestModel, against: str = "", cutoff: float = 0.5) -> Background:
+        """The group that a method names; without one all records where they are counted, else covers.
+
+        Parameters
+        ----------
+        cutoff : float
+            Probability at or above which is declined. "approved" is the nearest whole band below it.
+
+        Raises
+        ------
+        ParameterError
+            There is no such method, or the model does not know the group.
+        """
+        against = against or methods(model)[0]
+        if against not in get_args(Against):
+            raise ParameterError(
+                f"Reasons cannot be compared against {against!r}; choose one of {', '.join(get_args(Against))}."
+            )
+        if against == "covers":
+            return COVERS
+        if model.bands is None:
+            raise ParameterError(
+                "The model does not say which training records reach its leaves: it was imported, trained by OpBoost or before they were "
+                "counted, or has no single score. Choose covers, or train it again."
+            )
+        return ALL if against == "all" else cls("approved", _approved(model, model.bands, cutoff))
+
+    def records(self, model: GuestModel) -> int:
+        """Training records in the group; 0 where their number is not known."""
+        if model.bands is None or self.against == "covers":
+            return 0
+        return model.bands.total if self.against == "all" else model.bands.records(self.band)
+
+
+COVERS, ALL = Background("covers"), Background("all")
+
+
+def _approved(model: GuestModel, bands: ScoreBands, cutoff: float) -> int:
+    """The nearest band all of whose records score below the cut-off."""
+    if "approved" not in methods(model):
+        raise ParameterError(
+            "Nobody is only just approved: the model's outcome is no decision, or it was trained on too few records or with too "
+            "few different scores. Choose all or covers."
+        )
+    at = model.outputs.margin_at(cutoff) * (1 << model.score_bits)
+    band = sum(upper - 1 < at for upper in bands.uppers) - 1
+    if band < 0:
+        raise ParameterError(
+            f"Fewer than {bands.records(0):,} of the {bands.total:,} training records would be approved at a cut-off of {cutoff:g}: "
+            "too few to compare with. Choose a higher cut-off, or all."
+        )
+    return band
+
+
+def methods(model: GuestModel) -> tuple[Against, ...]:
+    """What a model's reasons can be compared against, the usual one first."""
+    if model.bands is None:
+        return ("covers",)
+    decides = model.outputs.task == "binary" and len(model.bands.uppers) > 1
+    return ("all", "approved", "covers") if decides else ("all", "covers")
+
+
+def backgrounds(model: GuestModel) -> Iterator[Background]:
+    """Every group that the model knows."""
+    yield COVERS
+    if model.bands is not None:
+        yield ALL
+        if "approved" in methods(model):
+            yield from (Background("approved", k) for k in range(len(model.bands.uppers)))
+
+
+def left_shares(model: GuestModel, background: Background = COVERS) -> dict[NodeKey, float]:
+    """Share of a group that goes left at each split of all parties; 1/2 where nobody comes.
+
+    Of one band, a Host's split has the share in steps of 1/:data:`STEPS`, and that of all records where fewer than
+    :data:`MIN_RECORDS` of the band come to it. A Guest's has that of all where nobody of the band comes.
+    """
+    splits = [(t, i, split) for t, tree in enumerate(model.trees) for i, split in tree.splits.items()]
+    if background.against == "covers" or model.bands is None:
+        return {(t, i): model.trees[t].nodes[s.left].cover / s.cover if s.cover else 0.5 for t, i, s in splits}
+    reached = [_reached(tree, counts) for tree, counts in zip(model.trees, model.bands.counts, strict=True)]
+    return {
+        (t, i): _share(reached[t][s.left], reached[t][i], background.band, s.owner == model.guest) for t, i, s in splits
+    }
+
+
+def _reached(tree: GuestTree, counts: Sequence[Sequence[int]]) -> dict[int, NDArray[np.int64]]:
+    """Records at every node, ``(bands,)``."""
+    found = {leaf: np.array(count, dtype=np.int64) for leaf, count in zip(tree.leaves, counts, strict=True)}
+
+    def add(i: int) -> NDArray[np.int64]:
+        if i not in found:
+            found[i] = add(tree.splits[i].left) + add(tree.splits[i].right)
+        return found[i]
+
+    add(0)
+    return found
+
+
+def _share(left: NDArray[np.int64], whole: NDArray[np.int64], band: int, own: bool) -> float:
+    of_all = float(left.sum() / whole.sum()) if whole.sum() else 0.5
+    if band < 0 or whole[band] < (1 if own else MIN_RECORDS):
+        return of_all
+    share = float(left[band] / whole[band])
+    return share if own else round(share * STEPS) / STEPS
+
+
+def shares_of(model: GuestModel, shares: Mapping[NodeKey, float], party: str) -> tuple[float, ...]:
+    """Those at a party's own splits, by tree and node."""
+    return tuple(share for (t, i), share in sorted(shares.items()) if model.trees[t].splits[i].owner == party)

@@ -1,0 +1,28 @@
+"""What does a Host's operator see and decide? In a simulation on synthetic people: look as one of its Hosts."""
+
+import streamlit as st
+
+from app import session
+from app.panels import frame, host_console
+from backend.errors import GlassleafError
+
+t = session.texts()
+model_id = frame.model_or_stop(t, "host")
+federation, backend = session.view(model_id).federation, session.service()
+frame.header(t, "host", session.notices(), federation)
+st.markdown(t("host.intro"))
+if not federation.synthetic:
+    st.info(t("host.real_people"), icon=":material/lock:")
+else:
+    hosts = [party.name for party in federation.hosts]
+    looked = st.segmented_control(
+        t("host.look_as"), hosts, format_func=lambda name: t.party(federation, name), key="host_look"
+    )
+    if looked:
+        st.caption(f":material/science: {t('host.look_note')}")
+        try:
+            operator = backend.host_operator(federation.name, looked, shown=True)
+            host_console.draw(t, operator, f"host_{looked}")
+            operator.close()
+        except GlassleafError as error:
+            frame.problem(t, str(error))

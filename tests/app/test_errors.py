@@ -1,0 +1,131 @@
+"""Errors that somebody who uses the pages can cause are Chinese on Chinese pages; of others it is said that they are English."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+from app.errors import said
+from app.texts import Texts, catalogue
+from backend.data.csv_file import SHOWN_CELL
+from backend.data.federation import capped
+from backend.data.remark import Remark
+from backend.errors import Cancelled, GlassleafError, NotAgreed
+from backend.jobs import Job
+from backend.protocols.scoring.guest import LIMITS, refusals
+from backend.protocols.transport.messages import EndConversation, HeldRecords
+from backend.protocols.transport.network import Network
+from backend.services import Glassleaf
+from tests.app.conftest import Opened, World, job_of, put_job
+from tests.app.reading_out import everything
+
+EN, ZH = Texts("en"), Texts("zh")
+BACKEND = Path(__file__).resolve().parents[2] / "backend"
+COMPOSED = {"budget", "budget_total", "budget_bits", "decimal_choice", "not_agreed"}  # raised below
+ENGLISH = re.compile(r"[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}")  # three English words in a row
+
+
+def keys() -> list[str]:
+    return [key.removeprefix("error.") for key in catalogue("en") if key.startswith("error.")]
+
+
+def raised(act) -> str:
+    with pytest.raises(GlassleafError) as caught:
+        act()
+    return str(caught.value)
+
+
+def in_code() -> set[str]:
+    """Every text of the backend, with a mark where a value is filled in."""
+    found = set()
+    for source in BACKEND.rglob("*.py"):
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.JoinedStr):
+                parts = [str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values]
+                found.add("".join(parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(node.value)
+    return found
+
+
+def test_every_english_text_is_that_of_an_error_in_the_code() -> None:
+    code = in_code()
+    texts = {key: re.sub(r"\{\w+\}", "{}", catalogue("en")[f"error.{key}"]) for key in keys()}
+    assert not [key for key, text in texts.items() if text not in code and key not in COMPOSED]
+    assert len(texts) >= 50
+
+
+@pytest.mark.parametrize("key", [key for key in keys() if key != "decimal_choice"])
+def test_each_is_read_again_and_said_in_chinese_with_its_own_values(key: str) -> None:
+    holes = dict.fromkeys(re.findall(r"\{(\w+)\}", catalogue("en")[f"error.{key}"]), "")
+    values = {name: f"v{place}" for place, name in enumerate(holes)}
+    if "why" in values:
+        values["why"] = EN("error.all_excluded")
+    english, shown = EN(f"error.{key}", **values), said(ZH, EN(f"error.{key}", **values))
+    assert said(EN, english) == english
+    assert shown == ZH(f"error.{key}", **{**values, **({"why": ZH("error.all_excluded")} if "why" in values else {})})
+    assert not ENGLISH.search(shown)
+
+
+def test_a_host_that_has_answered_enough_is_said_in_chinese() -> None:
+    for limit in ("budget", "total", "bits"):
+        answer = HeldRecords("c", b"\x80", bytes([LIMITS.index(limit)]), 3, 20, 12.5, 30)
+        (why,) = refusals("telecom", answer, 1, " for scores").values()
+        shown = said(ZH, why)
+        assert "telecom" in shown and "30" in shown and not ENGLISH.search(shown)
+
+
+def test_errors_that_services_raise_are_said_in_chinese(glassleaf: Glassleaf, world: World) -> None:
+    read, model = glassleaf.samples.read, world.record.id
+    guest = world.federation.guest
+    for act in (
+        lambda: read(model, b"", "people.csv"),
+        lambda: read(model, guest.id.encode() + b"\n", "people.csv"),
+        lambda: read(model, b"who\nA1\n", "people.csv"),
+        lambda: read(model, f"{guest.id},{guest.features[0].name}\nA1,3\n".encode(), "people.csv"),
+        lambda: read(model, b"PK\x03\x04 no workbook", "people.xlsx"),
+        lambda: read(model, "id\nA1 für\n".encode("latin-1"), "people.csv"),
+        lambda: glassleaf.samples.of_person(model, "nobody"),
+        lambda: glassleaf.models.get("m-unknown"),
+        lambda: glassleaf.federations.get("nowhere"),
+        lambda: Network().send("bank", "telecom", EndConversation("c")),
+        lambda: Job(lambda job: job.cancel() or job.check(), 1).start().get(),
+        lambda: Job(lambda job: 1 // 0, 1).start().get(),
+    ):
+        english = raised(act)
+        shown = said(ZH, english)
+        assert shown != english and not ENGLISH.search(shown), english
+    assert not ENGLISH.search(said(ZH, str(NotAgreed("telecom", "disparity"))))
+    assert not ENGLISH.search(said(ZH, f"telecom refused: {EN('error.not_counted')}"))
+
+
+def test_what_is_wrong_with_a_row_is_said_in_chinese_where_it_stands_in_an_error() -> None:
+    remarks = [Remark("not_a_number", {"cell": "'abc'"}, 3, "age"), Remark("no_id", {}, 4), Remark("no_id", {})]
+    english = "\n".join(["None of the 5 rows can be scored; nothing was sent.", *(one.text("en") for one in remarks)])
+    shown = said(ZH, english).splitlines()
+    assert shown[1:] == [one.text("zh") for one in remarks] and not ENGLISH.search("\n".join(shown))
+    assert not ENGLISH.search(said(ZH, "\n".join(capped(["There is no id. Fill it in."] * 99)[-1:])))
+
+
+def test_an_error_that_nobody_translated_stays_as_it_is_under_a_chinese_line() -> None:
+    english = "Something new went wrong. Do something."
+    assert said(ZH, english) == f"{ZH('frame.in_english')}\n{english}" and said(EN, english) == english
+    assert said(ZH, "一条中文说明。") == "一条中文说明。"
+    assert len(english) < SHOWN_CELL * 4 and str(Cancelled(english)) == english
+
+
+def test_a_value_that_reads_like_an_error_cannot_put_words_into_another_ones_mouth() -> None:
+    name = "{why} <b>x</b>"
+    assert said(ZH, EN("error.empty_file", file=name)) == ZH("error.empty_file", file=name)
+
+
+def test_a_chinese_page_says_why_a_job_failed_in_chinese(opened: Opened) -> None:
+    def fail(job: Job[None]) -> None:
+        job.cancel()
+        raise GlassleafError(EN("error.host_down", host="telecom"))
+
+    put_job("train", Job(fail, 1).start().wait(5))
+    assert job_of("train").state == "failed"
+    assert ZH("error.host_down", host="telecom").split("：")[0] in everything(opened("train", lang="zh"))
+    assert EN("error.host_down", host="telecom").split(":")[0] in everything(opened("train", lang="en"))

@@ -1,0 +1,210 @@
+"""The Host's own console: decides, shows own splits, and needs nothing but the Host's folder; in a simulation of synthetic people alone."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app.panels import host_console
+from app.texts import Texts
+from backend.data.federation import MEASURES, load_federation
+from backend.errors import ModelError, SecurityError
+from backend.protocols.approvals.host import Approvals
+from backend.services import Glassleaf
+from backend.services.host_operator import own_host, simulated_host
+from backend.store.approvals import Approval
+from backend.store.receipts import Receipt, Receipts
+from backend.trees.serialization import load_guest, load_host, structure_hash
+from tests.app.conftest import OFFSET, Opened, World
+from tests.app.reading_out import everything
+
+ROOT = Path(__file__).resolve().parents[2]
+T = Texts("en")
+
+
+@pytest.fixture
+def folder(world: World, tmp_path: Path) -> Path:
+    """A Host's folder alone, in which a model and a training wait."""
+    where = tmp_path / "alone" / "telecom"
+    shutil.copytree(world.home / "parties" / "demo" / "telecom", where, ignore=shutil.ignore_patterns("*.new"))
+    wait(where, world)
+    return where
+
+
+def wait(where: Path, world: World) -> None:
+    operator = own_host(where, "ana")
+    approvals: Approvals = operator._approvals
+    model = load_host(operator._store.artefact(world.record.id))
+    about = {
+        "trees": 6,
+        "own_trees": 3,
+        "own_splits": len(model.rules),
+        "rows": 7,
+        "capacity": 3.5,
+        "hosts": ["telecom"],
+    }
+    approvals.ask(Approval("bank", "scoring", structure_hash(model), world.record.id, about))
+    terms = {
+        "algorithm": "secureboost",
+        "trees": 20,
+        "depth": 3,
+        "bins": 32,
+        "exclude": ["age"],
+        "epsilon": 0.0,
+        "rows": 400,
+    }
+    approvals.ask(Approval("bank", "training", "t" * 64, "secureboost", terms))
+    stated = (("bank", "telecom", "DecisionVectors", 2_000, 0.1), ("telecom", "bank", "EncryptedScores", 500, 0.2))
+    Receipts(operator._database).keep(Receipt("c" * 32, "telecom", "bank", stated))
+    operator.close()
+
+
+def console(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    monkeypatch.setenv("GLASSLEAF_HOST", str(folder))
+    monkeypatch.setenv("GLASSLEAF_HOME", str(folder.parent / "no-home"))
+    return AppTest.from_file(str(ROOT / "app" / "host.py"), default_timeout=60).run()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_console_shows_what_waits_with_own_thresholds_on_the_hosts_folder_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, language: str, world: World
+) -> None:
+    at = console(folder, monkeypatch)
+    at.get_by_key("language").set_value(language)
+    at.run()
+    assert not at.exception
+    said, t = everything(at), Texts(language)
+    assert t("host.asks_scoring", guest="bank", name=world.record.id) in said
+    assert t("host.asks_training", guest="bank", name="secureboost") in said
+    assert str(OFFSET)[:4] in said  # its own thresholds
+    assert t("host.traffic", sent="500 B", took="2 kB", count=1) in said
+    assert not (folder.parent / "no-home").exists()
+
+
+def test_a_request_is_approved_and_withdrawn_in_the_console(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = console(folder, monkeypatch)
+    at.button(key="own_1_approve").click().run()
+    assert not at.exception and T("host.approved", number=1) in everything(at)
+    at.text_input(key="own_2_deny_because").set_value("not in the agreement").run()
+    at.button(key="own_2_deny").click().run()
+    assert T("host.nothing_waits") in everything(at)
+    operator = own_host(folder, "ben")
+    granted, denied = operator.request(1).approval, operator.request(2).approval
+    assert (granted.state, granted.per_day, denied.state, denied.reason) == (
+        "granted",
+        100,
+        "denied",
+        "not in the agreement",
+    )
+    assert operator.models()[0].purposes == ("scoring",)
+    operator.withdraw(1, "over")
+    operator.close()
+    # the page that is open still offers to withdraw
+    at.text_input(key="own_1_withdraw_because").set_value("late").run()
+    assert not at.exception and T("host.state_withdrawn", person="ben", day=granted.decided[:10]) in everything(at)
+
+
+def test_what_somebody_else_decided_first_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = console(folder, monkeypatch)
+    operator = own_host(folder, "ben")
+    operator.deny(1, "first")
+    operator.close()
+    at.button(key="own_1_approve").click().run()
+    operator = own_host(folder, "ben")
+    state = operator.request(1).approval.state
+    operator.close()
+    assert not at.exception and state == "granted"  # an operator may reconsider a denial
+
+
+def test_what_left_about_a_person_is_shown_and_looking_is_logged_without_the_id(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at = console(folder, monkeypatch)
+    at.text_input(key="own_person").set_value("A100062").run()
+    at.button(key="own_left").click().run()
+    assert not at.exception and T("host.table_questions") in everything(at)
+    operator = own_host(folder, "ana")
+    assert "A100062" not in operator.export() and "person" in [one.action for one in operator.entries()]
+    operator.close()
+
+
+def test_a_folder_that_is_no_hosts_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = console(tmp_path, monkeypatch)
+    assert (
+        not at.exception and at.warning[0].title == T("host.failed") if hasattr(at.warning[0], "title") else at.warning
+    )
+
+
+def test_the_console_loads_nothing_that_reads_labels_or_leaf_weights() -> None:
+    script = (
+        "import sys, json; import app.panels.host_console, backend.services.host_operator;"
+        "print(json.dumps([m for m in sys.modules if m.startswith(('backend', 'app'))]))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment, cwd=ROOT
+    )
+    loaded = set(json.loads(done.stdout))
+    guests = {
+        "backend.protocols.guest",
+        "backend.services.scoring",
+        "backend.services.training",
+        "backend.services.reports",
+    }
+    assert "backend.services.host_operator" in loaded and not loaded & guests
+    assert not [
+        m for m in loaded if m.endswith(".guest") or m.startswith(("backend.protocols.simulation", "backend.reports"))
+    ]
+    assert "app.session" not in loaded
+
+
+def test_in_a_simulation_an_operator_looks_as_a_host_of_synthetic_people_only(
+    home: Path, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSLEAF_HOME", str(home))
+    with Glassleaf(home, pools=False) as glassleaf:
+        with pytest.raises(SecurityError, match="Only the operator"):
+            glassleaf.acting("ana", "analyst").host_operator("demo", "telecom")
+        real = replace_synthetic(home)
+        with pytest.raises(SecurityError, match="synthetic people only"):
+            glassleaf.host_operator("demo", "telecom", shown=True)
+        glassleaf.host_operator("demo", "telecom").close()  # whoever runs the shell runs all parties
+    real()
+
+
+def replace_synthetic(home: Path):
+    file = load_federation(home / "demo").folder / "federation.toml"
+    before = file.read_text()
+    file.write_text(before.replace("synthetic = true", "synthetic = false"))
+    return lambda: file.write_text(before)
+
+
+def test_looking_as_a_host_on_the_dashboard_shows_its_side(world: World, opened: Opened) -> None:
+    at = opened("host")
+    assert not at.exception and str(OFFSET)[:4] not in everything(at)
+    operator = simulated_host(world.home, world.federation, "telecom", "ana")
+    assert operator.models() and operator.name == "telecom"
+    operator.close()
+    at.get_by_key("host_look").set_value("telecom").run()
+    assert not at.exception and "with its thresholds. The Guest never sees it" in everything(at)
+    assert str(OFFSET)[:4] in everything(at)
+
+
+def test_a_guests_partial_model_is_none_for_a_host(world: World) -> None:
+    """A Host's store holds Hosts' artefacts; what reads them refuses a Guest's."""
+    guest = Glassleaf(world.home, pools=False)
+    text = guest._shared.workspace.guest_store("demo").artefact(world.record.id)
+    guest.close()
+    assert load_guest(text).trees
+    with pytest.raises(ModelError):
+        load_host(text)
+
+
+def test_every_purpose_has_its_words() -> None:
+    for purpose in ("training", "scoring", "reasons", *MEASURES):
+        assert T(f"host.purpose_{purpose}") and T.has(f"host.asks_{host_console._kind(purpose)}")

@@ -1,0 +1,120 @@
+"""Two companies from nothing to a signed agreement by commands alone; and what `host check` says of a link."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+import tomli_w
+from companies import Links, agreement_data, make_companies
+
+from backend.data.dictionary import Feature
+from backend.link.agreement import dictionary_hash
+
+FEATURE = Feature(name="orders", meaning="Orders of a year")
+
+
+@pytest.fixture
+def links(tmp_path):
+    made = Links(make_companies(tmp_path))
+    yield made
+    made.shut_down()
+
+
+def test_keys_are_made_shown_and_renewed_and_no_secret_is_printed(run, tmp_path):
+    keys, root = tmp_path / "keys", tmp_path / "stick"
+    code, made, _ = run(
+        "keys", "init", "--party", "shop", "--domain", "shop.example", "--keys", keys, "--root", root, "--json"
+    )
+    assert code == 0 and json.loads(made)["spiffe"] == "spiffe://shop.example/glassleaf/host"
+    assert {file.stat().st_mode & 0o777 for file in [*keys.iterdir(), *root.iterdir()]} == {0o600}
+    public = tomllib.loads((keys / "shop.party.toml").read_text())["parties"][0]
+    assert public["signing"] == json.loads(made)["signing"] and "PRIVATE" not in (keys / "shop.party.toml").read_text()
+    code, shown, _ = run("keys", "show", "--keys", keys)
+    assert code == 0 and "valid until" in shown and "PRIVATE" not in shown + made
+    before = (keys / "leaf.pem").read_bytes()
+    assert run("keys", "renew", "--keys", keys)[0] == 1, "the root's key is elsewhere"
+    assert run("keys", "renew", "--keys", keys, "--root", root)[0] == 0 and (keys / "leaf.pem").read_bytes() != before
+    assert run("keys", "init", "--party", "shop", "--domain", "shop.example", "--keys", keys)[0] == 1
+    assert (
+        run("keys", "init", "--party", "x", "--domain", "x.example", "--keys", tmp_path / "x", "--role", "boss")[0] == 1
+    )
+
+
+def test_an_agreement_goes_from_party_to_party(run, tmp_path, links):
+    companies = links.companies
+    identities = {party: companies.identity(party) for party in ("bank", "shop", "telecom")}
+    path = tmp_path / "agreement.toml"
+    path.write_text(tomli_w.dumps(agreement_data(identities)))
+    code, shown, _ = run("agreement", "show", path)
+    assert code == 0 and "Consent" in shown and companies.agreement.purposes[0].title in shown
+    for number, party in enumerate(identities):
+        assert run("agreement", "verify", path)[0] == 1
+        code, said, _ = run("agreement", "sign", path, "--keys", companies.keys(party), "--json")
+        assert code == 0 and len(json.loads(said)["signed"]) == number + 1
+    code, said, _ = run("agreement", "verify", path, "--json")
+    assert code == 0 and json.loads(said)["in_force"]
+    path.write_text(path.read_text().replace("retention_days = 28", "retention_days = 2800"))
+    code, said, _ = run("agreement", "verify", path)
+    assert code == 1 and "signed by nobody" in said
+
+
+def host_folder(links: Links, port: int, dictionary: Feature = FEATURE) -> Path:
+    """Shop's own folder, under an agreement that names the hash of its dictionary."""
+    data = tomllib.loads(links.companies.path.read_text())
+    data["purposes"][0]["dictionaries"] = {"shop": dictionary_hash((FEATURE,))}
+    agreement = links.companies.amended(purposes=data["purposes"])
+    folder = links.companies.folder / "shop"
+    (folder / "shop.csv").write_text("ID,orders\nA1,3\nA2,4\n")
+    features = {"features": [dictionary.model_dump(mode="json", exclude_defaults=True)]}
+    (folder / "dictionary.toml").write_text(tomli_w.dumps(features))
+    document = {
+        "party": "shop",
+        "agreement": str(agreement),
+        "link": {"connect": {"bank": f"localhost:{port}"}},
+        "source": {"file": "shop.csv", "id": "ID", "dictionary": "dictionary.toml"},
+    }
+    (folder / "host.toml").write_text(tomli_w.dumps(document))
+    return folder
+
+
+def checked(run, folder):
+    code, said, _ = run("host", "check", "--config", folder / "host.toml", "--json")
+    return code, {one["step"]: one for one in json.loads(said)}
+
+
+def test_a_host_whose_everything_is_well_is_told_so_and_a_running_link_is_not_disturbed(run, links):
+    folder = host_folder(links, 0)
+    agreement = Path(tomllib.loads((folder / "host.toml").read_text())["agreement"])
+    bank = links.bank(agreement=agreement)
+    (folder / "host.toml").write_text(
+        (folder / "host.toml").read_text().replace("localhost:0", f"localhost:{bank.port}")
+    )
+    shop = links.host("shop", agreement=agreement)
+    links.up(shop)
+    before = bank.peer("shop").instance
+    code, found = checked(run, folder)
+    assert code == 0 and all(one["ok"] for one in found.values())
+    assert list(found) == [
+        "source", "dictionary", "certificate", "agreement", "proxy", "port", "handshake", "clock", "latency", "echo",
+    ]  # fmt: skip
+    assert bank.peer("shop").instance == before and bank._node.memory.used == 0
+
+
+def test_what_is_wrong_is_said_in_words(run, links):
+    folder = host_folder(links, 1, Feature(name="orders", meaning="Something else"))
+    (folder / "shop.csv").write_text("ID\nA1\n")
+    code, found = checked(run, folder)
+    assert code == 1
+    assert "orders" in found["source"]["words"] and "hash" in found["dictionary"]["words"]
+    assert found["certificate"]["ok"] and not found["port"]["ok"] and "refuses connections" in found["port"]["words"]
+    assert "handshake" not in found, "what rests on a step that failed is left out"
+    (folder / "keys" / "leaf.pem").unlink()
+    assert not checked(run, folder)[1]["certificate"]["ok"]
+
+
+def test_a_bank_under_another_agreement_is_named(run, links):
+    bank = links.bank()
+    folder = host_folder(links, bank.port)
+    code, found = checked(run, folder)
+    assert code == 1 and "another agreement" in found["handshake"]["words"]

@@ -1,0 +1,171 @@
+"""An agreement: what it may say, who has signed it, when it holds, what it amends."""
+
+import json
+import tomllib
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+import tomli_w
+from joserfc.util import urlsafe_b64encode
+
+from backend.data.dictionary import Feature
+from backend.errors import FederationError, SecurityError
+from backend.link.agreement import (
+    Agreement,
+    check_amends,
+    dictionary_hash,
+    load_agreement,
+    load_in_force,
+    sign,
+    signatures_file,
+    signers,
+)
+
+NOW = datetime.now(UTC)
+
+
+def data(companies):
+    return tomllib.loads(companies.path.read_text())
+
+
+def test_all_three_have_signed_and_it_is_in_force(companies):
+    assert signers(companies.path) == ("bank", "shop", "telecom")
+    assert load_in_force(companies.path, "shop", NOW).hash == companies.agreement.hash
+
+
+def test_the_hash_is_of_what_it_says_not_of_how_it_is_written(companies):
+    before = companies.agreement.hash
+    companies.path.write_text("# a remark\n" + tomli_w.dumps(dict(reversed(data(companies).items()))))
+    assert companies.agreement.hash == before and len(signers(companies.path)) == 3
+    assert companies.agreement.canonical.isascii()
+
+
+def test_one_changed_figure_is_signed_by_nobody(companies):
+    changed = data(companies)
+    changed["purposes"][0]["floors"] = {"budget": 1000}
+    companies.path.write_text(tomli_w.dumps(changed))
+    assert signers(companies.path) == ()
+    with pytest.raises(SecurityError, match="has not signed"):
+        load_in_force(companies.path, "shop", NOW)
+
+
+def test_nothing_is_answered_before_every_party_has_signed(companies):
+    path = companies.amended("bank", "shop")
+    with pytest.raises(SecurityError, match="not signed by telecom"):
+        load_in_force(path, "shop", NOW)
+    with pytest.raises(SecurityError, match="telecom has not signed"):
+        load_in_force(path, "telecom", NOW)
+    sign(path, companies.identity("telecom"))
+    load_in_force(path, "telecom", NOW)
+
+
+def test_signing_twice_leaves_one_signature(companies):
+    sign(companies.path, companies.identity("shop"))
+    assert len(json.loads(signatures_file(companies.path).read_text())["signatures"]) == 3
+
+
+def test_a_signature_counts_for_nobody_else(companies):
+    """Shop's signature under telecom's name, and telecom's place taken by a second one of shop's."""
+    file = signatures_file(companies.path)
+    document = json.loads(file.read_text())
+    bank, shop, telecom = document["signatures"]
+    for forged in ({**shop, "protected": telecom["protected"]}, {**telecom, "signature": shop["signature"]}, shop):
+        file.write_text(json.dumps({**document, "signatures": [bank, shop, forged]}))
+        assert signers(companies.path) == ("bank", "shop")
+
+
+@pytest.mark.parametrize("header", [{"alg": "none"}, {"alg": "HS256"}, {"alg": "Ed25519", "crit": ["exp"], "exp": 1}])
+def test_another_algorithm_is_no_signature(companies, header):
+    file = signatures_file(companies.path)
+    document = json.loads(file.read_text())
+    document["signatures"][1]["protected"] = urlsafe_b64encode(json.dumps(header).encode()).decode()
+    file.write_text(json.dumps(document))
+    assert signers(companies.path) == ("bank", "telecom")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"payload":"","signatures":[{"a":"b"}]}', "[" * 5000, "\udce4"])
+def test_a_damaged_file_of_signatures_says_so(companies, text):
+    signatures_file(companies.path).write_text(text, errors="surrogateescape")
+    with pytest.raises(SecurityError, match="sign again"):
+        signers(companies.path)
+
+
+@pytest.mark.parametrize("days", [-4, 368])
+def test_outside_its_days_it_is_not_in_force(companies, days):
+    with pytest.raises(SecurityError, match=r"valid from|ended on"):
+        load_in_force(companies.path, "shop", NOW + timedelta(days=days))
+
+
+def test_whoever_is_no_party_or_has_other_keys_signs_nothing(companies):
+    stranger = data(companies)
+    stranger["parties"][1]["spiffe"] = "spiffe://other.example/glassleaf/host"
+    path = companies.amended("bank", **stranger)
+    with pytest.raises(SecurityError, match="no party"):
+        sign(path, companies.identity("shop"))
+    other = data(companies)
+    other["parties"][1]["signing"] = "a" * 64
+    path = companies.amended("bank", **other)
+    with pytest.raises(SecurityError, match="other keys"):
+        sign(path, companies.identity("shop"))
+
+
+def test_an_amendment_names_the_hash_of_the_one_before(companies):
+    before = companies.agreement
+    changed = data(companies) | {"previous": before.hash, "note": "More rows"}
+    path = companies.folder / "second.toml"
+    path.write_text(tomli_w.dumps(changed))
+    with pytest.raises(SecurityError, match="--amends"):
+        sign(path, companies.identity("shop"))
+    assert sign(path, companies.identity("shop"), companies.path) == ("shop",)
+    with pytest.raises(SecurityError, match="hash differs"):
+        check_amends(load_agreement(path), load_agreement(path))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"plaintext": True},
+        {"valid_until": "tomorrow"},
+        {"auditor": "xyz"},
+        {"parties": []},
+        {"format": 2},
+    ],
+)
+def test_what_it_may_not_say_is_refused(companies, change):
+    companies.path.write_text(tomli_w.dumps(data(companies) | change))
+    with pytest.raises(FederationError):
+        load_agreement(companies.path)
+
+
+def test_parties_and_purposes_have_to_fit_each_other(companies):
+    def refused(edit):
+        changed = data(companies)
+        edit(changed)
+        with pytest.raises(ValueError):
+            Agreement.model_validate(changed)
+
+    refused(lambda d: d["parties"][1].update(role="guest"))
+    refused(lambda d: d["parties"][0].update(role="host"))
+    refused(lambda d: d["parties"][1].update(sealing=d["parties"][2]["sealing"]))
+    refused(lambda d: d["parties"][0].update(address=""))
+    refused(lambda d: d["purposes"][0].update(kinds=["AskWalk"]))
+    refused(lambda d: d["purposes"][0].update(kinds=["NoSuchKind"]))
+    refused(lambda d: d["purposes"][0].update(dictionaries={"stranger": "0" * 64}))
+    refused(lambda d: d["purposes"][0].update(floors={"key_bits": 512}))
+    refused(lambda d: d["purposes"].append(d["purposes"][0]))
+
+
+def test_kinds_hold_while_their_purpose_is_open(companies):
+    changed = data(companies)
+    changed["purposes"][0] |= {"kinds": ["DecisionVectors"], "hours": "22:00-02:00", "valid_until": date(2026, 6, 1)}
+    agreement = Agreement.model_validate(changed)
+    night, noon = datetime(2026, 5, 1, 23, 0, tzinfo=UTC), datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
+    assert "DecisionVectors" in agreement.allowed(night) and "Refusal" in agreement.allowed(noon)
+    assert "DecisionVectors" not in agreement.allowed(noon)
+    assert "DecisionVectors" not in agreement.allowed(datetime(2026, 6, 2, 1, 0, tzinfo=UTC))
+
+
+def test_a_dictionarys_hash_is_of_its_features_in_any_order():
+    one, two = Feature(name="a", meaning="A"), Feature(name="b", meaning="B")
+    assert dictionary_hash((one, two)) == dictionary_hash((two, one)) != dictionary_hash((one,))
+    assert dictionary_hash((one,)) != dictionary_hash((Feature(name="a", meaning="Another"),))

@@ -1,0 +1,399 @@
+"""Bad input at the door: strangers, forged names, other agreements and versions, endless and oversized streams. Each is refused, in words
+and in time; the memory is bounded, and whoever belongs here is served afterwards.
+"""
+
+import itertools
+import threading
+import time
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+
+import grpc
+import pytest
+from companies import until
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+
+from backend.errors import SecurityError
+from backend.link import identity as identities
+from backend.link.frames import CHUNK, MAX_FRAME, PROTOCOL, Beat, Header, Receipt, frames, pack, pack_control, unpack
+from backend.link.handshake import greeting, pack_greeting
+from backend.link.identity import host_name, load_identity, make_identity, renew
+from backend.link.peers import MIB
+from backend.link.rpc import ATTACH, DELIVER, HELLO, INSTANCE
+from backend.protocols.transport.codec import encode
+from backend.protocols.transport.messages import EndConversation, OfferKey
+from backend.protocols.transport.wire import new_conversation
+
+IN_TIME = 60.0  # seconds, far more than a refusal takes; DEADLINE_EXCEEDED is a failure
+ME = "f" * 32
+
+
+@pytest.fixture
+def bank(links):
+    wire = links.bank()
+    wire.open()
+    yield wire
+    # whatever was tried: nothing is kept of it, and shop is served
+    until(lambda: wire._node.memory.used == 0)
+    shop = links.host("shop")
+    links.up(shop)
+    shop.send("bank", EndConversation("c"))
+    assert wire.receive(timeout=30).message == EndConversation("c")
+
+
+@contextmanager
+def channel(bank, identity, roots=b""):
+    guest = bank.agreement.guest
+    credentials = grpc.ssl_channel_credentials(roots or guest.bundle.encode(), identity.key, identity.chain)
+    options = [
+        ("grpc.ssl_target_name_override", host_name(guest.spiffe)),
+        ("grpc.use_local_subchannel_pool", 1),
+        ("grpc.enable_retries", 0),
+    ]
+    with grpc.secure_channel(f"localhost:{bank.port}", credentials, options=options) as made:
+        yield made
+
+
+def said(bank, party="shop", **changes):
+    return replace(greeting(party, bank.agreement.hash, ME, time.time()), **changes)
+
+
+def greet(made, greeting_):
+    return made.unary_unary(HELLO)(pack_greeting(greeting_), timeout=IN_TIME)
+
+
+def refusal(call):
+    """Code and words of a call that is refused."""
+    with pytest.raises(grpc.RpcError) as refused:
+        answer = call()
+        if not isinstance(answer, bytes):
+            list(answer)
+    assert refused.value.code() != grpc.StatusCode.DEADLINE_EXCEEDED
+    return refused.value.code(), refused.value.details()
+
+
+@pytest.fixture
+def shop(bank, links):
+    """Shop's certificate, in the hands of somebody who sends whatever he likes."""
+    with channel(bank, links.companies.identity("shop")) as made:
+        greet(made, said(bank))
+        yield made
+
+
+def header(bank, blob, **changes):
+    agreement = bank.agreement
+    whole = Header(
+        PROTOCOL,
+        agreement.hash,
+        agreement.party("shop").spiffe,
+        agreement.guest.spiffe,
+        new_conversation(),
+        1,
+        new_conversation(),
+        "OfferKey",
+        0,
+        max(1, -(-len(blob) // CHUNK)),
+        len(blob),
+        sha256(blob).hexdigest(),
+        time.time() + 60,
+        "online",
+    )
+    return replace(whole, **changes)
+
+
+def deliver(made, stream, **options):
+    return made.stream_unary(DELIVER)(stream, timeout=IN_TIME, metadata=((INSTANCE, ME),), **options)
+
+
+def sound(bank, **changes):
+    name = new_conversation()
+    blob = encode(OfferKey(name, "rlwe", b"k" * 100))
+    return header(bank, blob, **{"conversation": name, **changes}), blob
+
+
+def test_a_sound_message_is_taken(bank, shop):
+    head, blob = sound(bank)
+    assert unpack(deliver(shop, frames(head, blob))) == Receipt(head.id, "taken")
+    assert bank.receive(timeout=30).sender == "shop"
+    assert unpack(deliver(shop, frames(head, blob))).result == "taken", "delivered again, it is acknowledged"
+    assert bank.receive(timeout=0.1) is None, "and not taken again"
+
+
+def test_a_strangers_certificate_does_not_pass_the_handshake(bank, tmp_path):
+    stranger = make_identity(tmp_path / "stranger", "shop.example", "host")
+    with channel(bank, stranger) as made:
+        assert refusal(lambda: greet(made, said(bank)))[0] == grpc.StatusCode.UNAVAILABLE
+
+
+def test_no_certificate_and_no_encryption_do_not_pass(bank):
+    guest = bank.agreement.guest
+    bare = grpc.ssl_channel_credentials(guest.bundle.encode())
+    options = [("grpc.ssl_target_name_override", host_name(guest.spiffe)), ("grpc.use_local_subchannel_pool", 1)]
+    with grpc.secure_channel(f"localhost:{bank.port}", bare, options=options) as made:
+        assert refusal(lambda: greet(made, said(bank)))[0] == grpc.StatusCode.UNAVAILABLE
+    with grpc.insecure_channel(f"localhost:{bank.port}") as made:
+        assert refusal(lambda: greet(made, said(bank)))[0] == grpc.StatusCode.UNAVAILABLE
+
+
+def forged(companies, tmp_path, root_of, spiffe):
+    """A leaf that names anybody, issued by a party's root."""
+    keys = companies.keys(root_of)
+    key = load_pem_private_key((keys / "root" / "root.key.pem").read_bytes(), None)
+    above = x509.load_pem_x509_certificate((keys / "root.pem").read_bytes())
+    folder = tmp_path / "forged"
+    make_identity(folder, "forged.example", "host")
+    identities._issue(folder, key, above, spiffe, 30)
+    return load_identity(folder)
+
+
+def test_one_partys_root_does_not_vouch_for_another(bank, links, tmp_path):
+    """Telecom's root is known to the bank; it issues a certificate with shop's name."""
+    thief = forged(links.companies, tmp_path, "telecom", bank.agreement.party("shop").spiffe)
+    with channel(bank, thief) as made:
+        code, words = refusal(lambda: greet(made, said(bank)))
+        assert code == grpc.StatusCode.UNAUTHENTICATED and "own root" in words
+        assert refusal(lambda: deliver(made, iter(())))[0] == grpc.StatusCode.UNAUTHENTICATED
+        attach = made.stream_stream(ATTACH)
+        assert refusal(lambda: attach(iter(()), timeout=IN_TIME))[0] == grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_a_name_that_is_no_party_is_refused(bank, links, tmp_path):
+    stranger = forged(links.companies, tmp_path, "telecom", "spiffe://telecom.example/glassleaf/other")
+    with channel(bank, stranger) as made:
+        assert refusal(lambda: greet(made, said(bank)))[0] == grpc.StatusCode.UNAUTHENTICATED
+
+
+def test_the_guests_own_certificate_is_no_peers(bank, links, tmp_path):
+    with channel(bank, links.companies.identity("bank")) as made:
+        assert refusal(lambda: greet(made, said(bank)))[0] == grpc.StatusCode.UNAVAILABLE
+
+
+def test_an_expired_certificate_is_refused_and_its_owner_reads_why(links):
+    links.bank()
+    renew(links.companies.keys("shop"), days=-3.1)
+    shop = links.host("shop")
+    until(lambda: "certificate refused: expired 3 days ago" in shop.states()["bank"])
+    assert shop.states()["bank"].startswith("bank: down since ")
+    renew(links.companies.keys("shop"))
+    links.up(shop)
+
+
+def test_a_host_refuses_a_bank_that_is_not_the_agreements(links, tmp_path):
+    """Somebody else listens at the bank's address."""
+    companies = links.companies
+    links.bank(keys=companies.keys("bank"))
+    other = make_identity(tmp_path / "other", "bank.example", "guest")
+    (companies.keys("bank") / "leaf.pem").write_bytes((tmp_path / "other" / "leaf.pem").read_bytes())
+    assert other.spiffe == companies.agreement.guest.spiffe
+    shop = links.host("shop")
+    until(lambda: "not that of the party in the agreement" in shop.states()["bank"])
+
+
+def test_another_agreement_another_version_and_another_clock_are_refused_in_words(bank, links):
+    major, minor = PROTOCOL
+    cases = {
+        "another agreement": {"agreement": "0" * 64},
+        "shop has to upgrade": {"protocol": (major - 1, minor)},
+        "bank has to upgrade": {"protocol": (major, minor + 2)},
+        "different messages": {"schemas": "0" * 64},
+        "s behind that of bank": {"clock": time.time() - 86_400},
+        "s ahead of that of bank": {"clock": time.time() + 86_400},
+        "with the certificate of shop": {"party": "telecom"},
+    }
+    with channel(bank, links.companies.identity("shop")) as made:
+        for words, changes in cases.items():
+            code, details = refusal(lambda changes=changes: greet(made, said(bank, **changes)))
+            assert code == grpc.StatusCode.FAILED_PRECONDITION and words in details
+        for blob in (b"", b"\xc1", b"x" * 20_000, pack_greeting(said(bank))[:-1]):
+            code, _ = refusal(lambda blob=blob: made.unary_unary(HELLO)(blob, timeout=IN_TIME))
+            assert code == grpc.StatusCode.FAILED_PRECONDITION
+        head, text = sound(bank)
+        code, details = refusal(lambda: deliver(made, frames(head, text)))
+        assert code == grpc.StatusCode.FAILED_PRECONDITION and "Greet first" in details
+
+
+def test_the_version_before_and_the_one_after_are_served(bank, links):
+    major, minor = PROTOCOL
+    with channel(bank, links.companies.identity("shop")) as made:
+        for neighbour in {max(minor - 1, 0), minor, minor + 1}:
+            assert greet(made, said(bank, protocol=(major, neighbour), schemas=said(bank).schemas))
+
+
+def test_an_agreement_that_ends_while_the_link_is_up_is_answered_no_more(bank, shop, monkeypatch):
+    head, blob = sound(bank)
+    ended = bank.agreement.model_copy(update={"valid_until": (datetime.now(UTC) - timedelta(days=2)).date()})
+    bank._node.agreement = ended
+    receipt = unpack(deliver(shop, frames(head, blob)))
+    bank._node.agreement = bank.agreement.model_copy(
+        update={"valid_until": (datetime.now(UTC) + timedelta(days=9)).date()}
+    )
+    assert receipt.result == "refused" and "agreement ended" in receipt.words
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"sender": "spiffe://telecom.example/glassleaf/host"},
+        {"sender": "spiffe://bank.example/glassleaf/guest"},
+        {"agreement": "0" * 64},
+        {"protocol": (PROTOCOL[0] + 1, 0)},
+        {"length": 1 << 40, "chunks": 1 << 20},
+        {"length": 9 * MIB, "chunks": 9},
+        {"chunks": 2},
+        {"chunk": 1, "chunks": 1},
+        {"sha256": "0" * 64},
+        {"length": 1},
+        {"id": "x"},
+        {"lane": "fast"},
+        {"deadline": -1.0},
+        {"kind": "K" * 65},
+        {"conversation": "c" * 5000},
+    ],
+    ids=str,
+)
+def test_a_frame_that_lies_about_itself_is_refused(bank, shop, changes):
+    head, blob = sound(bank)
+    try:
+        frame = pack(replace(head, **changes), blob)
+    except SecurityError:  # too long a header is not even sent
+        frame = pack(head, blob).replace(head.conversation.encode(), b"c" * 5000)
+    assert refusal(lambda: deliver(shop, iter([frame])))[0] == grpc.StatusCode.INVALID_ARGUMENT
+    assert bank.receive(timeout=0.05) is None
+
+
+@pytest.mark.parametrize("kind", ["AskWalk", "Envelope", "NoSuchKind", ""])
+def test_a_kind_that_is_not_in_the_agreement_is_refused_in_a_receipt(bank, shop, kind):
+    head, blob = sound(bank, kind=kind)
+    assert unpack(deliver(shop, frames(head, blob))).result == "refused"
+    assert bank.receive(timeout=0.05) is None
+
+
+def test_a_message_of_another_kind_than_its_frame_says_is_not_handed_on(bank, shop):
+    head, blob = sound(bank, kind="EncryptedScores")
+    assert unpack(deliver(shop, frames(head, blob))).result == "taken"
+    with pytest.raises(SecurityError, match="another than its frame says"):
+        bank.receive(timeout=30)
+    head, blob = sound(bank, conversation="0" * 32)
+    deliver(shop, frames(head, blob))
+    with pytest.raises(SecurityError, match="another than its frame says"):
+        bank.receive(timeout=30)
+
+
+def test_what_comes_again_under_a_new_id_or_out_of_turn_is_not_taken(bank, shop):
+    head, blob = sound(bank)
+    deliver(shop, frames(head, blob))
+    again = replace(head, id="0" * 32)
+    assert unpack(deliver(shop, frames(again, blob))).result == "refused"
+    early = replace(head, id="1" * 32, sequence=5)
+    assert unpack(deliver(shop, frames(early, blob))).result == "busy"
+    late = replace(head, id="2" * 32, sequence=2, deadline=time.time() - 5)
+    assert "deadline" in unpack(deliver(shop, frames(late, blob))).words
+    assert bank.receive(timeout=30) and bank.receive(timeout=0.05) is None
+
+
+def test_a_frame_larger_than_a_frame_is_refused_unread(bank, shop):
+    assert refusal(lambda: deliver(shop, iter([b"\1" * (MAX_FRAME + 1)])))[0] == grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+def test_a_stream_without_end_is_cut_at_the_end_of_its_message(bank, shop):
+    head, blob = sound(bank)
+    endless = itertools.chain(frames(head, blob), itertools.repeat(pack(head, blob)))
+    assert unpack(deliver(shop, endless)).result == "taken"
+    more = itertools.repeat(pack(replace(head, length=2 * MIB, chunks=2), b"x" * MIB))
+    assert refusal(lambda: deliver(shop, more))[0] == grpc.StatusCode.INVALID_ARGUMENT
+    beats = itertools.repeat(pack_control(Beat(1.0)))
+    assert refusal(lambda: deliver(shop, beats))[0] == grpc.StatusCode.INVALID_ARGUMENT
+    assert bank.receive(timeout=30)
+
+
+class Slow:
+    """Streams that send some pieces and then nothing, until the test is over."""
+
+    def __init__(self):
+        self.over = threading.Event()
+
+    def __call__(self, *pieces):
+        yield from pieces
+        self.over.wait()
+
+
+@pytest.fixture
+def slow():
+    made = Slow()
+    yield made
+    made.over.set()
+
+
+def test_a_stream_that_falls_silent_is_cut(bank, shop, slow):
+    first = pack(replace(sound(bank)[0], length=2 * MIB, chunks=2), b"x" * MIB)
+    for pieces in ((), (first,)):
+        code, _ = refusal(lambda pieces=pieces: deliver(shop, slow(*pieces)))
+        assert code == grpc.StatusCode.CANCELLED
+
+
+def begun(made, streams):
+    """Calls that go on at once."""
+    call = made.stream_unary(DELIVER)
+    return [call.future(stream, timeout=IN_TIME, metadata=((INSTANCE, ME),)) for stream in streams]
+
+
+def refused_for_room(calls):
+    return sum(call.done() and call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED for call in calls)
+
+
+def test_messages_that_are_never_finished_take_no_more_than_the_memory(links, slow):
+    bank = links.bank(memory=3 * MIB, idle=600.0)
+    with channel(bank, links.companies.identity("shop")) as made:
+        greet(made, said(bank))
+        head = replace(sound(bank)[0], length=2 * MIB, chunks=2)
+        calls = begun(made, [slow(pack(replace(head, id=f"{n:032x}"), b"x" * MIB)) for n in range(8)])
+        until(lambda: refused_for_room(calls) == 5)
+        assert bank._node.memory.used == 3 * MIB
+        slow.over.set()
+        assert {call.code() for call in calls} == {
+            grpc.StatusCode.RESOURCE_EXHAUSTED,
+            grpc.StatusCode.INVALID_ARGUMENT,
+        }
+    until(lambda: bank._node.memory.used == 0)
+
+
+def test_one_peer_has_so_many_calls_and_no_more(links, slow):
+    bank = links.bank(rpcs=3, idle=600.0)
+    with channel(bank, links.companies.identity("shop")) as made:
+        greet(made, said(bank))
+        calls = begun(made, [slow() for _ in range(6)])
+        until(lambda: refused_for_room(calls) == 3)
+        telecom = links.host("telecom")
+        links.up(telecom)
+        slow.over.set()
+
+
+def test_an_attached_stream_with_a_wrong_frame_ends(bank, shop):
+    for frame in (b"", b"\1", b"\2\xc1", b"\3", pack_control(Beat(1.0)), pack(sound(bank, agreement="0" * 64)[0], b"")):
+        call = shop.stream_stream(ATTACH)(iter([frame]), timeout=IN_TIME, metadata=((INSTANCE, ME),))
+        for answer in call:
+            assert isinstance(unpack(answer), Beat)
+        assert call.code() == grpc.StatusCode.OK
+        until(lambda: not bank.peer("shop").is_attached)
+
+
+def test_a_method_that_is_not_there_is_not_there(bank, shop):
+    call = shop.unary_unary("/glassleaf.Link/Shutdown")
+    assert refusal(lambda: call(b"", timeout=IN_TIME))[0] == grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_whoever_only_checks_a_link_delivers_nothing(bank, links):
+    """Under the name of a check, without a greeting that counts: an echo is dropped, anything else refused."""
+    with channel(bank, links.companies.identity("shop")) as made:
+        greet(made, said(bank, capabilities=("check",)))
+        head, blob = sound(bank)
+        call = made.stream_unary(DELIVER)
+        words = refusal(lambda: call(frames(head, blob), timeout=IN_TIME, metadata=((INSTANCE, "check"),)))
+        assert words[0] == grpc.StatusCode.INVALID_ARGUMENT
+        echo = replace(head, kind="Echo")
+        answer = call(frames(echo, blob), timeout=IN_TIME, metadata=((INSTANCE, "check"),))
+        assert unpack(answer).result == "taken" and bank.receive(timeout=0.05) is None
+        assert refusal(lambda: deliver(made, frames(head, blob)))[0] == grpc.StatusCode.FAILED_PRECONDITION

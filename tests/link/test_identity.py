@@ -1,0 +1,114 @@
+"""Keys of a party: what files there are, who can read them, what a certificate names, and that nobody vouches for another."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from cryptography import x509
+
+from backend.errors import ParameterError, SecurityError
+from backend.link.identity import (
+    LEAF,
+    check_chain,
+    fingerprint,
+    host_name,
+    is_ending,
+    load_identity,
+    make_identity,
+    party_toml,
+    renew,
+    spiffe_id,
+    validity_words,
+)
+
+NOW = datetime.now(UTC)
+
+
+def chain(identity):
+    return x509.load_pem_x509_certificates(identity.chain)
+
+
+def test_every_secret_file_is_its_owners_alone_and_none_is_replaced(tmp_path):
+    made = make_identity(tmp_path / "keys", "shop.example", "host", tmp_path / "root")
+    secret = [file for file in tmp_path.rglob("*") if file.is_file()]
+    assert {file.name for file in secret} == {"leaf.pem", "root.pem", "root.key.pem", "signing.key", "sealing.key"}
+    assert all(file.stat().st_mode & 0o777 == 0o600 for file in secret)
+    with pytest.raises(SecurityError):
+        make_identity(tmp_path / "keys", "shop.example", "host", tmp_path / "elsewhere")
+    assert load_identity(tmp_path / "keys").chain == made.chain
+
+
+def test_a_key_that_others_can_read_is_refused(companies):
+    (companies.keys("shop") / LEAF).chmod(0o640)
+    with pytest.raises(SecurityError, match="chmod 600"):
+        companies.identity("shop")
+
+
+def test_no_secret_shows_in_a_repr_or_in_what_is_handed_out(companies):
+    identity = companies.identity("shop")
+    secrets = [identity.signing.to_numbers()["secret"], identity.sealing.private_bytes_raw().hex()]
+    shown = repr(identity) + party_toml(identity, "shop", "Shop")
+    assert "PRIVATE" not in shown and not any(secret in shown for secret in secrets)
+
+
+def test_a_leaf_names_one_spiffe_id_for_thirty_days(companies):
+    identity = companies.identity("shop")
+    assert identity.spiffe == "spiffe://shop.example/glassleaf/host" == spiffe_id("shop.example", "host")
+    assert timedelta(days=29) < identity.expires - NOW <= timedelta(days=30, minutes=5)
+    assert host_name(identity.spiffe) == "host.glassleaf.shop.example"
+    check_chain(chain(identity), identity.bundle, identity.spiffe, NOW)
+
+
+def test_a_root_vouches_for_its_own_party_alone(companies):
+    shop, telecom = companies.identity("shop"), companies.identity("telecom")
+    with pytest.raises(SecurityError, match="own root"):
+        check_chain(chain(shop), telecom.bundle, shop.spiffe, NOW)
+    with pytest.raises(SecurityError, match="does not name"):
+        check_chain(chain(shop), shop.bundle, telecom.spiffe, NOW)
+
+
+def test_a_leaf_does_not_vouch_for_another_certificate(companies):
+    shop = companies.identity("shop")
+    with pytest.raises(SecurityError, match="own root"):
+        check_chain(chain(shop), shop.chain, shop.spiffe, NOW)
+
+
+@pytest.mark.parametrize("moment", [NOW + timedelta(days=31), NOW - timedelta(days=1)])
+def test_a_leaf_outside_its_days_is_refused(companies, moment):
+    shop = companies.identity("shop")
+    with pytest.raises(SecurityError, match="not valid"):
+        check_chain(chain(shop), shop.bundle, shop.spiffe, moment)
+
+
+def test_renewing_keeps_the_root_and_needs_its_key(companies):
+    folder, before = companies.keys("shop"), companies.identity("shop")
+    after = renew(folder)
+    assert after.chain != before.chain and fingerprint(after.bundle) == fingerprint(before.bundle)
+    assert after.signing.public == before.signing.public and after.sealing_public == before.sealing_public
+    (folder / "root").rename(companies.folder / "offline")
+    with pytest.raises(SecurityError):
+        renew(folder)
+    renew(folder, companies.folder / "offline")
+
+
+def test_another_roots_key_renews_nothing(companies):
+    with pytest.raises(SecurityError, match="not the key of the root"):
+        renew(companies.keys("shop"), companies.keys("bank") / "root")
+
+
+@pytest.mark.parametrize(
+    ("left", "words", "ending"),
+    [
+        (timedelta(days=30), "valid until", False),
+        (timedelta(days=9, hours=5), "expires in 9 days", True),
+        (timedelta(hours=1, minutes=3), "expires in 1 hour", True),
+        (-timedelta(days=3, hours=1), "expired 3 days ago", True),
+    ],
+)
+def test_the_end_of_a_leaf_is_shown_ten_days_ahead(left, words, ending):
+    assert words in validity_words(NOW + left, NOW) and is_ending(NOW + left, NOW) is ending
+
+
+@pytest.mark.parametrize("domain", ["", "Shop.example", "shop..example", "-shop", "shop.example/x", "a b"])
+def test_a_domain_is_a_dns_name(domain):
+    with pytest.raises(ParameterError):
+        spiffe_id(domain, "host")

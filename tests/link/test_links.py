@@ -1,0 +1,236 @@
+"""Links between parties of their own: who is who, what is delivered once and in order, what is refused, what a link says of itself."""
+
+import threading
+import tomllib
+
+import pytest
+from companies import Proxy, until
+
+from backend.errors import PartyUnreachable, SecurityError
+from backend.link.frames import LANES
+from backend.link.identity import renew
+from backend.link.peers import LANE_SECONDS, MIB
+from backend.protocols.training.messages import ModelKept
+from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
+from backend.protocols.transport.wire import Wire, new_conversation
+
+LONG = bytes(range(256)) * 4096 * 3  # 3 MiB
+
+
+def test_a_message_and_its_answer_pass_a_link_that_the_host_dialled(links):
+    bank = links.bank()
+    shop = links.host("shop")
+    links.up(shop)
+    name = new_conversation()
+    bank.open(name)
+    sent = OfferKey(name, "rlwe", LONG)
+    size = bank.send("shop", sent)
+    came = shop.receive(timeout=30)
+    assert (came.sender, came.message, came.bytes) == ("bank", sent, size)
+    shop.send("bank", Refusal(name, "no"))
+    back = bank.receive(name, timeout=30)
+    assert (back.sender, back.message) == ("shop", Refusal(name, "no"))
+    assert bank.states()["shop"].startswith("shop: up since") and bank.is_up("shop")
+
+
+def test_messages_of_a_conversation_come_in_order_whatever_their_size(links):
+    bank = links.bank()
+    shop = links.host("shop")
+    links.up(shop)
+    name = new_conversation()
+    blobs = [bytes([n]) * (LENGTHS[n % len(LENGTHS)]) for n in range(24)]
+    for blob in blobs:
+        bank.send("shop", OfferKey(name, "rlwe", blob))
+    assert [shop.receive(timeout=30).message.key for _ in blobs] == blobs
+    bank.open(name)
+    for blob in blobs:
+        shop.send("bank", OfferKey(name, "rlwe", blob))
+    assert [bank.receive(name, timeout=30).message.key for _ in blobs] == blobs
+
+
+LENGTHS = (0, 1, 70_000, MIB - 60, MIB, 2 * MIB + 1)
+
+
+def test_a_host_that_is_down_is_named_at_once_and_nothing_is_sent(links):
+    bank = links.bank()
+    with pytest.raises(PartyUnreachable, match="shop: down since"):
+        bank.send("shop", EndConversation(new_conversation()))
+    assert not bank.is_up("shop")
+
+
+def test_a_host_that_stops_takes_leave_and_comes_back(links):
+    bank = links.bank(grace=600.0)
+    shop = links.host("shop")
+    links.up(shop)
+    shop.shut_down()
+    until(lambda: not bank.is_up("shop"))
+    assert "it has stopped" in bank.states()["shop"]
+    again = links.host("shop")
+    links.up(again)
+    assert bank.is_up("shop")
+
+
+def test_what_was_sent_while_the_link_was_cut_comes_afterwards_once(links):
+    with Proxy() as between:
+        bank = links.bank(grace=60.0)
+        between.target = links.port
+        shop = links.host("shop", port=between.port, grace=60.0)
+        links.up(shop)
+        name = new_conversation()
+        bank.open(name)
+        between.cut()
+        until(lambda: not bank.peer("shop").is_attached)
+        for n in range(5):
+            bank.send("shop", OfferKey(name, "rlwe", bytes([n])))
+            shop.send("bank", OfferKey(name, "rlwe", bytes([n])))
+        between.mend()
+        assert [shop.receive(timeout=60).message.key[0] for _ in range(5)] == list(range(5))
+        assert [bank.receive(name, timeout=60).message.key[0] for _ in range(5)] == list(range(5))
+        assert shop.receive(timeout=0.2) is None and bank.receive(name, timeout=0.2) is None
+
+
+def test_a_link_that_is_cut_in_the_midst_of_messages_loses_none_and_doubles_none(links):
+    with Proxy() as between:
+        bank = links.bank(grace=60.0)
+        between.target = links.port
+        shop = links.host("shop", port=between.port, grace=60.0)
+        links.up(shop)
+        name = new_conversation()
+        for round_ in range(3):
+            for n in range(8):
+                bank.send("shop", OfferKey(name, "rlwe", bytes([8 * round_ + n]) * 300_000))
+            between.cut()
+            between.mend()
+        assert [shop.receive(timeout=60).message.key[0] for _ in range(24)] == list(range(24))
+
+
+def test_a_link_that_hangs_is_cut_and_made_again(links):
+    with Proxy() as between:
+        bank = links.bank(heartbeat=0.3, grace=60.0)
+        between.target = links.port
+        shop = links.host("shop", port=between.port, heartbeat=0.3, grace=60.0)
+        links.up(shop)
+        between.hang()
+        until(lambda: not shop.peer("bank").is_attached and not bank.peer("shop").is_attached)
+        assert "no sign of life" in bank.states()["shop"] + shop.states()["bank"]
+        between.mend()
+        links.up(shop)
+
+
+def test_a_peers_process_that_begins_again_hears_of_conversations_from_the_beginning(links):
+    bank = links.bank(grace=600.0)
+    shop = links.host("shop")
+    links.up(shop)
+    name = new_conversation()
+    bank.send("shop", OfferKey(name, "rlwe", b"1"))
+    assert shop.receive(timeout=30).message.key == b"1"
+    shop.shut_down()
+    again = links.host("shop")
+    links.up(again)
+    bank.send("shop", OfferKey(name, "rlwe", b"2"))
+    assert again.receive(timeout=30).message.key == b"2"
+
+
+def test_a_full_lane_makes_the_sender_wait_and_loses_nothing(links):
+    room = dict.fromkeys(LANES, 2)
+    bank = links.bank(queue=room, grace=60.0)
+    shop = links.host("shop", queue=room)
+    links.up(shop)
+    name = new_conversation()
+    done = threading.Thread(target=lambda: [bank.send("shop", OfferKey(name, "rlwe", bytes([n]))) for n in range(20)])
+    done.start()
+    assert [shop.receive(timeout=60).message.key[0] for _ in range(20)] == list(range(20))
+    done.join()
+
+
+def test_a_full_lane_does_not_hold_up_another(links):
+    room = dict.fromkeys(LANES, 1)
+    bank = links.bank(queue=room, grace=0.2)
+    shop = links.host("shop", queue=room)
+    links.up(shop)
+    bulk, online = new_conversation(), new_conversation()
+    bank.use_lane(bulk, "bulk")
+    with pytest.raises(PartyUnreachable, match="full"):
+        for _ in range(4):
+            bank.send("shop", OfferKey(bulk, "rlwe", b""))
+    bank.send("shop", OfferKey(online, "rlwe", b"quick"))
+    seen = {shop.receive(timeout=30).message.conversation for _ in range(2)}
+    assert online in seen
+
+
+def test_answers_come_back_in_the_lane_of_the_question(links):
+    bank = links.bank()
+    shop = links.host("shop")
+    links.up(shop)
+    name = new_conversation()
+    bank.open(name)
+    bank.use_lane(name, "training")
+    bank.send("shop", EndConversation(name))
+    shop.receive(timeout=30)
+    assert shop._node._lanes[name] == "training"
+
+
+def test_a_kind_of_message_that_no_purpose_allows_is_neither_sent_nor_taken(links):
+    narrow = tomllib.loads(links.companies.path.read_text())
+    narrow["purposes"][0]["kinds"] = ["EncryptedScores"]
+    path = links.companies.amended(**narrow)
+    bank = links.bank(agreement=path)
+    shop = links.host("shop", agreement=path)
+    links.up(shop)
+    name = new_conversation()
+    with pytest.raises(SecurityError, match="No purpose"):
+        bank.send("shop", ModelKept(name, "m", "a" * 64))
+    bank.open(name)
+    # a bank that does not ask its own agreement
+    bank._node.check_kind = lambda kind: None
+    bank.send("shop", ModelKept(name, "m", "a" * 64))
+    answer = bank.receive(name, timeout=30)
+    assert answer.sender == "shop" and "No purpose" in answer.message.reason
+    assert shop.receive(timeout=0.1) is None
+
+
+def test_a_message_whose_deadline_is_over_is_not_handed_on(links, monkeypatch):
+    bank = links.bank()
+    shop = links.host("shop")
+    links.up(shop)
+    name = new_conversation()
+    bank.open(name)
+    monkeypatch.setitem(LANE_SECONDS, "online", -1.0)
+    bank.send("shop", EndConversation(name))
+    assert "deadline was over" in bank.receive(name, timeout=30).message.reason
+    assert shop.receive(timeout=0.1) is None
+
+
+def test_a_renewed_leaf_is_taken_up_without_a_stop(links):
+    bank = links.bank(grace=60.0)
+    shop = links.host("shop", grace=60.0)
+    links.up(shop)
+    first = bank.peer("shop").expires
+    renew(links.companies.keys("shop"), days=20)
+    until(lambda: bank.peer("shop").expires != first)
+    renew(links.companies.keys("bank"), days=20)
+    links.up(shop)
+    name = new_conversation()
+    bank.send("shop", EndConversation(name))
+    assert shop.receive(timeout=30).message == EndConversation(name)
+
+
+def test_a_leaf_that_ends_soon_is_said_on_both_sides(links):
+    renew(links.companies.keys("shop"), days=9.5)
+    bank = links.bank()
+    shop = links.host("shop")
+    links.up(shop)
+    assert "certificate expires in 9 days" in bank.states()["shop"]
+    assert "expires in 9 days" in shop.own_certificate()
+
+
+def test_the_wire_is_what_protocols_expect(links):
+    bank = links.bank()
+    wire: Wire = bank
+    assert wire.party == "bank" and not wire.is_up("bank")
+    bank.open()
+    assert wire.is_up("bank")
+    threading.Timer(0.05, bank.close).start()
+    assert wire.receive() is None and wire.receive("never opened") is None
+    with pytest.raises(SecurityError):
+        wire.send("stranger", EndConversation("c"))

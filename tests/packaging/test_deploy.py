@@ -1,0 +1,109 @@
+"""How a Guest and its Hosts are run: nobody is root, nothing is written where it should not be, and the check finds what is wrong."""
+
+import importlib.util
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from backend.cli import COMMANDS
+
+ROOT = Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
+DOCKERFILES = sorted(DEPLOY.glob("Dockerfile.*"))
+UNITS = sorted(DEPLOY.glob("*.service"))
+
+
+@pytest.fixture
+def checks(monkeypatch, tmp_path):
+    """The module that `make lint` runs, over a copy of deploy/ that a test may spoil."""
+    spec = importlib.util.spec_from_file_location("deploy", ROOT / ".ci" / "deploy.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    shutil.copytree(DEPLOY, tmp_path / "deploy")
+    monkeypatch.setattr(module, "DEPLOY", tmp_path / "deploy")
+    monkeypatch.setattr(module, "DOCKERFILES", sorted((tmp_path / "deploy").glob("Dockerfile.*")))
+    return module
+
+
+def test_what_is_here_holds(checks):
+    assert checks.check() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("Dockerfile.host", "FROM python:3.11-slim-bookworm\n", "FROM python\n"),
+        ("Dockerfile.guest", "WORKDIR /src", "WORKDIR src"),
+        ("compose.yaml", "read_only: true", "read_only: [1]"),
+        ("compose.yaml", "restart:", "restarts:"),
+        ("glassleaf-host.service", "Type=exec", "Type=no-such-type"),
+    ],
+)
+def test_what_is_wrong_is_found(checks, name, old, new):
+    if name.endswith(".service") and shutil.which("systemd-analyze") is None:
+        pytest.skip("systemd-analyze is not installed")
+    file = checks.DEPLOY / name
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new, 1))
+    assert checks.check() == 1
+
+
+@pytest.mark.parametrize("file", DOCKERFILES, ids=lambda file: file.name)
+def test_an_image_is_of_a_named_base_runs_as_nobody_special_and_can_be_asked_how_it_is(file):
+    text = file.read_text(encoding="utf-8")
+    assert all(re.fullmatch(r"FROM \S+:\d\S*( AS \w+)?", line) for line in text.splitlines() if line.startswith("FROM"))
+    last = text.split("\nFROM ")[-1]
+    assert re.search(r"^USER [1-9]\d*:[1-9]\d*$", last, re.MULTILINE) and "HEALTHCHECK" in last
+    assert last.index("USER") < last.index("ENTRYPOINT")
+
+
+def test_a_host_has_no_pages():
+    text = (DEPLOY / "Dockerfile.host").read_text(encoding="utf-8")
+    assert "dashboard" not in text and "[link,postgres,tables]" in text
+
+
+@pytest.mark.parametrize("name", COMPOSE["services"])
+def test_a_service_writes_nowhere_but_in_its_own_folder_and_gains_no_rights(name):
+    service = COMPOSE["services"][name]
+    assert service["read_only"] is True and service["cap_drop"] == ["ALL"]
+    assert service["user"] == "10001:10001" and "no-new-privileges:true" in service["security_opt"]
+    written = [volume for volume in service["volumes"] if not volume.endswith(":ro")]
+    assert all(volume.endswith(":/var/lib/glassleaf") for volume in written)
+    assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
+
+
+def test_two_parties_share_no_folder():
+    guest, *hosts = (
+        {volume.split(":")[0] for volume in COMPOSE["services"][name]["volumes"]}
+        for name in ("guest", "telecom", "platform")
+    )
+    assert not guest & hosts[0] and not guest & hosts[1] and not hosts[0] & hosts[1]
+
+
+@pytest.mark.parametrize("file", UNITS, ids=lambda file: file.name)
+def test_a_unit_is_held_to_its_own_folder(file):
+    text = file.read_text(encoding="utf-8")
+    for line in (
+        "User=glassleaf",
+        "NoNewPrivileges=yes",
+        "ProtectSystem=strict",
+        "ProtectHome=yes",
+        "CapabilityBoundingSet=",
+        "SystemCallFilter=@system-service",
+        "UMask=0077",
+        "StateDirectory=glassleaf",
+    ):
+        assert f"\n{line}\n" in text, line
+
+
+def test_commands_that_are_started_are_there():
+    """`host` is the Hosts' own, in every place that starts one."""
+    text = "".join(file.read_text(encoding="utf-8") for file in (*DOCKERFILES, *UNITS))
+    started = set(re.findall(r"bin/glassleaf ([\w-]+)", text)) | set(
+        re.findall(r'^CMD \["([\w-]+)"', text, re.MULTILINE)
+    )
+    assert started - {"host"} <= set(COMMANDS) and "serve" in started

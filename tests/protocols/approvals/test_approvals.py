@@ -1,0 +1,426 @@
+"""Nothing that reads a record is answered before the Host's operator allows it; what is allowed ends, is withdrawn and is used up."""
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from actors import MODEL_ID, running, score
+from sqlalchemy import text
+from worlds import GUEST, random_world
+
+from backend.crypto.plain import PlainKeySide
+from backend.crypto.signing import SigningKey
+from backend.errors import ApprovalPending, HostRefused, ParameterError, SecurityError
+from backend.protocols.approvals.guest import ask, is_signed_approval, training_terms
+from backend.protocols.approvals.host import PURPOSE_OF, REASON_MAX, Approvals
+from backend.protocols.approvals.messages import ApprovalGranted, AskApproval, AskTraining
+from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.messages import DecisionVectors, PermuteValues
+from backend.protocols.training.messages import KeepModel, StartRanks, StartTraining, TakeSplit
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.protocols.transport import messages as sent
+from backend.protocols.transport.channel import Session
+from backend.protocols.transport.message import MESSAGES
+from backend.protocols.transport.messages import OfferKey
+from backend.store.accountant import Accountant, Limits
+from backend.store.approvals import MAX_WAITING, Approval, ApprovalBook
+from backend.store.database import Database
+from backend.trees.serialization import dump_host
+
+KEY = SigningKey.generate()
+WORLD = random_world(3, 2, n=12)
+DAY = date(2026, 5, 4)
+LATER = date(2026, 6, 30)
+
+
+class Clock:
+    def __init__(self):
+        self.day = DAY
+
+    def __call__(self):
+        return self.day
+
+
+@contextmanager
+def asking(world=WORLD, **more):
+    """A world whose first Host asks its operator; its approvals, the day there, and what it counts."""
+    clock, database = Clock(), Database()
+    approvals = Approvals("host0", database, KEY, clock)
+    accountant = Accountant(database, Limits(5, 0), today=clock)
+    options = {"host0": {"approvals": approvals, "accountant": accountant, **more}}
+    with running(world, options=options) as (guest, network, served):
+        yield guest, network, served, approvals, clock, accountant
+
+
+def scored(guest, network, name="c", world=WORLD):
+    return score(world, guest, network, PlainKeySide(), name)[0]
+
+
+def told(accountant):
+    return accountant.largest_given_away()[0]
+
+
+def test_a_score_waits_until_the_operator_allows_it_and_nobody_is_counted_before():
+    with asking() as (guest, network, _, approvals, _, accountant):
+        for _ in range(2):
+            with pytest.raises(ApprovalPending, match="Waits for host0's approval since") as waits:
+                scored(guest, network)
+        (request,) = approvals.book.all()
+        assert (waits.value.host, waits.value.number) == ("host0", request.number) and told(accountant) == 0
+        assert (request.guest, request.purpose, request.name, request.state) == (GUEST, "scoring", MODEL_ID, "waiting")
+        assert request.about["rows"] == 12 and request.about["own_splits"] == len(WORLD.hosts["host0"].rules)
+        approvals.approve(request.number, "ana", LATER, 24)
+        assert list(scored(guest, network).units) == [WORLD.oracle(WORLD.row(i)) for i in WORLD.tables[GUEST].ids]
+        assert told(accountant) and approvals.book.used(request.number) == 12
+        what = [entry.body["what"] for entry in approvals.log.entries()]
+        assert what == ["asked", "approved"] and approvals.log.verify({}).holds
+
+
+def test_what_the_guest_is_told_holds_no_threshold_and_nothing_of_the_hosts_own_record():
+    with asking() as (_, network, _, approvals, _, _):
+        session = Session(network.end(GUEST), "c1", WORLD.model.hosts, timeout=5)
+        question = AskApproval("c1", MODEL_ID, "scoring", 3)
+        with pytest.raises(ApprovalPending):
+            ask(session, GUEST, {"host0": question})
+        approvals.approve(1, "ana", LATER, 24)
+        (allowed,) = ask(session, GUEST, {"host0": question, "host1": question})  # host1 asks nobody
+        session.close()
+    assert is_signed_approval(allowed) and (allowed.until, allowed.per_day) == (LATER.isoformat(), 24)
+    assert approvals.book.get(1).subject not in json.dumps(vars(allowed))
+    assert not is_signed_approval(replace(allowed, per_day=25)) and not is_signed_approval(replace(allowed, guest="x"))
+
+
+def test_a_grant_ends_with_its_last_day_and_a_new_request_waits():
+    with asking() as (guest, network, _, approvals, clock, _):
+        with pytest.raises(ApprovalPending):
+            scored(guest, network)
+        approvals.approve(1, "ana", LATER, 24)
+        clock.day = LATER
+        scored(guest, network)
+        clock.day = LATER + timedelta(days=1)
+        with pytest.raises(ApprovalPending) as waits:
+            scored(guest, network)
+        assert waits.value.number == 2 and approvals.book.get(1).expired(clock.day)
+        with pytest.raises(ParameterError, match="is over"):
+            approvals.approve(2, "ana", LATER, 24)
+
+
+def test_a_grant_that_is_withdrawn_between_two_batches_ends_with_the_next_one():
+    with asking() as (_, _, served, approvals, _, accountant):
+        host = served.hosts["host0"]
+        list(host.answer(GUEST, OfferKey("c", "none", b"")))
+        assert kinds(host.answer(GUEST, vectors(WORLD, ids=slice(0, 4)))) == ["ApprovalPending"]
+        approvals.approve(1, "ana", LATER, 24)
+        assert "DecisionVectors" in kinds(host.answer(GUEST, vectors(WORLD, ids=slice(0, 4))))
+        before = told(accountant)
+        approvals.withdraw(1, "ana", "the contract has ended")
+        with pytest.raises(SecurityError, match=r"withdrawn this on .*: the contract has ended"):
+            list(host.answer(GUEST, vectors(WORLD, ids=slice(4, 8))))
+        assert told(accountant) == before
+        what = [entry.body["what"] for entry in approvals.log.entries()]
+        assert what == ["asked", "approved", "withdrawn", "refused: withdrawn"]
+        approvals.approve(1, "ana", LATER, 24)
+        assert "DecisionVectors" in kinds(host.answer(GUEST, vectors(WORLD, ids=slice(4, 8))))
+
+
+def test_a_volume_is_used_before_anybody_is_counted_and_a_repeated_question_uses_none():
+    with asking() as (_, _, served, approvals, clock, accountant):
+        host = served.hosts["host0"]
+        list(host.answer(GUEST, OfferKey("c", "none", b"")))
+        list(host.answer(GUEST, vectors(WORLD, ids=slice(0, 1))))
+        approvals.approve(1, "ana", LATER, 6)
+        four = vectors(WORLD, ids=slice(0, 4), request="r1")
+        list(host.answer(GUEST, four))
+        list(host.answer(GUEST, four))
+        assert approvals.book.used(1) == 4
+        before = told(accountant)
+        for _ in range(2):
+            with pytest.raises(SecurityError, match=r"6 a day .* 4 used, 4 more"):
+                list(host.answer(GUEST, vectors(WORLD, ids=slice(4, 8), request="r2")))
+        assert told(accountant) == before and approvals.book.used(1) == 4
+        assert [e.body["what"] for e in approvals.log.entries()].count("refused: volume") == 1
+        list(host.answer(GUEST, vectors(WORLD, ids=slice(4, 6), request="r3")))
+        clock.day += timedelta(days=1)
+        list(host.answer(GUEST, vectors(WORLD, ids=slice(4, 8), request="r2")))
+        assert approvals.book.used(1) == 4
+
+
+def test_permuted_values_under_the_name_of_a_counted_question_use_the_volume():
+    world = random_world(5, 1, n=80)
+    with asking(world) as (_, _, served, approvals, _, _):
+        host, ids = served.hosts["host0"], world.tables[GUEST].ids
+        list(host.answer(GUEST, OfferKey("c", "none", b"")))
+        asked = vectors(world, request="r")
+        list(host.answer(GUEST, asked))
+        approvals.approve(1, "ana", LATER, 100)
+        list(host.answer(GUEST, asked))
+        list(host.answer(GUEST, PermuteValues("c", ids, ("host0_x",))))
+        with pytest.raises(SecurityError, match="volume"):
+            list(host.answer(GUEST, asked))
+
+
+def test_the_same_model_under_another_name_is_the_same_request_and_one_tree_more_is_another():
+    more = random_world(3, 2, n_trees=5, n=12)
+    with asking() as (_, _, served, approvals, _, _):
+        host = served.hosts["host0"]
+        list(host.answer(GUEST, OfferKey("c", "none", b"")))
+        same = replace(WORLD.hosts["host0"], salt="other", guest_hash="f" * 64)
+        host._store.put_artefact("m-again", dump_host(same))
+        host._store.put_artefact("m-more", dump_host(more.hosts["host0"]))
+        assert len(more.hosts["host0"].skeletons) == len(same.skeletons) + 1
+        list(host.answer(GUEST, vectors(WORLD)))
+        approvals.deny(1, "ana", "not this one")
+        with pytest.raises(SecurityError, match=r"denied this on .*: not this one"):
+            list(host.answer(GUEST, replace(vectors(WORLD), model_id="m-again")))
+        assert len(approvals.book.all()) == 1
+        assert kinds(host.answer(GUEST, replace(vectors(more), model_id="m-more"))) == ["ApprovalPending"]
+        approvals.approve(1, "ana", LATER, 100)
+        assert "DecisionVectors" in kinds(host.answer(GUEST, replace(vectors(WORLD), model_id="m-again")))
+        (granted,) = host.answer(GUEST, AskApproval("c", "m-again", "scoring", 1))
+        assert isinstance(granted[1], ApprovalGranted) and granted[1].name == "m-again" and granted[1].number == 1
+
+
+def test_scores_reasons_and_each_measurement_are_requests_of_their_own():
+    with asking() as (_, _, served, approvals, _, _):
+        host = served.hosts["host0"]
+        for purpose in ("scoring", "reasons", "age"):
+            list(host.answer(GUEST, AskApproval("c", MODEL_ID, purpose, 1)))
+        assert [one.purpose for one in approvals.book.all()] == ["age", "reasons", "scoring"]
+        with pytest.raises(SecurityError, match="no Host knows"):
+            list(host.answer(GUEST, AskApproval("c", MODEL_ID, "gossip", 1)))
+
+
+def test_every_question_about_a_model_is_held():
+    assert {name for name, kind in MESSAGES.items() if "model_id" in kind.__dataclass_fields__} == {
+        *(kind.__name__ for kind in PURPOSE_OF),
+        "AskApproval",
+        "KeepModel",
+        "ModelKept",
+    }
+
+
+@pytest.mark.parametrize("field", ["guest", "per_day", "until", "subject", "state"])
+def test_a_forged_grant_is_none(field):
+    values = {"guest": GUEST, "per_day": 10**6, "until": "2099-01-01", "state": "granted"}
+    with asking() as (_, _, served, approvals, _, _):
+        host = served.hosts["host0"]
+        list(host.answer(GUEST, OfferKey("c", "none", b"")))
+        list(host.answer(GUEST, vectors(WORLD)))
+        real = approvals.book.get(1).subject
+        if field in ("guest", "subject"):  # a grant for something else is bent to this
+            with approvals._database.write() as session:
+                session.execute(text(f"update approvals set {field} = 'other'"))  # noqa: S608
+        if field != "state":
+            approvals.approve(1, "ana", LATER, 100)
+        with approvals._database.write() as session:
+            changed = {**values, "subject": real}[field]
+            session.execute(text(f"update approvals set {field} = :changed"), {"changed": changed})  # noqa: S608
+            session.execute(text("update approvals set until = '2099-01-01' where until = ''"))
+        with pytest.raises(SecurityError, match="record of the approval was changed"):
+            list(host.answer(GUEST, vectors(WORLD)))
+        assert "refused: forged" in [entry.body["what"] for entry in approvals.log.entries()]
+
+
+def test_a_guest_that_pretends_to_be_another_uses_none_of_its_grants():
+    with asking() as (guest, network, served, approvals, _, _):
+        with pytest.raises(ApprovalPending):
+            scored(guest, network)
+        approvals.approve(1, "ana", LATER, 100)
+        host = served.hosts["host0"]
+        list(host.answer("other_bank", OfferKey("d", "none", b"")))
+        with pytest.raises(SecurityError, match="for its own Guest"):
+            list(host.answer("other_bank", replace(vectors(WORLD), conversation="d")))
+        with pytest.raises(SecurityError, match="another Guest's"):
+            list(host.answer("other_bank", AskApproval("d", MODEL_ID, "scoring", 1)))
+        with pytest.raises(SecurityError, match="another Guest's"):
+            list(host.answer("host1", AskApproval("d", MODEL_ID, "scoring", 1)))
+        assert len(approvals.book.all()) == 1 and approvals.book.used(1) == 0
+        # by name alone it would wait: trainings are nobody's yet
+        assert kinds(host.answer("other_bank", terms("d"))) == ["ApprovalPending"]
+        assert approvals.book.get(2).guest == "other_bank"
+
+
+def test_of_two_who_decide_at_once_one_does(tmp_path):
+    Database(tmp_path)
+    books = [Approvals("host0", Database(tmp_path), KEY, Clock()) for _ in range(2)]
+    books[0].ask(Approval(GUEST, "scoring", "s", MODEL_ID, {}))
+
+    def decide(which):
+        try:
+            return books[which].approve(1, f"p{which}", LATER, which + 1).person
+        except ParameterError as error:
+            return str(error)
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = sorted(pool.map(decide, range(2)), key=len)
+    assert first in ("p0", "p1") and f"granted by {first}" in second
+    grant = books[0].book.get(1)
+    assert grant.person == first and books[0].ask(grant).state == "granted"
+    assert [e.body["what"] for e in books[1].log.entries()] == ["asked", "approved"]
+
+
+def test_of_two_processes_that_use_the_last_of_a_volume_one_does(tmp_path):
+    Database(tmp_path)
+    books = [Approvals("host0", Database(tmp_path), KEY, Clock()) for _ in range(4)]
+    books[0].ask(Approval(GUEST, "scoring", "s", MODEL_ID, {}))
+    books[0].approve(1, "ana", LATER, 10)
+    with ThreadPoolExecutor(4) as pool:
+        left = list(pool.map(lambda one: one.book.use(1, 4), books))
+    assert sorted(left) == [-1, -1, 2, 6] and books[0].book.used(1) == 8
+
+
+def test_what_was_decided_takes_its_next_step_only():
+    approvals = Approvals("host0", Database(), KEY, Clock())
+    approvals.ask(Approval(GUEST, "scoring", "s", MODEL_ID, {}))
+    for wrong in (lambda: approvals.withdraw(1, "ana", "why"), lambda: approvals.approve(1, "ana", LATER, 0)):
+        with pytest.raises(ParameterError):
+            wrong()
+    for reason in ("", "  ", "x" * (REASON_MAX + 1)):
+        with pytest.raises(ParameterError, match="reason"):
+            approvals.deny(1, "ana", reason)
+    approvals.deny(1, "ana", "why")
+    approvals.approve(1, "ben", LATER, 5)
+    with pytest.raises(ParameterError, match="is granted by ben"):
+        approvals.deny(1, "ana", "why")
+    approvals.withdraw(1, "ana", "why")
+    with pytest.raises(ParameterError, match="no request 2"):
+        approvals.approve(2, "ana", LATER, 5)
+
+
+def test_no_guest_fills_the_operators_list():
+    book = ApprovalBook(Database(), Clock())
+    for number in range(MAX_WAITING):
+        book.ask(Approval(GUEST, "training", str(number), "secureboost", {}))
+    with pytest.raises(SecurityError, match="no more are taken"):
+        book.ask(Approval(GUEST, "training", "more", "secureboost", {}))
+    assert book.ask(Approval("other", "training", "more", "secureboost", {}))[1]
+
+
+def terms(conversation, **changed):
+    values = {"trees": 2, "depth": 3, "bins": 8, "exclude": (), "hide_order": False, "epsilon": 0.0, **changed}
+    return AskTraining(conversation, "secureboost", **values)
+
+
+def test_a_training_is_held_to_what_was_allowed():
+    with asking() as (_, _, served, approvals, _, _):
+        host = served.hosts["host0"]
+        list(host.answer(GUEST, OfferKey("c", "none", b"")))
+        start = StartTraining("c", b"", 8, (), False)
+        with pytest.raises(SecurityError, match="was not asked for"):
+            list(host.answer(GUEST, start))
+        assert kinds(host.answer(GUEST, terms("c"))) == ["ApprovalPending"] == kinds(host.answer(GUEST, start))
+        approvals.approve(1, "ana", LATER, 1)
+        assert kinds(host.answer(GUEST, terms("c"))) == ["ApprovalGranted"]
+        beyond = (
+            replace(start, bins=9),
+            replace(start, exclude=("host0_x",)),
+            replace(start, hide_order=True),
+            StartRanks("c", "global", "exponential", 0.32, 4, 2.0, 128, ()),
+            TakeSplit("c", 2, 0, "host0_x", b"", True, b""),
+            KeepModel("c", "m", GUEST, ("host0",), ((), (), ()), 10, 1, 0, 0, ""),
+        )
+        for message in beyond:
+            with pytest.raises(SecurityError, match="goes beyond the training"):
+                list(host.answer(GUEST, message))
+        with pytest.raises(SecurityError, match="before ids were aligned"):
+            list(host.answer(GUEST, start))
+        with pytest.raises(SecurityError, match="volume"):  # one a day
+            list(host.answer(GUEST, start))
+        # one tree more is another request
+        assert kinds(host.answer(GUEST, terms("c", trees=3))) == ["ApprovalPending"]
+        assert approvals.book.all()[0].number == 2
+        assert kinds(host.answer(GUEST, KeepModel("c", "m", GUEST, ("host0",), (), 10, 1, 0, 0, ""))) == [
+            "ApprovalPending"
+        ]
+        approvals.withdraw(1, "ana", "no more")
+        with pytest.raises(SecurityError, match="withdrawn"):
+            list(host.answer(GUEST, terms("c")))
+
+
+def test_the_guest_states_what_it_will_send():
+    parameters = SecureBoostParameters(trees=7, depth=2, bins=9)
+    with asking() as (guest, network, _, _, _, _):
+        session = Session(network.end(GUEST), "c", WORLD.model.hosts)
+        asked = training_terms(session, parameters, guest._federation, ("host0_x", "bank_y"))
+        session.close()
+    assert asked["host0"] == AskTraining("c", "secureboost", 7, 2, 9, ("host0_x",), False)
+    assert asked["host1"].exclude == ()
+
+
+def test_a_host_that_asks_nobody_allows_everything_and_signs_nothing():
+    with running(WORLD) as (_, network, _):
+        session = Session(network.end(GUEST), "c", WORLD.model.hosts, timeout=5)
+        assert ask(session, GUEST, {"host0": AskApproval("c", MODEL_ID, "scoring", 1), "host1": terms("c")}) == ()
+        session.close()
+
+
+def test_a_real_host_asks_an_operator_unless_it_is_told_otherwise():
+    with running(WORLD, simulated=False) as (_, _, served):
+        assert served.hosts["host0"].approvals is not None
+    with running(WORLD, simulated=False, options={"host0": {"approvals": "none"}}) as (_, _, served):
+        assert served.hosts["host0"].approvals is None
+
+
+def test_a_host_that_answers_about_something_else_is_not_believed():
+    lie = ApprovalGranted("c", 1, "reasons", MODEL_ID, "2099-01-01", 5, "then", KEY.public, "00" * 64)
+
+    class Telling:
+        def __init__(self, answer):
+            self.answer = answer
+
+        def send(self, host, message):
+            pass
+
+        def expect_each(self, kind, hosts):
+            return {"host0": self.answer}
+
+    question = {"host0": AskApproval("c", MODEL_ID, "scoring", 1)}
+    with pytest.raises(SecurityError, match="something else"):
+        ask(Telling(lie), GUEST, question)
+    with pytest.raises(SecurityError, match="does not carry its signature"):
+        ask(Telling(replace(lie, purpose="scoring")), GUEST, question)
+
+
+@pytest.mark.parametrize(
+    ("past", "words"),
+    [
+        ({"seconds": -5}, "less than a minute"),
+        ({"minutes": 7}, "7 min"),
+        ({"hours": 2}, "2 h"),
+        ({"hours": 47}, "47 h"),
+        ({"days": 3}, "3 d"),
+    ],
+)
+def test_since_when_it_waits_is_said_in_words(past, words):
+    now = datetime(2026, 5, 4, tzinfo=UTC)
+    assert f"since {words} (request 4" in str(ApprovalPending("shop", 4, now - timedelta(**past), now))
+
+
+@pytest.mark.parametrize("since", ["then", "2026-05-04T10:00:00"])
+def test_a_time_that_is_none_stops_the_exchange(since):
+    with running(WORLD) as (_, network, _):
+        session = Session(network.end(GUEST), "c", WORLD.model.hosts, timeout=5)
+        network.send("host0", GUEST, sent.ApprovalPending("c", 1, since))
+        with pytest.raises(SecurityError, match="none in UTC"):
+            session.expect(ApprovalGranted)
+        session.close()
+
+
+def kinds(answers):
+    return [type(message).__name__ for _, message in answers]
+
+
+def vectors(world, ids=slice(None), request=""):
+    compiled, table = CompiledGuest(world.model), world.tables[GUEST]
+    chosen = table.ids[ids]
+    columns = {name: column[ids] for name, column in table.columns.items()}
+    _, entries = compiled.encode(columns, len(chosen))
+    blob = PlainKeySide().encrypt(entries)
+    return DecisionVectors("c", MODEL_ID, chosen, entries.shape[1], 1, blob, request=request)
+
+
+def test_errors_of_approvals_are_refusals():
+    assert issubclass(ApprovalPending, HostRefused)

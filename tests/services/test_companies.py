@@ -1,0 +1,189 @@
+"""Hosts at their own companies: the same Guest over real links, the same trees and scores, and no file of one in another's."""
+
+import tomllib
+from contextlib import contextmanager
+from datetime import date
+from threading import Thread
+
+import pytest
+import tomli_w
+
+from backend.data.demo import write_demo
+from backend.data.federation import load_federation
+from backend.errors import ApprovalPending, FederationError, NotAvailable, ParameterError
+from backend.link.agreement import load_agreement
+from backend.link.config import load_config
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
+from backend.services.companies import make_companies
+from backend.services.host_operator import own_host
+from backend.services.host_service import HostService, host_service
+from backend.services.linked import check_parties
+from backend.services.scoring import ScoringRequest
+from backend.services.training import TrainingRequest
+from backend.trees.serialization import load_host
+
+ROWS = 200
+PARAMETERS = SecureBoostParameters(trees=2, depth=2, bins=4, cipher="rlwe")
+UNTIL = date(2100, 1, 1)
+
+
+@contextmanager
+def served(companies):
+    """Every Host, served by threads of this process over its own wire."""
+    services = [host_service(folder / "host.toml") for folder in companies.hosts.values()]
+    threads = [Thread(target=service.serve, daemon=True) for service in services]
+    for thread in threads:
+        thread.start()
+    try:
+        yield services
+    finally:
+        for service in services:
+            service.stop()
+        for thread in threads:
+            thread.join(30)
+
+
+def allow_all(companies):
+    """What every Host's operator does at its own folder."""
+    for folder in companies.hosts.values():
+        operator = own_host(folder, "operator")
+        for request in operator.requests(waiting=True):
+            operator.approve(request.approval.number, UNTIL, 10_000)
+        operator.close()
+
+
+def trained(glassleaf, folder, companies=None):
+    name = glassleaf.federations.add(folder).name
+    while True:
+        try:
+            return glassleaf.training.start(TrainingRequest(name, PARAMETERS)).get()
+        except ApprovalPending:
+            allow_all(companies)
+
+
+def scored(glassleaf, record, companies=None):
+    people = glassleaf.samples.table(record.id).head(12)
+    sheet = glassleaf.samples.read(record.id, people.to_csv().encode())
+    while True:
+        try:
+            return glassleaf.scoring.start(ScoringRequest(record.id, sheet, cipher="rlwe")).get()
+        except ApprovalPending:
+            allow_all(companies)
+
+
+@pytest.fixture(scope="module")
+def apart(tmp_path_factory):
+    """Companies that are served, their bank's services, its model and scores of some people."""
+    companies = make_companies(tmp_path_factory.mktemp("apart") / "companies", ROWS)
+    with served(companies), Glassleaf(companies.home) as glassleaf:
+        record = trained(glassleaf, companies.guest, companies)
+        yield companies, glassleaf, record, scored(glassleaf, record, companies)
+
+
+@pytest.fixture(scope="module")
+def together(tmp_path_factory):
+    """The same people, model and scores in one process."""
+    folder = tmp_path_factory.mktemp("together")
+    write_demo(folder / "demo", rows=ROWS)
+    with Glassleaf(folder / "home") as glassleaf:
+        record = trained(glassleaf, folder / "demo")
+        yield glassleaf, record, scored(glassleaf, record)
+
+
+def tree_of(glassleaf, record):
+    return glassleaf.models.partial_model(record).trees
+
+
+def test_trees_are_those_of_the_simulation_and_each_host_keeps_its_own_thresholds(apart, together):
+    companies, glassleaf, record, _ = apart
+    other, simulated, _ = together
+    assert tree_of(glassleaf, record) == tree_of(other, simulated)
+    runtime = other.federations._workspace.runtime(simulated.federation)
+    for host, folder in companies.hosts.items():
+        operator = own_host(folder, "operator")
+        rules = load_host(operator._store.artefact(record.id)).rules
+        operator.close()
+        here = runtime._simulated.hosts[host]._partial_models._store.artefact(simulated.id)
+        assert rules == load_host(here).rules
+
+
+def test_scores_are_those_of_the_simulation_to_the_last_bit(apart, together):
+    assert len(apart[3].scores) == 12
+    assert [s.margin for s in apart[3].scores] == [s.margin for s in together[2].scores]
+
+
+def kinds(transcript, ends=("EndConversation", "ConversationReceipt", "AskApproval", "ApprovalGranted")):
+    return sorted((e.sender, e.receiver, e.kind) for e in transcript if e.kind not in ends)
+
+
+def test_the_transcript_has_what_hosts_state_that_they_sent_each_other(apart, together):
+    assert kinds(apart[3].transcript) == kinds(together[2].transcript)
+
+
+def test_no_folder_has_anothers_table_or_secret(apart):
+    companies = apart[0]
+    folders = {"bank": companies.guest, **companies.hosts}
+    for name, folder in folders.items():
+        tables = {path.name for path in folder.rglob("*.csv")}
+        assert len(tables) == 1
+        for other, elsewhere in folders.items():
+            if other != name:
+                assert not tables & {path.name for path in elsewhere.rglob("*.csv")}
+                secrets = [*(elsewhere / "keys").rglob("*.key*"), elsewhere / "keys" / "leaf.pem"]
+                assert len(secrets) >= 4
+                for content in (secret.read_bytes() for secret in secrets):
+                    assert all(content not in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    hosts = tomllib.loads((companies.guest / "federation.toml").read_text())["hosts"]
+    assert all("file" not in host and "budget" not in host and host["features"] for host in hosts)
+
+
+def test_what_only_a_hosts_operator_has_is_not_available_in_words(apart):
+    _, glassleaf, record, _ = apart
+    runtime = glassleaf.federations._workspace.runtime(record.federation)
+    host, person = runtime.hosts[0], runtime.table.ids[0]
+    asked = [
+        lambda: glassleaf.leakage.given_away(record.id),
+        lambda: glassleaf.demonstration.look_as(record.id, host, person),
+        lambda: glassleaf.people.show(record.federation, person, party=host),
+        lambda: runtime.host_database(host),
+        lambda: runtime.account(host),
+        lambda: runtime.logged(host),
+        lambda: runtime.stop_host(host),
+        lambda: runtime.keep_partial_models("m", {host: None}),
+        lambda: runtime.play(runtime.open_session(()), host, runtime.table),
+    ]
+    for ask in asked:
+        with pytest.raises(NotAvailable, match=r"runs at its own company\. Ask its operator there"):
+            ask()
+    assert record.release is None  # a joint audit shows records; only a simulation makes one
+    assert set(glassleaf.federations._workspace.databases(record.federation)) == {"bank"}
+    assert [level.party for level in runtime.pools()] == ["bank"]
+
+
+def test_a_federation_file_that_says_something_else_than_the_agreement_is_refused(apart):
+    companies = apart[0]
+    federation, agreement = load_federation(companies.guest), load_agreement(companies.guest / "agreement.toml")
+    check_parties(federation, agreement)
+    first, *others = federation.hosts
+    with pytest.raises(FederationError, match="others than those it agreed to disclose"):
+        fewer = first.model_copy(update={"features": first.features[1:]})
+        check_parties(federation.model_copy(update={"hosts": (fewer, *others)}), agreement)
+    with pytest.raises(FederationError, match="names bank and"):
+        check_parties(federation.model_copy(update={"hosts": tuple(others)}), agreement)
+
+
+def test_a_host_that_would_disclose_something_else_than_it_signed_does_not_start(apart, tmp_path):
+    config = load_config(next(iter(apart[0].hosts.values())) / "host.toml")
+    dictionary = tomllib.loads(config.path("dictionary.toml").read_text())
+    other = tmp_path / "dictionary.toml"
+    other.write_text(tomli_w.dumps({"features": dictionary["features"][1:]}))
+    source = config.source.model_copy(update={"dictionary": str(other)})
+    with pytest.raises(FederationError, match="the agreement names"):
+        HostService(config.model_copy(update={"source": source, "store": f"sqlite:///{tmp_path / 'store.db'}"}))
+
+
+def test_companies_are_made_into_an_empty_folder_only(tmp_path):
+    (tmp_path / "something").write_text("")
+    with pytest.raises(ParameterError, match="is not empty"):
+        make_companies(tmp_path, ROWS)

@@ -1,0 +1,86 @@
+"""Three companies as processes of their own: the bank trains and scores by commands, the Hosts' operators allow it by theirs."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from backend.data.demo import write_demo
+
+pytestmark = pytest.mark.slow
+TIMEOUT = 240.0
+TRAIN = ("--trees", "2", "--depth", "2", "--bins", "4", "--cipher", "rlwe")
+
+
+def glassleaf(*words, home, check=True):
+    """One command in a process of its own; returns what it printed as JSON, or the process where it failed."""
+    command = [sys.executable, "-m", "glassleaf", *map(str, words)]
+    done = subprocess.run(
+        command,
+        env={**os.environ, "GLASSLEAF_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=TIMEOUT,
+        check=False,
+    )
+    if check:
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
+    return done
+
+
+@contextmanager
+def hosts(made):
+    """Every Host as `glassleaf host serve` in its own folder."""
+    running = [
+        subprocess.Popen([sys.executable, "-m", "glassleaf", "host", "serve", "--config", f"{folder}/host.toml"])
+        for folder in made["hosts"].values()
+    ]
+    try:
+        yield running
+    finally:
+        for process in running:
+            process.send_signal(signal.SIGTERM)
+        for process in running:
+            assert process.wait(60) == 0
+
+
+def asked_until_allowed(made, *words, home):
+    """A command that waits for approvals until each operator has allowed what is asked."""
+    for _ in range(6):
+        done = glassleaf(*words, home=home, check=False)
+        if done.returncode == 0:
+            return json.loads(done.stdout)
+        assert "Waits for" in done.stderr, done.stderr
+        for folder in made["hosts"].values():
+            for request in glassleaf("host", "inbox", "--folder", folder, "--json", home=home):
+                until = ("--until", "2100-01-01", "--per-day", "10000")
+                glassleaf("host", "approve", request["number"], *until, "--folder", folder, "--json", home=home)
+    raise AssertionError("it still waits for an approval")
+
+
+def test_three_processes_train_and_score_as_the_simulation_does(tmp_path):
+    made = glassleaf("companies", "--out", tmp_path / "companies", "--rows", 200, "--json", home=tmp_path / "none")
+    bank = tmp_path / "companies" / "bank"
+    home = bank / "home"
+    people = tmp_path / "people.csv"
+    with hosts(made):
+        record = asked_until_allowed(made, "train", "companies", *TRAIN, "--json", home=home)
+        rows = (bank / "bank.csv").read_text().splitlines()[:9]
+        people.write_text("\n".join(rows) + "\n")
+        score = ("score", "latest", people, "--cipher", "rlwe", "--json")
+        apart = asked_until_allowed(made, *score, home=home)
+    down = glassleaf(*score, home=home, check=False)
+    assert down.returncode == 1 and "Nothing was sent" in down.stderr
+    assert any(host in down.stderr for host in made["hosts"])
+
+    write_demo(tmp_path / "demo", rows=200)
+    together = tmp_path / "together"
+    simulated = glassleaf("train", tmp_path / "demo", *TRAIN, "--json", home=together)
+    assert (record["n_trees"], record["metrics"]) == (simulated["n_trees"], simulated["metrics"])
+    alone = glassleaf(*score, home=together)
+    assert [(s["id"], s["score"]) for s in apart["scores"]] == [(s["id"], s["score"]) for s in alone["scores"]]

@@ -1,0 +1,227 @@
+"""A Guest waits for a Host's operator, who decides in a shell; both logs and receipts say the same, and where they do not, it is said."""
+
+import json
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from pathlib import Path
+
+import pytest
+from homes import copied_home
+from typer.testing import CliRunner
+
+from backend.cli import app
+from backend.data.federation import load_federation, write_federation
+from backend.errors import ApprovalPending, HostRefused, ParameterError, SecurityError, StoreError
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.server.problems import problem_of
+from backend.services import Glassleaf
+from backend.services.host_operator import Request, own_host
+from backend.services.reconciliation import read_side, reconcile
+from backend.services.scoring import ScoringRequest
+from backend.services.training import TrainingRequest
+
+HOST = "telecom"
+LATER = date.today() + timedelta(days=30)
+
+
+@dataclass
+class Told:
+    """What a Guest and a Host's operator were told while a score and a training were asked for and allowed."""
+
+    home: Path
+    waits: dict[str, ApprovalPending] = field(default_factory=dict)
+    requests: tuple[Request, ...] = ()
+    scored: int = 0
+    volume: dict[str, str] = field(default_factory=dict)
+
+
+@pytest.fixture(scope="module")
+def told(demo_home):
+    told = Told(demo_home())
+    federation = load_federation(told.home / "demo")
+    hosts = tuple(h.model_copy(update={"approval": "ask" if h.name == HOST else None}) for h in federation.hosts)
+    write_federation(federation.model_copy(update={"hosts": hosts}), federation.folder)
+    training = TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"))
+    with closing(Glassleaf(told.home, pools=False)) as glassleaf:
+        for name, work in (
+            ("score", lambda: score(glassleaf)),
+            ("train", lambda: glassleaf.training.start(training).get()),
+        ):
+            with pytest.raises(ApprovalPending) as waits:
+                work()
+            told.waits[name] = waits.value
+        with closing(own_host(folder(told.home, HOST), "ana")) as operator:
+            told.requests = operator.requests(waiting=True)
+            operator.approve(1, LATER, 5)
+            operator.approve(2, LATER, 1)
+        told.scored = len(score(glassleaf).scores)
+        glassleaf.training.start(training).get()
+        for name, work in (
+            ("score", lambda: score(glassleaf, 4)),
+            ("train", lambda: glassleaf.training.start(training).get()),
+        ):
+            with pytest.raises(HostRefused) as refused:
+                work()
+            told.volume[name] = str(refused.value)
+    return told
+
+
+@pytest.fixture
+def glassleaf(told, tmp_path):
+    with closing(Glassleaf(copied_home(told.home, tmp_path / "home"), pools=False)) as glassleaf:
+        yield glassleaf
+
+
+def folder(home, party):
+    return home / "parties" / "demo" / party
+
+
+def score(glassleaf, people=3):
+    """With the demo's first model, on plaintext."""
+    [*_, record] = glassleaf.models.all()
+    sheet = glassleaf.samples.read(record.id, "\n".join(["id", *ids(glassleaf, people)]).encode())
+    return glassleaf.scoring.start(ScoringRequest(record.id, sheet, cipher="none")).get()
+
+
+def ids(glassleaf, people):
+    return glassleaf._shared.workspace.runtime("demo").table.ids[:people]
+
+
+def test_a_score_and_a_training_wait_are_decided_and_stand_in_both_logs(told, glassleaf):
+    for waits in told.waits.values():
+        assert f"Waits for {HOST}'s approval" in str(waits)
+        assert (problem_of(waits).status, problem_of(waits).headers) == (202, {"Retry-After": "60"})
+    training, scoring = told.requests
+    assert (training.approval.purpose, scoring.approval.purpose) == ("training", "scoring")
+    assert len(scoring.splits) == scoring.approval.about["own_splits"] and training.splits == ()
+    assert told.scored == 3 and all("volume" in refused for refused in told.volume.values())
+    grown, first = glassleaf.models.all()
+    with closing(own_host(folder(glassleaf.home, HOST), "ana")) as operator:
+        allowed = {one.id: one.purposes for one in operator.models()}
+        assert allowed == {first.id: ("scoring",), grown.id: ()}  # the new model waits again
+        assert operator.verify_log().holds
+        noted = [entry.body["what"] for entry in operator.entries() if entry.action == "approval"]
+    assert noted.count("approved") == 2 and noted.count("refused: volume") == 2
+    entries = glassleaf.audit.entries("demo")
+    states = [entry.body["state"] for entry in entries if entry.action == "approval"]
+    assert states == ["waiting", "waiting", "granted", "granted"]
+    outcomes = [entry.body["outcome"] for entry in entries if entry.action in ("score", "train")]
+    assert outcomes.count("ApprovalPending") == 2
+
+
+def test_two_parties_receipts_agree_and_what_one_changes_is_said(glassleaf, tmp_path):
+    bank, host = read_side(folder(glassleaf.home, "bank")), read_side(folder(glassleaf.home, HOST))
+    found = reconcile(bank, host)
+    assert found.conversations > 3 and found.approvals == 2 and found.differences == ()
+    exports = tmp_path / "bank.jsonl", tmp_path / "telecom.jsonl"
+    exports[0].write_text(glassleaf.audit.export("demo", receipts=True))
+    with closing(own_host(folder(glassleaf.home, HOST), "ana")) as operator:
+        exports[1].write_text(operator.export())
+    assert reconcile(*map(read_side, exports)).differences == ()
+
+    first = host.receipts[0]
+    entries = tuple((a, b, kind, size + 1, work) for a, b, kind, size, work in first.entries)
+    said = reconcile(bank, replace(host, receipts=(replace(first, entries=entries), *host.receipts[1:]))).differences
+    assert any("does not carry its signature" in one for one in said) and any(
+        "says that it sent" in one for one in said
+    )
+    said = reconcile(bank, replace(host, receipts=host.receipts[1:])).differences
+    assert said == (f"bank has a receipt of conversation {first.conversation[:12]}, {HOST} has none.",)
+    said = reconcile(replace(bank, receipts=(replace(first, entries=entries), *bank.receipts)), host).differences
+    assert said == (
+        f"{HOST} shows another receipt of conversation {first.conversation[:12]} than the one that bank got from it.",
+    )
+    wider = tuple({**one, "per_day": 10**6} if one.get("state") == "granted" else one for one in bank.approvals)
+    assert len(reconcile(replace(bank, approvals=wider), host).differences) == 2
+    with pytest.raises(ParameterError, match="name two parties"):
+        reconcile(bank, bank)
+
+
+def test_a_host_that_drains_takes_on_nothing_new(glassleaf):
+    with closing(own_host(folder(glassleaf.home, HOST), "ana")) as operator:
+        assert operator.drain() and not operator.drain() and operator.draining
+        with pytest.raises(HostRefused, match="takes on nothing new"):
+            score(glassleaf)
+        assert operator.drain(end=True) and not operator.draining
+
+
+def test_a_withdrawn_approval_ends_the_next_score_and_its_reason_is_read(glassleaf):
+    with closing(own_host(folder(glassleaf.home, HOST), "ana")) as operator:
+        operator.withdraw(1, "the contract has ended")
+        with pytest.raises(HostRefused, match="the contract has ended"):
+            score(glassleaf)
+        person = ids(glassleaf, 1)[0]
+        assert sum(one.times for one in operator.budget(person).answers if one.kind == "score") >= 1
+        assert any(one.about for one in operator.left(person))
+        with pytest.raises(ParameterError, match="not an id"):
+            operator.budget(" x")
+
+
+def test_the_commands_work_on_a_folder_and_on_a_simulated_host(glassleaf, monkeypatch, tmp_path):
+    monkeypatch.setenv("GLASSLEAF_HOME", str(glassleaf.home))
+    simulated = ["--federation", "demo", "--host", HOST]
+    own = ["--folder", str(folder(glassleaf.home, HOST))]
+
+    def run(*words):
+        done = CliRunner().invoke(app, ["host", *map(str, words)])
+        return done.exit_code, done.output if done.exception is None or done.exit_code else str(done.exception)
+
+    for which in (simulated, own):
+        assert run("inbox", "--all", *which)[1].count("asks for") == 2
+        assert "tree " in run("show", 1, *which)[1]
+        assert run("models", *which)[0] == 0 and run("log", "verify", *which)[0] == 0
+        person = ids(glassleaf, 1)[0]
+        assert (
+            "score" in run("budget", "--person", person, *which)[1]
+            and "answers: " in run("left", "--person", person, *which)[1]
+        )
+    assert run("withdraw", 1, "--because", "for now", *simulated)[0] == 0
+    assert run("approve", 1, "--until", LATER.isoformat(), "--per-day", 7, *simulated)[0] == 0
+    assert json.loads(run("show", 1, "--json", *own)[1])["per_day"] == 7
+    assert run("withdraw", 1, "--because", "over", *own)[0] == 0
+    assert run("drain", *own)[1] != run("drain", "--end", *own)[1]
+    assert run("log", "export", "--out", tmp_path / "log.jsonl", *simulated)[0] == 0
+    assert read_side(tmp_path / "log.jsonl").party == HOST
+    for wrong in (["--federation", "demo"], [*simulated, *own], ["--folder", str(tmp_path)]):
+        assert run("inbox", *wrong)[0] == 1
+    assert run("approve", 1, "--until", "tomorrow", "--per-day", 7, *own)[0] == 1
+
+
+def test_only_the_operator_of_a_simulation_reaches_its_hosts(glassleaf):
+    for role in ("analyst", "regulator"):
+        with pytest.raises(SecurityError, match="Only the operator"):
+            glassleaf.acting("ana", role).host_operator("demo", HOST)
+    with pytest.raises(ParameterError, match="is no Host"):
+        glassleaf.host_operator("demo", "bank")
+
+
+def test_a_host_at_its_own_company_is_opened_by_its_host_toml(tmp_path):
+    where = tmp_path / "shop"
+    where.mkdir()
+    with pytest.raises(StoreError, match="no Host's folder"):
+        own_host(where, "ana")
+    (where / "keys").mkdir(mode=0o700)
+    (where / "records.csv").write_text("id,spend\na,1\nb,2\n")
+    (where / "dictionary.toml").write_text('[[features]]\nname = "spend"\nmeaning = "What was spent"\n')
+    (where / "host.toml").write_text(
+        'party = "shop"\n[source]\nfile = "records.csv"\nid = "id"\ndictionary = "dictionary.toml"\n[limits]\nbudget = 3\n'
+    )
+    with closing(own_host(where, "ana")) as operator:
+        assert operator.name == "shop" and operator.limits.answers == 3 and "spend" in operator.features
+        assert operator.requests() == () and operator.budget("a").left["score"] == 3
+    assert (where / "shop.db").exists() and (where / "keys" / "signing.key").stat().st_mode & 0o077 == 0
+    assert read_side(where).party == "shop"
+
+
+def test_an_export_that_is_none_is_refused(tmp_path):
+    for text, reason in (
+        ("no json\n", "line 1"),
+        ('{"action": "x"}\n', "whose it is"),
+        ('{"receipt": {"party": 1}}\n', "line 1"),
+    ):
+        (tmp_path / "x").write_text(text)
+        with pytest.raises(ParameterError, match=reason):
+            read_side(tmp_path / "x")
+    with pytest.raises(ParameterError, match="no party's folder"):
+        read_side(Path(tmp_path))
