@@ -362,7 +362,9 @@ class Context:
         """The same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额, 企业现金流健康指数."""
         if before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh):
             return True
-        if self.firm_zh.search(self.at_firm_zh.sub("", f"{before}\n{after}")) and not self.person_in(before + hit + after):
+        if self.firm_zh.search(self.at_firm_zh.sub("", f"{before}\n{after}")) and not self.person_in(
+            before + hit + after
+        ):
             return True
         head = after
         while tail := next((tail for tail in self.tails_zh if head.endswith(tail)), ""):
@@ -655,7 +657,9 @@ class Vocabulary(BaseModel):
 
 def _any_of(words: Iterable[str], then: Iterable[str] | None = None) -> re.Pattern[str]:
     """One of the words, the longest first, perhaps with one of `then` after up to four characters; nothing where there are none."""
-    first, last = ("|".join(re.escape(word) for word in sorted(some, key=len, reverse=True)) for some in (words, then or ()))
+    first, last = (
+        "|".join(re.escape(word) for word in sorted(some, key=len, reverse=True)) for some in (words, then or ())
+    )
     if not first or (then is not None and not last):
         return _NOTHING
     return re.compile(f"(?:{first})[{_HAN}]{{0,4}}?(?:{last})" if last else first)
