@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -149,13 +150,15 @@ def commands() -> dict[str, Any]:
     """Every command by what is typed for it, those of a group one by one."""
     group = typer.main.get_command(app)
     top = {name: group.get_command(None, name) for name in COMMANDS}  # type: ignore[attr-defined, arg-type]
-    return {
-        " ".join([name, *part]): command
-        for name, one in top.items()
-        for part, command in (
-            [([inner], c) for inner, c in one.commands.items()] if hasattr(one, "commands") else [([], one)]
-        )
-    }
+    return {typed: command for name, one in top.items() for typed, command in _single(name, one)}
+
+
+def _single(typed: str, command: Any) -> Iterator[tuple[str, Any]]:
+    if not hasattr(command, "commands"):
+        yield typed, command
+        return
+    for name, one in command.commands.items():
+        yield from _single(f"{typed} {name}", one)
 
 
 def render() -> str:

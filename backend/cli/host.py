@@ -237,7 +237,7 @@ def drain(
 def serve(
     config: Annotated[Path, typer.Option(help="The Host's host.toml.")] = Path("host.toml"),
 ) -> None:
-    """Answer the Guest over the link until it is stopped (Ctrl-C or SIGTERM); needs the extra [link]."""
+    """Answer the Guest over the link until it is stopped (Ctrl-C or SIGTERM); needs the extra `link`."""
     from backend.services.host_service import host_service
 
     service = host_service(config)

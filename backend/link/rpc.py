@@ -91,13 +91,18 @@ class Outflow:
             if time.monotonic() >= beat:
                 yield pack_control(Beat(time.time()))
                 beat = time.monotonic() + self._node.settings.heartbeat
-            with self._wake:
-                receipts, self._receipts = self._receipts, []
+            receipts = self._due()
             yield from map(pack_control, receipts)
             if self._messages:
                 yield from self._pieces(sending)
             if not sending and not receipts:
                 self._rest(min(WAIT, max(0.0, beat - time.monotonic())))
+        yield from map(pack_control, self._due())  # what was taken is not to come again
+
+    def _due(self) -> list[Receipt]:
+        with self._wake:
+            receipts, self._receipts = self._receipts, []
+        return receipts
 
     def _pieces(self, sending: dict[Lane, Iterator[bytes]]) -> Iterator[bytes]:
         """One frame of each lane, so that a long message keeps no other lane waiting."""

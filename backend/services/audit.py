@@ -34,7 +34,9 @@ WHOSE: Mapping[str, tuple[str, ...]] = {
         ("train", "import", "retrain", "alternatives", "alternative-choice", "dossier", "own-data", "backup"),
         (OPERATOR,),
     ),
-    **dict.fromkeys(("score", "reasons", "notice", "cohort", "describe", "details"), (OPERATOR, ANALYST)),
+    **dict.fromkeys(
+        ("score", "reasons", "notice", "cohort", "describe", "details", "notice-details"), (OPERATOR, ANALYST)
+    ),
 }
 """Action → the roles that it is for; others are for every role, or choose by what they are about."""
 DONE = "done"
