@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+import time
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
@@ -28,6 +29,7 @@ from backend.protocols.lanes import SIZES, LaneSize
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.transport.message import Lane
 from backend.protocols.transport.transcript import OwnTranscript
+from backend.services.host_operation import HostOperation
 from backend.services.host_operator import DRAINING
 from backend.store.accountant import Accountant, Limits, usual_limit
 from backend.store.database import Database
@@ -38,6 +40,9 @@ from backend.store.retention import expire
 
 POOL = 2048  # obfuscators kept ready
 DAY = 24 * 3600.0
+ENDING = 30.0  # seconds that open work gets to end once the process is told to stop
+QUIET = 5.0  # seconds without a message after which a conversation is not waited for
+POLL = 0.05  # seconds
 _log = logging.getLogger("glassleaf")
 
 
@@ -53,15 +58,17 @@ class HostService:
     FederationError
         The configuration or the records cannot be used, or the dictionary is not what the agreement names.
     SecurityError, ParameterError
-        See :class:`backend.link.wire.LinkWire`.
+        See :class:`backend.link.wire.LinkWire`; or the port of ``ops`` is taken.
     """
 
     def __init__(self, config: HostConfig) -> None:
-        self.config, self._stopped = config, threading.Event()
+        self.config, self._stopped, self._ending = config, threading.Event(), threading.Event()
         table, records = read_source(config)
         keys = config.path(config.keys)
         identity, self.database = load_identity(keys), Database(config.store_url())
         self.wire = LinkWire(config.party, config.path(config.agreement), keys, LinkSettings.of(config))
+        self.operation = HostOperation(self.wire, self.database)
+        drained = keys / DRAINING
         try:
             check_dictionary(config, self.wire.agreement)
             self.party = HostParty(
@@ -81,8 +88,11 @@ class HostService:
                 signing=identity.signing,
                 receipts=Receipts(self.database),
                 approvals=Approvals(config.party, self.database, identity.signing),
-                draining=(keys / DRAINING).exists,
+                draining=lambda: self._ending.is_set() or drained.exists(),
+                served=self.operation.served,
             )
+            self.operation.watch(self.party)
+            self.operation.show(config.ops)
         except BaseException:
             self.wire.shut_down()
             self.database.close()
@@ -94,11 +104,12 @@ class HostService:
     def serve(self) -> None:
         """Answer until :meth:`stop`."""
         threading.Thread(target=self._expire_daily, name="retention", daemon=True).start()
-        self.wire.open()
         try:
+            self.wire.open()
             self.party.serve(OwnTranscript(self.wire))
         finally:
             self._stopped.set()
+            self.operation.close()
             self.wire.shut_down()
             self.database.close()
 
@@ -106,11 +117,25 @@ class HostService:
         """Take nothing more; what is being answered is answered."""
         self.wire.close()
 
+    def end(self) -> None:
+        """Take on nothing new, let open work end for :data:`ENDING` seconds at most, then stop; a second time, stop at once."""
+        if self._ending.is_set():
+            self.stop()
+            return
+        self._ending.set()
+        threading.Thread(target=self._end_work, name="ending", daemon=True).start()
+
+    def _end_work(self) -> None:
+        until = time.monotonic() + ENDING
+        while self.party.open_work(QUIET) and time.monotonic() < until and not self._stopped.wait(POLL):
+            pass
+        self.stop()
+
     def stop_on_signals(self) -> None:
-        """SIGTERM and SIGINT stop it (main thread only)."""
+        """SIGTERM and SIGINT have it :meth:`end` (main thread only)."""
 
         def stop(number: int, frame: FrameType | None) -> None:
-            self.stop()
+            self.end()
 
         for which in (signal.SIGTERM, signal.SIGINT):
             signal.signal(which, stop)
