@@ -106,6 +106,7 @@ class HostService:
         threading.Thread(target=self._expire_daily, name="retention", daemon=True).start()
         try:
             self.wire.open()
+            _log.info("The Host answers over its link; figures are shown on port %d.", self.operation.port)
             self.party.serve(OwnTranscript(self.wire))
         finally:
             self._stopped.set()

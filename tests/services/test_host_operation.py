@@ -4,6 +4,9 @@ import http.client
 import io
 import json
 import logging
+import signal
+import subprocess
+import sys
 from threading import Thread
 
 import pytest
@@ -177,6 +180,19 @@ def test_told_twice_it_stops_at_once(host, monkeypatch):
     service.end()
     thread.join(60)
     assert not thread.is_alive()
+
+
+def test_a_process_logs_lines_of_json_alone_and_ends_well(companies):
+    command = [sys.executable, "-m", "glassleaf", "host", "serve", "--log", "json"]
+    command += ["--config", companies.hosts["platform"] / "host.toml"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        first = json.loads(process.stderr.readline())
+        assert first["event"] == "The Host answers over its link; figures are shown on port %d."
+        assert ask(first["numbers"][0], "/live")[0] == 200
+        process.send_signal(signal.SIGTERM)
+        out, more = process.communicate(timeout=120)
+    assert process.returncode == 0 and out == ""
+    assert all(json.loads(line)["event"] for line in more.splitlines())
 
 
 def test_a_port_that_is_taken_is_said_and_nothing_is_left_open(host, config):
