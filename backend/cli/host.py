@@ -153,6 +153,7 @@ def models(folder: Folder = None, federation: Federation = "", host: Host = "", 
     for one in found:
         allowed = ", ".join(one.purposes) or "nothing approved"
         lines.append(f"{one.id}  of {one.guest}, {one.trees} trees, {one.capacity:.1f} bits at most: {allowed}")
+        lines.append(f"  in an agreement's `models`, to need no asking: {one.agreed_name}")
         lines += [f"  {_split(split)}" for split in one.splits]
     print_result([asdict(one) for one in found], "\n".join(lines) or "No model yet.", as_json)
 

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Mapping
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from types import FrameType
@@ -23,7 +24,7 @@ from backend.link.config import HostConfig, load_config
 from backend.link.identity import load_identity
 from backend.link.peers import LinkSettings
 from backend.link.wire import LinkWire
-from backend.protocols.approvals.host import Approvals
+from backend.protocols.approvals.host import PURPOSE_OF, Agreed, Approvals
 from backend.protocols.host import HostParty
 from backend.protocols.lanes import SIZES, LaneSize
 from backend.protocols.scoring.dither import DITHER
@@ -32,6 +33,7 @@ from backend.protocols.transport.transcript import OwnTranscript
 from backend.services.host_operation import HostOperation
 from backend.services.host_operator import DRAINING
 from backend.store.accountant import Accountant, Limits, usual_limit
+from backend.store.approvals import MAX_PER_DAY, Approval
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipts
@@ -68,14 +70,14 @@ class HostService:
         identity, self.database = load_identity(keys), Database(config.store_url())
         self.wire = LinkWire(config.party, config.path(config.agreement), keys, LinkSettings.of(config))
         self.operation = HostOperation(self.wire, self.database)
-        drained = keys / DRAINING
+        drained, store = keys / DRAINING, PartyStore(self.database)
         try:
             check_dictionary(config, self.wire.agreement)
             self.party = HostParty(
                 config.party,
                 table,
                 config.features(),
-                PartyStore(self.database),
+                store,
                 key_floor=_key_floor(config, self.wire.agreement),
                 pool=POOL,
                 tables=keys,
@@ -87,7 +89,9 @@ class HostService:
                 lanes=lanes_of(config),
                 signing=identity.signing,
                 receipts=Receipts(self.database),
-                approvals=Approvals(config.party, self.database, identity.signing),
+                approvals=Approvals(
+                    config.party, self.database, identity.signing, agreed=agreed_models(self.wire.agreement, store)
+                ),
                 draining=lambda: self._ending.is_set() or drained.exists(),
                 served=self.operation.served,
             )
@@ -199,6 +203,22 @@ def dither_of(config: HostConfig, agreement: Agreement) -> float:
     """The widest of what the Host adds and what the agreement asks for."""
     own = DITHER if config.limits.dither is None else config.limits.dither
     return max(own, *(purpose.floors.dither for purpose in agreement.purposes))
+
+
+def agreed_models(agreement: Agreement, store: PartyStore) -> Agreed:
+    """Which models the agreement lists by their :meth:`backend.store.party_store.PartyStore.agreed_name`, so that nobody is asked.
+
+    For scores and for reasons, as far as a purpose that lists the model allows their messages; measuring and training are asked for.
+    """
+
+    def agreed(wanted: Approval) -> tuple[date, int] | None:
+        kinds = {kind.__name__ for kind, purpose in PURPOSE_OF.items() if purpose == wanted.purpose}
+        name = store.agreed_name(wanted.subject)
+        listing = [one for one in agreement.purposes if name in one.models and not kinds.isdisjoint(one.kinds)]
+        limits = [(min(one.valid_until, agreement.valid_until), one.rows_per_day or MAX_PER_DAY) for one in listing]
+        return max(limits, default=None)
+
+    return agreed
 
 
 def _key_floor(config: HostConfig, agreement: Agreement) -> int:

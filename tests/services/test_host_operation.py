@@ -14,14 +14,18 @@ from companies import until
 from prometheus_client.parser import text_string_to_metric_families
 
 from backend.errors import ParameterError, StoreError
+from backend.link.agreement import load_agreement
 from backend.link.config import load_config
 from backend.link.wire import LinkWire
 from backend.ops.logs import JsonLines
+from backend.protocols.approvals.messages import REASONS, SCORING, TRAINING
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 from backend.services.companies import make_companies
 from backend.services.host_operator import own_host
-from backend.services.host_service import HostService, host_service
+from backend.services.host_service import HostService, agreed_models, host_service
 from backend.store.approvals import Approval, ApprovalBook
+from backend.store.database import Database
+from backend.store.party_store import PartyStore
 
 ONE, TWO = "1" * 32, "2" * 32
 
@@ -193,6 +197,20 @@ def test_a_process_logs_lines_of_json_alone_and_ends_well(companies):
         out, more = process.communicate(timeout=120)
     assert process.returncode == 0 and out == ""
     assert all(json.loads(line)["event"] for line in more.splitlines())
+
+
+def test_a_model_needs_no_asking_where_a_purpose_lists_it_by_the_hosts_own_name_for_it(companies, tmp_path):
+    store, elsewhere = PartyStore(Database(tmp_path)), PartyStore(Database())
+    name = store.agreed_name("a" * 64)
+    assert name == store.agreed_name("a" * 64) and name != elsewhere.agreed_name("a" * 64)
+    agreement = load_agreement(companies.guest / "agreement.toml")
+    (purpose,) = agreement.purposes
+    scores = purpose.model_copy(update={"models": (name,), "kinds": ("DecisionVectors",), "rows_per_day": 7})
+    agreed = agreed_models(agreement.model_copy(update={"purposes": (purpose, scores)}), store)
+    assert agreed(Approval("bank", SCORING, "a" * 64, "m1", {})) == (scores.valid_until, 7)
+    for asked, subject in ((REASONS, "a"), (TRAINING, "a"), ("fairness", "a"), (SCORING, "b")):
+        assert agreed(Approval("bank", asked, subject * 64, "m1", {})) is None
+    assert agreed_models(agreement, store)(Approval("bank", SCORING, "a" * 64, "m1", {})) is None
 
 
 def test_a_port_that_is_taken_is_said_and_nothing_is_left_open(host, config):
