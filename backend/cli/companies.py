@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ from backend.cli.output import AsJson, print_result, say
 if TYPE_CHECKING:
     from backend.services.companies import Companies
 
+STOPPING = 60.0  # seconds: a Host ends open work, takes leave and closes
 app = typer.Typer(add_completion=False)
 
 
@@ -58,7 +60,9 @@ def _said(made: Companies) -> list[str]:
 
 
 def _run(made: Companies, port: int) -> None:
-    """Every party in processes of its own, until Ctrl-C or until one of them ends."""
+    """Every party in processes of its own, until Ctrl-C or SIGTERM, or until one of them ends."""
+    for which in (signal.SIGTERM, signal.SIGINT):  # a shell starts what is in its background without the second
+        signal.signal(which, signal.default_int_handler)
     cli = [sys.executable, "-m", "glassleaf"]
     streamlit = [sys.executable, "-P", "-m", "streamlit", "run", str(DASHBOARD), "--server.address", "localhost"]
     streamlit += ["--server.port", str(port), "--server.showEmailPrompt", "false"]
@@ -85,6 +89,6 @@ def _run(made: Companies, port: int) -> None:
             process.terminate()
         for process in running.values():
             try:
-                process.wait(timeout=20)
+                process.wait(timeout=STOPPING)
             except subprocess.TimeoutExpired:
                 process.kill()

@@ -153,6 +153,7 @@ def models(folder: Folder = None, federation: Federation = "", host: Host = "", 
     for one in found:
         allowed = ", ".join(one.purposes) or "nothing approved"
         lines.append(f"{one.id}  of {one.guest}, {one.trees} trees, {one.capacity:.1f} bits at most: {allowed}")
+        lines.append(f"  in an agreement's `models`, to need no asking: {one.agreed_name}")
         lines += [f"  {_split(split)}" for split in one.splits]
     print_result([asdict(one) for one in found], "\n".join(lines) or "No model yet.", as_json)
 
@@ -236,13 +237,21 @@ def drain(
 @app.command()
 def serve(
     config: Annotated[Path, typer.Option(help="The Host's host.toml.")] = Path("host.toml"),
+    log: Annotated[str, typer.Option(help="How events are logged: text, or json (a line an event).")] = "text",
 ) -> None:
-    """Answer the Guest over the link until it is stopped (Ctrl-C or SIGTERM); needs the extra `link`."""
+    """Answer the Guest over the link until Ctrl-C or SIGTERM; then open work gets 30 s to end. Needs the extra `link`."""
+    from backend.ops.logs import log_as_json
     from backend.services.host_service import host_service
 
+    if log not in ("text", "json"):
+        raise ParameterError(f"--log is {log!r}; choose text or json.")
+    if log == "json":
+        log_as_json()
     service = host_service(config)
     service.stop_on_signals()
-    say(f"{service.config.party} answers over its link (Ctrl-C ends it).")
+    if log == "text":
+        shown = f", /live, /ready and /metrics on port {service.operation.port}" if service.operation.port else ""
+        say(f"{service.config.party} answers over its link{shown} (Ctrl-C ends it).")
     service.serve()
 
 

@@ -120,7 +120,7 @@ class Purpose(_Strict):
         Host → hash of the dictionary of what it discloses (:func:`dictionary_hash`).
     floors : Floors
     models : "ask" or tuple of str
-        The Host's operator is asked for each model, or hashes of models that need no asking.
+        The Host's operator is asked for each model, or those that need no asking, as each Host names them (``glassleaf host models``).
     rows_per_day : int
         0 = not limited.
     hours : str

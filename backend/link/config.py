@@ -155,7 +155,7 @@ class HostConfig(_Strict):
         URL of the Host's own database without a password, or a file whose first line is the URL; ``GLASSLEAF_STORE_URL`` comes before
         both. None of them = SQLite beside host.toml.
     ops : str
-        Where metrics and health are shown: host:port, this machine by default; empty = nowhere.
+        Where metrics and health are shown: host:port, this machine by default; port 0 = any that is free; empty = nowhere.
     folder : Path
         The file's.
     """

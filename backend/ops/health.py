@@ -1,8 +1,10 @@
-"""`/live`, `/ready` and `/metrics` on this machine's own address, beside whatever the process does."""
+"""`/live`, `/ready` and `/metrics`, on this machine's own address unless its operator names another, beside whatever the process does."""
 
 from __future__ import annotations
 
+import ipaddress
 import re
+import socket
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
@@ -24,6 +26,8 @@ class OpsServer:
     ----------
     port : int
         0 = any that is free; see :attr:`port`.
+    address : str
+        Name or number of the address; the default is reached from this machine alone.
     ready : callable
         Why the process can do no work now, one sentence each; empty where it can.
     metrics : callable
@@ -32,15 +36,23 @@ class OpsServer:
     Raises
     ------
     ParameterError
-        The port is taken.
+        The port is taken, or the address is none of this machine's.
     """
 
-    def __init__(self, port: int, ready: Callable[[], Sequence[str]], metrics: Callable[[], bytes]) -> None:
+    def __init__(
+        self, port: int, ready: Callable[[], Sequence[str]], metrics: Callable[[], bytes], address: str = LOOPBACK
+    ) -> None:
+        address = address.strip("[]")
+
+        class Server(ThreadingHTTPServer):
+            address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
+
         class Handler(BaseHTTPRequestHandler):
             timeout = PATIENCE
 
             def do_GET(self) -> None:
-                status, kind, body = _answer(self.path, self.headers.get("Host", ""), ready, metrics)
+                known = _is_known(self.headers.get("Host", ""), address)
+                status, kind, body = _answer(self.path, known, ready, metrics)
                 self.send_response(status)
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
@@ -54,10 +66,10 @@ class OpsServer:
                 return "glassleaf"
 
         try:
-            self._server = ThreadingHTTPServer((LOOPBACK, port), Handler)
+            self._server = Server((address, port), Handler)
         except OSError as error:
             raise ParameterError(
-                f"Port {port} of {LOOPBACK} cannot be had ({error.strerror}); choose another."
+                f"Port {port} of {address} cannot be had ({error.strerror}); choose another."
             ) from error
         self._thread = threading.Thread(target=self._server.serve_forever, name="glassleaf-ops", daemon=True)
         self._thread.start()
@@ -75,18 +87,36 @@ class OpsServer:
 
 
 def serving(
-    port: int, ready: Callable[[], Sequence[str]], metrics: Callable[[], bytes]
+    port: int, ready: Callable[[], Sequence[str]], metrics: Callable[[], bytes], address: str = LOOPBACK
 ) -> AbstractContextManager[OpsServer]:
     """Within, a process answers on `port`; see :class:`OpsServer`."""
-    return closing(OpsServer(port, ready, metrics))
+    return closing(OpsServer(port, ready, metrics, address))
+
+
+def _is_known(host: str, address: str) -> bool:
+    """Whether a request names this machine, or the address that its operator has opened: not what a page in a browser calls it."""
+    if LOCAL.fullmatch(host):
+        return True
+    name = re.sub(r":\d+$", "", host).strip("[]")
+    try:
+        return ipaddress.ip_address(name) is not None and not _is_loopback(address)
+    except ValueError:  # a name
+        return bool(name) and name == address
+
+
+def _is_loopback(address: str) -> bool:
+    try:
+        return ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return address == "localhost"
 
 
 def _answer(
-    path: str, host: str, ready: Callable[[], Sequence[str]], metrics: Callable[[], bytes]
+    path: str, known: bool, ready: Callable[[], Sequence[str]], metrics: Callable[[], bytes]
 ) -> tuple[HTTPStatus, str, bytes]:
     plain = "text/plain; charset=utf-8"
-    if not LOCAL.fullmatch(host):  # a page in a browser that gives its own name this address
-        return HTTPStatus.FORBIDDEN, plain, b"this machine alone\n"
+    if not known:  # a page in a browser that gives its own name this address
+        return HTTPStatus.FORBIDDEN, plain, b"not under this name\n"
     if path == "/live":
         return HTTPStatus.OK, plain, b"live\n"
     if path == "/ready":

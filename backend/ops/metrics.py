@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -26,6 +26,7 @@ STAGES = (
 LANES = ("online", "bulk", "training", "reasons")
 CODES = tuple(map(str, (200, 202, 400, 401, 403, 404, 405, 409, 413, 422, 429, 500, 503)))
 OTHER = "other"
+ABOUT = ("answered", "no_record", "limit_reached")  # what a Host does about a person who is scored
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 
 
@@ -70,6 +71,57 @@ class Metrics:
     def watch_queue(self, lane: str, length: Callable[[], int]) -> None:
         """From now on `length` is asked whenever the figures are read."""
         self._queues.labels(_one_of(lane, LANES)).set_function(length)
+
+    def text(self) -> bytes:
+        """All figures in Prometheus' text format (0.0.4)."""
+        return generate_latest(self._registry)
+
+
+class HostMetrics:
+    """The counts of one Host; safe to use from several threads.
+
+    Parameters
+    ----------
+    kinds : collection of str
+        The kinds of message that there are, in any order.
+    """
+
+    def __init__(self, kinds: Collection[str]) -> None:
+        self._registry, self._kinds = CollectorRegistry(), tuple(kinds)
+        self._people = Counter(
+            "glassleaf_host_people", "People about whom decisions were asked", ["outcome"], registry=self._registry
+        )
+        self._refused = Counter("glassleaf_host_refused", "Messages refused", ["kind"], registry=self._registry)
+        self._seconds = Histogram(
+            "glassleaf_host_kind_seconds",
+            "Seconds until a message was answered",
+            ["kind"],
+            registry=self._registry,
+            buckets=SECONDS,
+        )
+        self._queues = Gauge(
+            "glassleaf_host_queue_length", "Conversations that wait", ["lane"], registry=self._registry
+        )
+
+    def count_people(self, answered: int, no_record: int, limit_reached: int) -> None:
+        """Of one question about scores."""
+        for outcome, people in zip(ABOUT, (answered, no_record, limit_reached), strict=True):
+            self._people.labels(outcome).inc(people)
+
+    def count_message(self, kind: str, seconds: float, *, refused: bool) -> None:
+        """One message, answered or refused."""
+        word = _one_of(kind, self._kinds)
+        self._seconds.labels(word).observe(seconds)
+        if refused:
+            self._refused.labels(word).inc()
+
+    def watch_queue(self, lane: str, length: Callable[[], int]) -> None:
+        """From now on `length` is asked whenever the figures are read."""
+        self._queues.labels(_one_of(lane, LANES)).set_function(length)
+
+    def watch(self, name: str, what: str, value: Callable[[], float]) -> None:
+        """Show one more figure, ``glassleaf_host_`` and `name`, asked whenever the figures are read."""
+        Gauge(f"glassleaf_host_{name}", what, registry=self._registry).set_function(value)
 
     def text(self) -> bytes:
         """All figures in Prometheus' text format (0.0.4)."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from backend.crypto.interface import PublicSide
 from backend.crypto.paillier.bin_products import BinProducts
@@ -41,7 +41,14 @@ from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.scoring.permuted_values_host import PermutedValuesHandler
 from backend.protocols.training.host import TrainingHandler
 from backend.protocols.transport.message import Lane, Message
-from backend.protocols.transport.messages import Acknowledge, ConversationReceipt, EndConversation, OfferKey, Refusal
+from backend.protocols.transport.messages import (
+    Acknowledge,
+    ConversationReceipt,
+    EndConversation,
+    HeldRecords,
+    OfferKey,
+    Refusal,
+)
 from backend.protocols.transport.receipts import MAX_STATED, sign_receipt
 from backend.protocols.transport.wire import Delivery, TranscribedWire
 from backend.store.accountant import Accountant
@@ -56,6 +63,27 @@ _log = logging.getLogger("glassleaf")
 DRAINED = 60.0  # seconds after which a Guest asks again
 KEYS_KEPT = 4  # public keys whose obfuscator pools are kept
 PASSED_ON = (DecisionVectors, MoreVectors, GroupPairs, PassOn, ReasonTerms)  # what other Hosts may send, too
+
+
+class Served(NamedTuple):
+    """A message that was answered or refused, as the Host's operator may count it: neither whom nor what it is about.
+
+    Attributes
+    ----------
+    kind, conversation : str
+    seconds : float
+        Until the last answer was sent.
+    refused : str
+        The type of the error; empty where it was answered.
+    people : (int, int, int)
+        Where scores are asked for: about whom it answers, of whom it holds no record, of whom a limit is reached.
+    """
+
+    kind: str
+    conversation: str
+    seconds: float
+    refused: str = ""
+    people: tuple[int, int, int] = (0, 0, 0)
 
 
 class HostParty:
@@ -100,6 +128,8 @@ class HostParty:
         decisions are kept in memory.
     draining : callable
         Whether it takes on no new conversation.
+    served : callable
+        Told of every message that was answered or refused.
     """
 
     def __init__(
@@ -123,9 +153,11 @@ class HostParty:
         receipts: Receipts | None = None,
         approvals: Approvals | Literal["none"] | None = None,
         draining: Callable[[], bool] = lambda: False,
+        served: Callable[[Served], None] = lambda _: None,
     ) -> None:
-        self.name = name
+        self.name, self._served = name, served
         self._lane_sizes, self._signing, self._receipts = lanes, signing, receipts
+        self._lanes: Lanes | None = None
         self._measures = measures if measures is not None or simulated else ()
         self._store = store
         self._simulated, self._key_floor, self._pool = simulated, key_floor, pool
@@ -171,7 +203,7 @@ class HostParty:
 
         A message that cannot be answered gets a refusal, never silence.
         """
-        lanes = Lanes(partial(self._work_on, wire), self.name, self._lane_sizes)
+        lanes = self._lanes = Lanes(partial(self._work_on, wire), self.name, self._lane_sizes)
         try:
             while wire.is_up(self.name):
                 try:
@@ -186,6 +218,8 @@ class HostParty:
                     lanes.put(delivery)
                 except HostBusy as error:
                     self._refuse(wire, delivery, str(error), wait=error.wait)
+                    message = delivery.message
+                    self._served(Served(type(message).__name__, message.conversation, 0.0, type(error).__name__))
         finally:
             lanes.close()
             with self._opening:
@@ -206,19 +240,26 @@ class HostParty:
     def _serve_one(self, wire: TranscribedWire, delivery: Delivery) -> None:
         sender, message = delivery.sender, delivery.message
         stated: list[Stated] = [(sender, self.name, type(message).__name__, delivery.bytes, 0.0)]
-        session, began = self._session(sender, message), time.perf_counter()
+        session, came = self._session(sender, message), time.perf_counter()
+        began, refused, people = came, "", (0, 0, 0)
         try:
             for receiver, answer in self.answer(sender, message):
                 worked = time.perf_counter() - began
                 size = wire.send(receiver, answer)
                 stated.append((self.name, receiver, type(answer).__name__, size, worked))
                 began = time.perf_counter()
+                if isinstance(message, DecisionVectors) and isinstance(answer, HeldRecords):
+                    people = _counts(answer, len(message.ids))
         except GlassleafError as error:
+            refused = type(error).__name__
             final, wait = isinstance(error, QuestionRefused), error.wait if isinstance(error, HostBusy) else 0.0
             stated += self._refuse(wire, delivery, str(error), final, wait)
         except Exception as error:
+            refused = type(error).__name__
             # a fault of ours must not silence the Host; its text may hold data, its type not
             stated += self._refuse(wire, delivery, f"an internal error ({type(error).__name__})")
+        seconds = time.perf_counter() - came
+        self._served(Served(type(message).__name__, message.conversation, seconds, refused, people))
         session = session or self._session(sender, message)
         if self._signing is not None and session is not None:
             session.stated += stated[: MAX_STATED - len(session.stated)]
@@ -281,6 +322,19 @@ class HostParty:
     def capacity(self, model_id: str) -> float:
         """What all answers about a model can tell about one record here at most, bits, for this Host's operator."""
         return self._partial_models.get(model_id).model.capacity
+
+    @property
+    def draining(self) -> bool:
+        """Whether it takes on no new conversation."""
+        return self._draining()
+
+    def waiting(self, lane: Lane) -> int:
+        """Conversations that wait in a lane, for this Host's operator."""
+        return 0 if self._lanes is None else self._lanes.waiting(lane)
+
+    def open_work(self, quiet: float) -> int:
+        """Conversations that wait, are answered, or had a message less than `quiet` seconds ago."""
+        return self._sessions.busy(quiet) + sum(self.waiting(lane) for lane in self._lane_sizes)
 
     def pool_level(self) -> tuple[int, int]:
         """Obfuscators ready and wanted, of the key used last."""
@@ -374,3 +428,10 @@ class HostParty:
     def _end(self, sender: str, message: EndConversation) -> Answer:
         self._sessions.end(message.conversation, sender)
         return iter(())
+
+
+def _counts(answer: HeldRecords, asked: int) -> tuple[int, int, int]:
+    """Of the people asked about: answered, not held, held and refused for a limit."""
+    held = sum(byte.bit_count() for byte in answer.held)
+    spent = sum(byte > 0 for byte in answer.spent)
+    return held - spent, asked - held, spent

@@ -181,6 +181,12 @@ class HostSessions:
             named = [session for (_, name), session in self._open.items() if name == conversation]
             return named[0] if len(named) == 1 else None
 
+    def busy(self, quiet: float) -> int:
+        """Conversations in which a message is being answered, or came less than `quiet` seconds ago."""
+        with self._lock:
+            since = self._clock() - quiet
+            return sum(session.at_work > 0 or session.used > since for session in self._open.values())
+
     def _expire(self) -> None:
         since = self._clock() - IDLE
         for (guest, name), session in list(self._open.items()):

@@ -143,7 +143,7 @@ def _write_host(party: Party, folder: Path, port: int) -> None:
         "party": party.name,
         "agreement": AGREEMENT,
         "keys": KEYS,
-        "ops": "",
+        "ops": "127.0.0.1:0",
         "source": {"kind": "csv", "file": party.file, "id": party.id, "dictionary": "dictionary.toml"},
         "limits": {"budget": usual_limit(synthetic=True), "dither": 0.0, "measures": list(MEASURES)},
     }

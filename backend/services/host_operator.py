@@ -86,6 +86,8 @@ class HostedModel:
         What all answers about it can tell about one record here at most, bits.
     purposes : tuple of str
         For which it may be asked about today.
+    agreed_name : str
+        What stands for it in an agreement's list of models, which need no asking.
     """
 
     id: str
@@ -95,6 +97,7 @@ class HostedModel:
     splits: tuple[OwnSplit, ...]
     capacity: float
     purposes: tuple[str, ...]
+    agreed_name: str
 
 
 @dataclass(frozen=True)
@@ -195,7 +198,8 @@ class HostOperator:
                 purposes = tuple(sorted(set(granted.get(structure, ()))))
                 splits = self._splits(model)
                 about = model.guest, structure, len(model.skeletons), splits
-                out.append(HostedModel(model_id, *about, model.capacity, purposes))
+                name = self._store.agreed_name(structure)
+                out.append(HostedModel(model_id, *about, model.capacity, purposes, name))
         return tuple(out)
 
     def _model(self, model_id: str) -> HostModel | None:

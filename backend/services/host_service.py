@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import signal
 import threading
+import time
 from collections.abc import Mapping
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from types import FrameType
@@ -22,14 +24,16 @@ from backend.link.config import HostConfig, load_config
 from backend.link.identity import load_identity
 from backend.link.peers import LinkSettings
 from backend.link.wire import LinkWire
-from backend.protocols.approvals.host import Approvals
+from backend.protocols.approvals.host import PURPOSE_OF, Agreed, Approvals
 from backend.protocols.host import HostParty
 from backend.protocols.lanes import SIZES, LaneSize
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.transport.message import Lane
 from backend.protocols.transport.transcript import OwnTranscript
+from backend.services.host_operation import HostOperation
 from backend.services.host_operator import DRAINING
 from backend.store.accountant import Accountant, Limits, usual_limit
+from backend.store.approvals import MAX_PER_DAY, Approval
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Receipts
@@ -38,6 +42,9 @@ from backend.store.retention import expire
 
 POOL = 2048  # obfuscators kept ready
 DAY = 24 * 3600.0
+ENDING = 30.0  # seconds that open work gets to end once the process is told to stop
+QUIET = 5.0  # seconds without a message after which a conversation is not waited for
+POLL = 0.05  # seconds
 _log = logging.getLogger("glassleaf")
 
 
@@ -53,22 +60,24 @@ class HostService:
     FederationError
         The configuration or the records cannot be used, or the dictionary is not what the agreement names.
     SecurityError, ParameterError
-        See :class:`backend.link.wire.LinkWire`.
+        See :class:`backend.link.wire.LinkWire`; or the port of ``ops`` is taken.
     """
 
     def __init__(self, config: HostConfig) -> None:
-        self.config, self._stopped = config, threading.Event()
+        self.config, self._stopped, self._ending = config, threading.Event(), threading.Event()
         table, records = read_source(config)
         keys = config.path(config.keys)
         identity, self.database = load_identity(keys), Database(config.store_url())
         self.wire = LinkWire(config.party, config.path(config.agreement), keys, LinkSettings.of(config))
+        self.operation = HostOperation(self.wire, self.database)
+        drained, store = keys / DRAINING, PartyStore(self.database)
         try:
             check_dictionary(config, self.wire.agreement)
             self.party = HostParty(
                 config.party,
                 table,
                 config.features(),
-                PartyStore(self.database),
+                store,
                 key_floor=_key_floor(config, self.wire.agreement),
                 pool=POOL,
                 tables=keys,
@@ -80,9 +89,14 @@ class HostService:
                 lanes=lanes_of(config),
                 signing=identity.signing,
                 receipts=Receipts(self.database),
-                approvals=Approvals(config.party, self.database, identity.signing),
-                draining=(keys / DRAINING).exists,
+                approvals=Approvals(
+                    config.party, self.database, identity.signing, agreed=agreed_models(self.wire.agreement, store)
+                ),
+                draining=lambda: self._ending.is_set() or drained.exists(),
+                served=self.operation.served,
             )
+            self.operation.watch(self.party)
+            self.operation.show(config.ops)
         except BaseException:
             self.wire.shut_down()
             self.database.close()
@@ -94,11 +108,13 @@ class HostService:
     def serve(self) -> None:
         """Answer until :meth:`stop`."""
         threading.Thread(target=self._expire_daily, name="retention", daemon=True).start()
-        self.wire.open()
         try:
+            self.wire.open()
+            _log.info("The Host answers over its link; figures are shown on port %d.", self.operation.port)
             self.party.serve(OwnTranscript(self.wire))
         finally:
             self._stopped.set()
+            self.operation.close()
             self.wire.shut_down()
             self.database.close()
 
@@ -106,11 +122,25 @@ class HostService:
         """Take nothing more; what is being answered is answered."""
         self.wire.close()
 
+    def end(self) -> None:
+        """Take on nothing new, let open work end for :data:`ENDING` seconds at most, then stop; a second time, stop at once."""
+        if self._ending.is_set():
+            self.stop()
+            return
+        self._ending.set()
+        threading.Thread(target=self._end_work, name="ending", daemon=True).start()
+
+    def _end_work(self) -> None:
+        until = time.monotonic() + ENDING
+        while self.party.open_work(QUIET) and time.monotonic() < until and not self._stopped.wait(POLL):
+            pass
+        self.stop()
+
     def stop_on_signals(self) -> None:
-        """SIGTERM and SIGINT stop it (main thread only)."""
+        """SIGTERM and SIGINT have it :meth:`end` (main thread only)."""
 
         def stop(number: int, frame: FrameType | None) -> None:
-            self.stop()
+            self.end()
 
         for which in (signal.SIGTERM, signal.SIGINT):
             signal.signal(which, stop)
@@ -173,6 +203,22 @@ def dither_of(config: HostConfig, agreement: Agreement) -> float:
     """The widest of what the Host adds and what the agreement asks for."""
     own = DITHER if config.limits.dither is None else config.limits.dither
     return max(own, *(purpose.floors.dither for purpose in agreement.purposes))
+
+
+def agreed_models(agreement: Agreement, store: PartyStore) -> Agreed:
+    """Which models the agreement lists by their :meth:`backend.store.party_store.PartyStore.agreed_name`, so that nobody is asked.
+
+    For scores and for reasons, as far as a purpose that lists the model allows their messages; measuring and training are asked for.
+    """
+
+    def agreed(wanted: Approval) -> tuple[date, int] | None:
+        kinds = {kind.__name__ for kind, purpose in PURPOSE_OF.items() if purpose == wanted.purpose}
+        name = store.agreed_name(wanted.subject)
+        listing = [one for one in agreement.purposes if name in one.models and not kinds.isdisjoint(one.kinds)]
+        limits = [(min(one.valid_until, agreement.valid_until), one.rows_per_day or MAX_PER_DAY) for one in listing]
+        return max(limits, default=None)
+
+    return agreed
 
 
 def _key_floor(config: HostConfig, agreement: Agreement) -> int:

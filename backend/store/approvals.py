@@ -117,6 +117,12 @@ class ApprovalBook:
         with self._database.read() as session:
             return _approval(_row(session, number))
 
+    def waiting(self) -> int:
+        """How many requests wait."""
+        with self._database.read() as session:
+            waits = select(func.count()).select_from(ApprovalRow).where(ApprovalRow.state == WAITING)
+            return session.scalar(waits) or 0
+
     def used(self, number: int) -> int:
         """How much of its volume is used today."""
         with self._database.read() as session:

@@ -23,6 +23,7 @@ from backend.store.schema import ArtefactRow, AuditHeadRow, RecordRow, ScoreJobR
 
 SECRET_BYTES = 32
 _DAY = ".day"  # after a model's id: the artefact that holds the day of its training
+AGREED_NAMES = "agreed names"  # the secret that names of models in agreements are made with
 PSEUDONYMS = "pseudonyms"  # the secret that pseudonyms are made with
 
 
@@ -136,6 +137,10 @@ class PartyStore:
         """Whether a secret was drawn yet."""
         with self._database.read() as session:
             return session.get(SecretRow, name) is not None
+
+    def agreed_name(self, structure: str) -> str:
+        """Stands for a model in an agreement: HMAC-SHA-256 of its structure under this party's secret, to confirm nobody's guess."""
+        return hmac.digest(self.secret(AGREED_NAMES), structure.encode(), "sha256").hex()
 
     def pseudonym(self, person: str) -> str:
         """Stands for somebody who is forgotten: HMAC-SHA-256 of the id under this party's secret; begins with a space, as no id does."""

@@ -8,6 +8,8 @@ import pytest
 from backend.errors import ParameterError
 from backend.ops.health import OpsServer, serving
 
+EVERY = "0.0.0.0"  # noqa: S104 (what is tested)
+
 
 def ask(port, path, host="localhost", method="GET"):
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -49,6 +51,14 @@ def test_a_check_that_fails_is_not_ready_and_says_no_more_than_what_kind_of_erro
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", ""])
 def test_a_page_that_gives_its_own_name_this_address_gets_nothing(port, host):
     assert ask(port, "/metrics", host)[0] == 403
+
+
+@pytest.mark.parametrize(
+    ("host", "status"), [("10.0.0.5:9464", 200), ("[::1]:1", 200), ("evil.example", 403), ("", 403)]
+)
+def test_an_address_that_is_opened_is_asked_by_number_and_still_not_by_a_pages_name(host, status):
+    with serving(0, tuple, bytes, EVERY) as server:
+        assert ask(server.port, "/live", host)[0] == status
 
 
 def test_there_is_nothing_else_and_nothing_can_be_sent(port):

@@ -9,6 +9,9 @@ import pytest
 import yaml
 
 from backend.cli import COMMANDS
+from backend.link.config import HostConfig
+from backend.link.wire import LEAVE
+from backend.services.host_service import ENDING
 
 ROOT = Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -107,3 +110,12 @@ def test_commands_that_are_started_are_there():
         re.findall(r'^CMD \["([\w-]+)"', text, re.MULTILINE)
     )
     assert started - {"host"} <= set(COMMANDS) and "serve" in started
+
+
+def test_a_host_is_asked_where_it_answers_and_may_end_what_is_open():
+    ops = HostConfig.model_fields["ops"].default
+    assert f"http://{ops}/live" in (DEPLOY / "Dockerfile.host").read_text(encoding="utf-8")
+    seconds = re.search(r"^TimeoutStopSec=(\d+)$", (DEPLOY / "glassleaf-host.service").read_text(), re.MULTILINE)
+    assert seconds and int(seconds[1]) > ENDING + LEAVE
+    for name in ("telecom", "platform"):
+        assert int(COMPOSE["services"][name]["stop_grace_period"].removesuffix("s")) > ENDING + LEAVE

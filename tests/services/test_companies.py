@@ -7,6 +7,7 @@ from threading import Thread
 
 import pytest
 import tomli_w
+from prometheus_client.parser import text_string_to_metric_families
 
 from backend.data.demo import write_demo
 from backend.data.federation import load_federation
@@ -73,10 +74,18 @@ def scored(glassleaf, record, companies=None):
 
 
 @pytest.fixture(scope="module")
-def apart(tmp_path_factory):
-    """Companies that are served, their bank's services, its model and scores of some people."""
+def hosts(tmp_path_factory):
+    """Companies, and their Hosts as they are served."""
     companies = make_companies(tmp_path_factory.mktemp("apart") / "companies", ROWS)
-    with served(companies), Glassleaf(companies.home) as glassleaf:
+    with served(companies) as services:
+        yield companies, services
+
+
+@pytest.fixture(scope="module")
+def apart(hosts):
+    """Companies that are served, their bank's services, its model and scores of some people."""
+    companies = hosts[0]
+    with Glassleaf(companies.home) as glassleaf:
         record = trained(glassleaf, companies.guest, companies)
         yield companies, glassleaf, record, scored(glassleaf, record, companies)
 
@@ -119,6 +128,26 @@ def kinds(transcript, ends=("EndConversation", "ConversationReceipt", "AskApprov
 
 def test_the_transcript_has_what_hosts_state_that_they_sent_each_other(apart, together):
     assert kinds(apart[3].transcript) == kinds(together[2].transcript)
+
+
+def test_a_host_counts_people_and_kinds_and_its_figures_name_nobody(apart, hosts):
+    asked = 0
+    for service in hosts[1]:
+        text = service.operation._metrics.text().decode()
+        found = {
+            (sample.name, *sample.labels.values()): sample.value
+            for family in text_string_to_metric_families(text)
+            for sample in family.samples
+        }
+        outcomes = ("answered", "no_record", "limit_reached")
+        people = [found["glassleaf_host_people_total", outcome] for outcome in outcomes]
+        if ("glassleaf_host_kind_seconds_count", "DecisionVectors") in found:  # it owns a split of the model
+            assert sum(people) == 12 and people[2] == 0
+            asked += 1
+        assert found["glassleaf_host_kind_seconds_count", "StartTraining"] == 1
+        words = {name for feature in service.config.features() for name in (feature.name, feature.meaning)}
+        assert not any(word in text for word in words | {apart[2].id, *service.party._scoring.table.ids})
+    assert asked
 
 
 def test_no_folder_has_anothers_table_or_secret(apart):

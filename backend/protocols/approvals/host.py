@@ -48,6 +48,9 @@ from backend.store.approvals import DENIED, GRANTED, MAX_PER_DAY, WAITING, WITHD
 from backend.store.audit_log import AuditLog
 from backend.store.database import Database
 
+AGREEMENT = "agreement"  # who has decided where no operator was asked
+Agreed = Callable[[Approval], tuple[date, int] | None]
+"""Last day and volume of what needs no asking, by agreement; None where its operator decides."""
 GRANT = "grant"  # what the Host's signature in its own store is under
 REASON_MAX = 500  # characters of what a Guest is told
 OPERATOR, GUEST = "operator", "guest"
@@ -86,6 +89,8 @@ class Approvals:
         The Host's.
     today : callable
         The UTC date.
+    agreed : callable
+        What needs no asking (:data:`Agreed`). What the operator has denied or withdrawn stays so.
     """
 
     def __init__(
@@ -94,8 +99,9 @@ class Approvals:
         database: Database,
         key: SigningKey,
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
+        agreed: Agreed = lambda _: None,
     ) -> None:
-        self.host, self._database, self._key = host, database, key
+        self.host, self._database, self._key, self._agreed = host, database, key, agreed
         self.book, self.log = ApprovalBook(database, today), AuditLog(database)
 
     def __repr__(self) -> str:
@@ -113,6 +119,9 @@ class Approvals:
             found, new = self.book.ask(wanted)
             if new:
                 self._note("asked", found, found.guest, GUEST)
+            agreed = self._agreed(found) if found.state == WAITING else None
+            if agreed is not None and agreed[0] >= self.book.today():
+                found = self._grant(found.number, AGREEMENT, *agreed)
         if found.state == GRANTED and not self._signed(found):
             self._refused(found, "forged")
             raise SecurityError("This Host's own record of the approval was changed; its operator has to look at it.")
@@ -152,9 +161,12 @@ class Approvals:
             raise ParameterError(f"{until.isoformat()} is over; name the last day on which it counts.")
         if not 1 <= per_day <= MAX_PER_DAY:
             raise ParameterError(f"{per_day:,} a day were given; choose 1 to {MAX_PER_DAY:,}.")
+        return self._grant(number, person, until, per_day)
+
+    def _grant(self, number: int, person: str, until: date, per_day: int) -> Approval:
         with self._database.write():
             grant = self.book.decide(number, GRANTED, person, until=until, per_day=per_day, sign=self._sign)
-            self._note("approved", grant, person, OPERATOR)
+            self._note("approved", grant, person, AGREEMENT if person == AGREEMENT else OPERATOR)
         return grant
 
     def deny(self, number: int, person: str, reason: str) -> Approval:

@@ -15,7 +15,7 @@ from backend.crypto.plain import PlainKeySide
 from backend.crypto.signing import SigningKey
 from backend.errors import ApprovalPending, HostRefused, ParameterError, SecurityError
 from backend.protocols.approvals.guest import ask, is_signed_approval, training_terms
-from backend.protocols.approvals.host import PURPOSE_OF, REASON_MAX, Approvals
+from backend.protocols.approvals.host import AGREEMENT, PURPOSE_OF, REASON_MAX, Approvals
 from backend.protocols.approvals.messages import ApprovalGranted, AskApproval, AskTraining
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, PermuteValues
@@ -45,10 +45,10 @@ class Clock:
 
 
 @contextmanager
-def asking(world=WORLD, **more):
+def asking(world=WORLD, agreed=lambda _: None, **more):
     """A world whose first Host asks its operator; its approvals, the day there, and what it counts."""
     clock, database = Clock(), Database()
-    approvals = Approvals("host0", database, KEY, clock)
+    approvals = Approvals("host0", database, KEY, clock, agreed)
     accountant = Accountant(database, Limits(5, 0), today=clock)
     options = {"host0": {"approvals": approvals, "accountant": accountant, **more}}
     with running(world, options=options) as (guest, network, served):
@@ -91,6 +91,35 @@ def test_what_the_guest_is_told_holds_no_threshold_and_nothing_of_the_hosts_own_
     assert is_signed_approval(allowed) and (allowed.until, allowed.per_day) == (LATER.isoformat(), 24)
     assert approvals.book.get(1).subject not in json.dumps(vars(allowed))
     assert not is_signed_approval(replace(allowed, per_day=25)) and not is_signed_approval(replace(allowed, guest="x"))
+
+
+def test_what_the_agreement_lists_needs_no_asking_until_the_operator_withdraws_it():
+    def agreed(wanted):
+        return (LATER, 24) if wanted.purpose == "scoring" else None
+
+    with asking(agreed=agreed) as (guest, network, _, approvals, clock, accountant):
+        assert list(scored(guest, network).units) == [WORLD.oracle(WORLD.row(i)) for i in WORLD.tables[GUEST].ids]
+        (grant,) = approvals.book.all()
+        assert (grant.state, grant.person, grant.until) == ("granted", AGREEMENT, LATER.isoformat())
+        assert (grant.per_day, approvals.book.used(1)) == (24, 12) and told(accountant)
+        log = [(entry.body["what"], entry.actor) for entry in approvals.log.entries()]
+        assert log == [("asked", GUEST), ("approved", AGREEMENT)]
+        clock.day = LATER + timedelta(days=1)
+        with pytest.raises(ApprovalPending):
+            scored(guest, network)  # the agreement is over; its operator decides
+        clock.day = DAY
+        approvals.deny(2, "ana", "no longer")
+        with pytest.raises(HostRefused, match="no longer"):
+            scored(guest, network)
+
+
+def test_a_listed_model_that_was_withdrawn_stays_so():
+    with asking(agreed=lambda wanted: (LATER, 1000)) as (guest, network, _, approvals, _, _):
+        scored(guest, network)
+        approvals.withdraw(1, "ana", "looked at it again")
+        with pytest.raises(HostRefused, match="looked at it again"):
+            scored(guest, network)
+        assert len(approvals.book.all()) == 1
 
 
 def test_a_grant_ends_with_its_last_day_and_a_new_request_waits():

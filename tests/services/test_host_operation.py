@@ -1,0 +1,226 @@
+"""A Host's process as its operator sees it: health, figures and log lines that name nobody, and how it stops."""
+
+import http.client
+import io
+import json
+import logging
+import signal
+import subprocess
+import sys
+from threading import Thread
+
+import pytest
+from companies import until
+from prometheus_client.parser import text_string_to_metric_families
+
+from backend.errors import ParameterError, StoreError
+from backend.link.agreement import load_agreement
+from backend.link.config import load_config
+from backend.link.wire import LinkWire
+from backend.ops.logs import JsonLines
+from backend.protocols.approvals.messages import REASONS, SCORING, TRAINING
+from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
+from backend.services.companies import make_companies
+from backend.services.host_operator import own_host
+from backend.services.host_service import HostService, agreed_models, host_service
+from backend.store.approvals import Approval, ApprovalBook
+from backend.store.database import Database
+from backend.store.party_store import PartyStore
+
+ONE, TWO = "1" * 32, "2" * 32
+
+
+def ask(port, path):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", path, headers={"Host": "localhost"})
+    answer = connection.getresponse()
+    return answer.status, answer.read().decode()
+
+
+def figures(port):
+    """(name, label) → value."""
+    return {
+        (sample.name.removeprefix("glassleaf_host_"), *sample.labels.values()): sample.value
+        for family in text_string_to_metric_families(ask(port, "/metrics")[1])
+        for sample in family.samples
+        if not sample.name.endswith(("_bucket", "_created"))
+    }
+
+
+@pytest.fixture(scope="module")
+def companies(tmp_path_factory):
+    return make_companies(tmp_path_factory.mktemp("operated") / "companies", 100)
+
+
+@pytest.fixture
+def config(companies):
+    return load_config(companies.hosts["telecom"] / "host.toml")
+
+
+@pytest.fixture
+def host(companies):
+    """A Host that is served by a thread."""
+    service = host_service(companies.hosts["telecom"] / "host.toml")
+    thread = Thread(target=service.serve, daemon=True)
+    thread.start()
+    yield service, thread
+    service.stop()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+@pytest.fixture
+def bank(companies):
+    """The Guest's end of the links."""
+    with LinkWire("bank", companies.guest / "agreement.toml", companies.guest / "keys") as wire:
+        wire.open()
+        yield wire
+
+
+@pytest.fixture
+def lines():
+    """What the process logs, as lines of JSON."""
+    stream, logger = io.StringIO(), logging.getLogger("glassleaf")
+    handler, level = logging.StreamHandler(stream), logger.level
+    handler.setFormatter(JsonLines())
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    yield lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+    logger.removeHandler(handler)
+    logger.setLevel(level)
+
+
+def answer(wire, message):
+    """Send a message to the Host; returns what comes back."""
+    until(lambda: wire.peer("telecom").is_attached)
+    wire.send("telecom", message)
+    delivery = wire.receive(timeout=60)
+    assert delivery is not None
+    return delivery.message
+
+
+def test_without_a_link_it_lives_and_is_not_ready(host):
+    port = host[0].operation.port
+    assert ask(port, "/live") == (200, "live\n")
+    assert ask(port, "/ready") == (503, "There is no link to the Guest.\n")
+    assert figures(port)["link_up",] == 0
+
+
+def test_with_a_link_it_is_ready_until_it_is_drained_or_its_agreement_or_store_is_gone(
+    host, bank, companies, monkeypatch
+):
+    service = host[0]
+    port = service.operation.port
+    until(lambda: ask(port, "/ready")[0] == 200)
+    assert figures(port)["link_up",] == 1
+    operator = own_host(companies.hosts["telecom"], "ana")
+    operator.drain()
+    assert ask(port, "/ready") == (503, "The Host takes on nothing new.\n")
+    operator.drain(end=True)
+    operator.close()
+    assert ask(port, "/ready")[0] == 200
+    over = service.wire.agreement.model_copy(update={"valid_until": service.wire.agreement.valid_from})
+    with monkeypatch.context() as changed:
+        changed.setattr(service.wire._node, "agreement", over)
+        assert ask(port, "/ready") == (503, "The agreement is not valid today.\n")
+    service.database.close()
+    with monkeypatch.context() as changed:
+        changed.setattr(service.operation._book, "_database", Gone())
+        assert ask(port, "/ready") == (503, "The store cannot be reached.\n")
+        assert figures(port)["approvals_waiting",] != figures(port)["approvals_waiting",]  # not a number
+
+
+class Gone:
+    """A database that cannot be reached."""
+
+    def read(self):
+        raise StoreError("gone")
+
+
+def test_messages_refusals_and_what_waits_are_counted_and_logged_with_the_conversation_alone(host, bank, lines):
+    service = host[0]
+    port = service.operation.port
+    book = ApprovalBook(service.database)
+    book.ask(Approval("bank", "scores", "a" * 64, "m1", {}))
+    before = figures(port)
+    refusal = answer(bank, OfferKey(ONE, "none", b""))
+    assert isinstance(refusal, Refusal) and "Plaintext" in refusal.reason
+    until(lambda: figures(port).get(("refused_total", "OfferKey")) == 1)
+    found = figures(port)
+    assert found["kind_seconds_count", "OfferKey"] == 1 and before["approvals_waiting",] == 1
+    assert [found["queue_length", lane] for lane in ("online", "bulk", "training")] == [0, 0, 0]
+    text = ask(port, "/metrics")[1]
+    features = [feature.name for feature in service.config.features()]
+    assert not any(name in text for name in (*features, *list(service.party._scoring.table.ids)[:50], ONE))
+    (line,) = [line for line in lines() if line.get("conversation") == ONE]
+    assert line["event"] == "A message was refused: %s" and line["error"] == "SecurityError"
+
+
+def test_told_to_end_it_waits_for_open_work_and_takes_on_nothing_new(host, bank):
+    service, thread = host
+    answer(bank, OfferKey(ONE, "none", b""))  # opens a conversation, which is open though the key was refused
+    service.end()
+    refusal = answer(bank, OfferKey(TWO, "none", b""))
+    assert isinstance(refusal, Refusal) and refusal.wait > 0 and "takes on nothing new" in refusal.reason
+    assert thread.is_alive()
+    bank.send("telecom", EndConversation(ONE))
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def test_work_that_does_not_end_is_not_waited_for_for_ever(host, bank, monkeypatch):
+    service, thread = host
+    monkeypatch.setattr("backend.services.host_service.ENDING", 0.1)
+    monkeypatch.setattr(service.party, "open_work", lambda quiet: 1)
+    service.end()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def test_told_twice_it_stops_at_once(host, monkeypatch):
+    service, thread = host
+    monkeypatch.setattr(service.party, "open_work", lambda quiet: 1)
+    service.end()
+    service.end()
+    thread.join(60)
+    assert not thread.is_alive()
+
+
+def test_a_process_logs_lines_of_json_alone_and_ends_well(companies):
+    command = [sys.executable, "-m", "glassleaf", "host", "serve", "--log", "json"]
+    command += ["--config", companies.hosts["platform"] / "host.toml"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        first = json.loads(process.stderr.readline())
+        assert first["event"] == "The Host answers over its link; figures are shown on port %d."
+        assert ask(first["numbers"][0], "/live")[0] == 200
+        process.send_signal(signal.SIGTERM)
+        out, more = process.communicate(timeout=120)
+    assert process.returncode == 0 and out == ""
+    assert all(json.loads(line)["event"] for line in more.splitlines())
+
+
+def test_a_model_needs_no_asking_where_a_purpose_lists_it_by_the_hosts_own_name_for_it(companies, tmp_path):
+    store, elsewhere = PartyStore(Database(tmp_path)), PartyStore(Database())
+    name = store.agreed_name("a" * 64)
+    assert name == store.agreed_name("a" * 64) and name != elsewhere.agreed_name("a" * 64)
+    agreement = load_agreement(companies.guest / "agreement.toml")
+    (purpose,) = agreement.purposes
+    scores = purpose.model_copy(update={"models": (name,), "kinds": ("DecisionVectors",), "rows_per_day": 7})
+    agreed = agreed_models(agreement.model_copy(update={"purposes": (purpose, scores)}), store)
+    assert agreed(Approval("bank", SCORING, "a" * 64, "m1", {})) == (scores.valid_until, 7)
+    for asked, subject in ((REASONS, "a"), (TRAINING, "a"), ("fairness", "a"), (SCORING, "b")):
+        assert agreed(Approval("bank", asked, subject * 64, "m1", {})) is None
+    assert agreed_models(agreement, store)(Approval("bank", SCORING, "a" * 64, "m1", {})) is None
+
+
+def test_a_port_that_is_taken_is_said_and_nothing_is_left_open(host, config):
+    taken = config.model_copy(update={"ops": f"127.0.0.1:{host[0].operation.port}", "store": "sqlite://"})
+    with pytest.raises(ParameterError, match="cannot be had"):
+        HostService(taken)
+
+
+def test_without_an_address_nothing_is_shown(config):
+    service = HostService(config.model_copy(update={"ops": ""}))
+    assert service.operation.port == 0
+    service.wire.shut_down()
+    service.database.close()
