@@ -92,7 +92,7 @@ def _heading(t: Texts, request: Request) -> None:
     names = {"guest": markdown(found.guest), "name": markdown(found.name), "purpose": _purpose(t, found.purpose)}
     asks = t(f"host.asks_{_kind(found.purpose)}", **names)
     st.markdown(f":material/{ICONS[state]}: **{asks}**")
-    past = t.duration(max(1.0, (datetime.now(UTC) - found.since).total_seconds()))
+    past = t.past((datetime.now(UTC) - found.since).total_seconds())
     words = [t("host.request", number=found.number), t("host.since", past=past)]
     if found.decided:
         words.append(t(f"host.state_{state}", person=markdown(found.person), day=found.decided[:10]))
