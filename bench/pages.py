@@ -29,7 +29,7 @@ from tests.e2e.serving import CHROMIUM, FLAGS, served
 
 NAMES = [
     *("overview", "features", "structure", "importance", "model_card", "compliance", "validation", "compare_models"),
-    *("score", "privacy", "protocols", "attack_lab", "own_data", "train", "report", "audit"),
+    *("score", "privacy", "protocols", "attack_lab", "host", "own_data", "train", "report", "audit"),
 ]
 ROUNDS = 5
 SERVER = 0.120  # seconds in the server's process, whatever else the machine does

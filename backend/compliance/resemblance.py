@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from backend.data.dictionary import Feature
 
-LEAST = 0.62  # cosine similarity from which a word is proposed; tried on misspelt words of the examples
+LEAST = 0.58  # cosine similarity from which a word is proposed; tried on misspelt words of the examples
 SHORTEST = 5  # letters of a word that is compared: shorter ones resemble too many
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
-from backend.errors import ParameterError, SecurityError, SignInError
+from backend.errors import NotAvailable, ParameterError, SecurityError, SignInError
 from backend.services.audit import OPERATOR, ROLES, Auditor, AuditTrail
 from backend.services.cache import Cache
 from backend.services.federations import Federations
@@ -465,6 +465,8 @@ class Glassleaf:
                 f"Only the operator of the simulation may look as {host}; the role is {self._auditor.role}."
             )
         about = self._shared.workspace.federation(federation)
+        if about.link is not None:
+            raise NotAvailable(host, "its own console: `glassleaf host run`")
         if shown and not about.synthetic:
             raise SecurityError(
                 f"{host}'s own view is shown of synthetic people only; those of {about.name} are not marked as such."

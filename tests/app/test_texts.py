@@ -10,7 +10,7 @@ from typing import get_type_hints as hints
 import pytest
 
 from app.panels import training
-from app.texts import Texts, bare, catalogue, cut, label, markdown, number, percent, signed, size, wrap
+from app.texts import Texts, amount, bare, catalogue, cut, label, markdown, number, percent, signed, size, wrap
 from backend.i18n import LANGUAGES
 from backend.protocols.training.algorithms import ALGORITHMS
 from backend.protocols.transport.message import MESSAGES
@@ -137,6 +137,19 @@ def test_one_is_singular_and_two_are_plural() -> None:
 def test_a_list_in_words_has_one_and() -> None:
     assert Texts("en").listed(["a", "b", "c"]) == "a, b and c"
     assert Texts("en").listed(["a"]) == "a"
+    assert Texts("zh").listed(["银行 9", "电信 7", "平台 8"]) == "银行 9、电信 7 和平台 8"  # figures are set apart
+
+
+def test_sentences_are_joined_as_each_language_does_and_empty_ones_are_left_out() -> None:
+    assert Texts.joined("One.", "", "Two.") == "One. Two."
+    assert Texts.joined("一。", "二。", "") == "一。二。"
+    assert Texts.joined("**一。**", "二。") == "**一。** 二。"  # else Markdown would not end the emphasis
+
+
+def test_no_line_ends_between_a_figure_and_its_unit() -> None:
+    t = Texts("en")
+    for shown in (percent(0.044), size(93_700), t.duration(0.5), t.duration(90), amount(1290, "€"), t("card.interval")):
+        assert re.search(r"\d [%a-zA-Z€]", shown.split(" of ")[0].split(" bootstrap")[0]) is None, shown
 
 
 @pytest.mark.parametrize(
@@ -169,6 +182,7 @@ def test_a_long_meaning_is_wrapped_and_cut() -> None:
     assert cut("近十二个月还款逾期次数", 8) == "近十二个…"
     assert cut("short", 8) == "short"
     assert "<br>" in wrap("近十二个月还款逾期次数", 8, 3)
+    assert wrap("近 12 个月", 30) == "近 12 个月"
 
 
 # what mdast-util-gfm-autolink-literal, the Markdown of the pages, makes a link of, whatever is escaped

@@ -40,9 +40,10 @@ def lines_of_commands(page):
 
 
 def command(name, rest):
-    found = GROUP.get_command(None, name)
-    inner = getattr(found, "commands", {})
-    return inner[rest.split()[0]] if inner and rest.split() else found
+    found, words = GROUP.get_command(None, name), iter(rest.split())
+    while (inner := getattr(found, "commands", {})) and (word := next(words, "")):
+        found = inner[word]
+    return found
 
 
 @pytest.mark.parametrize(

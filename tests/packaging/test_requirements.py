@@ -28,12 +28,15 @@ NOT_ASKED_FOR = {
     "backend",
     "bench",
     "fastapi",
+    "grpc",
+    "joserfc",
     "lightgbm",
     "openpyxl",
     "prometheus_client",
     "pyarrow",
     "ray",
     "starlette",
+    "tenacity",
     "uvicorn",
 }
 TESTS_ONLY = {"pytest"}  # in requirements.txt, which also runs the tests, and not in the wheel

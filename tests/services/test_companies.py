@@ -146,6 +146,7 @@ def test_what_only_a_hosts_operator_has_is_not_available_in_words(apart):
         lambda: glassleaf.leakage.given_away(record.id),
         lambda: glassleaf.demonstration.look_as(record.id, host, person),
         lambda: glassleaf.people.show(record.federation, person, party=host),
+        lambda: glassleaf.host_operator(record.federation, host),
         lambda: runtime.host_database(host),
         lambda: runtime.account(host),
         lambda: runtime.logged(host),

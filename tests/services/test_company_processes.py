@@ -83,4 +83,4 @@ def test_three_processes_train_and_score_as_the_simulation_does(tmp_path):
     simulated = glassleaf("train", tmp_path / "demo", *TRAIN, "--json", home=together)
     assert (record["n_trees"], record["metrics"]) == (simulated["n_trees"], simulated["metrics"])
     alone = glassleaf(*score, home=together)
-    assert [(s["id"], s["score"]) for s in apart["scores"]] == [(s["id"], s["score"]) for s in alone["scores"]]
+    assert [(s["id"], s["margin"]) for s in apart["scores"]] == [(s["id"], s["margin"]) for s in alone["scores"]]
