@@ -8,10 +8,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session
-from app.errors import said
 from app.texts import Texts
 from backend.data.federation import load_federation, write_federation
-from backend.errors import ApprovalDenied, ApprovalPending
+from backend.errors import ApprovalDenied
 from backend.services.host_operator import HostOperator
 from tests.app.conftest import Opened, World, _fresh, forget_jobs, job_of
 from tests.app.reading_out import everything, says
@@ -116,12 +115,3 @@ def test_a_denial_is_read_as_it_was_said_and_nothing_else_is_one() -> None:
 def test_how_long_it_waits_is_said_in_whole_units(seconds: float, said: str) -> None:
     t = Texts("en")
     assert t.past(seconds).replace("\u00a0", " ") == (said or t("waits.moment"))
-
-
-def test_the_errors_have_their_chinese() -> None:
-    t, now = Texts("zh"), datetime.now(UTC)
-    for past in (timedelta(0), timedelta(hours=2)):
-        assert "等待" in said(t, str(ApprovalPending(HOST, 3, now - past, now)))
-    for state, words in (("denied", "拒绝了此请求"), ("withdrawn", "撤回了批准")):
-        found = said(t, str(ApprovalDenied(HOST, state, "2026-11-23", "over")))
-        assert words in found and t("frame.in_english") not in found
