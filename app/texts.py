@@ -146,6 +146,15 @@ class Texts:
                 return f"{number(seconds / length)}{UNBROKEN}{unit}"
         return self("words.days", days=number(seconds / DAY))
 
+    def past(self, seconds: float) -> str:
+        """How long ago something was, in whole units."""
+        if seconds < 60:
+            return self("waits.moment")
+        for unit, length, end in UNITS[1:]:
+            if seconds < end * length:
+                return f"{int(seconds // length)}{UNBROKEN}{unit}"
+        return self("words.days", days=str(int(seconds // DAY)))
+
 
 def number(value: float) -> str:
     """Three significant digits, thousands separated: 1,290; 0.783; 12.4."""

@@ -13,7 +13,8 @@ GlassleafError
 │   ├── HostRefused      a Host says that it will not or cannot answer
 │   │   ├── HostBusy         it has more to do than it takes on at once; the same question later is taken
 │   │   ├── NotAgreed        it has not agreed to what a measurement is for
-│   │   └── ApprovalPending  its operator has not decided yet
+│   │   ├── ApprovalPending  its operator has not decided yet
+│   │   └── ApprovalDenied   its operator has denied it, or withdrawn what was allowed
 │   ├── QuestionRefused  a question will not be answered under its request id, however often it is repeated
 │   └── SignInError      nobody is signed in, or not any more, or in no role
 ├── StoreError        a party's database cannot be opened, read or written
@@ -24,6 +25,7 @@ GlassleafError
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
@@ -177,6 +179,37 @@ class ApprovalPending(HostRefused):
             f"Waits for {host}'s approval since {_ago((now or datetime.now(UTC)) - since)} (request {number} there); nobody was asked "
             f"about. Ask again once the operator of {host} has approved it."
         )
+
+
+class ApprovalDenied(HostRefused):
+    """A Host's operator has denied a training or a model, or withdrawn its approval, and says why.
+
+    Parameters
+    ----------
+    host : str
+    state : {"denied", "withdrawn"}
+    day : str
+        When it was decided, ISO 8601.
+    reason : str
+        The operator's.
+    """
+
+    _SAID = re.compile(r"Its operator has (denied|withdrawn) this on (\d{4}-\d\d-\d\d): (.*)", re.DOTALL)
+
+    def __init__(self, host: str, state: str, day: str, reason: str) -> None:
+        self.host, self.state, self.day, self.reason = host, state, day, reason
+        super().__init__(f"{host} refused: {self.refusal(state, day, reason)}")
+
+    @staticmethod
+    def refusal(state: str, day: str, reason: str) -> str:
+        """How a Host says it."""
+        return f"Its operator has {state} this on {day}: {reason}"
+
+    @classmethod
+    def read(cls, host: str, refusal: str) -> ApprovalDenied | None:
+        """What a Host said; None where it refused for something else."""
+        said = cls._SAID.fullmatch(refusal)
+        return None if said is None else cls(host, *said.groups())
 
 
 def _ago(past: timedelta) -> str:

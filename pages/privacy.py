@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, links, person, privacy, release
+from app.panels import frame, links, person, privacy, release, run
 from backend.errors import GlassleafError
 
 t = session.texts()
@@ -54,18 +54,23 @@ running = session.running(job)
 points = (job.result if job is not None else None) or ()
 if not points and not running:
     st.markdown(t("privacy.widths_hint"))
-if st.button(t("privacy.go"), type=frame.emphasis(), icon=":material/speed:", disabled=bool(running), key="privacy_go"):
+
+
+def measure() -> None:
+    """Start measuring what narrower scores would leak."""
     session.start(f"leak:{model_id}", lambda: backend.leakage.start_curve(model_id))
+
+
+if st.button(t("privacy.go"), type=frame.emphasis(), icon=":material/speed:", disabled=bool(running), key="privacy_go"):
+    measure()
     job, points = session.job(f"leak:{model_id}"), ()
     running = session.running(job)
 if running:
     privacy.follow(t, running, points, session.rerun)
 if points:
     privacy.curve(t, view, points)
-if job is not None and job.state == "cancelled":
-    st.info(t("privacy.cancelled"), icon=":material/stop_circle:")
-if job is not None and job.state == "failed":
-    frame.problem(t, job.error or "")
+if job is not None:
+    run.ended(t, job, "privacy.cancelled", again=measure)
 
 frame.section(t, "privacy.frontier", "dither")
 work = session.job(f"frontier:{model_id}")

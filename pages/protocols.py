@@ -3,7 +3,7 @@
 import streamlit as st
 
 from app import session
-from app.panels import frame, protocols, race, serving
+from app.panels import frame, protocols, race, run, serving
 from backend.services.protocol_comparison import BATCHES, ComparisonRequest
 
 t = session.texts()
@@ -42,10 +42,10 @@ with right:
         st.info(t("protocols.not_yet"), icon=":material/flag:")
     elif so_far is not None:
         st.info(t("protocols.other_model"), icon=":material/flag:")
-    elif job.state == "cancelled":
-        st.info(t("protocols.cancelled"), icon=":material/stop_circle:")
-    if job is not None and job.state == "failed":
-        frame.problem(t, job.error or "")
+    else:
+        run.ended(t, job, "protocols.cancelled")
+    if job is not None and so_far is not None and job.state == "failed":
+        run.ended(t, job)
 if done is not None:
     frame.section(t, "protocols.by_size", "batch")
     if running:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
@@ -31,6 +31,8 @@ from backend.services.reasons import ReasonsRequest
 from backend.services.scoring import ScoringRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from streamlit.delta_generator import DeltaGenerator
 
     from backend.data.table import SampleSheet
@@ -107,7 +109,7 @@ def present(step: str) -> None:
     if session.refused("score"):
         frame.problem(t, session.refused("score"))
     if job is not None and job.result is None and not running:
-        run.ended(t, job)
+        run.ended(t, job, again=score if chosen else None)
     with beside:
         presenter.attack(t, presenter.attack_on(step, presenter.steps(view, done)))
 
@@ -155,8 +157,18 @@ def ready(cipher: str, bits: int) -> bool | None:
     return not run.low(levels) if levels else None
 
 
-def ask() -> tuple[str, SampleSheet | None, DeltaGenerator, tuple[engine.Engine, int]]:
-    """Whom to score, under which cipher, and the button; returns how they were given, their sheet, the answer's place and the cipher."""
+class Asked(NamedTuple):
+    """How people were given, their sheet, the answer's place, the cipher with its key's bits, and what scores them again."""
+
+    way: str
+    sheet: SampleSheet | None
+    answer: DeltaGenerator
+    under: tuple[engine.Engine, int]
+    again: Callable[[], None] | None
+
+
+def ask() -> Asked:
+    """Whom to score, under which cipher, and the button."""
     if held is not None and session.once("held_upload", held.name):
         session.choose("score_way", "upload")
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="score_bar"):
@@ -185,17 +197,22 @@ def ask() -> tuple[str, SampleSheet | None, DeltaGenerator, tuple[engine.Engine,
     go = offered and button.button(
         t("score.go"), type=frame.emphasis(), icon=":material/lock:", disabled=off, key="score_go"
     )
-    if go and sheet is not None:
-        session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
-        cutoff = session.kept("cutoff", ScoringRequest.cutoff)
-        begin(ScoringRequest(model_id, sheet, cutoff, cipher, bits, hold=True), given)
+
+    def score() -> None:
+        if sheet is not None:
+            session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
+            cutoff = session.kept("cutoff", ScoringRequest.cutoff)
+            begin(ScoringRequest(model_id, sheet, cutoff, cipher, bits, hold=True), given)
+
+    if go:
+        score()
         session.rerun()
-    return way, sheet, answer, (cipher, bits)
+    return Asked(way, sheet, answer, (cipher, bits), score if usable else None)
 
 
 def analyse() -> None:
     """The page as an analyst uses it: the question, the answer first, then how it came about."""
-    way, sheet, answer, under = ask()
+    way, sheet, answer, under, again = ask()
     own = person.row(people, sheet.ids[0]) if way == "pick" and sheet is not None else None
     with answer:
         if session.refused("score"):
@@ -215,7 +232,7 @@ def analyse() -> None:
     with among:
         standing.among(t, view, backend.model_cards.get(model_id), done, cutoff)
     with one:
-        answered(done, sheet, under)
+        answered(done, sheet, under, again)
     if done is not None:
         seen_by_all(done)
         result.many(t, view, done)
@@ -231,12 +248,17 @@ def analyse() -> None:
         measured_below(done)
 
 
-def answered(done: ScoreBatch | None, sheet: SampleSheet | None, under: tuple[engine.Engine, int]) -> None:
+def answered(
+    done: ScoreBatch | None,
+    sheet: SampleSheet | None,
+    under: tuple[engine.Engine, int],
+    again: Callable[[], None] | None,
+) -> None:
     """The answer, and the reasons where they are asked for."""
     if done is None and job is None:
         st.info(t("score.not_yet"), icon=":material/lock:")
     elif job is not None and job.result is None:
-        run.ended(t, job)
+        run.ended(t, job, again=again)
     elif done is None:
         st.info(t("score.other_model"), icon=":material/lock:")
     else:
@@ -250,16 +272,21 @@ def answered(done: ScoreBatch | None, sheet: SampleSheet | None, under: tuple[en
 def explained(done: ScoreBatch, sheet: SampleSheet | None, under: tuple[engine.Engine, int]) -> None:
     """What raised the score."""
     cipher, bits = under
-    against = reasons.asked(t, view, done, sheet, why)
-    if against and sheet is not None:
-        wanted = ReasonsRequest(
-            model_id, sheet, cutoff=done.cutoff, cipher=cipher, key_bits=bits, scored=done, against=against
-        )
-        session.start("reasons", lambda: backend.reasons.start(wanted))
+    against, go = reasons.asked(t, view, done, sheet, why)
+
+    def explain() -> None:
+        if sheet is not None and against is not None:
+            wanted = ReasonsRequest(
+                model_id, sheet, cutoff=done.cutoff, cipher=cipher, key_bits=bits, scored=done, against=against
+            )
+            session.start("reasons", lambda: backend.reasons.start(wanted))
+
+    if go:
+        explain()
         session.rerun()
     known = len(done.scores) == 1 and done.scores[0].id in people.index
     own = person.row(people, done.scores[0].id) if known else None
-    reasons.draw(t, view, done, why, own, backend.reasons.notice, session.rerun)
+    reasons.draw(t, view, done, why, own, backend.reasons.notice, session.rerun, explain if against else None)
     if view.task == "binary":
         provided, name = backend.notice_details, view.federation.name
         stands = notice_details.Details(

@@ -1,5 +1,7 @@
 """How is a model made; can I make another?"""
 
+from functools import partial
+
 import streamlit as st
 
 from app import session
@@ -35,6 +37,13 @@ with growth:
     ordered = training.ordered(t, federation, hosts, excluded)
     chosen = training.parameters(t, algorithm, task, method, ordered)
     max_named, coarser = release.bound(t)
+
+
+def begin(request: TrainingRequest) -> None:
+    """Start a training."""
+    session.start("train", lambda: backend.training.start(request), about=request)
+
+
 start, progress = st.columns([5, 8], gap="large")
 with start:
     frame.section(t, "train.start")
@@ -45,7 +54,7 @@ with start:
     pressed = st.button(t("train.go"), type=frame.emphasis(), icon=icon, disabled=not ready, key="train_go")
     if pressed and chosen is not None:
         request = TrainingRequest(federation.name, chosen, hosts, excluded, max_named, coarser)
-        session.start("train", lambda: backend.training.start(request), about=request)
+        begin(request)
         job = session.job("train")
         running = session.running(job)
 with progress:
@@ -59,7 +68,7 @@ with progress:
     elif job is None:
         st.info(t("train.not_yet"), icon=":material/model_training:")
     elif not release.refused(t, job):
-        run.trained(t, whose, job)
+        run.trained(t, whose, job, partial(begin, asked) if asked else None)
 
 made = backend.models.all(federation.name)
 if made:

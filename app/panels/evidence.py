@@ -317,9 +317,6 @@ def measured(t: Texts, view: View, job: Job[Any]) -> None:
             records=f"{result.n:,}",
             found=sum(row.found for row in result.features),
         )
-    elif job.state == "failed":
-        frame.problem(t, job.error or "")
-        return
     else:
         run.ended(t, job)
         return

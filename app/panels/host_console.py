@@ -75,7 +75,7 @@ def _decide(key: str, words: str, step: Callable[[], object]) -> None:
 
 def _waiting(t: Texts, operator: HostOperator, waiting: tuple[Request, ...], key: str) -> None:
     if not waiting:
-        st.markdown(t("host.nothing_waits"))
+        st.markdown(t("host.nothing_waits") if operator.decides else t("waits.not_asked"))
     for request in waiting:
         number_ = request.approval.number
         with st.container(border=True, key=f"{key}_request_{number_}"):
@@ -92,7 +92,7 @@ def _heading(t: Texts, request: Request) -> None:
     names = {"guest": markdown(found.guest), "name": markdown(found.name), "purpose": _purpose(t, found.purpose)}
     asks = t(f"host.asks_{_kind(found.purpose)}", **names)
     st.markdown(f":material/{ICONS[state]}: **{asks}**")
-    past = t.duration(max(1.0, (datetime.now(UTC) - found.since).total_seconds()))
+    past = t.past((datetime.now(UTC) - found.since).total_seconds())
     words = [t("host.request", number=found.number), t("host.since", past=past)]
     if found.decided:
         words.append(t(f"host.state_{state}", person=markdown(found.person), day=found.decided[:10]))
@@ -234,14 +234,15 @@ def _models(t: Texts, operator: HostOperator, key: str) -> None:
             )
             allowed = t.listed([_purpose(t, purpose) for purpose in model.purposes])
             words = t("host.allowed", purposes=allowed) if allowed else t("host.nothing_allowed")
-            st.caption(f"{words} {t('host.bits_most', bits=number(model.capacity))}")
+            told = t("waits.model_bits", bits=number(model.capacity))
+            st.caption(t.joined(words if operator.decides else "", told))
             _splits(t, model.splits, f"{key}_{model.id}")
 
 
 def _people(t: Texts, operator: HostOperator, key: str) -> None:
     """Budgets, and what left about a person, for a request for access."""
     people, most = operator.answered()
-    st.markdown(t("host.answered", people=people, bits=number(most), days=operator.limits.days))
+    st.markdown(t("waits.answered", n=people, bits=number(most), days=operator.limits.days))
     person = st.text_input(t("host.person"), key=f"{key}_person", help=t("host.person_help"), width=320).strip()
     if not person:
         return
@@ -270,7 +271,7 @@ def _people(t: Texts, operator: HostOperator, key: str) -> None:
 def _traffic(t: Texts, operator: HostOperator, key: str) -> None:
     receipts = operator.receipts()
     if not receipts:
-        st.markdown(t("host.no_traffic"))
+        st.markdown(t("host.no_traffic") if operator.decides else t("waits.no_receipts"))
         return
     sent = [sum(size_ for _, size_ in one.sent().values()) for one in receipts]
     took = [sum(size_ for _, size_ in one.took().values()) for one in receipts]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
@@ -25,7 +26,8 @@ def button(t: Texts, view: View, work: Work, words: str, begin: Callable[[], Job
     if st.button(t(words), type=frame.emphasis(), icon=":material/science:", disabled=disabled, key=key) and begin:
         work.start(begin)
         work.redraw()
-    _progress(t, view, work, lambda t, view, job: run.ended(t, job))
+    again = None if begin is None else partial(work.start, begin)
+    _progress(t, view, work, lambda t, view, job: run.ended(t, job, again=again))
 
 
 @dataclass(frozen=True)

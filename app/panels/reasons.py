@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 MIME = {"txt": "text/plain", "html": "text/html", "pdf": "application/pdf"}
 
 
-def asked(t: Texts, view: View, done: ScoreBatch, sheet: SampleSheet | None, job: Job[Reasons] | None) -> str:
-    """Against whom "why?" was asked about the one person who was scored; empty where it was not."""
+def asked(
+    t: Texts, view: View, done: ScoreBatch, sheet: SampleSheet | None, job: Job[Reasons] | None
+) -> tuple[Against | None, bool]:
+    """Against whom "why?" can be asked about the one person who was scored, None where it cannot; and whether it was."""
     frame.section(t, "reasons.why", "reasons")
     if len(done.scores) > 1 or view.task != "binary" or view.model.outputs.aggregation != "sum" or not _hosts(view):
         st.caption(t("reasons.unfit"))
-        return ""
+        return None, False
     if view.task == "binary" and done.scores[0].decision == "accept":
         st.caption(t("reasons.accepted"))
     same = sheet is not None and tuple(sheet.ids) == tuple(score.id for score in done.scores)
@@ -42,7 +44,7 @@ def asked(t: Texts, view: View, done: ScoreBatch, sheet: SampleSheet | None, job
     go = st.button(
         t("reasons.ask"), icon=":material/help:", disabled=not fits, key="reasons_go", help=t("reasons.ask_help")
     )
-    return against if go else ""
+    return (against if fits else None), go
 
 
 def _compared(t: Texts, view: View) -> Against:
@@ -69,6 +71,7 @@ def draw(
     own: pd.Series[Any] | None,
     notice: Callable[[Reasons, str, str, str], bytes],
     redraw: Callable[[], None],
+    again: Callable[[], None] | None = None,
 ) -> None:
     """The job as it stands: at work, stopped, or its answer where it is about this score; `own` are the Guest's values of the person."""
     if job is None:
@@ -76,7 +79,7 @@ def draw(
     if job.state == "running":
         _follow(t, job, redraw)
     elif job.result is None:
-        run.ended(t, job)
+        run.ended(t, job, again=again)
     elif (found := explained(job.result, done)) is not None:
         if found.against == "approved" and found.cutoff != done.cutoff:
             st.info(t("compared.other_cutoff", cutoff=percent(found.cutoff)))

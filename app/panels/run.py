@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import session
-from app.panels import charts, frame, links, palette, parties, release
+from app.panels import charts, frame, links, palette, parties, release, waits
 from app.texts import Texts, amount, markdown, number
 from app.texts import label as escape
 from app.view_models import View
@@ -119,11 +119,11 @@ def _parties(view: View) -> tuple[str, ...]:
     return (view.model.guest, *view.model.hosts)
 
 
-def ended(t: Texts, job: Job[Any], cancelled: str = "stage.cancelled") -> None:
-    """What became of a job that brought no result."""
+def ended(t: Texts, job: Job[Any], cancelled: str = "stage.cancelled", again: Callable[[], None] | None = None) -> None:
+    """What became of a job that brought no result; `again` starts it once more, where it waits for somebody."""
     if job.state == "cancelled":
         st.info(t(cancelled), icon=":material/stop_circle:")
-    elif job.state == "failed":
+    elif job.state == "failed" and not waits.draw(t, job.failure, again):
         frame.problem(t, job.error or "")
 
 
@@ -139,11 +139,11 @@ def train(t: Texts, chosen: Federation, job: Job[Any], name: str, redraw: Callab
         redraw()
 
 
-def trained(t: Texts, chosen: Federation, job: Job[ModelRecord]) -> None:
-    """The new model and where to look at it, or why there is none."""
+def trained(t: Texts, chosen: Federation, job: Job[ModelRecord], again: Callable[[], None] | None = None) -> None:
+    """The new model and where to look at it, or why there is none; `again` trains the same once more."""
     record = job.result
     if record is None:
-        ended(t, job, "train.cancelled")
+        ended(t, job, "train.cancelled", again)
         return
     st.info(
         t(

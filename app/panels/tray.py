@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session
-from app.panels import frame, links
+from app.panels import frame, links, waits
 from app.texts import Texts, percent
+from backend.errors import ApprovalPending
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -76,7 +77,8 @@ def draw(t: Texts, page: str, model: str | None) -> tuple[DeltaGenerator, frozen
     session.at_every_tick(partial(_announce, t, page))
     jobs = [job for job in every if not job.seen]
     own = [job for job in jobs if _of(job, page, model)]
-    session.note_seen(*(job.name for job in own if job.job is not None or job.state == "cancelled"))
+    known = (job.name for job in own if (job.job is not None or job.state == "cancelled") and not _waiting(job))
+    session.note_seen(*known)
     for job in own:
         if job.job is None and job.state != "cancelled":
             _note(t, job)
@@ -97,7 +99,7 @@ def _announce(t: Texts, page: str) -> None:
     session.keep("watched", tuple(name for name in watched if name not in ended))
     for name, job in ended.items():
         kind, _, models = name.partition(":")
-        if job.seconds < LONG or PAGES[kind] == page or job.cancelled():
+        if job.seconds < LONG or PAGES[kind] == page or job.cancelled() or isinstance(job.failure, ApprovalPending):
             continue
         session.keep("announced", (*session.kept("announced", ()), name))
         known = {record.id for record in session.models()}
@@ -146,12 +148,20 @@ def _lines(t: Texts, jobs: Sequence[JobStatus], *, still: bool = False) -> None:
         for job in jobs:
             words = f"**{t(f'jobs.kind_{job.kind}')}** · {_state(t, job, still)}"
             place = {"model": _models(job)[0]} if known.issuperset(_models(job)) else {}
-            links.page(PAGES[job.kind], words, ICONS[job.state], place)
+            links.page(PAGES[job.kind], words, "hourglass_top" if _waiting(job) else ICONS[job.state], place)
+
+
+def _waiting(status: JobStatus) -> bool:
+    """Whether it waits for a Host's operator: told until the same is asked again."""
+    return status.job is not None and isinstance(status.job.failure, ApprovalPending)
 
 
 def _state(t: Texts, status: JobStatus, still: bool) -> str:
     """How far a job is, in words."""
     job = status.job
+    waiting = "" if job is None else waits.state(t, job.failure)
+    if waiting:
+        return waiting
     if status.state != "running" or job is None:
         return t(f"jobs.{status.state}")
     if job.cancelled():

@@ -136,6 +136,8 @@ class HostOperator:
         Of its account.
     actor : str
         Who decides, for the Host's own log.
+    decides : bool
+        Whether the operator is asked; a simulated Host asks nobody unless its federation file says so.
     """
 
     def __init__(
@@ -146,8 +148,9 @@ class HostOperator:
         features: Sequence[Feature],
         limits: Limits,
         actor: str,
+        decides: bool = True,
     ) -> None:
-        self.name, self.actor, self.limits = name, actor, limits
+        self.name, self.actor, self.limits, self.decides = name, actor, limits, decides
         self._folder, self._database = folder, database
         self.features = {feature.name: feature for feature in features}
         numbers, _ = kept_key(folder / SIGNING, lambda: SigningKey.generate().to_numbers())
@@ -323,4 +326,4 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
     answers = usual_limit(federation.synthetic) if party.budget is None else party.budget
     limits = Limits(answers, party.budget_total, party.max_bits or 0.0)
     database = party_database(folder, federation.name, host)
-    return HostOperator(host, folder, database, party.features, limits, actor)
+    return HostOperator(host, folder, database, party.features, limits, actor, party.approval == "ask")

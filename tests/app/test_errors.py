@@ -2,6 +2,7 @@
 
 import ast
 import re
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from app.texts import Texts, catalogue
 from backend.data.csv_file import SHOWN_CELL
 from backend.data.federation import capped
 from backend.data.remark import Remark
-from backend.errors import Cancelled, GlassleafError, NotAgreed
+from backend.errors import ApprovalDenied, ApprovalPending, Cancelled, GlassleafError, NotAgreed
 from backend.jobs import Job
 from backend.protocols.scoring.guest import LIMITS, refusals
 from backend.protocols.transport.messages import EndConversation, HeldRecords
@@ -22,7 +23,16 @@ from tests.app.reading_out import everything
 
 EN, ZH = Texts("en"), Texts("zh")
 BACKEND = Path(__file__).resolve().parents[2] / "backend"
-COMPOSED = {"budget", "budget_total", "budget_bits", "decimal_choice", "not_agreed"}  # raised below
+COMPOSED = {
+    "budget",
+    "budget_total",
+    "budget_bits",
+    "decimal_choice",
+    "not_agreed",
+    "waits_now",
+    "denied",
+    "withdrawn",
+}  # raised below
 ENGLISH = re.compile(r"[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}")  # three English words in a row
 
 
@@ -66,6 +76,15 @@ def test_each_is_read_again_and_said_in_chinese_with_its_own_values(key: str) ->
     assert said(EN, english) == english
     assert shown == ZH(f"error.{key}", **{**values, **({"why": ZH("error.all_excluded")} if "why" in values else {})})
     assert not ENGLISH.search(shown)
+
+
+def test_what_waits_or_was_denied_is_said_in_chinese() -> None:
+    now = datetime.now(UTC)
+    for past, words in ((timedelta(0), "不到一分钟前"), (timedelta(hours=2), "2 h 前")):
+        assert words in said(ZH, str(ApprovalPending("telecom", 3, now - past, now)))
+    for state, words in (("denied", "拒绝了此请求"), ("withdrawn", "撤回了批准")):
+        found = said(ZH, str(ApprovalDenied("telecom", state, "2026-11-23", "over")))
+        assert words in found and ZH("frame.in_english") not in found
 
 
 def test_a_host_that_has_answered_enough_is_said_in_chinese() -> None:

@@ -21,7 +21,7 @@ from backend.store.approvals import Approval
 from backend.store.receipts import Receipt, Receipts
 from backend.trees.serialization import load_guest, load_host, structure_hash
 from tests.app.conftest import OFFSET, Opened, World
-from tests.app.reading_out import everything
+from tests.app.reading_out import everything, prose
 
 ROOT = Path(__file__).resolve().parents[2]
 T = Texts("en")
@@ -193,6 +193,9 @@ def test_looking_as_a_host_on_the_dashboard_shows_its_side(world: World, opened:
     at.get_by_key("host_look").set_value("telecom").run()
     assert not at.exception and "with its thresholds. The Guest never sees it" in everything(at)
     assert str(OFFSET)[:4] in everything(at)
+    # it asks nobody, so nothing waits and no receipts are kept: the page says so
+    assert T("waits.not_asked") in prose(at) and T("waits.no_receipts") in prose(at)
+    assert T("host.nothing_allowed") not in everything(at)
 
 
 def test_a_guests_partial_model_is_none_for_a_host(world: World) -> None:

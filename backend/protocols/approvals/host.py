@@ -15,7 +15,7 @@ from typing import Any
 
 from backend.crypto.signing import SigningKey, is_signed, statement
 from backend.data.federation import MEASURES
-from backend.errors import ParameterError, SecurityError
+from backend.errors import ApprovalDenied, ParameterError, SecurityError
 from backend.protocols.alignment.messages import StartAlignment
 from backend.protocols.approvals.messages import (
     APPROVAL,
@@ -127,7 +127,7 @@ class Approvals:
             raise SecurityError("This Host's own record of the approval was changed; its operator has to look at it.")
         if found.state in (DENIED, WITHDRAWN):
             self._refused(found, found.state)
-            raise SecurityError(f"Its operator has {found.state} this on {found.decided[:10]}: {found.reason}")
+            raise SecurityError(ApprovalDenied.refusal(found.state, found.decided[:10], found.reason))
         return found
 
     def use(self, grant: Approval, amount: int, question: tuple[str, str] | None = None) -> None:

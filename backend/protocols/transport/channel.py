@@ -88,7 +88,7 @@ class Session:
         PartyUnreachable
             A Host went down, or none answered in time.
         HostBusy, HostRefused, QuestionRefused
-            A Host refused; ApprovalPending where its operator has not decided yet.
+            A Host refused; ApprovalPending where its operator has not decided yet, ApprovalDenied where it was against it.
         SecurityError
             It sent something else.
         """
@@ -96,6 +96,9 @@ class Session:
         if isinstance(message, Refusal):
             if message.wait > 0:
                 raise HostBusy(f"{sender} refused: {message.reason}", message.wait)
+            denied = errors.ApprovalDenied.read(sender, message.reason)
+            if denied is not None:
+                raise denied
             refused = QuestionRefused if message.final else HostRefused
             raise refused(f"{sender} refused: {message.reason}")
         if isinstance(message, ApprovalPending):

@@ -1,0 +1,42 @@
+"""What waits for a Host's operator, or was denied: for whom, since when, why, and what to do; no fault of anybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import streamlit as st
+
+from app import session
+from app.texts import Texts, markdown
+from backend.errors import ApprovalDenied, ApprovalPending, GlassleafError
+
+
+def draw(t: Texts, why: GlassleafError | None, again: Callable[[], None] | None = None) -> bool:
+    """The panel, with a button where `again` asks the same once more; False, and nothing, where it ended for another reason."""
+    if isinstance(why, ApprovalPending):
+        words, past = {"host": _name(t, why.host), "number": why.number}, datetime.now(UTC) - why.since
+        title, said = t("waits.title", **words, past=t.past(past.total_seconds())), t("waits.ask", **words)
+        st.info(said, icon=":material/hourglass_top:", title=title)
+    elif isinstance(why, ApprovalDenied):
+        host, reason = _name(t, why.host), markdown(why.reason)
+        said = f"{t('waits.because', day=why.day, reason=reason)}\n\n{t('waits.change', host=host)}"
+        st.info(said, icon=":material/block:", title=t(f"waits.{why.state}", host=host))
+    else:
+        return False
+    if again is not None and st.button(t("waits.again"), icon=":material/refresh:", key="waits_again"):
+        again()
+        session.rerun()
+    return True
+
+
+def state(t: Texts, why: GlassleafError | None) -> str:
+    """The same in two or three words; empty where it ended for another reason."""
+    return t("waits.tray", host=_name(t, why.host)) if isinstance(why, ApprovalPending) else ""
+
+
+def _name(t: Texts, host: str) -> str:
+    """What the Host is called where every federation that it belongs to calls it the same; else its name."""
+    federations = session.service().federations.all()
+    titles = {t.party(one, host) for one in federations if host in [party.name for party in one.hosts]}
+    return markdown(titles.pop() if len(titles) == 1 else host)
