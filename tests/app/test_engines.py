@@ -210,7 +210,7 @@ def test_the_textbook_is_asked_only_after_a_score_and_with_its_own_key(opened: O
 def test_the_textbook_counts_every_person_scored(bulk: AppTest, answers: Answers) -> None:
     answers["models.textbook_seconds"] = lambda model, bits: 60.0
     bulk.run()
-    assert list(table(bulk, WAY)[T("score.time")])[1] == "3.83 h"  # 230 minutes
+    assert list(table(bulk, WAY)[T("score.time")])[1] == "3.83\u00a0h"  # 230 minutes
 
 
 # -- many people ----------------------------------------

@@ -187,13 +187,15 @@ def test_a_busy_host_is_not_waited_for_and_keeps_the_head_once_it_is_free(tmp_pa
     with pytest.raises(PartyUnreachable, match=r"for 0\.5 s"):
         runtime.tell_audit_head(log, KEY)
     assert set(runtime.audit_heads()) == set(runtime.hosts[1:])  # the others witness
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 15  # the Host is busy for 20 seconds
     free.set()
     for other in others:
         other.expect(AuditHeads)
-    assert {host: kept[0].hash for host, kept in runtime.audit_heads().items()} == dict.fromkeys(
-        runtime.hosts, log.head().hash
-    )
+    told, until = dict.fromkeys(runtime.hosts, log.head().hash), time.monotonic() + 20
+    # the head is kept in a conversation of its own, beside those that ask for it
+    while (kept := {host: heads[0].hash for host, heads in runtime.audit_heads().items()}) != told:
+        assert time.monotonic() < until, kept
+        time.sleep(0.05)
     for other in others:
         other.close()
     runtime.close()
