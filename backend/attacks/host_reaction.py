@@ -100,7 +100,7 @@ class TamperingHost(HostParty):
         self, setup: AttackSetup, entry: int, key: PaillierPublicKey, times: int = LOUD, added: bool = False
     ) -> None:
         floor = min(key.bits, KEY_BITS_FLOOR)
-        super().__init__(HOST, setup.host, (), setup.host_store(), key_floor=floor)
+        super().__init__(HOST, setup.host, (), setup.host_store(), key_floor=floor, approvals="none")
         self._entry, self._key, self._times, self._added = entry, key, times, added
 
     def answer(self, sender: str, message: Message) -> Iterator[tuple[str, Message]]:

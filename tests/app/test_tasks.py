@@ -99,7 +99,7 @@ def test_the_card_shows_the_figures_of_the_task(shown: Opened, tasks: Tasks) -> 
         starts = [re.escape(f"**{T(f'figure.{name}')} ") for name in names]
         line = re.compile(rf"{starts[0]}([^*]+)\*\* · {starts[1]}([^*]+)\*\* · ")
         (found,) = filter(None, (line.search(text.value) for text in shown("overview", model).markdown))
-        assert found[1].endswith(" EUR") == (model == "number")
+        assert found[1].endswith("\u00a0EUR") == (model == "number")
 
 
 def test_the_card_says_how_the_people_were_found(shown: Opened, tasks: Tasks) -> None:
@@ -171,7 +171,7 @@ def test_a_person_gets_a_value_with_its_unit_and_no_decision(shown: Opened) -> N
     assert not at.exception
     metrics = {metric.label: metric.value for metric in at.metric}
     assert set(metrics) == {T("score.value"), T("score.off")}
-    assert all(value.endswith(" EUR") for value in metrics.values())
+    assert all(value.endswith("\u00a0EUR") for value in metrics.values())
     parts = _table(at, T("score.part_of"))[f"{T('score.axis_step')} (EUR)"]
     base, guest, hosts, total = (float(re.sub(r"[^\d.+-]", "", p.replace("−", "-"))) for p in parts)
     assert base + guest + hosts == pytest.approx(total, abs=3)

@@ -171,8 +171,8 @@ def test_the_best_and_the_fastest_are_named_and_an_unknown_figure_is_neither(wor
     few = [made(0.8, 9.0, "secureboost"), made(math.nan, 1.0, "forest")]
     assert training._sentence(T, world.federation, few) == T("train.models_few")
     sentence = training._sentence(T, world.federation, [*few, made(0.7, 2.0, "opboost")])
-    best = T("train.models_best", name=T("algorithm.name_secureboost"), quality="AUC 0.800", seconds="9.00 s")
-    fast = T("train.models_fast", name=T("algorithm.name_opboost"), quality="AUC 0.700", seconds="2.00 s")
+    best = T("train.models_best", name=T("algorithm.name_secureboost"), quality="AUC 0.800", seconds="9.00\u00a0s")
+    fast = T("train.models_fast", name=T("algorithm.name_opboost"), quality="AUC 0.700", seconds="2.00\u00a0s")
     assert sentence == f"{best} {fast}"
 
 

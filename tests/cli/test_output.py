@@ -22,13 +22,15 @@ from backend.jobs import Job
 def test_progress_is_told_with_the_party_where_one_is_asked_and_the_time_left(capsys):
     now = [0.0]
     job = Job(lambda _: None, 12_000, clock=lambda: now[0])
-    for seconds, stage, party, done in ((10.0, "asked", "telecom", 1_500), (20.0, "measured", "", 3_000)):
+    told = (10.0, "asked", "telecom", 1_500), (20.0, "measured", "", 3_000), (30.0, "measured", "", 4_500)
+    for seconds, stage, party, done in told:
         now[0] = seconds
         job.at(stage, party, done)
         output.print_progress(job)
     assert capsys.readouterr().err.splitlines() == [
-        "asked at telecom: 1,500 of 12,000, 10 s, 70 s left",
-        "measured: 3,000 of 12,000, 20 s, 60 s left",
+        "asked at telecom: 1,500 of 12,000, 10 s",
+        "measured: 3,000 of 12,000, 20 s",
+        "measured: 4,500 of 12,000, 30 s, 50 s left",
     ]
 
 
