@@ -30,7 +30,7 @@ def opened(home: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Opened:
 
 
 def operator() -> closing[HostOperator]:
-    return closing(session.service().host_operator("demo", HOST))
+    return closing(session.service().acting("olga", "operator").host_operator("demo", HOST))
 
 
 def asked(at: AppTest, button: str, job: str) -> AppTest:
