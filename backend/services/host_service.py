@@ -65,6 +65,7 @@ class HostService:
 
     def __init__(self, config: HostConfig) -> None:
         self.config, self._stopped, self._ending = config, threading.Event(), threading.Event()
+        self._closed = threading.Event()  # stop() was called, perhaps before the wire was open
         table, records = read_source(config)
         keys = config.path(config.keys)
         identity, self.database = load_identity(keys), Database(config.store_url())
@@ -110,6 +111,8 @@ class HostService:
         threading.Thread(target=self._expire_daily, name="retention", daemon=True).start()
         try:
             self.wire.open()
+            if self._closed.is_set():
+                self.wire.close()
             _log.info("The Host answers over its link; figures are shown on port %d.", self.operation.port)
             self.party.serve(OwnTranscript(self.wire))
         finally:
@@ -120,6 +123,7 @@ class HostService:
 
     def stop(self) -> None:
         """Take nothing more; what is being answered is answered."""
+        self._closed.set()
         self.wire.close()
 
     def end(self) -> None:

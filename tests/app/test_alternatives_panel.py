@@ -27,6 +27,7 @@ def searched(home: Path, world: World) -> str:
     return "c1"
 
 
+@pytest.mark.slow
 def test_a_search_runs_from_the_page_and_its_frontier_is_shown(opened: Opened) -> None:
     at = opened("compliance")
     assert not at.exception and says(at, "lda.why")

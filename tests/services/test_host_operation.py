@@ -182,7 +182,7 @@ def test_told_twice_it_stops_at_once(host, monkeypatch):
     monkeypatch.setattr(service.party, "open_work", lambda quiet: 1)
     service.end()
     service.end()
-    thread.join(60)
+    thread.join(20)  # open work would be waited for longer
     assert not thread.is_alive()
 
 
