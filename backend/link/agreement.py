@@ -314,7 +314,7 @@ def signers(path: Path) -> tuple[str, ...]:
 
 
 def load_in_force(path: Path, party: str, now: datetime) -> Agreement:
-    """The agreement under which `party` talks at a moment.
+    """The agreement that binds `party` at a moment.
 
     Raises
     ------

@@ -82,7 +82,7 @@ class LinkWire:
 
     @property
     def agreement(self) -> Agreement:
-        """Under which it talks."""
+        """The one in force."""
         return self._node.agreement
 
     @property

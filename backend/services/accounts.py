@@ -6,7 +6,6 @@ are checked here, whenever anything is asked for in somebody's name (docs/decisi
 
 from __future__ import annotations
 
-import math
 import os
 import time
 import tomllib
@@ -23,6 +22,7 @@ from backend.store.schema import NAME
 
 FILE = "sign-in.toml"
 VARIABLE = "GLASSLEAF_SIGN_IN"  # where the file lies, if not in the home
+LAST = 1e11  # seconds since 1970, some three thousand years: no time of a sign-in lies beyond
 LEEWAY = 60.0  # seconds that two clocks may be apart
 Text = Annotated[str, StringConstraints(min_length=1)]
 Role = Literal["operator", "analyst", "regulator"]
@@ -150,7 +150,7 @@ def _text(claims: Mapping[str, Any], name: str) -> str:
 
 def _time(claims: Mapping[str, Any], name: str) -> float:
     found = claims.get(name)
-    if isinstance(found, bool) or not isinstance(found, int | float) or not math.isfinite(found):
+    if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) < LAST:
         raise SignInError("unusable", f"The sign-in has no time {name!r}.")
     return float(found)
 

@@ -7,6 +7,7 @@ Knows no table and no key's meaning. Only SQLite lies in a home; a database serv
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import shutil
 import sqlite3
 import tempfile
 import zipfile
+import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
@@ -34,6 +36,16 @@ MANIFEST, KEYS = "manifest.json", "keys"
 SQLITE = b"SQLite format 3\0"  # sqlite.org/fileformat2.html, §1.3.1
 KEY = re.compile(r".*\.(key|retired|pem)")
 MADE_AGAIN = re.compile(r".*(\.tables|\.new|\.lock|-journal|-wal|-shm)")  # of keys, or of work that was under way
+# what reading a damaged archive raises, beside an OSError for a place before its beginning
+DAMAGED = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    EOFError,
+    NotImplementedError,
+    RuntimeError,
+    ValueError,
+)
 MAX_MANIFEST = 1 << 26  # bytes
 CHUNK = 1 << 20
 
@@ -227,8 +239,12 @@ def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, NotImplementedError) as error:
+    except DAMAGED as error:
         raise SecurityError(f"{file} is no whole backup ({error}). Copy it again from where it was written.") from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a full disk, say
+            raise
+        raise SecurityError(f"{file} is no whole backup: a part is not where its list says.") from error
 
 
 def _manifest(archive: zipfile.ZipFile) -> tuple[Manifest, str]:

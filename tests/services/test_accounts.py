@@ -58,6 +58,8 @@ def test_an_account_is_issuer_and_subject_with_the_roles_of_its_claim(accounts):
         ({"exp": NOW + 10**9, "auth_time": NOW - 8 * 3600}, "old"),
         ({"auth_time": NOW + LEEWAY + 1}, "unusable"),
         ({"exp": math.inf}, "unusable"),
+        ({"exp": math.nan}, "unusable"),
+        ({"exp": 10**400}, "unusable"),
         ({"exp": True}, "unusable"),
         ({"exp": None}, "unusable"),
         ({"auth_time": "yesterday"}, "unusable"),

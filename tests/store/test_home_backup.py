@@ -1,10 +1,11 @@
 """A home in one file and back: the same databases and files, keys under a passphrase alone, all of it or nothing."""
 
 import json
+import random
 import sqlite3
 import threading
 import zipfile
-from contextlib import closing
+from contextlib import closing, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -194,6 +195,19 @@ def test_a_changed_byte_is_refused_wherever_it_is(home, out, tmp_path, place):
     blob[len(blob) // 2] ^= 1
     rewritten(out, {name: bytes(blob)})
     nothing_restored(tmp_path, out, PASSPHRASE, (SecurityError, ParameterError))
+
+
+def test_bytes_changed_anywhere_are_refused_in_words_or_change_nothing(home, out, tmp_path):
+    """A damaged archive fails in many ways; none of them is a traceback."""
+    write_backup(home, out, None)
+    whole, draw = out.read_bytes(), random.Random(1)
+    for number in range(400):
+        damaged = bytearray(whole)
+        for _ in range(draw.choice([1, 2, 5])):
+            damaged[draw.randrange(len(damaged))] = draw.randrange(256)
+        out.write_bytes(damaged)
+        with suppress(SecurityError, ParameterError):
+            read_backup(out, tmp_path / f"new{number}", None)
 
 
 def test_another_passphrase_and_none_are_refused(home, out, tmp_path):
