@@ -99,7 +99,7 @@ class Dialler:
         """Take leave and stop."""
         self._stopped.set()
         if self._flow is not None:
-            self._flow.end()
+            self._flow.end(leaves=True)
         self._peer.outbox.close()
         for thread in self._threads:
             thread.join()
@@ -171,8 +171,8 @@ class Dialler:
                 call.cancel()
                 return
             if self._stopped.is_set() or self._node.leaf_written() != connection.leaf:
-                flow.end()  # the stream ends when the other side has seen it
-                if not connection.lost.wait(2.0):
+                flow.end(leaves=self._stopped.is_set())  # the stream ends when the other side has seen it
+                if not connection.lost.wait(5.0):
                     call.cancel()
                 return
 

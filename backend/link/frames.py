@@ -24,7 +24,7 @@ CHUNK = (
 )  # bytes; above 4 MiB pieces are what fills a long line (30 MB in 89 instead of 512 ms at 20 ms and 1 Gbit/s)
 MAX_HEADER = 4096  # bytes
 MAX_CONTROL = 4096  # bytes
-MAX_BEAT = 24  # bytes of a sign of life; a receipt is longer
+MAX_BEAT = 32  # bytes of a sign of life; a receipt is longer
 MAX_FRAME = CHUNK + MAX_HEADER + 3
 ENVELOPE = "Envelope"  # kind of what one Host seals for another
 ECHO = "Echo"  # kind of bytes that are taken and dropped, to measure a link
@@ -100,9 +100,10 @@ class Receipt:
 
 @dataclass(frozen=True)
 class Beat:
-    """A sign of life, and the sender's clock in seconds since 1970."""
+    """A sign of life, the sender's clock in seconds since 1970, and whether it is its last: the sender stops."""
 
     beat: _Seconds
+    leaves: bool = False
 
 
 def length_in_chunks(length: int) -> int:

@@ -191,7 +191,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             with self._lock:
                 if self._flows.get(peer.name) is flow:
                     del self._flows[peer.name]
-            peer.went_down(ended.why or "the link was cut", ended.left)
+            peer.went_down("it has stopped" if inflow.left else ended.why or "the link was cut", inflow.left)
 
     @staticmethod
     def _read(requests: Iterator[bytes], inflow: Inflow, flow: Outflow, ended: _Ended) -> None:
@@ -199,7 +199,6 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         try:
             for frame in requests:
                 inflow.take(frame)
-            ended.left, ended.why = True, "it has stopped"
         except SecurityError as error:
             ended.why = str(error)
         except grpc.RpcError as error:
@@ -220,4 +219,4 @@ class _Ended:
     """Why an attached stream ended."""
 
     def __init__(self) -> None:
-        self.why, self.left = "", False
+        self.why = ""

@@ -65,7 +65,7 @@ class Outflow:
     def __init__(self, node: Node, peer: Peer, messages: bool) -> None:
         self._node, self._peer, self._messages = node, peer, messages
         self._receipts: list[Receipt] = []
-        self._ended = threading.Event()
+        self._ended, self._leaves = threading.Event(), False
         self._wake = threading.Condition()
 
     def receipt(self, receipt: Receipt) -> None:
@@ -76,8 +76,9 @@ class Outflow:
         if self._messages:
             self._peer.outbox.wake()
 
-    def end(self) -> None:
-        """Send nothing more."""
+    def end(self, leaves: bool = False) -> None:
+        """Send nothing more but, where this side stops, that it does: a stream that ends says nothing, a cut ends it too."""
+        self._leaves |= leaves
         self._ended.set()
         with self._wake:
             self._wake.notify_all()
@@ -98,6 +99,8 @@ class Outflow:
             if not sending and not receipts:
                 self._rest(min(WAIT, max(0.0, beat - time.monotonic())))
         yield from map(pack_control, self._due())  # what was taken is not to come again
+        if self._leaves:
+            yield pack_control(Beat(time.time(), leaves=True))
 
     def _due(self) -> list[Receipt]:
         with self._wake:
@@ -135,6 +138,7 @@ class Inflow:
         self._node, self._peer, self._answers = node, peer, answers
         self._assemblies: dict[Lane, tuple[str, Assembly]] = {}
         self._skipped: dict[Lane, str] = {}
+        self.left = False  # whether the peer has said that it stops
 
     def take(self, frame: bytes) -> None:
         """Take one frame; raises SecurityError where it is none, and the stream has to end."""
@@ -144,6 +148,7 @@ class Inflow:
             self._peer.outbox.settle(found)
         elif isinstance(found, Beat):
             self._node.check_clock(self._peer, found.beat)
+            self.left |= found.leaves
         else:
             self._piece(*found)
 

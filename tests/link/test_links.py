@@ -93,6 +93,19 @@ def test_what_was_sent_while_the_link_was_cut_comes_afterwards_once(links):
         assert shop.receive(timeout=0.2) is None and bank.receive(name, timeout=0.2) is None
 
 
+def test_a_cut_is_never_taken_for_leave(links):
+    with Proxy() as between:
+        bank = links.bank(grace=600.0)
+        between.target = links.port
+        shop = links.host("shop", port=between.port, grace=600.0)
+        for _ in range(5):
+            links.up(shop)
+            between.cut()
+            until(lambda: not bank.peer("shop").is_attached)
+            assert bank.is_up("shop"), bank.states()
+            between.mend()
+
+
 def test_a_link_that_is_cut_in_the_midst_of_messages_loses_none_and_doubles_none(links):
     with Proxy() as between:
         bank = links.bank(grace=60.0)
