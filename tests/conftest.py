@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from homes import copied_home, made_once
@@ -16,6 +17,7 @@ from backend.data.demo import write_demo
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
 from backend.services.training import TrainingRequest
+from backend.store import database
 
 Run = Callable[..., tuple[int, str, str]]
 SHARED = Path(__file__).resolve().parents[2] / "shared"
@@ -24,6 +26,21 @@ SHARED = Path(__file__).resolve().parents[2] / "shared"
 settings.register_profile("fixed", derandomize=True)
 settings.register_profile("explore", print_blob=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """No test pulls the plug: what is written need not be on the disk before the test goes on."""
+    set_up = database._set_up_sqlite
+
+    def without_waiting(connection: Any, record: object) -> None:
+        set_up(connection, record)
+        connection.execute("PRAGMA synchronous = OFF")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_set_up_sqlite", without_waiting)
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from short_keys import shorter_keys
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
@@ -55,6 +56,7 @@ OF_A_MODEL = tuple(page for page in PAGES if page not in ("attack_lab", "own_dat
 
 
 Opened = Callable[..., AppTest]
+Rendered = Callable[..., AppTest]
 Answers = dict[str, Callable[..., object]]
 
 
@@ -99,6 +101,13 @@ def light_pages() -> Iterator[None]:
         scan = manifest_scanner.scan_component_manifests
         patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(scan))
         config.set_option("runner.postScriptGC", False)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_keys() -> Iterator[None]:
+    """Long ones would take most of the time of every page that encrypts."""
+    with shorter_keys():
         yield
 
 
@@ -195,6 +204,20 @@ def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
 def opened(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     yield _fresh(world.home, monkeypatch)
     forget_jobs(world.home)
+
+
+@pytest.fixture(scope="session")
+def rendered(world: World) -> Rendered:
+    """Each page as it opens in a language, drawn once for all tests that only look at it."""
+
+    @functools.cache
+    def render(page: str, language: str = "en") -> AppTest:
+        with pytest.MonkeyPatch.context() as patch:
+            at = _fresh(world.home, patch)(page, lang=language)
+        forget_jobs(world.home)
+        return at
+
+    return render
 
 
 @pytest.fixture
