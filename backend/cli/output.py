@@ -125,6 +125,14 @@ def save(out: Path, blob: bytes) -> None:
         raise GlassleafError(f"{out} cannot be written ({error.strerror}).") from error
 
 
+def text_of(file: Path) -> str:
+    """A file's text; raises ParameterError where it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(f"{file} cannot be read as UTF-8 text ({error}).") from None
+
+
 def split_list(text: str) -> tuple[str, ...]:
     """The parts of a list, written as a line of CSV: a part with a comma stands in double quotes.
 
