@@ -27,13 +27,14 @@ ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
 SILENT = 3.0  # seconds after which a job that cannot tell how long it will take says so
 CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
+# state of a model: icon
 STATES = {
     "draft": "edit_note",
     "in_review": "rate_review",
     "approved": "verified",
     "in_use": "play_circle",
     "retired": "inventory_2",
-}  # state of a model: icon
+}
 T = TypeVar("T")
 Columns = Mapping[str, Sequence[Any]]  # of a table: head → cells
 CHART = {"displaylogo": False, "modeBarButtons": [["toImage"]], "scrollZoom": False, "doubleClick": "reset"}

@@ -111,9 +111,8 @@ class PhraseMatch:
     words: str  # " word word " with one space around each
     spans: dict[int, Span]  # where a word begins in `words` → its span in `text`
     has: frozenset[str]  # its words
-    keys: frozenset[
-        str
-    ]  # all that the first word of a phrase may be: words, prefixes (``preg*``), Chinese pairs, a number
+    # all that the first word of a phrase may be: words, prefixes (``preg*``), Chinese pairs, a number
+    keys: frozenset[str]
 
     @classmethod
     def of(cls, text: str, affixes: Affixes = _NO_AFFIXES, in_full: bool = False) -> PhraseMatch:

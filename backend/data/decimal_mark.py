@@ -97,9 +97,8 @@ def decided(cells: Iterable[str], *, semicolons: bool = False) -> Marks | tuple[
     return evidence.verdict(semicolons=semicolons)
 
 
-_OPEN = {
-    mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}") for mark in OTHER
-}  # a thousand, or one and some decimals
+# a thousand, or one and some decimals
+_OPEN = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}") for mark in OTHER}
 
 
 @cache

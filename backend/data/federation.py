@@ -406,9 +406,8 @@ def _table_problems(file: Path, parties: Sequence[Party], guest: Party | None, l
         path = file.parent / party.file
         if _leads_out(party.file):
             continue
-        if not Path(os.path.realpath(path)).is_relative_to(
-            file.parent.resolve()
-        ):  # resolve() raises where links go in a circle
+        # resolve() raises where links go in a circle
+        if not Path(os.path.realpath(path)).is_relative_to(file.parent.resolve()):
             problems.append(
                 f"{file.name}, {party.name}, file: found {shown(party.file)}, a link out of the federation file's "
                 "folder; expected the table itself. Put it there."

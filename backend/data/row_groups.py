@@ -136,9 +136,8 @@ class DatabaseTable:
                     raise FederationError(
                         f"{self.name}: the id column {shown(self.key)} is missing. Name a table or view that has it."
                     )
-                others = [
-                    column for column in table.columns if column is not keys[0]
-                ]  # the order of an id that is there twice
+                # the order of an id that is there twice
+                others = [column for column in table.columns if column is not keys[0]]
                 result = connection.execution_options(yield_per=GROUP).execute(
                     select(*table.columns).order_by(keys[0], *others)
                 )

@@ -54,9 +54,8 @@ class Outbox:
         self._queue, self._memory, self._refused = queue, memory, refused
         self._waiting: dict[Lane, list[Outgoing]] = {lane: [] for lane in LANES}
         self._in_flight: dict[str, Outgoing] = {}
-        self._sequences: OrderedDict[str, int] = (
-            OrderedDict()
-        )  # by conversation, used last at the end; -1 = lost a message
+        # by conversation, used last at the end; -1 = lost a message
+        self._sequences: OrderedDict[str, int] = OrderedDict()
         self._orders = 0
         self._changed = threading.Condition()
         self._closed = False

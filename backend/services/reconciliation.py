@@ -187,9 +187,8 @@ def _approvals(first: Side, second: Side) -> tuple[int, list[str]]:
         told = [one for one in guest.approvals if one.get("host") == host.party and one.get("state") == "granted"]
         given = [one for one in host.approvals if one.get("what") == "approved" and one.get("guest") == guest.party]
         known = {tuple(one.get(name) for name in TERMS) for one in given}
-        for terms in dict.fromkeys(
-            tuple(one.get(name) for name in TERMS) for one in told
-        ):  # noted again after a restart
+        # noted again after a restart
+        for terms in dict.fromkeys(tuple(one.get(name) for name in TERMS) for one in told):
             if terms in known:
                 shared += 1
             else:

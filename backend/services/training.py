@@ -163,9 +163,8 @@ def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]
     job.at("key", runtime.guest.name)
     asked = request.parameters
     key = None if isinstance(asked, OpBoostParameters) else runtime.training_key(asked.cipher, asked.key_bits)
-    session = runtime.open_session(
-        hosts, job.cancelled, counted=False
-    )  # OpBoost scores its test records to measure the model
+    # OpBoost scores its test records to measure the model
+    session = runtime.open_session(hosts, job.cancelled, counted=False)
     job.read_transcript = session.transcript
     try:
         runtime.ask_training(session, asked, request.exclude)

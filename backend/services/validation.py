@@ -554,6 +554,7 @@ class _Run:
 
 
 _OF_SCORES = ("auc", "ks", "precision_recall", "brier", "calibration", "psi", "overfit")
+# tests that need a model of two outcomes; others of a model of classes are set over it
 _TWO_OUTCOMES = (
     "auc",
     "ks",
@@ -570,7 +571,7 @@ _TWO_OUTCOMES = (
     "weak_spots",
     "disparity",
     "swap_sets",
-)  # tests that need a model of two outcomes; others of a model of classes are set over it
+)
 
 
 def _blank(feature: Feature, n: int) -> NDArray[np.generic]:

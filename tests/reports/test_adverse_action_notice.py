@@ -36,12 +36,8 @@ def feature(meaning, meaning_zh="", name="f"):
     ("meaning", "side", "of_guest", "words"),
     [
         ("Years at the present address", "below", True, "Length of residence"),
-        (
-            "Years at the present address",
-            "above",
-            True,
-            None,
-        ),  # longer is worse: the form's reason would say the opposite
+        # longer is worse: the form's reason would say the opposite
+        ("Years at the present address", "above", True, None),
         ("Months with the current employer", "below", False, "Length of employment"),
         ("Months with the same network", "below", False, None),
         ("Repayment status in May 2005: months of delay", "above", True, "Poor credit performance with us"),
