@@ -20,7 +20,8 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.compliance.phrases import Concept, FeatureTexts, Pattern
+from backend.compliance.concepts import Concept, Pattern
+from backend.compliance.phrases import FeatureTexts
 from backend.compliance.rule_pack import words as compliance_words
 from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature, Side
