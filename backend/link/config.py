@@ -48,7 +48,7 @@ class Source(_Strict):
     file : str
         Of CSV or Parquet, relative to host.toml.
     url, url_file : str
-        Of SQL: a URL without a password, or a file whose first line is the URL; ``GLASSLEAF_SOURCE_URL`` comes before both.
+        Of SQL, which is not served yet: a URL without a password, or a file whose first line is the URL.
     table : str
         Of SQL: table or view.
     id : str
@@ -182,10 +182,6 @@ class HostConfig(_Strict):
         """Of the Host's database; raises SecurityError where the file of a secret can be read by others."""
         default = f"sqlite:///{(self.folder / f'{self.party}.db').resolve()}"
         return os.environ.get("GLASSLEAF_STORE_URL") or self._secret(self.store_file) or self.store or default
-
-    def source_url(self) -> str:
-        """Of the records, for SQL; raises as :meth:`store_url`."""
-        return os.environ.get("GLASSLEAF_SOURCE_URL") or self._secret(self.source.url_file) or self.source.url
 
     def features(self) -> tuple[Feature, ...]:
         """The features that the Host discloses, in the dictionary's order.
