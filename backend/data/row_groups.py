@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from backend import work
 from backend.data.csv_file import Limits, TableText, check_header, csv_groups, shown, too_large
-from backend.data.decimal_mark import Evidence, Marks, chosen
+from backend.data.decimal_mark import MarkEvidence, Marks, chosen
 from backend.data.federation import Federation
 from backend.data.table import (
     MAX_COLUMNS,
@@ -204,7 +204,7 @@ def survey(federation: Federation, source: Source, how: Reading) -> Survey:
     FederationError, SampleError
         It is no table, too long, or has not the Guest's columns.
     """
-    evidence, places, separator = Evidence(), dict[str, int](), ""
+    evidence, places, separator = MarkEvidence(), dict[str, int](), ""
     digests: list[str] = []
     prints, lines = list[NDArray[np.uint64]](), list[NDArray[np.int64]]()
     with closing(source.groups()) as groups:

@@ -95,19 +95,19 @@ class LinkOptions(_Strict):
     heartbeat: Annotated[float, Field(ge=0.05, le=60)] = 20.0
 
 
-class Lane(_Strict):
+class LaneBounds(_Strict):
     """A lane's bounds: messages that wait, and threads that answer."""
 
     queue: Annotated[int, Field(ge=1, le=100_000)] = 64
     workers: Annotated[int, Field(ge=1, le=64)] = 1
 
 
-class Lanes(_Strict):
+class LaneOptions(_Strict):
     """What is asked online, in bulk, and in training never waits for each other."""
 
-    online: Lane = Lane(queue=256, workers=2)
-    bulk: Lane = Lane(queue=64, workers=1)
-    training: Lane = Lane(queue=64, workers=1)
+    online: LaneBounds = LaneBounds(queue=256, workers=2)
+    bulk: LaneBounds = LaneBounds(queue=64, workers=1)
+    training: LaneBounds = LaneBounds(queue=64, workers=1)
 
 
 class HostLimits(_Strict):
@@ -170,7 +170,7 @@ class HostConfig(_Strict):
     )
     source: Source
     link: LinkOptions = LinkOptions()
-    lanes: Lanes = Lanes()
+    lanes: LaneOptions = LaneOptions()
     limits: HostLimits = HostLimits()
     folder: Path = Field(default=Path(), exclude=True)
 

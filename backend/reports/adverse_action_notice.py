@@ -171,7 +171,7 @@ class NoticeLine:
 
 
 @dataclass(frozen=True)
-class Source:
+class NoticeSource:
     """A Host whose columns the model uses and that holds a record of the person."""
 
     title: str
@@ -198,7 +198,7 @@ class Notice:
         Of the model: whether it was approved.
     address, address_zh, phone, supervisor, supervisor_zh : str
         The creditor's, and who supervises it under either law; empty where the federation file does not say.
-    sources : tuple of Source
+    sources : tuple of NoticeSource
         All that the score rests on beside the creditor, whether or not a reason names them.
     probability : float
         The score, which is stated where a source is a consumer reporting agency.
@@ -220,7 +220,7 @@ class Notice:
     phone: str = ""
     supervisor: str = ""
     supervisor_zh: str = ""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[NoticeSource, ...] = ()
     probability: float = float("nan")
     against: Against = "covers"
     compared: int = 0

@@ -13,7 +13,7 @@ from backend.reports.adverse_action_notice import (
     Blocker,
     Notice,
     NoticeLine,
-    Source,
+    NoticeSource,
     absent,
     draw,
     form,
@@ -109,8 +109,8 @@ SEX = NoticeLine(
     "above",
     (Blocker("15 USC 1691(a)(1)", "prohibited"),),
 )
-LENDER = Source("Lender <Two>", "乙")
-AGENCY = Source("Bureau", "征信中心", "1 Main St", "主街 1 号", "1-800-1", reporting_agency=True)
+LENDER = NoticeSource("Lender <Two>", "乙")
+AGENCY = NoticeSource("Bureau", "征信中心", "1 Main St", "主街 1 号", "1-800-1", reporting_agency=True)
 
 
 def english(made):
