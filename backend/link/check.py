@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from backend.link.dialler import Connection
 
 TIMES = 5  # greetings of which the median is taken
-PATIENCE = 10.0  # seconds for a connection
+TIMEOUT = 10.0  # seconds for a connection
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def _dial(node: Node, peer: Peer) -> Iterator[CheckedStep]:
 def _reach(step: str, address: str) -> CheckedStep:
     host, port = address.rsplit(":", 1)
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT).close()
     except socket.gaierror:
         return CheckedStep(
             step, False, f"{host} is no name that this machine can resolve. Correct it, or ask for a DNS entry."
@@ -154,7 +154,7 @@ def _latency(node: Node, connection: Connection) -> CheckedStep:
     seconds = []
     for _ in range(TIMES):
         began = time.monotonic()
-        connection.channel.unary_unary(HELLO)(node.greeting(), timeout=PATIENCE)
+        connection.channel.unary_unary(HELLO)(node.greeting(), timeout=TIMEOUT)
         seconds.append(time.monotonic() - began)
     return CheckedStep("latency", True, f"{statistics.median(seconds) * 1000:.1f} ms there and back, median of {TIMES}")
 
