@@ -1,4 +1,4 @@
-"""Proves an imported model on the federation's own rows: its partial models in the clear against the undivided model and against the library.
+"""Proves an imported model on the federation's own rows: its partial models in the clear beside the undivided model and the library.
 
 Runs where a simulation's tables all lie. It tells the Guest how far the scores are apart, and of a Host's column no more than its name.
 """
