@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.cli.dashboard import open_streamlit
-from backend.cli.output import AsJson, open_glassleaf, print_result, save, say
+from backend.cli.dashboard import Address, open_streamlit
+from backend.cli.output import AsJson, Log, in_json, open_glassleaf, print_result, save, say
 from backend.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ Folder = Annotated[
 ]
 Federation = Annotated[str, typer.Option(help="Of a simulated Host: its federation.")]
 Host = Annotated[str, typer.Option(help="Of a simulated Host: its name.")]
+Config = Annotated[Path, typer.Option(help="The Host's host.toml.")]
 Number = Annotated[int, typer.Argument(metavar="N", help="The request's number, as the inbox lists it.", min=1)]
 Because = Annotated[str, typer.Option(help="Why; the Guest reads it.")]
 Person = Annotated[str, typer.Option(metavar="ID", help="The person's id, as the Host's table holds it.")]
@@ -223,20 +224,18 @@ def drain(
 
 @app.command()
 def serve(
-    config: Annotated[Path, typer.Option(help="The Host's host.toml.")] = Path("host.toml"),
-    log: Annotated[str, typer.Option(help="How events are logged: text, or json (a line an event).")] = "text",
+    config: Config = Path("host.toml"),
+    log: Log = "text",
 ) -> None:
     """Answer the Guest over the link until Ctrl-C or SIGTERM; then open work gets 30 s to end. Needs the extra `link`."""
     from backend.ops.logs import log_as_json
     from backend.services.host_service import host_service
 
-    if log not in ("text", "json"):
-        raise ParameterError(f"--log is {log!r}; choose text or json.")
-    if log == "json":
+    if json_logs := in_json(log):
         log_as_json()
     service = host_service(config)
     service.stop_on_signals()
-    if log == "text":
+    if not json_logs:
         shown = f", /live, /ready and /metrics on port {service.operation.port}" if service.operation.port else ""
         say(f"{service.config.party} answers over its link{shown} (Ctrl-C ends it).")
     service.serve()
@@ -244,7 +243,7 @@ def serve(
 
 @app.command()
 def check(
-    config: Annotated[Path, typer.Option(help="The Host's host.toml.")] = Path("host.toml"),
+    config: Config = Path("host.toml"),
     as_json: AsJson = False,
 ) -> None:
     """Check records, dictionary, keys, agreement, way out, handshake, clock and speed; exit status 1 where something is wrong."""
@@ -261,9 +260,7 @@ def check(
 def run(
     folder: Folder = None,
     port: Annotated[int, typer.Option(help="Port of the console.", min=1, max=65535)] = 8601,
-    address: Annotated[
-        str, typer.Option(help="Address to listen on; others than localhost open it to the network.")
-    ] = "localhost",
+    address: Address = "localhost",
 ) -> None:
     """Open the Host's own console in the browser (needs Streamlit)."""
     with opened(folder, "", "") as operator:
