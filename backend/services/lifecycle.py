@@ -19,7 +19,6 @@ from backend.store.model_states import (
     APPROVED,
     DRAFT,
     IN_USE,
-    STATES,
     ModelState,
     ModelStep,
     Standing,
@@ -28,7 +27,7 @@ from backend.store.model_states import (
 )
 from backend.store.reviews import NAME_MAX, REASON_MIN, TEXT_MAX
 
-__all__ = ["STATES", "STEPS", "Lifecycle", "ModelState", "ModelStep", "NextStep", "Standing", "words"]
+__all__ = ["STEPS", "Lifecycle", "ModelState", "ModelStep", "NextStep", "Standing"]
 
 DEMO_REASON = "The built-in demo opens on it: synthetic people, put in use without a review."
 
