@@ -265,7 +265,7 @@ def algorithm(t: Texts, record: ModelRecord) -> str:
     return t(f"algorithm.name_{name}")
 
 
-def figure(t: Texts, metrics: Metrics, name: str, unit: str = "") -> str:
+def figure(metrics: Metrics, name: str, unit: str = "") -> str:
     """One figure of quality: a share in percent, an error in the label's unit, else a number; a dash where it does not apply."""
     value = getattr(metrics, name)
     if name == "accuracy":
@@ -281,7 +281,7 @@ def about(t: Texts, task: str, name: str) -> str:
 def quality(t: Texts, record: ModelRecord, unit: str = "") -> str:
     """The one figure that decides between models of a task, with its name: "AUC 0.783", "RMSE 12.3 €"."""
     name = view_models.FIGURES[record.task][0]
-    return f"{t(f'figure.{name}')} {figure(t, record.metrics, name, unit)}"
+    return f"{t(f'figure.{name}')} {figure(record.metrics, name, unit)}"
 
 
 def direction(t: Texts, task: str, word: str) -> str:
