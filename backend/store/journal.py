@@ -56,6 +56,13 @@ class Run:
     def __init__(self, database: Database, name: str) -> None:
         self._database, self.name = database, name
 
+    def wanted(self) -> None:
+        """Whoever asked still waits: it is kept for another :data:`KEPT`."""
+        with self._database.write() as session:
+            row = session.get(RunRow, self.name)
+            if row is not None:
+                row.created = datetime.now(UTC).isoformat()
+
     def batch(self, number: int) -> Batch:
         """A batch as far as it got; one that was not begun gets its request's name."""
         with self._database.write() as session:
@@ -126,6 +133,7 @@ class Journal:
             if known is None:
                 known = RunRow(run=secrets.token_hex(16), question=question, created=now.isoformat())
                 session.add(known)
+            known.created = now.isoformat()  # whoever asks again wants it: a day counts from now
             self._busy.add(known.run)
             return Run(self._database, known.run)
 
