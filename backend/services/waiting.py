@@ -31,6 +31,7 @@ def repeated(
     job: Job[Any],
     patience: float,
     keep: Callable[[], None] = lambda: None,
+    waits_for_links: Callable[[], bool] = lambda: True,
 ) -> T:
     """What `ask` returns; where Hosts are busy, or down and the wait is :data:`LASTING`, it is called again later.
 
@@ -44,6 +45,8 @@ def repeated(
         Seconds that may be waited; 0 = not at all.
     keep : callable
         Called now and then while it waits: what is under way is still wanted.
+    waits_for_links : callable
+        Whether, with :data:`LASTING`, Hosts that are down are waited for now.
 
     Raises
     ------
@@ -65,7 +68,7 @@ def repeated(
             _wait(job, Waits("busy", (busy.host,) if busy.host else hosts, str(busy)), lasting(delay), keep)
             waited, tries = waited + delay, min(tries + 1, 10)
         except PartyUnreachable as down:
-            if patience < LASTING or runtime.simulated:
+            if patience < LASTING or runtime.simulated or not waits_for_links():
                 raise
             tries = min(tries + 1, 10)
             gone = runtime.down(hosts)

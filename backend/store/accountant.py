@@ -20,7 +20,7 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, delete, select, text
+from sqlalchemy import Row, delete, func, select, text, update
 from sqlalchemy.orm import Session
 
 from backend.data.federation import MAX_QUERIES
@@ -40,6 +40,8 @@ KINDS = ("score", "reasons", "cohort", "groups", "table")
 SCORE, REASONS, COHORT, GROUPS, TABLE = KINDS
 EVERYBODY = " *"  # stands for all people when a whole table is read; no id begins with a space
 CHUNK = 400  # people a statement
+REPLY_DAYS = 1  # whole days for which an answer is kept that nobody has acknowledged: as long as the Guest's journal
+REPLY_BYTES = 1 << 28  # of one Guest's answers that are kept; beyond it an answer that was lost is computed again
 
 _USED = """
 SELECT subject, SUM(asked) AS everywhere, SUM(CASE WHEN guest = :guest AND structure = :structure THEN asked ELSE 0 END) AS here
@@ -220,6 +222,8 @@ class Accountant:
                 day = self._today().toordinal()
                 for table in (AnswerRow, QuestionRow):
                     session.execute(delete(table).where(table.day <= self._forgotten()))
+                old = QuestionRow.day < day - REPLY_DAYS, QuestionRow.reply.is_not(None)
+                session.execute(update(QuestionRow).where(*old).values(reply=None))
                 known = self._known(session, question)
                 if known is not None:
                     return known
@@ -352,8 +356,12 @@ class Accountant:
             row = session.get(QuestionRow, (guest, request))
             if row is None:
                 return reply
-            row.reply = row.reply or reply
-            return row.reply
+            if row.reply is not None:
+                return row.reply
+            of_guest = select(func.sum(func.length(QuestionRow.reply))).where(QuestionRow.guest == guest)
+            if (session.scalar(of_guest) or 0) + len(reply) <= REPLY_BYTES:
+                row.reply = reply
+            return reply
 
     def acknowledged(self, guest: str, requests: Sequence[str]) -> None:
         """The Guest has the answers: they are dropped. That they were given stays counted."""

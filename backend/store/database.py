@@ -26,7 +26,7 @@ FILE = "store.db"
 VARIABLE = (
     "GLASSLEAF_STORE"  # URL of the parties' databases, e.g. postgresql+psycopg://glassleaf@db/{federation}_{party}
 )
-HEAD = "0004"  # the newest step of backend.store.migrations
+HEAD = "0005"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
 # What a party's folder, or a home, held before there was one database
 BEFORE = (

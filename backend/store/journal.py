@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 from backend.errors import QuestionRefused, SecurityError
 from backend.store.database import Database
 from backend.store.schema import RunBatchRow, RunPieceRow, RunRow, StatedRow
+from backend.store.trainings import GuestTraining, guest_training
 
 KEPT = timedelta(days=1)
 STATED = timedelta(days=90)  # an auditor who comes once a quarter has drawn none that is older
@@ -158,6 +159,10 @@ class Journal:
             raise SecurityError("The Guest cannot state with which values these terms were made.")
         values: dict[str, float | str | None] = json.loads(row.body)
         return values
+
+    def training(self, guest: str, question: str) -> GuestTraining:
+        """The training that was broken off, or a new one; see :func:`backend.store.trainings.guest_training`."""
+        return guest_training(self._database, guest, question)
 
     def waits(self, run: str) -> bool:
         """Whether what a run came to was not yet handed over."""

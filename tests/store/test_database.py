@@ -78,7 +78,7 @@ def test_models_of_a_home_of_0_3_0_become_drafts_of_whoever_made_them(tmp_path):
         for model in ("made", "found"):
             session.execute(text("insert into artefacts values (:m, 'hash', 'text')"), {"m": model})
             session.execute(text("insert into records values (:m, 'then', '{}')"), {"m": model})
-        for table in ("receipts", "approval_uses", "approvals", "jobs", "model_steps", "model_states"):
+        for table in ("trainings", "receipts", "approval_uses", "approvals", "jobs", "model_steps", "model_states"):
             session.execute(text(f"drop table {table}"))
         session.execute(text("update alembic_version set version_num = '0001'"))
     AuditLog(database).add("train", {"model": "made"}, "ana", "operator")
