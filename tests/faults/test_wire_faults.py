@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 from faulty import FAULTS, Killed, running, signing_keys
+from sqlalchemy import text
 
 from backend.crypto.workers import Workers
 from backend.data.demo import write_demo
 from backend.data.table import SampleSheet
-from backend.errors import GlassleafError
+from backend.errors import ApprovalDenied, GlassleafError, HostBusy
 from backend.jobs import Job
 from backend.protocols.training.messages import Gradients, KeepModel, TakeSplit
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -168,3 +169,34 @@ def test_whatever_happens_to_one_message_of_a_training_the_model_is_the_same(ban
         said, struck, _ = retrained(bank, fault, at)
         assert not said or fault in ("lost", "twice", "swapped"), (at, struck, said)
         assert not said or said.endswith("."), (at, struck, said)
+
+
+def test_a_host_whose_disk_is_full_answers_nothing_says_so_without_a_path_and_goes_on_later(bank):
+    with bank.running() as made:
+        bank.bring(made)
+        database = made.kept["platform"]
+        with database.read() as session:
+            session.execute(text("PRAGMA query_only = ON"))
+        with pytest.raises(HostBusy, match="store cannot be read or written") as refused:
+            bank.score(made, patience=0.0)
+        assert refused.value.host == "platform" and "sqlite" not in str(refused.value)
+        with database.read() as session:
+            session.execute(text("PRAGMA query_only = OFF"))
+        assert bank.score(made, patience=0.0) == bank.wanted and made.counted() == 1
+
+
+def test_a_revoked_approval_ends_a_score_that_a_busy_host_had_put_off(bank):
+    with bank.running() as made:
+        bank.bring(made)
+        made.network.fail("host", MESSAGES - 6)  # behind the first Host's count, before the last one's answer
+
+        def withdraw(name):
+            approvals = made.hosts["telecom"].approvals
+            for one in approvals.book.all():
+                approvals.withdraw(one.number, "ana", "no more")
+            kill(name)
+
+        kill, made.kill = made.kill, withdraw
+        with pytest.raises(ApprovalDenied, match="no more"):
+            bank.score(made)
+        assert made.counted() == 1

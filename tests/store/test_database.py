@@ -193,3 +193,24 @@ def test_what_is_read_within_a_reading_is_part_of_it(tmp_path):
             assert inner is outer
         with database.read() as after:
             assert after is not outer
+
+
+def test_a_disk_that_is_full_is_noticed_though_it_can_be_read():
+    database = Database()
+    database.check_writable()
+    with database.read() as session:
+        pages = session.execute(text("PRAGMA page_count")).scalar()
+        session.execute(text(f"PRAGMA max_page_count = {pages}"))
+    with pytest.raises(StoreError, match="cannot be written"):
+        database.check_writable()
+    with database.read() as session:
+        assert session.execute(text("select count(*) from secrets")).scalar() == 0
+        session.execute(text("PRAGMA max_page_count = 100000"))
+    database.check_writable()
+
+
+def test_a_password_in_a_url_is_in_no_message():
+    pytest.importorskip("psycopg", reason="the extra postgres is not installed")
+    with pytest.raises(StoreError, match="cannot be opened") as refused:
+        Database("postgresql+psycopg://ana:secret-word@127.0.0.1:1/bank?connect_timeout=5")
+    assert "secret-word" not in str(refused.value)
