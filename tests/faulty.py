@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager
 from datetime import date
 
-from sqlalchemy import func, select
+from sqlalchemy import delete, func, select
 
 from backend.crypto.signing import SigningKey
 from backend.data.table import read_table
@@ -22,7 +22,7 @@ from backend.store.accountant import Accountant, Limits
 from backend.store.database import Database
 from backend.store.journal import Journal
 from backend.store.party_store import PartyStore
-from backend.store.schema import AnswerRow, ApprovalRow, ApprovalUseRow
+from backend.store.schema import AnswerRow, ApprovalRow, ApprovalUseRow, QuestionRow
 
 GUEST = "bank"
 FAULTS = ("lost", "twice", "swapped", "host", "guest")
@@ -63,7 +63,7 @@ class FaultyNetwork(Network):
         super().__init__()
         self.fail("", 0)
         self.federation, self._held = None, None
-        self._cut = set()
+        self.conversation, self._cut = "", {}
         self._counting = threading.Lock()
 
     def fail(self, fault, at):
@@ -71,12 +71,14 @@ class FaultyNetwork(Network):
 
     def open(self, party, conversation=""):
         if party == GUEST:
-            self._cut.clear()  # the line is mended before the next conversation
             self.conversation = conversation
         super().open(party, conversation)
 
     def is_up(self, party):
-        return party not in self._cut and super().is_up(party)
+        left = self._cut.get(party, 0)  # looks until the line is mended
+        if left:
+            self._cut[party] = left - 1
+        return not left and super().is_up(party)
 
     def send(self, sender, receiver, message):
         with self._counting:
@@ -104,7 +106,7 @@ class FaultyNetwork(Network):
     def _strike(self, sender, receiver, message):
         host = next(party for party in (sender, receiver) if party != GUEST)
         if self.fault == "lost":
-            self._cut.add(host)
+            self._cut[host] = 3
         elif self.fault == "twice":
             super().send(sender, receiver, message)
             return super().send(sender, receiver, message)
@@ -145,19 +147,12 @@ class Federation:
         self.accountants, self.hosts, self.wires = {}, {}, {}
         for host in federation.hosts:
             self._start(host.name)
+        self.options = {"key_floor": 512, "pools": False, "journal": Journal(self.kept[GUEST])}
         self.guest = self._guest()
 
     def _guest(self):
         wire = self.wires[GUEST] = Process(self.network, GUEST)
-        return GuestRuntime(
-            self.federation,
-            self.folder,
-            wire,
-            RemoteHosts(),
-            key_floor=512,
-            pools=False,
-            journal=Journal(self.kept[GUEST]),
-        )
+        return GuestRuntime(self.federation, self.folder, wire, RemoteHosts(), **self.options)
 
     def _start(self, name):
         database, party = self.kept[name], self.federation.party(name)
@@ -188,12 +183,31 @@ class Federation:
         if (GUEST, conversation) in self.network._boxes:
             Network.send(self.network, name, GUEST, Refusal(conversation, STARTED_AGAIN, wait=AGAIN))
 
+    def with_options(self, options):
+        """The Guest's runtime as services set it up."""
+        self.guest.close()
+        self.options = options
+        self.guest = self._guest()
+        return self.guest
+
+    def restart_hosts(self):
+        """Each Host's process ends, and another begins."""
+        for name in list(self.hosts):
+            self.kill(name)
+
+    def forget_answers(self, host):
+        """As if four weeks had passed."""
+        with self.kept[host].write() as session:
+            for table in (AnswerRow, QuestionRow):
+                session.execute(delete(table))
+
     def restart_guest(self):
         """Another process of the Guest; what the one before had begun is over at the Hosts."""
         for host in self.hosts.values():
             for _, conversation in list(host._sessions._open):
                 Network.send(self.network, GUEST, host.name, EndConversation(conversation))
         self.guest.close()
+        self.options["journal"] = Journal(self.kept[GUEST])
         self.guest = self._guest()
 
     def counted(self, kind="score"):
