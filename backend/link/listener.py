@@ -168,7 +168,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
 
     def _attach(self, requests: Iterator[bytes], context: _Context) -> Iterator[bytes]:
         peer = self._greeted(context)
-        flow = Outflow(self._node, peer, messages=True)
+        flow = Outflow(self._node, peer)
         inflow = Inflow(self._node, peer, flow)
         with self._lock:
             before, self._flows[peer.name] = self._flows.get(peer.name), flow

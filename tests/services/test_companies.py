@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backend.data.demo import write_demo
 from backend.data.federation import load_federation
-from backend.errors import ApprovalPending, FederationError, NotAvailable, ParameterError
+from backend.errors import ApprovalPending, FederationError, NotAvailable, ParameterError, PartyUnreachable
 from backend.link.agreement import load_agreement
 from backend.link.config import load_config
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -189,6 +189,14 @@ def test_what_only_a_hosts_operator_has_is_not_available_in_words(apart):
     assert record.release is None  # a joint audit shows records; only a simulation makes one
     assert set(glassleaf.federations._workspace.databases(record.federation)) == {"bank"}
     assert [level.party for level in runtime.pools()] == ["bank"]
+
+
+def test_while_one_process_has_the_links_another_does_what_needs_no_host_and_says_what_to_do_for_the_rest(apart):
+    companies, _, record, _ = apart
+    with Glassleaf(companies.home) as second:
+        assert len(second.samples.table(record.id)) and second.audit.verify(record.federation) is not None
+        with pytest.raises(PartyUnreachable, match="holds the links: do this there, or stop it and repeat"):
+            scored(second, record, companies)
 
 
 def test_a_federation_file_that_says_something_else_than_the_agreement_is_refused(apart):
