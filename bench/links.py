@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import shutil
 import subprocess
 import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import date
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -52,7 +53,8 @@ from bench.timing import interleaved, seconds_of
 
 T = TypeVar("T")
 TREES, DEPTH, SCORED_TREES = 3, 4, 40  # of the trainings that are timed, and of the model that scores
-SCORES, ROWS, REPEATS = 60, 30_000, 3
+SCORES, REPEATS = 60, 3
+ROWS = int(os.environ.get("LINKS_ROWS", "30000"))
 WARM = 5  # scores that are left out: keys, tables, the first question of a conversation
 DELAY = 0.010  # seconds each way
 QUICK = 6, 60, 1, 2, 1
@@ -210,36 +212,43 @@ def delayed(companies: Companies) -> Iterator[None]:
     """Hosts dial through a line that keeps every byte for :data:`DELAY`."""
     context = multiprocessing.get_context("spawn")  # a process of its own: it shares no lock with the Guest
     ours, theirs = context.Pipe()
-    line = context.Process(target=_line, args=(companies.port, theirs), daemon=True)
-    line.start()
+    process = context.Process(target=_serve_line, args=(companies.port, theirs), daemon=True)
+    process.start()
     port = ours.recv()
     for folder in companies.hosts.values():
         path = folder / "host.toml"
         shutil.copy(path, folder / "before.toml")
         told = tomllib.loads(path.read_text(encoding="utf-8"))
-        told["link"] = {"connect": {companies.guest.name: f"localhost:{port}"}}
+        told["link"] = {"connect": {companies.guest.name: f"127.0.0.1:{port}"}}
         path.write_text(tomli_w.dumps(told), encoding="utf-8")
     try:
         yield
     finally:
-        line.terminate()
-        line.join()
+        process.terminate()
+        process.join()
         for folder in companies.hosts.values():
             (folder / "before.toml").replace(folder / "host.toml")
 
 
-def _line(target: int, told: Connection) -> None:
-    asyncio.run(_serve_line(target, told))
+def _serve_line(target: int, told: Connection) -> None:
+    async def serve() -> None:
+        server = await line(target)
+        told.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(serve())
 
 
-async def _serve_line(target: int, told: Connection) -> None:
+async def line(target: int) -> asyncio.Server:
+    """A port of this machine that leads to another one, :data:`DELAY` away."""
+
     async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        far_reader, far_writer = await asyncio.open_connection("localhost", target)
-        await asyncio.gather(_keep(reader, far_writer), _keep(far_reader, writer))
+        with closing(writer), suppress(OSError):  # nothing listens there yet
+            far_reader, far_writer = await asyncio.open_connection("localhost", target)
+            with closing(far_writer):
+                await asyncio.gather(_keep(reader, far_writer), _keep(far_reader, writer))
 
-    server = await asyncio.start_server(connect, "localhost", 0)
-    told.send(server.sockets[0].getsockname()[1])
-    await server.serve_forever()
+    return await asyncio.start_server(connect, "127.0.0.1", 0)
 
 
 async def _keep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -255,7 +264,8 @@ async def _keep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
                 break
             writer.write(blob)
             await writer.drain()
-        writer.close()
+        if writer.can_write_eof():
+            writer.write_eof()
 
     delivering = asyncio.create_task(deliver())
     with suppress(OSError):

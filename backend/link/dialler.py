@@ -24,7 +24,7 @@ from backend.link.peers import Peer
 from backend.link.rpc import ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, Inflow, Outflow
 
 _log = logging.getLogger("glassleaf")
-SHORTEST, LONGEST = 0.2, 20.0  # seconds between tries, full jitter
+SHORTEST, LONGEST = 0.2, 5.0  # seconds between tries, full jitter; so long a command of the Guest waits for its Hosts
 
 
 class Connection:
