@@ -160,9 +160,7 @@ def addressed_to(envelope: bytes) -> Address:
     return _parts(envelope)[0]
 
 
-def check_relay(
-    agreement: str, envelope: bytes, sender: AgreedParty, receiver: AgreedParty, conversation: str
-) -> None:
+def check_relay(agreement: str, envelope: bytes, sender: AgreedParty, receiver: AgreedParty, conversation: str) -> None:
     """Raise SecurityError unless a relay may pass this on: sealed, signed by the Host whose link it came on, between two Hosts.
 
     `agreement` is the hash of the one in force.
