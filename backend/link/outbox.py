@@ -193,10 +193,21 @@ class Outbox:
             self._refused(dropped[0], words)  # the conversation is over with the first
 
     def wait(self, timeout: float) -> None:
-        """Until something changes, at most `timeout` seconds."""
+        """Until something changes or may be sent, at most `timeout` seconds."""
         with self._changed:
-            if not any(self._waiting.values()):
-                self._changed.wait(timeout)
+            seconds = min(timeout, self._first_due() - time.monotonic())
+            if seconds > 0:
+                self._changed.wait(seconds)
+
+    def _first_due(self) -> float:
+        """When the first message that waits may be sent; what follows another in its conversation, not before that one."""
+        first = float("inf")
+        for lane in LANES:
+            held: dict[str, float] = {}
+            for message in self._waiting[lane]:
+                due = held[message.conversation] = max(held.get(message.conversation, 0.0), message.not_before)
+                first = min(first, due)
+        return first
 
     def depth(self) -> dict[Lane, int]:
         """Messages without a receipt, by lane."""
