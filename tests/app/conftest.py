@@ -106,18 +106,18 @@ def light_pages() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _short_keys() -> Iterator[None]:
-    """Long ones would take most of the time of every page that encrypts."""
-    with shorter_keys():
-        yield
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _twins_open() -> Iterator[None]:
     """The tables of charts stand open, for tests read them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frame, "TWINS_OPEN", True)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_keys() -> Iterator[None]:
+    """Long ones would take most of the time of every page that encrypts."""
+    with shorter_keys():
         yield
 
 
