@@ -102,9 +102,8 @@ class FaultyNetwork(Network):
 
     def receive(self, party, conversation="", timeout=None):
         found = super().receive(party, conversation, timeout)
-        if (
-            found is None and self._held is not None and party == GUEST
-        ):  # nothing more comes that it could be swapped with
+        # nothing more comes that it could be swapped with
+        if found is None and self._held is not None and party == GUEST:
             held, self._held = self._held, None
             with suppress(PartyUnreachable):
                 super().send(*held)
