@@ -242,7 +242,7 @@ def test_many_people_are_shown_page_by_page_with_their_speed_and_downloaded_whol
 
 
 def test_few_people_need_no_pages(opened: Opened, world: World) -> None:
-    at = scored(with_cipher(uploaded(opened, template(world).to_csv(index=False).encode()), "rlwe"))
+    at = scored(uploaded(opened, template(world).to_csv(index=False).encode()))
     with pytest.raises(KeyError):
         at.get_by_key("batch_page")
     assert len(table(at)) == 2
