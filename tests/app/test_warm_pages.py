@@ -50,8 +50,7 @@ def walked(home: Path) -> Iterator[tuple[Path, AppTest]]:
         yield home, at
 
 
-# Compliance reads what answers have told of people, where other files' tests have asked a Host
-@pytest.mark.parametrize("page", [page for page in PAGES if page != "compliance"])
+@pytest.mark.parametrize("page", PAGES)
 def test_a_warm_page_asks_the_store_for_nothing(walked: tuple[Path, AppTest], page: str) -> None:
     home, at = walked
     at.switch_page(f"../pages/{page}.py").run()
