@@ -146,7 +146,7 @@ def whiskers(t: Texts, view: View, measure: str, rows: Rows, agreement: float) -
     grown = {"forest": "forest", view_models.IMPORTED: "imported"}.get(view_models.algorithm(view.record), "boosted")
     words = t(f"importance.whiskers_{grown}")
     if not math.isnan(agreement):
-        words += " " + t("importance.agreement", rank=f"{agreement:+.2f}".replace("-", "−"))
+        words = t.joined(words, t("importance.agreement", rank=f"{agreement:+.2f}".replace("-", "−")))
     st.caption(f":material/error_med: {words}", help=t("glossary.stability"))
 
 

@@ -57,7 +57,7 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
     scores = [score for score in done.scores if score.status == "ok"] if done is not None else []
     if len(scores) == 1:
         below = 1 - at_or_above(part, scores[0].probability)
-        words += " " + t("score.among_person", id=markdown(scores[0].id), below=percent(below))
+        words = t.joined(words, t("score.among_person", id=markdown(scores[0].id), below=percent(below)))
     edges = [100 * edge for edge in spread.edges]
     counts = [sum(column) for column in zip(*spread.counts, strict=True)]
     middles = [(low + high) / 2 for low, high in pairwise(edges)]
