@@ -177,7 +177,8 @@ class _Search:
 
     def candidates(self, text: PhraseMatch) -> list[Phrase]:
         """The phrases that may be in a text."""
-        return [phrase for key in self._keys & text.keys for phrase in self._phrases[key]]
+        found = (phrase for key in self._keys & text.keys for phrase in self._phrases[key])
+        return [phrase for phrase in found if phrase.may_be_in(text.keys)]
 
 
 class Pattern:
