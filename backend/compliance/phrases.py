@@ -298,7 +298,11 @@ def _element(source: str, element: str, lists: Mapping[str, Sequence[str]], gap:
     if parts is None or (parts["open"] == "[") != (parts["close"] == "]"):
         raise ValueError(f"found {element!r} in the phrase {source!r}, expected a word, a|b, [a|b], {{list}} or !a|b")
     words = _choices(source, parts["words"], lists)
-    choice = f"(?:{'|'.join(_word(source, word, gap) for word in words)})"
+    written = [_word(word, gap) for word in words]
+    if not all(written):
+        word = words[written.index("")]
+        raise ValueError(f"found {word!r} in the phrase {source!r}, expected lower-case letters or digits only")
+    choice = f"(?:{'|'.join(written)})"
     if parts["mark"]:
         return f"(?!{choice}{gap})"
     return f"(?:{choice}{gap})?" if parts["open"] else f"{choice}{gap}"
@@ -319,13 +323,14 @@ def _choices(source: str, element: str, lists: Mapping[str, Sequence[str]]) -> l
     return words
 
 
-def _word(source: str, word: str, gap: str) -> str:
-    """A word as a regular expression; in English it must be one that :class:`PhraseMatch` can yield."""
+@lru_cache(1 << 14)
+def _word(word: str, gap: str) -> str:
+    """A word as a regular expression; nothing where it is none that :class:`PhraseMatch` can yield, in English."""
     if not gap:
         return re.escape(word)
     if word == NUMBER:
         return r"\d+"
     stem = word.removesuffix("*")
     if stem != stem.lower() or not all(_WORD.fullmatch(piece) for piece in stem.split()):
-        raise ValueError(f"found {word!r} in the phrase {source!r}, expected lower-case letters or digits only")
+        return ""
     return re.escape(stem) + (r"[^ ]*" if word.endswith("*") else "")
