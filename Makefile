@@ -69,9 +69,14 @@ release: check ## What has to pass before a version: also the tests marked slow 
 
 .PHONY: lint
 lint: .venv-dev ## The checks that run no test
+	@$(MAKE) $(QUIET) --jobs=2 .lint-types .lint-rest
+
+.PHONY: .lint-types .lint-rest
+.lint-types:
+	@$(PY) -m mypy
+.lint-rest:
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
-	@$(PY) -m mypy
 	@$(PY) -c 'from importlinter.cli import lint_imports_command; lint_imports_command()'
 	@$(PY) docs/architecture.py --check
 	@$(PY) -m docs.commands --check

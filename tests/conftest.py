@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from homes import copied_home, made_once
 from hypothesis import settings
+from light_group import light_group
 
 from backend.cli import main
 from backend.crypto.paillier.keys import PaillierSecretKey
@@ -64,6 +65,13 @@ def quick_scrypt() -> Iterator[None]:
     """A guess at a passphrase costs next to nothing."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("backend.store.key_backup.N", 1 << 10)
+        yield
+
+
+@pytest.fixture(scope="module")
+def quick_group() -> Iterator[None]:
+    """Alignments cost next to nothing."""
+    with light_group():
         yield
 
 

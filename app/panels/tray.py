@@ -104,7 +104,8 @@ def _announce(t: Texts, page: str) -> None:
 
 def follow(t: Texts, place: DeltaGenerator, names: Collection[str]) -> None:
     """Let the lines in `place` follow their jobs, where the page has no clock of its own: two could drop what is drawn at a job's end."""
-    if session.ticking() or not any(job.state in BUSY for job in session.jobs() if job.name in names):
+    shown = [job for job in session.jobs() if job.name in names and not job.seen]
+    if session.ticking() or not any(job.state in BUSY for job in shown):
         return
     session.note_clock()
     with place.container():

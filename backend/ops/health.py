@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, closing
+from functools import partial
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -16,6 +17,7 @@ from backend.errors import ParameterError
 
 LOOPBACK = "127.0.0.1"
 TIMEOUT = 5.0  # seconds for a request's lines
+END = 0.05  # seconds after which it looks whether it is being closed
 LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?")
 
 
@@ -71,7 +73,8 @@ class OpsServer:
             raise ParameterError(
                 f"Port {port} of {address} cannot be had ({error.strerror}); choose another."
             ) from error
-        self._thread = threading.Thread(target=self._server.serve_forever, name="glassleaf-ops", daemon=True)
+        serve = partial(self._server.serve_forever, poll_interval=END)
+        self._thread = threading.Thread(target=serve, name="glassleaf-ops", daemon=True)
         self._thread.start()
 
     @property

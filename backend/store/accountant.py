@@ -14,7 +14,7 @@ import hashlib
 import json
 import os
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
@@ -49,7 +49,7 @@ FROM answers WHERE kind = :kind AND day > :forgotten AND subject IN ({names}) GR
 """
 _TOLD = """
 SELECT subject, structure, SUM(bits) AS told, MAX(capacity) AS capacity
-FROM answers WHERE day > :forgotten AND subject IN ({names}) GROUP BY subject, structure
+FROM answers WHERE day > :forgotten AND {whom} GROUP BY subject, structure
 """
 _COUNT = """
 INSERT INTO answers (subject, kind, structure, guest, day, asked, bits, capacity)
@@ -375,23 +375,22 @@ class Accountant:
 
     def largest_given_away(self) -> tuple[int, float]:
         """People answered about within the window, and the largest bound among them, bits."""
-        with self._database.read() as session:
-            counted = AnswerRow.subject != EVERYBODY, AnswerRow.day > self._forgotten()
-            found = set(session.scalars(select(AnswerRow.subject).distinct().where(*counted)))
-            also = {name for name, person in self._owners(found).items() if name != person}
-            told = self._told(session, sorted(found - also))  # who was forgotten and asked about again is one person
-        return len(told), max(told.values(), default=0.0)
+        return self._database.kept(("largest given away", self._forgotten()), self._largest)
+
+    def _largest(self, session: Session) -> tuple[int, float]:
+        others = text(_TOLD.format(whom="subject <> :everybody"))
+        rows = session.execute(others, {"forgotten": self._forgotten(), "everybody": EVERYBODY}).all()
+        owners = self._owners({row.subject for row in rows})
+        also = {name for name, person in owners.items() if name != person}
+        people = set(owners) - also  # who was forgotten and asked about again is one person
+        told = _bits(rows, owners)
+        return len(people), max((told[person] for person in people), default=0.0)
 
     def _told(self, session: Session, people: Sequence[str]) -> dict[str, float]:
-        told, owners = dict.fromkeys(people, 0.0), self._owners(people)
-        answers: defaultdict[tuple[str, str], tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
-        for row in _rows(session, _TOLD, owners, forgotten=self._forgotten()):
-            about = owners.get(row.subject, row.subject), row.structure
-            answers[about] = answers[about][0] + row.told, max(answers[about][1], row.capacity)
-        for (person, _), (bits, capacity) in answers.items():
-            if person in told:
-                told[person] += min(bits, capacity) if capacity else bits
-        return told
+        owners = self._owners(people)
+        rows = _rows(session, _TOLD.format(whom="subject IN ({names})"), owners, forgotten=self._forgotten())
+        told = _bits(rows, owners)
+        return {person: told[person] for person in people}
 
     def _forgotten(self) -> int:
         """The last day that is outside the window."""
@@ -470,6 +469,18 @@ def _rows(
         these = {f"p{i}": name for i, name in enumerate(names[start : start + CHUNK])}
         out += session.execute(text(statement.format(names=", ".join(f":{key}" for key in these))), {**values, **these})
     return out
+
+
+def _bits(rows: Sequence[Row[tuple[object, ...]]], owners: Mapping[str, str]) -> defaultdict[str, float]:
+    """Person → upper bound of what answers have told: of each structure at most what all answers about it can tell."""
+    answers: defaultdict[tuple[str, str], tuple[float, float]] = defaultdict(lambda: (0.0, 0.0))
+    for row in rows:
+        about = owners.get(row.subject, row.subject), row.structure
+        answers[about] = answers[about][0] + row.told, max(answers[about][1], row.capacity)
+    told: defaultdict[str, float] = defaultdict(float)
+    for (person, _), (bits, capacity) in answers.items():
+        told[person] += min(bits, capacity) if capacity else bits
+    return told
 
 
 def _unpacked(bits: bytes, count: int) -> NDArray[np.bool_]:

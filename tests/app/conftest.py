@@ -15,10 +15,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from light_group import light_group
 from short_keys import shorter_keys
-from streamlit import config
+from streamlit import config, user_info
 from streamlit.components.v2 import manifest_scanner
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 from app import session
 from app.panels import frame
@@ -97,13 +99,30 @@ def offset_host_numbers(federation: Federation) -> None:
         table.to_csv(file, index=False)
 
 
+def _until_it_ends(runner: local_script_runner.LocalScriptRunner, timeout: float = 60) -> None:
+    """Streamlit's own looks every millisecond whether a page has ended, which takes the time that the page needs."""
+    assert runner._script_thread is not None
+    runner._script_thread.join(timeout)
+    if runner._script_thread.is_alive():
+        runner.request_stop()
+        runner.join()
+        raise RuntimeError(f"The page did not end within {timeout} seconds.")
+
+
 @pytest.fixture(scope="session", autouse=True)
 def light_pages() -> Iterator[None]:
-    """Streamlit looks through every installed package before each run of a test's page, and collects garbage after it: once is enough."""
+    """What Streamlit does anew for each run of a test's page, and a server once.
+
+    It looks through every installed package and for secrets, compiles pages, notes how it is used, and collects garbage.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        scan = manifest_scanner.scan_component_manifests
+        scan, compiled = manifest_scanner.scan_component_manifests, ScriptCache()
         patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(scan))
+        patch.setattr(local_script_runner, "ScriptCache", lambda: compiled)
+        patch.setattr(local_script_runner, "require_widgets_deltas", _until_it_ends)
+        patch.setattr(user_info, "get_secrets_auth_section", functools.cache(user_info.get_secrets_auth_section))
         config.set_option("runner.postScriptGC", False)
+        config.set_option("browser.gatherUsageStats", False)
         yield
 
 
@@ -118,7 +137,7 @@ def _twins_open() -> Iterator[None]:
 @pytest.fixture(scope="module", autouse=True)
 def _short_keys() -> Iterator[None]:
     """Long ones would take most of the time of every page that encrypts."""
-    with shorter_keys():
+    with shorter_keys(), light_group():
         yield
 
 
@@ -197,8 +216,11 @@ def put_job(name: str, job: Job[Any]) -> None:
 
 def forget_jobs(home: Path) -> None:
     jobs = session._service(str(home)).jobs.of("")
-    for status in jobs.all():
-        jobs.forget(status.name)
+    known = jobs.all()
+    unseen = {status.name for status in known if not status.seen}
+    for name in {status.name for status in known}:  # the log has every job there ever was
+        if name in unseen or jobs.find(name) is not None:
+            jobs.forget(name)
 
 
 def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:

@@ -3,9 +3,11 @@
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
+import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from app import session
@@ -268,3 +270,13 @@ def test_a_page_with_a_clock_of_its_own_tells_it_too(opened: Opened, go: threadi
     other.set()
     job_of("train").wait(60)
     assert len(at.run().toast) == 1 and not at.exception
+
+
+def test_a_job_that_another_of_its_name_replaced_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Following it would draw the page again and again, for as long as its process is taken to be alive."""
+    ended = JobStatus("score", "m1", "done", None, "2026-01-02T00:00:00+00:00", "", "", False)
+    replaced = replace(ended, state="elsewhere", started="2026-01-01T00:00:00+00:00", seen=True)
+    monkeypatch.setattr(tray.session, "ticking", lambda: False)
+    monkeypatch.setattr(tray.session, "jobs", lambda: (ended, replaced))
+    monkeypatch.setattr(tray.session, "note_clock", lambda: pytest.fail("a clock was started"))
+    tray.follow(Texts("en"), st.empty(), {"score"})

@@ -1,7 +1,7 @@
 """A training and a score wait for a Host's operator: said calmly, for whom and since when; asked again once it was decided."""
 
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -18,7 +18,6 @@ from tests.app.reading_out import everything, says
 HOST = "telecom"
 AGAIN = "waits_again"
 TITLES = {"en": "Telecom", "zh": "电信运营商"}
-LATER = datetime.now(UTC).date() + timedelta(days=30)
 
 
 @pytest.fixture
@@ -27,6 +26,10 @@ def opened(home: Path, world: World, monkeypatch: pytest.MonkeyPatch) -> Opened:
     hosts = tuple(h.model_copy(update={"approval": "ask" if h.name == HOST else None}) for h in federation.hosts)
     write_federation(federation.model_copy(update={"hosts": hosts}), home / "demo")
     return _fresh(home, monkeypatch)
+
+
+def later() -> date:
+    return datetime.now(UTC).date() + timedelta(days=30)
 
 
 def operator() -> closing[HostOperator]:
@@ -72,7 +75,7 @@ def test_a_training_waits_and_goes_on_once_it_is_approved(opened: Opened, home: 
     at = asked(at, AGAIN, "train")
     assert waits_here(at, number, "zh")  # not decided yet: the same request
     with operator() as there:
-        there.approve(number, LATER, 1)
+        there.approve(number, later(), 1)
     at = asked(at, AGAIN, "train")
     assert job_of("train").result.n_trees == 2
     assert AGAIN not in [button.key for button in at.button]
@@ -90,7 +93,7 @@ def test_a_score_waits_is_denied_with_a_reason_approved_after_all_and_withdrawn(
     assert says(at, "waits.denied", host=TITLES["en"]) and "not in the \\*agreement\\*" in at.info[-1].value
     assert says(in_chinese(at), "waits.change", "zh", host=TITLES["zh"])
     with operator() as there:
-        there.approve(number, LATER, 100)
+        there.approve(number, later(), 100)
     at = asked(at, AGAIN, "score")
     assert job_of("score").result.scores[0].status == "ok"
     with operator() as there:

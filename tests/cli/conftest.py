@@ -1,12 +1,13 @@
-"""Commands on short keys."""
+"""Commands on short keys and a light group."""
 
 from collections.abc import Iterator
 
 import pytest
+from light_group import light_group
 from short_keys import shorter_keys
 
 
 @pytest.fixture(scope="module", autouse=True)
 def _short_keys() -> Iterator[None]:
-    with shorter_keys():
+    with shorter_keys(), light_group():
         yield

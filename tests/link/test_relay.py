@@ -18,7 +18,7 @@ from backend.protocols.transport.messages import EndConversation, OfferKey
 from backend.protocols.transport.wire import new_conversation
 
 ROOT = Path(__file__).resolve().parents[2]
-NOW = time.time()
+NOW = 1_790_000_000.0  # seconds since 1970; no envelope here is sealed or opened by the machine's clock
 NAME = "a" * 32
 
 

@@ -8,6 +8,11 @@ import pytest
 from backend.services import Glassleaf
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _light_group(quick_group: None) -> None:
+    """Reports are of models, however their ids were aligned."""
+
+
 @pytest.fixture(scope="module")
 def glassleaf(home: Path) -> Iterator[Glassleaf]:
     service = Glassleaf(home, pools=False, actor="ana")

@@ -22,7 +22,6 @@ from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 
 HOST = "telecom"
-LATER = date.today() + timedelta(days=30)
 
 
 @dataclass
@@ -53,8 +52,8 @@ def told(demo_home):
             told.waits[name] = waits.value
         with closing(own_host(folder(told.home, HOST), "ana")) as operator:
             told.requests = operator.requests(waiting=True)
-            operator.approve(1, LATER, 5)
-            operator.approve(2, LATER, 1)
+            operator.approve(1, later(), 5)
+            operator.approve(2, later(), 1)
         told.scored = len(score(glassleaf).scores)
         glassleaf.training.start(training).get()
         for name, work in (
@@ -71,6 +70,10 @@ def told(demo_home):
 def glassleaf(told, tmp_path):
     with closing(Glassleaf(copied_home(told.home, tmp_path / "home"), pools=False)) as glassleaf:
         yield glassleaf
+
+
+def later():
+    return date.today() + timedelta(days=30)
 
 
 def folder(home, party):
@@ -177,7 +180,7 @@ def test_the_commands_work_on_a_folder_and_on_a_simulated_host(glassleaf, monkey
             and "answers: " in run("left", "--person", person, *which)[1]
         )
     assert run("withdraw", 1, "--because", "for now", *simulated)[0] == 0
-    assert run("approve", 1, "--until", LATER.isoformat(), "--per-day", 7, *simulated)[0] == 0
+    assert run("approve", 1, "--until", later().isoformat(), "--per-day", 7, *simulated)[0] == 0
     assert json.loads(run("show", 1, "--json", *own)[1])["per_day"] == 7
     assert run("withdraw", 1, "--because", "over", *own)[0] == 0
     assert run("drain", *own)[1] != run("drain", "--end", *own)[1]

@@ -4,7 +4,6 @@ import json
 import sqlite3
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -79,18 +78,23 @@ def test_a_key_is_never_replaced(tmp_path):
 
 
 _FIRST_USE = """
-import secrets, sys, time
+import secrets, sys
 from pathlib import Path
 from backend.store.key_file import kept_key
-while time.time() < float(sys.argv[2]): pass
+print("ready", flush=True)
+sys.stdin.readline()
 print(kept_key(Path(sys.argv[1]), lambda: {"p": secrets.token_hex(2000)})[0]["p"])
 """
 
 
 def test_processes_that_need_a_key_for_the_first_time_at_once_get_the_same_one(tmp_path):
-    begin = str(time.time() + 3)
-    command = [sys.executable, "-c", _FIRST_USE, tmp_path / "k.key", begin]
-    racers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    command = [sys.executable, "-c", _FIRST_USE, tmp_path / "k.key"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    racers = [subprocess.Popen(command, **pipes) for _ in range(4)]
+    assert [racer.stdout.readline() for racer in racers] == ["ready\n"] * 4
+    for racer in racers:
+        racer.stdin.write("\n")
+        racer.stdin.flush()
     assert len({racer.communicate(timeout=60)[0] for racer in racers}) == 1
     assert [racer.returncode for racer in racers] == [0] * 4
 
