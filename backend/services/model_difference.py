@@ -90,6 +90,8 @@ class ModelDifferences:
         contexts = [self._measurement.context(record) for record in (before, after)]
         rows = drawn(contexts[0], min(request.samples, len(contexts[0].test_ids)), request.seed)
         runtime, sessions, scored = contexts[0].runtime, Sessions(contexts[0].runtime, job, "comparisons"), []
+        for context in contexts:
+            sessions.allowed(context, len(rows))
         for place, context in enumerate(contexts):
             at = (place * len(rows), 2 * len(rows))
             scored.append(sessions.score(context, runtime.table.take(rows), request.cipher, at=at))
