@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from concurrent.futures import wait as wait_for
-from dataclasses import dataclass
 from typing import Any, cast
 
 import grpc
@@ -43,7 +42,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
     def __init__(self, node: Node, address: str) -> None:
         self._node = node
         self._watched: dict[int, tuple[_Context, float]] = {}  # call → since when nothing came on it
-        self._flows: dict[str, _Attached] = {}  # by peer, its newest
+        self._flows: dict[str, Outflow] = {}
         self._lock, self._stopped = threading.Lock(), threading.Event()
         self._leaf = node.leaf_written()
         workers = 4 + node.settings.rpcs * len(node.peers)
@@ -73,8 +72,8 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
     def close(self) -> None:
         """End every call and stop."""
         self._stopped.set()
-        for attached in list(self._flows.values()):
-            attached.flow.end()
+        for flow in list(self._flows.values()):
+            flow.end()
         self._server.stop(grace=1.0).wait()
         self._calls.shutdown()
         self._watcher.join()
@@ -174,47 +173,49 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         peer = self._greeted(context)
         flow = Outflow(self._node, peer)
         inflow = Inflow(self._node, peer, flow)
-        attached = _Attached(peer, flow, context)
-        peer.came_up()
         with self._lock:
-            before, self._flows[peer.name] = self._flows.get(peer.name), attached
+            before, self._flows[peer.name] = self._flows.get(peer.name), flow
         if before is not None:  # half open: the dialling side has begun again
-            before.cut()
+            before.end()
+        peer.came_up()
+        ended = _Ended()
         context.add_callback(flow.end)
-        threading.Thread(target=self._read, args=(requests, inflow, attached), name="link reader", daemon=True).start()
+        threading.Thread(
+            target=self._read, args=(requests, inflow, flow, ended), name="link reader", daemon=True
+        ).start()
         try:
-            yield from flow.frames()
+            for frame in flow.frames():
+                yield frame
+                if peer.is_silent:
+                    ended.why = "no sign of life from it"
+                    break
         finally:
             flow.end()
             with self._lock:
-                if self._flows.get(peer.name) is attached:
+                if self._flows.get(peer.name) is flow:
                     del self._flows[peer.name]
-            peer.went_down("it has stopped" if inflow.left else attached.why or "the link was cut", inflow.left)
+            peer.went_down("it has stopped" if inflow.left else ended.why or "the link was cut", inflow.left)
 
     @staticmethod
-    def _read(requests: Iterator[bytes], inflow: Inflow, attached: _Attached) -> None:
+    def _read(requests: Iterator[bytes], inflow: Inflow, flow: Outflow, ended: _Ended) -> None:
         """Until the stream ends by either side."""
         try:
             for frame in requests:
                 inflow.take(frame)
         except SecurityError as error:
-            attached.why = str(error)
+            ended.why = str(error)
         except grpc.RpcError as error:
             error.__traceback__ = None
         finally:
             inflow.end()
-            attached.flow.end()
+            flow.end()
 
     def _watch(self) -> None:
-        """Cut calls on which nothing comes, and links whose other side gives no sign of life, even in the midst of a frame to it."""
+        """Cut calls on which nothing comes."""
         while not self._stopped.wait(min(WAIT, self._node.settings.idle / 4)):
             for context, since in list(self._watched.values()):
                 if time.monotonic() - since > self._node.settings.idle:
                     context.cancel()
-            for attached in list(self._flows.values()):
-                if attached.peer.is_silent:
-                    attached.why = "no sign of life from it"
-                    attached.cut()
 
 
 class _Calls(Executor):
@@ -246,16 +247,8 @@ class _Calls(Executor):
             wait_for(list(self._open))
 
 
-@dataclass(eq=False)
-class _Attached:
-    """A stream that a peer has attached, and why it ended."""
+class _Ended:
+    """Why an attached stream ended."""
 
-    peer: Peer
-    flow: Outflow
-    context: _Context
-    why: str = ""
-
-    def cut(self) -> None:
-        """End it, though a frame may be under way that nobody takes."""
-        self.flow.end()
-        self.context.cancel()
+    def __init__(self) -> None:
+        self.why = ""

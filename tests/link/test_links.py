@@ -140,23 +140,6 @@ def test_a_link_that_hangs_is_cut_and_made_again(links):
         links.up(shop)
 
 
-def test_a_link_that_hangs_in_the_midst_of_a_message_is_cut_on_the_side_that_sends_it_too(links):
-    with Proxy() as between:
-        bank = links.bank(heartbeat=0.3, grace=0.1)
-        between.target = links.port
-        shop = links.host("shop", port=between.port, heartbeat=0.3)
-        links.up(shop)
-        between.hang()
-        sent = OfferKey(new_conversation(), "rlwe", LONG)
-        bank.send("shop", sent)
-        until(lambda: not bank.peer("shop").is_attached)
-        assert "no sign of life" in bank.states()["shop"]
-        until(lambda: not bank.is_up("shop"))
-        between.mend()
-        links.up(shop)
-        assert shop.receive(timeout=IN_TIME).message == sent and shop.receive(timeout=0.1) is None
-
-
 def test_a_peers_process_that_begins_again_hears_of_conversations_from_the_beginning(links):
     bank = links.bank()
     shop = links.host("shop")
