@@ -12,6 +12,7 @@ from datetime import date
 
 import tomli_w
 
+from backend.services import Glassleaf
 from backend.services.companies import make_companies
 from backend.services.host_operator import own_host
 
@@ -24,6 +25,8 @@ class Companies:
     def __init__(self, folder, rows, heartbeat=20.0):
         self.made = make_companies(folder, rows)
         self.home, self._hosts = self.made.home, {}
+        with Glassleaf(self.home) as glassleaf:
+            glassleaf.federations.add(self.made.guest)
         for name, place in self.made.hosts.items():
             config = tomllib.loads((place / "host.toml").read_text())
             (place / "host.toml").write_text(tomli_w.dumps(config | {"link": {"heartbeat": heartbeat}}))
