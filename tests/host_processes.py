@@ -62,6 +62,11 @@ class Companies:
         raise AssertionError("it still waits for an approval")
 
     @staticmethod
+    def break_off(process):
+        process.kill()
+        process.communicate()
+
+    @staticmethod
     def finish(process):
         return process.communicate(timeout=SECONDS)
 

@@ -20,8 +20,7 @@ def test_a_training_goes_on_whoever_is_killed(tmp_path):
         before = {name: companies.asked(name, used) for name in companies.made.hosts}
         first = companies.begin(*TRAIN)
         until(lambda: companies.rounds() > 0 or first.poll() is not None, SECONDS)
-        first.kill()
-        first.wait()
+        companies.break_off(first)
         broken_off = companies.rounds() > 0
         again = companies.begin(*TRAIN)
         for name in companies.made.hosts:
@@ -49,8 +48,7 @@ def test_a_table_is_scored_once_whoever_is_killed(tmp_path):
         first = companies.begin(*score, out)
         progress = out.with_name("scores.csv.progress")
         until(lambda: through(progress) > 0 or first.poll() is not None, SECONDS)
-        first.kill()
-        first.wait()
+        companies.break_off(first)
         again = companies.begin(*score, out)
         for name in companies.made.hosts:
             companies.kill(name)
