@@ -1,6 +1,6 @@
 """Frames damaged at random, sent by a party with a good certificate: each stream is answered or refused in time, and the door stays open.
 
-`make fuzz` sends 10,000 streams that nobody has seen before; else 300, always the same.
+`make fuzz` sends 10,000 streams that nobody has seen before; else 200, always the same.
 """
 
 import os
@@ -24,7 +24,7 @@ from backend.protocols.transport.messages import EndConversation, OfferKey
 from backend.protocols.transport.wire import new_conversation
 from tests.fuzz.mutations import changed
 
-SEEN_BEFORE = 300
+SEEN_BEFORE = 200
 INPUTS = int(os.environ.get("FUZZ_INPUTS", SEEN_BEFORE))
 ME = "f" * 32
 REFUSED = {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED}
