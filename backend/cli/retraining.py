@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, Bits, Cutoff, ModelId, open_glassleaf, print_result, split_list, watched
+from backend.cli.output import AsJson, Bits, Cutoff, ModelId, open_glassleaf, print_result, say, split_list, watched
+from backend.services.model_difference import DifferenceRequest
 from backend.services.reports import comparison_as_dict
 from backend.services.retraining import RetrainingRequest
 from backend.services.scoring import cipher_named
 
 if TYPE_CHECKING:
+    from backend.errors import ApprovalPending
     from backend.fairness.evidence import Evidence
     from backend.reports.model_comparison import SideBySide
 
@@ -36,19 +38,29 @@ def retrain(
         request = RetrainingRequest(
             glassleaf.models.get(model).id, split_list(without), split_list(by), cutoff, cipher_named(cipher), bits
         )
-        found = watched(glassleaf.retraining.start(request))
+        found = watched(glassleaf.retraining.start(request, _not_measured))
     print_result(comparison_as_dict(found), _text(found), as_json)
+
+
+def _not_measured(before: str, after: str, waits: ApprovalPending) -> None:
+    say(f"{after} is trained. Not measured: {waits} Then: glassleaf compare-models {before} {after} --measure")
 
 
 @app.command(name="compare-models")
 def compare_models(
     first: ModelId,
     second: Annotated[str, typer.Argument(help="Another model of the same federation.")],
+    measure: Annotated[
+        bool, typer.Option("--measure", help="Score test records by both first, and pair them.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare two models of a federation: quality, size, importance, measured outcomes, what scores give away."""
     with open_glassleaf() as glassleaf:
-        found = glassleaf.reports.compare(glassleaf.models.get(first).id, glassleaf.models.get(second).id)
+        before, after = glassleaf.models.get(first).id, glassleaf.models.get(second).id
+        if measure:
+            watched(glassleaf.model_differences.start(DifferenceRequest(before, after)))
+        found = glassleaf.reports.compare(before, after)
     print_result(comparison_as_dict(found), _text(found), as_json)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import math
+import shlex
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -26,7 +27,15 @@ from backend.cli.output import (
     save,
     watched,
 )
-from backend.errors import ParameterError
+from backend.errors import (
+    ApprovalPending,
+    Cancelled,
+    GlassleafError,
+    HostBusy,
+    ParameterError,
+    PartyUnreachable,
+    StoreError,
+)
 from backend.services.samples import Reading
 from backend.services.scoring import KEY_BITS, ScoringRequest, Workers, cipher_named, cores
 from backend.services.streaming import StreamRequest, in_groups
@@ -34,12 +43,16 @@ from backend.services.streaming import StreamRequest, in_groups
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from backend.jobs import Job
     from backend.results import Score, ScoreBatch
     from backend.services import Glassleaf
 
 app = typer.Typer(add_completion=False)
 SHOWN = 20  # scores in the text; --json and --out have all
 SOME_FAILED = 3  # exit status; 2 is a wrong command line
+BEFORE = ("start", "read")  # stages of a scoring in which nobody was asked about yet
+LATER = (Cancelled, HostBusy, PartyUnreachable, ApprovalPending, StoreError)  # what the same command may get over
+T = TypeVar("T")
 
 
 @app.command()
@@ -63,6 +76,7 @@ def evaluate(
 
 @app.command()
 def score(
+    context: typer.Context,
     model: ModelId,
     samples: Annotated[
         str,
@@ -100,18 +114,19 @@ def score(
         check_out(out)
     source, how = samples if "://" in samples else Path(samples), Reading(encoding, decimal, sheet)
     with open_glassleaf(Workers(jobs or cores(), backend, scheduler)) as glassleaf:
-        glassleaf.models.get(model)  # a wrong name before a wrong file
+        record = glassleaf.models.get(model)  # a wrong name before a wrong file
+        again = _again(context, record.id)
         if in_groups(source, out):
             if out is None or check:
                 raise ParameterError(
                     "A database, and more than 5,000 rows, are scored into a file: name --out, without --check."
                 )
             stream = StreamRequest(model, source, out, table, how, cutoff, chosen, bits)
-            _streamed(glassleaf, stream, as_json)
+            _streamed(glassleaf, stream, again, as_json)
             return
         read = glassleaf.samples.read(model, Path(samples), how=how)
         request = ScoringRequest(model, read, cutoff, chosen or "paillier", bits, hold=True)
-        batch = watched(glassleaf.scoring.start(request))
+        batch = _ended(glassleaf.scoring.start(request), again)
         failed = sum(s.status == "failed" for s in batch.scores)
         # whoever repeats a command that had ended after all keeps the scores that it wrote
         written = out if out is not None and (failed < len(batch.scores) or not out.exists()) else None
@@ -129,9 +144,37 @@ def score(
         raise typer.Exit(SOME_FAILED)
 
 
-def _streamed(glassleaf: Glassleaf, request: StreamRequest, as_json: bool) -> None:
+def _again(context: typer.Context, model_id: str) -> str:
+    """The same command, with the model's own name, since another may be the latest by then; a database's URL may hold a password."""
+    words = ["glassleaf", "score"]
+    for parameter in context.command.params:
+        value = context.params.get(str(parameter.name))
+        if parameter.name == "model":
+            words.append(model_id)
+        elif parameter.param_type_name == "argument":
+            words.append("URL" if "://" in str(value) else str(value))
+        elif value != parameter.get_default(context):
+            words += [parameter.opts[0]] if value is True else [parameter.opts[0], str(value)]
+    return shlex.join(words)
+
+
+def _ended(job: Job[T], again: str) -> T:
+    """A scoring's result; of one that was stopped once people could be asked about, the command that goes on with it is named."""
+    try:
+        return watched(job)
+    except GlassleafError as error:
+        goes_on = isinstance(error, LATER) or type(error) is GlassleafError  # the latter: a full disk
+        if job.stage in BEFORE or not goes_on:
+            raise
+        words = "Stopped at your request." if isinstance(error, Cancelled) else str(error)
+        raise GlassleafError(
+            f"{words}\n{job.done:,} of {job.total:,} rows are through. To go on, and count nobody twice:\n  {again}"
+        ) from error
+
+
+def _streamed(glassleaf: Glassleaf, request: StreamRequest, again: str, as_json: bool) -> None:
     """Score a table of any length; what was stopped goes on where it was."""
-    done = watched(glassleaf.streaming.start(request))
+    done = _ended(glassleaf.streaming.start(request), again)
     lines = [f"Note: {note.text()}" for note in done.notes]
     went_on = f", {done.resumed:,} of them before" if done.resumed else ""
     where = f"written to {request.out}" if done.written else f"{request.out} was left as it is"

@@ -167,6 +167,16 @@ def _code(error: Any) -> Any:
     return error.code() if hasattr(error, "code") else None
 
 
+_NOT_THEIRS = "its certificate is not that of the party in the agreement"
+_CERTIFICATE = {
+    "certificate has expired": "its certificate has expired; its operator has to renew it",
+    "certificate is not yet valid": "its certificate is not valid yet by this machine's clock; set both clocks by NTP",
+    "CERTIFICATE_VERIFY_FAILED": _NOT_THEIRS,
+    "Hostname Verification": _NOT_THEIRS,
+}
+"""What TLS says of a certificate that it refuses → the same for people; the first that fits."""
+
+
 def reason(error: BaseException, node: Node) -> str:
     """Why a link fails, in words a person can act on."""
     if not isinstance(error, grpc.RpcError):
@@ -178,10 +188,9 @@ def reason(error: BaseException, node: Node) -> str:
                 f"certificate refused: {validity_words(expires, datetime.now(UTC))}; `glassleaf keys renew` renews it"
             )
     code, details = _code(error), str(getattr(error, "details", str)() or "")
-    if "certificate has expired" in details:
-        return "its certificate has expired; its operator has to renew it"
-    if "CERTIFICATE_VERIFY_FAILED" in details or "Hostname Verification" in details:
-        return "its certificate is not that of the party in the agreement"
+    refused = next((words for said, words in _CERTIFICATE.items() if said in details), "")
+    if refused:
+        return refused
     if code == grpc.StatusCode.UNAVAILABLE and "Socket closed" in details:
         return "the connection was closed; it may have refused this side's certificate"
     known = {

@@ -203,7 +203,11 @@ def check_chain(chain: list[x509.Certificate], bundle: bytes, spiffe: str, now: 
     roots = x509.load_pem_x509_certificates(bundle)
     current = chain[0]
     for _ in range(MAX_CHAIN):
-        if not current.not_valid_before_utc <= now <= current.not_valid_after_utc:
+        if now < current.not_valid_before_utc:
+            raise SecurityError(
+                f"The certificate of {spiffe} is not valid yet by this machine's clock. Set both clocks by NTP."
+            )
+        if now > current.not_valid_after_utc:
             raise SecurityError(
                 f"The certificate of {spiffe} is not valid: {validity_words(current.not_valid_after_utc, now)}."
             )

@@ -174,7 +174,8 @@ class HostParty:
             approvals = Approvals(name, Database(), SigningKey.generate())
         self.approvals = approvals if isinstance(approvals, Approvals) else None
         self._draining, records = draining, len(table.ids)
-        self._gate = ApprovalGate(self.approvals, self._partial_models, self._sessions, records, simulated)
+        counts = self.accountant is not None and self.accountant.limits.counted
+        self._gate = ApprovalGate(self.approvals, self._partial_models, self._sessions, records, simulated, counts)
         by_name = {f.name: f for f in features}
         answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests)
         self._scoring = ScoringHandler(table, answering, Dither(self._dither, store))

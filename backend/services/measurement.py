@@ -73,6 +73,7 @@ class Sessions:
     def __init__(self, runtime: GuestRuntime, job: Job[Any], purpose: Measure | None = None) -> None:
         self._runtime, self.job, self._purpose = runtime, job, purpose
         self._said: tuple[TranscriptEntry, ...] = ()
+        self._allowed = set[str]()
 
     @contextmanager
     def begin(self, hosts: tuple[str, ...], *, counted: bool = True) -> Iterator[Session]:
@@ -85,6 +86,22 @@ class Sessions:
         finally:
             self._said = (*before, *session.close())
             self.job.read_transcript = lambda: self._said
+
+    def allowed(self, context: MeasurementContext, people: int) -> None:
+        """Have the operators of real Hosts decide, all of them before anybody is counted at the first; once a model.
+
+        Raises
+        ------
+        ApprovalPending, HostRefused
+            One of them has not decided yet, or was against it.
+        """
+        record, runtime = context.record, self._runtime
+        if self._purpose is None or runtime.simulated or record.id in self._allowed:
+            return
+        chain = [step.host for step in context.compiled.guest.folding.steps]
+        with self.begin(record.hosts) as session:
+            runtime.ask_approval(session, chain, record.id, self._purpose, people)
+        self._allowed.add(record.id)
 
     def ask(
         self,
@@ -121,6 +138,7 @@ class Sessions:
         at : (int, int), optional
             Records scored before these, and all that will be: where this is one scoring of several.
         """
+        self.allowed(context, len(table.ids))
         runtime, job, compiled = self._runtime, self.job, context.compiled.guest
         before, job.total = at or (0, len(table.ids))
         job.at("key", runtime.guest.name, before)

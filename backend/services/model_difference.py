@@ -5,19 +5,20 @@ Scores that are kept carry no ids (docs/decisions/0009), so that two models' can
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from backend.crypto.registry import Cipher
-from backend.errors import ParameterError
+from backend.errors import ApprovalPending, ParameterError
 from backend.evaluation.difference import paired_difference
 from backend.evaluation.performance import Estimate
 from backend.jobs import Job
 from backend.results import ModelRecord
 from backend.services.audit import DONE, of_model
-from backend.services.measurement import Measurement, Sessions, drawn
+from backend.services.measurement import Measurement, MeasurementContext, Sessions, drawn
 from backend.services.registry import Registry
 from backend.store.measurements import Kept
 
@@ -90,6 +91,7 @@ class ModelDifferences:
         contexts = [self._measurement.context(record) for record in (before, after)]
         rows = drawn(contexts[0], min(request.samples, len(contexts[0].test_ids)), request.seed)
         runtime, sessions, scored = contexts[0].runtime, Sessions(contexts[0].runtime, job, "comparisons"), []
+        self._allowed(sessions, contexts, len(rows))
         for place, context in enumerate(contexts):
             at = (place * len(rows), 2 * len(rows))
             scored.append(sessions.score(context, runtime.table.take(rows), request.cipher, at=at))
@@ -106,6 +108,18 @@ class ModelDifferences:
         body = {**of_model(after), "other": before.id, "numbers": len(both), "outcome": DONE}
         self._measurement.auditor.note(after.federation, DIFFERENCE, body)
         return ModelDifference(len(both), figures)
+
+    @staticmethod
+    def _allowed(sessions: Sessions, contexts: Sequence[MeasurementContext], people: int) -> None:
+        """Have operators decide about both models at once, before anybody is counted; raises as :meth:`Sessions.allowed`."""
+        waits: ApprovalPending | None = None
+        for context in contexts:
+            try:
+                sessions.allowed(context, people)
+            except ApprovalPending as pending:
+                waits = waits or pending
+        if waits is not None:
+            raise waits
 
     def can_pair(self, before: ModelRecord, after: ModelRecord) -> bool:
         """Whether both can score the same test records for the same task."""

@@ -15,7 +15,7 @@ from backend import work
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.federation import Federation
-from backend.errors import FewRecords, NotAgreed, ParameterError
+from backend.errors import ApprovalPending, FewRecords, NotAgreed, ParameterError
 from backend.fairness.marking import check_cutoff
 from backend.jobs import Job
 from backend.protocols.training.algorithms import ALGORITHMS
@@ -81,10 +81,15 @@ class Retraining:
         self._workspace, self._models, self._auditor = workspace, models, auditor
         self._training, self._fairness, self._differences, self._reports = training, fairness, differences, reports
 
-    def start(self, request: RetrainingRequest) -> Job[SideBySide]:
+    def start(
+        self,
+        request: RetrainingRequest,
+        on_wait: Callable[[str, str, ApprovalPending], None] = lambda before, after, waits: None,
+    ) -> Job[SideBySide]:
         """Train a model again without some features and measure both, in the background; the first model stays.
 
-        Once the new model is grown it is in the registry, even where the measuring after it is stopped.
+        Once the new model is grown it is in the registry, even where the measuring after it is stopped. What a Host's operator has yet to
+        allow is not measured: `on_wait` is told the two models and for whom it waits.
         """
 
         def run(job: Job[SideBySide]) -> SideBySide:
@@ -103,7 +108,10 @@ class Retraining:
             for i, measure in enumerate(measures):
                 # the new model stays without the figure
                 with work.part(RETRAINED + i * share, RETRAINED + (i + 1) * share), suppress(NotAgreed, FewRecords):
-                    measure()
+                    try:
+                        measure()
+                    except ApprovalPending as waits:
+                        on_wait(before.id, after.id, waits)
             return self._reports.compare(before.id, after.id)
 
         return Job(run, self._models.get(request.model_id).n_trees, alike=False).start()

@@ -21,7 +21,7 @@ from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.dictionary import Feature, Kind
 from backend.data.table import PartyTable
-from backend.errors import HostRefused, ParameterError, PartyUnreachable, QuestionRefused
+from backend.errors import ApprovalPending, HostRefused, ParameterError, PartyUnreachable, QuestionRefused
 from backend.evaluation.performance import Performance, performance, stability
 from backend.evaluation.validation import figures, slices
 from backend.evaluation.validation.suite import (
@@ -118,10 +118,14 @@ class ValidationRun:
 
     @contextmanager
     def guarded(self, *tests: str) -> Iterator[None]:
-        """Within, a Host that refuses or is down leaves these tests without a figure; whatever else goes wrong stops the run."""
+        """Within, a Host that refuses or is down leaves these tests without a figure; whatever else stops the run, a Host that has yet
+        to decide, too.
+        """
         reason: Missing = "refused"
         try:
             yield
+        except ApprovalPending:
+            raise
         except (HostRefused, QuestionRefused):
             pass
         except PartyUnreachable:

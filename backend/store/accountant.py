@@ -221,8 +221,7 @@ class Accountant:
             day = self._today().toordinal()
             for table in (AnswerRow, QuestionRow):
                 session.execute(delete(table).where(table.day <= self._forgotten()))
-            old = QuestionRow.day < day - REPLY_DAYS, QuestionRow.reply.is_not(None)
-            session.execute(update(QuestionRow).where(*old).values(reply=None))
+            drop_replies(session, day)
             known = self._known(session, question)
             if known is not None:
                 return known
@@ -234,7 +233,7 @@ class Accountant:
             if question.request:
                 row = QuestionRow(guest=question.guest, request=question.request, day=day, asked=question.asked)
                 row.records, row.digest, row.spent = self._records, "", np.packbits(spent).tobytes()
-                session.add(row)
+                session.merge(row)
             return spent
 
     def spent(self, question: Question) -> NDArray[np.bool_]:
@@ -251,7 +250,7 @@ class Accountant:
     def _known(self, session: Session, question: Question) -> NDArray[np.bool_] | None:
         """Who was refused when the question was asked first; None where it was not."""
         row = session.get(QuestionRow, (question.guest, question.request)) if question.request else None
-        if row is None:
+        if row is None or not row.asked:  # the latter has used an approval's volume and was never counted
             return None
         if row.asked != question.asked:
             raise QuestionRefused(
@@ -457,6 +456,12 @@ class Accountant:
                 session.execute(text(_COUNT), [{**column_values(row), "subject": subject} for row in rows])
                 session.execute(delete(AnswerRow).where(AnswerRow.subject == person))
             return len(rows), len(questions)
+
+
+def drop_replies(session: Session, day: int) -> None:
+    """Drop answers that nobody has acknowledged until this day; that they were given stays counted."""
+    old = QuestionRow.day < day - REPLY_DAYS, QuestionRow.reply.is_not(None)
+    session.execute(update(QuestionRow).where(*old).values(reply=None))
 
 
 def _rows(

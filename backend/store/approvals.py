@@ -209,19 +209,24 @@ class ApprovalBook:
         Parameters
         ----------
         question : (str, str), optional
-            Guest and request id: one that this Host has counted before uses nothing.
+            Guest and request id: one that this Host has counted before uses nothing, nor does one that was about to be counted when the
+            Host was killed. Only of a Host that counts.
         """
         with self._database.write() as session:
             row, day = _row(session, number), self.today().toordinal()
             use = session.get(ApprovalUseRow, (number, day)) or ApprovalUseRow(
                 number=number, day=day, used=0, refused=0
             )
-            if question is not None and question[1] and session.get(QuestionRow, question) is not None:
+            named, what = question is not None and bool(question[1]), f"{number} {amount}"
+            known = session.get(QuestionRow, question) if named else None
+            if known is not None and (known.asked or known.records == what):
                 return max(row.per_day - use.used, 0)
             if use.used + amount > row.per_day:
                 return -1
             use.used += amount
             session.add(use)
+            if question is not None and named:
+                session.merge(uncounted(*question, day, what))
             return row.per_day - use.used
 
     def note_refused(self, number: int) -> bool:
@@ -235,6 +240,11 @@ class ApprovalBook:
             use.refused += 1
             session.add(use)
             return use.refused == 1
+
+
+def uncounted(guest: str, request: str, day: int, what: str) -> QuestionRow:
+    """A question that has used a volume (`what`: grant and amount), and that is about to be counted."""
+    return QuestionRow(guest=guest, request=request, day=day, asked="", records=what, spent=b"", digest="", reply=None)
 
 
 def _row(session: Session, number: int) -> ApprovalRow:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import CursorResult, Integer, delete
 
-from backend.store.accountant import DAYS
+from backend.store.accountant import DAYS, drop_replies
 from backend.store.database import Database
 from backend.store.job_log import KEPT as JOBS_KEPT
 from backend.store.journal import KEPT, STATED
@@ -37,7 +37,11 @@ class Period:
 
 RETENTION = {
     "answers": Period(DAYS, "the window in which a Host's answers about a person count", "day"),
-    "questions": Period(DAYS, "as long as a question may be repeated without being counted again", "day"),
+    "questions": Period(
+        DAYS,
+        "as long as a question may be repeated without being counted again; an answer nobody fetched, a day",
+        "day",
+    ),
     "requests": Period(REQUEST_DAYS, "until they are audited, and no longer than a quarter", "day"),
     "runs": Period(KEPT.days, "whoever asked fetches the scores after a crash within a day, or asks again", "created"),
     "run_batches": Period(KEPT.days, "with their run"),
@@ -76,9 +80,10 @@ RETENTION = {
 
 
 def expire(database: Database, now: datetime | None = None) -> dict[str, int]:
-    """Delete every row that is older than its table's period; returns how many, by table, where there were any."""
+    """Delete every row that is older than its table's period, and answers nobody fetched; returns how many rows, by table, if any."""
     now, deleted = now or datetime.now(UTC), dict[str, int]()
     with database.write() as session:
+        drop_replies(session, now.date().toordinal())
         for name, period in RETENTION.items():
             if period.days is None or not period.column:
                 continue

@@ -150,7 +150,7 @@ class AnswerRow(Base):
 
 
 class QuestionRow(Base):
-    """A question that a Host counted, and its answer until the Guest has it."""
+    """A question that a Host counted, and its answer until the Guest has it; `asked` is empty while only an approval's volume is used."""
 
     __tablename__ = "questions"
     guest: Mapped[str] = mapped_column(String(NAME), primary_key=True)

@@ -1,11 +1,26 @@
 """`score` and `samples` from a shell: who may be scored, and what a script can tell from the exit status."""
 
 import json
+import shlex
+from datetime import UTC, datetime
 
 import pandas as pd
 import pytest
+import typer
 
-from backend.services import Glassleaf
+from backend.cli import scoring
+from backend.data import row_groups
+from backend.errors import (
+    ApprovalDenied,
+    ApprovalPending,
+    Cancelled,
+    GlassleafError,
+    HostBusy,
+    ParameterError,
+    PartyUnreachable,
+)
+from backend.jobs import Job
+from backend.services import Glassleaf, streaming
 from backend.services.scoring import ScoringRequest
 
 WORDS = ("--cipher", "none")
@@ -56,6 +71,59 @@ def test_into_parquet_a_table_is_scored_in_groups_and_the_exit_status_is_the_sam
     assert run("score", "latest", sheet("stranger"), *WORDS, "--out", out)[0] == 1
     assert out.read_bytes() == kept  # of nobody there is nothing to write
     assert "--out" in run("score", "latest", "sqlite:///people.db", *WORDS)[2]
+
+
+def test_a_table_that_is_stopped_names_the_command_that_goes_on_with_it(run, ids, sheet, tmp_path, monkeypatch):
+    monkeypatch.setattr(row_groups, "GROUP", 2)
+    put_down = streaming._Partial.add
+
+    def stopping(partial_file, *scored):
+        put_down(partial_file, *scored)
+        raise PartyUnreachable("shop: down since 14:02.")
+
+    out = tmp_path / "my scores.parquet"
+    with monkeypatch.context() as patched:
+        patched.setattr(streaming._Partial, "add", stopping)
+        status, _, error = run("score", "latest", sheet(*ids[:5]), "--out", out, "--cutoff", "0.4", *WORDS, "--json")
+    assert status == 1 and "down since 14:02" in error and "of 5 rows" in error
+    program, *words = shlex.split(error.splitlines()[-1])
+    assert program == "glassleaf" and "latest" not in words and "--cutoff" in words
+    status, text, _ = run(*words)
+    told = json.loads(text)
+    assert status == 0 and (told["rows"], told["scored"]) == (5, 5) and told["resumed"] >= 2
+
+
+@pytest.mark.parametrize(
+    ("error", "stage", "goes_on"),
+    [
+        (Cancelled("Stopped at your request; nothing half-done was kept."), "score", True),
+        (HostBusy("shop refused: it has more to do.", 1.0, "shop"), "mask", True),
+        (ApprovalPending("shop", 3, datetime(2026, 11, 1, tzinfo=UTC)), "key", True),
+        (ApprovalDenied("shop", "withdrawn", "2026-11-01", "no more"), "key", False),
+        (ParameterError("The cut-off is 2."), "score", False),
+        (PartyUnreachable("shop: down since 14:02."), "read", False),
+    ],
+)
+def test_the_command_is_named_where_it_goes_on_and_nowhere_else(error, stage, goes_on):
+    def work(job):
+        job.at(stage, done=40)
+        raise error
+
+    with pytest.raises(GlassleafError) as raised:
+        scoring._ended(Job(work, 100).start(), "glassleaf score m people.csv")
+    said = str(raised.value)
+    assert ("\n  glassleaf score m people.csv" in said and "40 of 100 rows" in said) == goes_on
+    assert goes_on or raised.value is error
+    assert "nothing half-done" not in said
+
+
+def test_the_url_of_a_database_is_not_repeated(run, monkeypatch):
+    monkeypatch.setattr(scoring, "in_groups", lambda source, out: True)
+    monkeypatch.setattr(scoring, "_streamed", lambda glassleaf, request, again, as_json: typer.echo(again))
+    url = "postgresql://ana:secret-word@db.bank.example/bank?password=other-word"
+    status, said, _ = run("score", "latest", url, "--table", "applicants", "--out", "scores.csv")
+    assert status == 0 and "-word" not in said
+    assert shlex.split(said)[3:] == ["URL", "--out", "scores.csv", "--table", "applicants"]
 
 
 def test_what_answers_have_given_away_is_printed_and_adds_up(run, home):

@@ -59,6 +59,29 @@ def test_every_module_that_is_named_by_its_path_exists(page):
     assert [path for path in named if "NAME" not in path and not (ROOT / path).exists()] == []
 
 
+@pytest.fixture(scope="module")
+def tests():
+    """Names of all tests and of their files."""
+    files = [*(ROOT / "tests").rglob("test_*.py")]
+    return {file.name for file in files} | {
+        name for file in files for name in re.findall(r"^ *def (test_\w+)", text(file), re.M)
+    }
+
+
+@EVERY_PAGE
+def test_every_test_that_is_named_exists(page, tests):
+    assert set(re.findall(r"`(test_\w+(?:\.py)?)`", text(page))) <= tests
+
+
+def test_every_row_of_the_threat_model_that_is_to_have_a_test_names_one():
+    tables = re.findall(
+        r"^\| who .*\| tests? \|\n\|[-|]+\n((?:\|.*\n)+)", text(ROOT / "docs" / "threat-model.md"), re.M | re.I
+    )
+    rows = [row.split("|")[-2] for table in tables for row in table.splitlines()]
+    assert len(tables) == 3 and len(rows) > 30
+    assert [cell for cell in rows if "`test" not in cell and cell.strip() != "the same"] == []
+
+
 def test_the_federation_in_the_data_page_loads(tmp_path):
     for name, body in re.findall(r"^`([\w.]+)`:\n\n```\w+\n(.*?)```", text(ROOT / "docs" / "data.md"), re.M | re.S):
         (tmp_path / name).write_text(body, encoding="utf-8")

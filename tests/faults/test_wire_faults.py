@@ -106,9 +106,11 @@ def outcome(bank, fault, at):
             found = bank.score(made)
         except GlassleafError as error:
             found = str(error)
+        kind = made.network.struck
+        if isinstance(found, str):
             made.network.fail("", 0)
             assert bank.score(made) == bank.wanted  # asked once more it is answered, and still counted once
-        return found, made.network.struck, made.counted(), set(made.volume("scoring").values())
+        return found, kind, made.counted(), set(made.volume("scoring").values())
 
 
 def struck(bank, fault, places):

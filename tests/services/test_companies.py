@@ -1,7 +1,7 @@
 """Hosts at their own companies: the same Guest over real links, the same trees and scores, and no file of one in another's."""
 
 import tomllib
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import date
 from pathlib import Path
 from threading import Thread
@@ -9,6 +9,7 @@ from threading import Thread
 import pytest
 import tomli_w
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import func, select
 from streamlit.testing.v1 import AppTest
 
 from app import session
@@ -25,9 +26,12 @@ from backend.services.fairness import DisparityRequest
 from backend.services.host_operator import own_host
 from backend.services.host_service import HostService, host_service
 from backend.services.linked import check_parties
+from backend.services.protocol_comparison import ComparisonRequest
 from backend.services.reasons import ReasonsRequest
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
+from backend.services.validation import ValidationRequest
+from backend.store.schema import AnswerRow
 from backend.trees.serialization import load_host
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -174,6 +178,39 @@ def test_what_a_host_has_not_agreed_to_measure_is_not_measured_in_words_and_so_i
         glassleaf.fairness.start_disparity(DisparityRequest(record.id, feature)).get()
     (line,) = glassleaf.reports.make(record.id).content.fairness
     assert line.feature == feature and not line.measures and line.on.refused == UNWILLING
+
+
+def counted(companies):
+    """Answers that all Hosts have counted."""
+    found = 0
+    for folder in companies.hosts.values():
+        with closing(own_host(folder, "operator")) as operator, operator._database.read() as session:
+            found += session.scalar(select(func.sum(AnswerRow.asked))) or 0
+    return found
+
+
+def test_a_measurement_waits_for_every_operator_before_anybody_is_counted_and_what_one_denies_is_said_to_be_refused(
+    apart, hosts
+):
+    companies, glassleaf, record, _ = apart
+    chain = [step.host for step in glassleaf.models.compiled(record).guest.folding.steps]
+    asked, before = ValidationRequest(record.id, samples=20), counted(companies)
+    with pytest.raises(ApprovalPending):
+        glassleaf.validation.start(asked).get()
+    for host in chain:
+        with closing(own_host(companies.hosts[host], "operator")) as operator:
+            (request,) = operator.requests(waiting=True)
+            assert request.approval.purpose == "validation"
+            operator.deny(request.approval.number, "not this one")
+    missing = {test.id: test.missing for test in glassleaf.validation.start(asked).get().tests}
+    assert {missing[name] for name in ("group_calibration", "weak_spots", "exactness")} == {"refused"}
+    assert counted(companies) == before
+
+
+def test_other_ways_of_scoring_are_not_run_on_real_hosts_and_this_is_said(apart):
+    _, glassleaf, record, _ = apart
+    with pytest.raises(NotAvailable, match="runs at its own company"):
+        glassleaf.protocol_comparison.start(ComparisonRequest(record.id)).get()
 
 
 def kinds(transcript, ends=("EndConversation", "ConversationReceipt", "AskApproval", "ApprovalGranted")):

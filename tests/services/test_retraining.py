@@ -2,18 +2,19 @@
 
 import json
 from dataclasses import asdict
+from datetime import UTC, datetime
 
 import pytest
 
 from backend.data.demo import write_demo
-from backend.errors import Cancelled, ModelError, ParameterError
+from backend.errors import ApprovalPending, Cancelled, ModelError, ParameterError
 from backend.i18n import Catalogue
 from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.build import content_of
 from backend.results import read_record
 from backend.services import Glassleaf
-from backend.services.model_difference import DifferenceRequest
+from backend.services.model_difference import DifferenceRequest, ModelDifferences
 from backend.services.registry import Registry
 from backend.services.retraining import RetrainingRequest
 from backend.services.training import TrainingRequest
@@ -153,10 +154,21 @@ def test_an_imported_model_is_trained_anew_where_it_comes_from(glassleaf, before
         glassleaf.retraining.start(RetrainingRequest(before.id, ("gender",))).get()
 
 
-def test_a_forest_is_trained_anew_as_a_forest(glassleaf):
+def test_a_forest_is_trained_anew_as_a_forest_and_stays_where_an_operator_has_yet_to_allow_what_is_measured(
+    glassleaf, monkeypatch
+):
+    def pending(self, request, job):
+        raise ApprovalPending("shop", 3, datetime.now(UTC))
+
+    monkeypatch.setattr(ModelDifferences, "measure", pending)
+    waited = []
     grown = glassleaf.training.start(TrainingRequest("demo", ForestParameters(trees=2, depth=2, cipher="none"))).get()
-    found = glassleaf.retraining.start(RetrainingRequest(grown.id, ("gender",), cipher="none")).get()
+    asked = RetrainingRequest(grown.id, ("gender",), cipher="none")
+    found = glassleaf.retraining.start(asked, lambda *told: waited.append(told)).get()
     assert found.after.record.algorithm == "forest" and found.after.record.parameters == grown.parameters
+    assert [(before, after, waits.host) for before, after, waits in waited] == [
+        (grown.id, found.after.record.id, "shop")
+    ]
     assert found.outcomes == ()
 
 

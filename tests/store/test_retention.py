@@ -1,6 +1,6 @@
 """How long rows are kept: every table has a period and a reason, and what is older goes, nothing else."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
 from sqlalchemy import func, select
@@ -12,9 +12,10 @@ from backend.store.journal import Journal
 from backend.store.party_store import PartyStore
 from backend.store.request_log import RequestLog
 from backend.store.retention import REQUEST_DAYS, RETENTION, expire
-from backend.store.schema import AnswerRow, Base, RequestRow, RunBatchRow, RunPieceRow, RunRow, ScoreJobRow
+from backend.store.schema import AnswerRow, Base, QuestionRow, RequestRow, RunBatchRow, RunPieceRow, RunRow, ScoreJobRow
+from backend.store.trainings import HostTrainings
 
-EARLY = {"runs", "answers", "questions"}
+EARLY = {"runs", "answers", "questions", "trainings"}
 
 
 def rows(database, table):
@@ -40,6 +41,7 @@ def database():
     PartyStore(database).put_score_job("m", {"rows": 1})
     AuditLog(database).add("score", {}, "ana", "operator")
     PartyStore(database).secret("dither")
+    HostTrainings(database).begin("bank", "t", "0" * 64)
     return database
 
 
@@ -85,3 +87,16 @@ def test_the_account_and_its_retention_agree_on_the_last_day_that_counts(databas
         expire(database, later)
         refused = account.spent(Question("bank", "", "score", "s", ("a",))).tolist()
         assert refused == [days < DAYS]
+
+
+def test_an_answer_that_nobody_fetches_is_kept_for_a_day_though_nobody_asks_any_more(database):
+    account = Accountant(database, Limits(1))
+    account.reply_to("bank", "r", "digest")
+    account.keep_reply("bank", "r", b"answer")
+    with database.read() as session:
+        asked = datetime.combine(date.fromordinal(session.scalars(select(QuestionRow.day)).one()), time(12), UTC)
+    for days, reply in ((1, b"answer"), (2, None), (DAYS - 1, None)):
+        expire(database, asked + timedelta(days=days))
+        assert account.reply_to("bank", "r", "digest") == reply
+    assert account.count(Question("bank", "r", "score", "s", ("a", "b"))).tolist() == [False, False]
+    assert rows(database, AnswerRow) == 2

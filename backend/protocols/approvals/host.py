@@ -221,6 +221,8 @@ class ApprovalGate:
     records : int
         Of the Host's table.
     simulated : bool
+    counts : bool
+        Whether questions are counted, so that one which is repeated under its name can be told from a new one.
     """
 
     def __init__(
@@ -230,9 +232,10 @@ class ApprovalGate:
         sessions: HostSessions,
         records: int,
         simulated: bool,
+        counts: bool,
     ) -> None:
         self._approvals, self._partial_models, self._sessions = approvals, partial_models, sessions
-        self._records, self._simulated = records, simulated
+        self._records, self._simulated, self._counts = records, simulated, counts
 
     def handlers(self) -> Handlers:
         """What the gate answers itself."""
@@ -275,8 +278,7 @@ class ApprovalGate:
         if found.state == WAITING:
             return ApprovalPending(message.conversation, found.number, found.asked)
         repeatable = other_values(session) is None
-        question = (session.guest, getattr(message, "request", "")) if repeatable else None
-        approvals.use(found, len(message.ids), question)
+        approvals.use(found, len(message.ids), self._named(session.guest, message) if repeatable else None)
         return None
 
     def _hold_training(self, approvals: Approvals, session: HostSession, message: Message) -> ApprovalPending | None:
@@ -288,8 +290,11 @@ class ApprovalGate:
             return ApprovalPending(message.conversation, found.number, found.asked)
         _check_terms(training.asked, message)
         if isinstance(message, StartTraining | StartRanks):
-            approvals.use(found, 1, (session.guest, getattr(message, "request", "")))
+            approvals.use(found, 1, self._named(session.guest, message))
         return None
+
+    def _named(self, guest: str, message: Message) -> tuple[str, str] | None:
+        return (guest, getattr(message, "request", "")) if self._counts else None
 
     def _ask_training(self, sender: str, asked: AskTraining) -> Answer:
         session = self._sessions.of(asked.conversation, sender)

@@ -177,6 +177,33 @@ def test_a_volume_is_used_before_anybody_is_counted_and_a_repeated_question_uses
         assert approvals.book.used(1) == 4
 
 
+def test_a_host_that_is_killed_between_the_volume_and_the_count_uses_the_volume_once():
+    with asking() as (_, _, served, approvals, _, accountant):
+        host = served.hosts["host0"]
+        list(host.answer(GUEST, OfferKey("c", "none", b"")))
+        list(host.answer(GUEST, vectors(WORLD, ids=slice(0, 1))))
+        grant = approvals.approve(1, "ana", LATER, 9)
+        approvals.use(grant, 4, (GUEST, "r"))  # and it is killed
+        four = vectors(WORLD, ids=slice(0, 4), request="r")
+        list(host.answer(GUEST, four))
+        list(host.answer(GUEST, four))
+        assert approvals.book.used(1) == 4 and told(accountant)
+        approvals.use(grant, 1, (GUEST, "s"))
+        list(host.answer(GUEST, vectors(WORLD, ids=slice(4, 8), request="s")))  # the same name for more people
+        assert approvals.book.used(1) == 9
+
+
+def test_a_host_that_counts_nothing_takes_each_question_for_a_new_one():
+    with asking(accountant=Accountant(Database(), Limits(0, 0))) as (_, _, served, approvals, _, _):
+        host = served.hosts["host0"]
+        list(host.answer(GUEST, OfferKey("c", "none", b"")))
+        list(host.answer(GUEST, vectors(WORLD, ids=slice(0, 1))))
+        approvals.approve(1, "ana", LATER, 9)
+        for _ in range(2):
+            list(host.answer(GUEST, vectors(WORLD, ids=slice(0, 4), request="r")))
+        assert approvals.book.used(1) == 8
+
+
 def test_permuted_values_under_the_name_of_a_counted_question_use_the_volume():
     world = random_world(5, 1, n=80)
     with asking(world) as (_, _, served, approvals, _, _):
