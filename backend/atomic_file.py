@@ -37,6 +37,38 @@ def write_whole(path: Path, *parts: bytes) -> None:
         raise
 
 
+def write_first(path: Path, data: bytes) -> bool:
+    """Write a file that is not there, readable by its owner only and whole for whoever sees it; False where it is there.
+
+    It is there after a power cut, too. The folder is made where it is absent. Raises OSError where nothing can be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".new", dir=path.parent)  # mode 0600
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        path.hardlink_to(draft)
+    except FileExistsError:
+        return False
+    finally:
+        draft.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    return True
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the disk take which files there are; elsewhere than on POSIX a folder cannot be asked for that."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
 @contextmanager
 def held_alone(path: Path) -> Iterator[None]:
     """Within, no other process holds the same lock file; the system lets go of it where this one is killed.

@@ -20,6 +20,7 @@ from backend.services.compliance import Compliance
 from backend.services.registry import Registry
 from backend.services.scoring import KEY_BITS, Conversation, Scoring, ScoringRequest
 from backend.services.workspace import Workspace
+from backend.store.journal import Journal
 from backend.store.model_states import APPROVED, IN_USE, ModelState
 
 LOOKED_UP = 1.0  # seconds for which a model's record and state are taken as they were
@@ -55,12 +56,17 @@ class Online:
 
     def offered(self) -> dict[str, tuple[ModelRecord, ModelState]]:
         """Id → every model that is not retired, newest first."""
-        looked_up, found = self._found
-        if time.monotonic() - looked_up > LOOKED_UP or not found:
+        _, found = self._found
+        if not self.fresh():
             states = self._models.states()
             found = {r.id: (r, states[r.id]) for r in self._models.all() if states[r.id].state != "retired"}
             self._found = time.monotonic(), found
         return found
+
+    def fresh(self) -> bool:
+        """Whether :meth:`find` has no store to read."""
+        looked_up, found = self._found
+        return bool(found) and time.monotonic() - looked_up <= LOOKED_UP
 
     def find(self, model_id: str) -> tuple[ModelRecord, bool]:
         """A model by its whole id, and whether it is approved; raises ModelError where none is offered under it."""
@@ -133,15 +139,30 @@ class OpenModel:
         return self._scoring.start(request, conversation=self._conversation).get()
 
     def handed_over(self, batch: ScoreBatch) -> None:
-        """Whoever asked has the scores: the journal forgets them, and once a second Hosts are told where the audit log stands."""
-        self._scoring.handed_over(batch)
+        """Whoever asked has the scores: with the next question the journal forgets them and the Host its answer.
+
+        Once a second the journal does by itself, and Hosts are told where the audit log stands.
+        """
+        self._conversation.handed_over(batch.run)
+        if (journal := self._journal) is not None and batch.run:
+            journal.handed_over_soon(batch.run)
         if time.monotonic() - self._told > TELLING:
-            self._tell()
+            self.settle()
+
+    def settle(self) -> None:
+        """Leave nothing for the next question to do."""
+        if (journal := self._journal) is not None:
+            journal.settle()
+        self._tell()
+
+    @property
+    def _journal(self) -> Journal | None:
+        return self._workspace.runtime(self.record.federation).journal
 
     def close(self) -> None:
         """End the conversation."""
         self._conversation.close()
-        self._tell()
+        self.settle()
 
     def _tell(self) -> None:
         self._auditor.tell(self.record.federation)
