@@ -26,7 +26,6 @@ from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.guest import Scored
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import Acknowledge
-from backend.protocols.transport.packing import chunks
 from backend.protocols.transport.transcript import TranscriptEntry
 from backend.results import Evaluation, ModelRecord, Score, ScoreBatch, Stage, scores_csv
 from backend.services import audit
@@ -275,7 +274,7 @@ def score(
     job.total = len(good)
     key = runtime.key(request.cipher, request.key_bits, compiled.guest)
     prepared = Stage("key", runtime.guest.name, time.perf_counter() - began)
-    batches = len(chunks(len(good), key.rows_per_message(max(1, compiled.guest.folding.n_entries))))
+    batches = -(-len(good) // key.rows_per_message(max(1, compiled.guest.folding.n_entries)))
     run = begun(runtime, "score", record, request, batches=batches) if counted else None
     session, offered = (kept := conversation or Conversation()).begin(runtime, record.hosts, key, job, counted=counted)
     job.read_transcript = session.transcript
