@@ -8,8 +8,9 @@ says how far they go. A group passes four steps:
 3. The progress file is replaced: from here on the group is through
 4. The journal forgets the group
 
-Killed before 3, the next run cuts the partial file where the progress file says, and asks for the group again: the journal has its scores,
-or the bytes that were sent for them, which no Host counts twice. Killed before 4, the next run does 4 first.
+Two groups are in step 1 at once; steps 2 to 4 keep the table's order. Killed before 3, the next run cuts the partial file where the
+progress file says, and asks for the groups again: the journal has their scores, or the bytes that were sent for them, which no Host
+counts twice. Killed before 4, the next run does 4 first.
 """
 
 from __future__ import annotations
