@@ -29,6 +29,7 @@ from backend.store.reviews import NAME_MAX, REASON_MIN, TEXT_MAX
 
 __all__ = ["STEPS", "Lifecycle", "ModelState", "ModelStep", "NextStep", "Standing"]
 
+DEMO_NAME = "Demo scorecard"
 DEMO_REASON = "The built-in demo opens on it: synthetic people, put in use without a review."
 
 
@@ -195,10 +196,13 @@ class Lifecycle:
         note.keep = keep
 
     def open_demo(self, federation: str) -> None:
-        """Put a demo's first model in use without a review, unless somebody took a step with any: its pages open on it."""
+        """Name a demo's first model and put it in use without a review, unless somebody took a step with any: its pages open on it."""
         states = self._workspace.model_states(federation)
         if not states.steps():
-            self._use_as_demo(self._models.all(federation)[-1])
+            first = self._models.all(federation)[-1]
+            if not states.of(first.id).name:
+                self.describe(first.id, name=DEMO_NAME)
+            self._use_as_demo(first)
 
     @recorded("state")
     def _use_as_demo(self, note: Note, record: ModelRecord) -> None:
