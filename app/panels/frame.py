@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import errors, session, view_models
-from app.panels import charts, links
+from app.panels import charts, links, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.results import cell_text
 
@@ -210,6 +210,7 @@ def working(t: Texts, job: Job[Any], words: str, key: str, who: str = "") -> Non
 def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     """A bar with what is done, the seconds so far and those still to go; `share` where the work is not weighed."""
     session.tick()
+    waits.pause(t, job.waits)
     parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if job.total > 1 else []
     parts.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
     left = job.pace.left()

@@ -83,10 +83,15 @@ def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tic
     GlassleafError
         What stopped the job; Cancelled after Ctrl-C.
     """
+    told = None
     try:
         while job.state == "running":
             job.wait(tick)
-            on_tick(job)
+            if job.waits is None:
+                on_tick(job)
+            elif job.waits != told:
+                say(job.waits.words)
+            told = job.waits
     except KeyboardInterrupt:
         job.cancel()
     return job.get()

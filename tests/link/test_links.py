@@ -300,3 +300,56 @@ def test_the_wire_is_what_protocols_expect(links):
     assert wire.receive() is None and wire.receive("never opened") is None
     with pytest.raises(SecurityError):
         wire.send("stranger", EndConversation("c"))
+
+
+def test_a_question_to_a_host_that_starts_again_comes_back_at_once_instead_of_in_silence(links):
+    bank = links.bank(grace=600.0)
+    shop = links.host("shop")
+    links.up(shop)
+    begun, waiting = new_conversation(), new_conversation()
+    bank.open(begun)
+    bank.open(waiting)
+    bank.send("shop", OfferKey(begun, "rlwe", b"1"))
+    assert shop.receive(timeout=30).message.key == b"1"
+    until(lambda: not any(bank.peer("shop").outbox.depth().values()))
+    kill(links, shop)
+    until(lambda: not bank.peer("shop").is_attached)
+    bank.send("shop", OfferKey(begun, "rlwe", b"2"))  # what belongs to the message before is no question of its own
+    bank.send("shop", OfferKey(waiting, "rlwe", b"3"))
+    again = links.host("shop")
+    links.up(again)
+    answer = bank.receive(begun, timeout=30)
+    assert answer.sender == "shop" and answer.message.wait > 0
+    assert "started again" in answer.message.reason
+    assert again.receive(timeout=30).message.key == b"3"
+    assert again.receive(timeout=0.2) is None and bank.receive(waiting, timeout=0.2) is None
+
+
+def test_what_a_guest_left_open_when_it_was_killed_is_over_at_its_hosts(links):
+    first = links.bank()
+    shop = links.host("shop", grace=600.0)
+    links.up(shop)
+    ended, left = new_conversation(), new_conversation()
+    for message in (OfferKey(ended, "rlwe", b"1"), EndConversation(ended), OfferKey(left, "rlwe", b"2")):
+        first.send("shop", message)
+        assert shop.receive(timeout=30).message == message
+    kill(links, first)
+    second = links.bank()
+    links.up(shop)
+    came = shop.receive(timeout=30)
+    assert (came.sender, came.message) == ("bank", EndConversation(left))
+    assert shop.receive(timeout=0.2) is None and second.is_up("shop")
+
+
+def kill(links, wire):
+    """A process that ends without a word: nothing that waits is delivered, and no leave is taken."""
+    links.wires.remove(wire)
+    for peer in wire._node.peers.values():
+        peer.outbox.close()
+    for dialler in wire._diallers:
+        dialler._stopped.set()
+        dialler._connection.channel.close()
+        dialler.close()
+    if wire._listener is not None:
+        wire._listener._server.stop(0).wait()
+        wire._listener.close()

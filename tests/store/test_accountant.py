@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from backend.errors import ParameterError, QuestionRefused, SecurityError
+from backend.store import accountant
 from backend.store.accountant import (
     COHORT,
     DAYS,
@@ -347,3 +348,17 @@ def test_forgetting_beside_questions_loses_no_count(tmp_path):
         forgetting.forget("a")
     worker.join()
     assert sum(granted) == 20
+
+
+def test_an_answer_that_nobody_acknowledged_is_kept_for_a_day_and_within_a_quota(monkeypatch):
+    day = [date(2027, 1, 1)]
+    one = account(today=lambda: day[0])
+    monkeypatch.setattr(accountant, "REPLY_BYTES", 10)
+    for request, reply, kept in (("r", b"eight by", b"eight by"), ("s", b"three", None)):
+        spent(one, request, request=request)
+        one.reply_to("bank", request, "digest")
+        assert one.keep_reply("bank", request, reply) == reply
+        assert one.reply_to("bank", request, "digest") == kept
+    day[0] += timedelta(days=2)
+    assert spent(one, "r", request="r") == [False]  # what was counted stays counted
+    assert one.reply_to("bank", "r", "digest") is None
