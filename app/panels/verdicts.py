@@ -131,7 +131,8 @@ def _privacy(t: Texts, view: View) -> tuple[str, str]:
     kept = t("overview.hidden", hidden=f"{hidden:,}", splits=f"{splits:,}")
     learned = t.joined(t(f"overview.private_{kind}", numbers=f"{numbers:,}"), kept)
     if view.record.release is None:
-        return t("overview.not_measured"), t.joined(t("overview.not_measured_why"), learned)
+        why = t("overview.not_measured_why") if view.federation.link is None else t("linked.widths")
+        return t("overview.not_measured"), t.joined(why, learned)
     share = t("overview.gives_away", share=percent(view.record.release.named))
     return share, t.joined(release.sentence(t, view.record), learned)
 

@@ -1,6 +1,9 @@
 """Links between parties of their own: who is who, what is delivered once and in order, what is refused, what a link says of itself."""
 
+import os
 import re
+import subprocess
+import sys
 import threading
 import tomllib
 from pathlib import Path
@@ -17,7 +20,8 @@ from backend.protocols.training.messages import ModelKept
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 from backend.protocols.transport.wire import Wire, new_conversation
 
-LINK = Path(__file__).resolve().parents[2] / "backend" / "link"
+ROOT = Path(__file__).resolve().parents[2]
+LINK = ROOT / "backend" / "link"
 LONG = bytes(range(256)) * 4096 * 3  # 3 MiB
 
 
@@ -177,6 +181,22 @@ def test_what_was_sent_last_is_delivered_before_a_party_stops(links):
         shop.send("bank", OfferKey(name, "rlwe", bytes([n]) * MIB))
     shop.shut_down()
     assert [bank.receive(name, timeout=IN_TIME).message.key[0] for _ in range(5)] == list(range(5))
+
+
+def test_a_process_ends_though_a_host_is_attached(links):
+    companies = links.companies
+    command = [sys.executable, "tests/link/ending.py", str(companies.path), str(companies.keys("bank"))]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes) as guest:
+        try:
+            links.port = int(guest.stdout.readline())
+            shop = links.host("shop")
+            links.up(shop)
+            guest.stdin.write("end\n")
+            guest.stdin.flush()
+            assert guest.wait(60) == 0
+        finally:
+            guest.kill()
 
 
 def test_without_the_extra_everything_else_is_imported_and_a_link_says_what_to_install(companies, monkeypatch):
