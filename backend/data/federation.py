@@ -47,7 +47,7 @@ MAX_BITS = 1_000_000  # the largest limit of what answers may tell about a perso
 MAX_DITHER = 0.25  # width on the margin
 
 
-def _number(most: float, words: str, kinds: type | tuple[type, ...] = (int, float)) -> BeforeValidator:
+def _number(most: float, words: str, kinds: type[float] | tuple[type[float], ...] = (int, float)) -> BeforeValidator:
     """A number from 0 to `most`, which `words` describe where it is none."""
 
     def check(value: Any) -> Any:

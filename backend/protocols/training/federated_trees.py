@@ -204,7 +204,7 @@ class TreeGrower:
                 self.rules[name], split.left = self._columns.take_split(*how)
                 continue
             inside = pack_rows(flags(split.rows, self._n))
-            self._session.send(split.owner, TakeSplit(self._session.name, *name, *how, inside))
+            self._session.send(split.owner, TakeSplit(self._session.name, split.tree, split.node, *how, inside))
             asked[split.owner].append(split)
         for host, split, answer in answers(self._session, SplitRows, asked):
             if (answer.tree, answer.node) != (split.tree, split.node):
