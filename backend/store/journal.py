@@ -23,6 +23,7 @@ from backend.atomic_file import write_first
 from backend.errors import QuestionRefused, SecurityError, StoreError
 from backend.store.database import Database
 from backend.store.schema import RunBatchRow, RunPieceRow, RunRow, StatedRow
+from backend.store.trainings import GuestTraining, guest_training
 
 KEPT = timedelta(days=1)
 SENT = "questions"  # folder beside the database: RUN-BATCH-PIECE.sent
@@ -59,6 +60,13 @@ class Run:
 
     def __init__(self, database: Database, name: str) -> None:
         self._database, self.name, self._sent = database, name, _SentFiles.of(database)
+
+    def wanted(self) -> None:
+        """Whoever asked still waits: it is kept for another :data:`KEPT`."""
+        with self._database.write() as session:
+            row = session.get(RunRow, self.name)
+            if row is not None:
+                row.created = datetime.now(UTC).isoformat()
 
     def batch(self, number: int) -> Batch:
         """A batch as far as it got; one that was not begun gets its request's name."""
@@ -111,7 +119,7 @@ class Run:
         self._forget_sent(number)
 
     def drop(self, number: int) -> None:
-        """Forget a batch that will never be answered: it is asked anew, if at all."""
+        """Forget a batch that will never be answered: it is asked again, if at all."""
         with self._database.write() as session:
             self._delete(session, RunPieceRow, number)
             self._delete(session, RunBatchRow, number)
@@ -215,7 +223,8 @@ class Journal:
             if known is None:
                 known = RunRow(run=secrets.token_hex(16), question=question, created=now.isoformat())
                 session.add(known)
-                session.flush()
+            known.created = now.isoformat()  # whoever asks again wants it: a day counts from now
+            session.flush()
             run = Run(self._database, known.run)
             if batches:
                 run.batches(range(batches))
@@ -247,6 +256,10 @@ class Journal:
             raise SecurityError("The Guest cannot state with which values these terms were made.")
         values: dict[str, float | str | None] = json.loads(row.body)
         return values
+
+    def training(self, guest: str, question: str) -> GuestTraining:
+        """The training that was broken off, or a new one; see :func:`backend.store.trainings.guest_training`."""
+        return guest_training(self._database, guest, question)
 
     def waits(self, run: str) -> bool:
         """Whether what a run came to was not yet handed over."""

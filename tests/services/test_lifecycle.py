@@ -7,7 +7,7 @@ import pytest
 from backend.errors import ParameterError, SecurityError
 from backend.services import Glassleaf
 from backend.services.audit import NOBODY, ROLES
-from backend.services.lifecycle import DEMO_NAME, DEMO_REASON, STEPS
+from backend.services.lifecycle import DEMO_REASON, STEPS
 from backend.store.model_states import STATES
 
 WHY = "read with the whole team"
