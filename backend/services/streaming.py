@@ -151,6 +151,7 @@ class Streaming:
         flying: deque[tuple[SampleSheet, Job[ScoreBatch] | None]] = deque()
 
         def land() -> None:
+            work.check()  # a group may be through before anybody has looked whether the whole was stopped
             sheet, inner = flying[0]
             before, count = partial_file.progress.rows, len(sheet.ids)
             begins, ends = (_share(row, resumed, known) for row in (before, before + count))
