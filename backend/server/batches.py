@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from backend.data.table import SampleSheet
 
 WAIT = 0.008  # seconds that the first of a batch waits for others
-IDLE = 1.0  # seconds without a question after which none is left unsettled
 MOST = 32  # people of a batch, where not one request alone has more
 _log = logging.getLogger("glassleaf")
 
@@ -119,9 +118,7 @@ class Batcher:
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            if not await self._asked():
-                await loop.run_in_executor(self._thread, self._settle)
-                await self._some.wait()
+            await self._some.wait()
             if not self._again:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._full.wait(), self._wait)
@@ -132,20 +129,6 @@ class Batcher:
             self._rouse_rest()
             if batch.questions:
                 await loop.run_in_executor(self._thread, self._score, batch, loop.call_soon_threadsafe)
-
-    async def _asked(self) -> bool:
-        """Whether somebody asks before long."""
-        try:
-            await asyncio.wait_for(self._some.wait(), IDLE)
-        except TimeoutError:
-            return False
-        return True
-
-    def _settle(self) -> None:
-        try:
-            self._model.settle()
-        except Exception as error:  # the next question does it
-            _log.error("Scores that were handed over could not be put aside: %s", type(error).__name__)
 
     def _rouse_rest(self) -> None:
         if self._waiting or self._again:

@@ -20,7 +20,6 @@ from backend.services.compliance import Compliance
 from backend.services.registry import Registry
 from backend.services.scoring import KEY_BITS, Conversation, Scoring, ScoringRequest
 from backend.services.workspace import Workspace
-from backend.store.journal import Journal
 from backend.store.model_states import APPROVED, IN_USE, ModelState
 
 LOOKED_UP = 1.0  # seconds for which a model's record and state are taken as they were
@@ -140,30 +139,19 @@ class OpenModel:
         return self._scoring.start(request, conversation=self._conversation).get()
 
     def handed_over(self, batch: ScoreBatch) -> None:
-        """Whoever asked has the scores: with the next question the journal forgets them and the Host its answer.
+        """Whoever asked has the scores: the journal forgets them, and with the next question the Host its answer.
 
-        Once a second the journal does by itself, and Hosts are told where the audit log stands.
+        Once a second Hosts are told where the audit log stands.
         """
+        self._scoring.handed_over(batch)
         self._conversation.handed_over(batch.run)
-        if (journal := self._journal) is not None and batch.run:
-            journal.handed_over_soon(batch.run)
         if time.monotonic() - self._told > TELLING:
-            self.settle()
-
-    def settle(self) -> None:
-        """Leave nothing for the next question to do."""
-        if (journal := self._journal) is not None:
-            journal.settle()
-        self._tell()
-
-    @property
-    def _journal(self) -> Journal | None:
-        return self._workspace.runtime(self.record.federation).journal
+            self._tell()
 
     def close(self) -> None:
         """End the conversation."""
         self._conversation.close()
-        self.settle()
+        self._tell()
 
     def _tell(self) -> None:
         self._auditor.tell(self.record.federation)

@@ -198,7 +198,6 @@ class Journal:
         self._database = database
         self._sent = _SentFiles.of(database)
         self._busy: set[str] = set()
-        self._over: set[str] = set()  # handed over, and not yet deleted
         self._lock = threading.Lock()
 
     def run(self, question: str, batches: int = 0) -> Run:
@@ -215,8 +214,7 @@ class Journal:
         """
         now = datetime.now(UTC)
         with self._lock, self._database.write() as session:
-            over = set(self._over)
-            session.execute(delete(RunRow).where((RunRow.created < (now - KEPT).isoformat()) | RunRow.run.in_(over)))
+            session.execute(delete(RunRow).where(RunRow.created < (now - KEPT).isoformat()))
             session.execute(delete(StatedRow).where(StatedRow.created < (now - STATED).isoformat()))
             runs = session.scalars(select(RunRow).where(RunRow.question == question).order_by(RunRow.created))
             known = next((run for run in runs if run.run not in self._busy), None)
@@ -230,8 +228,6 @@ class Journal:
                 run.batches(range(batches))
             if self._sent is not None:
                 self._sent.forget_all_but(session)
-            self._over -= over
-            self._busy -= over
             self._busy.add(run.name)
             return run
 
@@ -284,17 +280,3 @@ class Journal:
             session.execute(delete(RunRow).where(RunRow.run == run))
         if self._sent is not None:
             self._sent.forget(f"{run}-")
-
-    def handed_over_soon(self, run: str) -> None:
-        """The same with the next question, or when :meth:`settle` is called; nobody goes on with the run meanwhile."""
-        with self._lock:
-            self._busy.add(run)
-            self._over.add(run)
-
-    def settle(self) -> None:
-        """Forget what was handed over since the last question."""
-        with self._lock:
-            over, self._over = self._over, set()
-            self._busy -= over
-        for run in over:
-            self.handed_over(run)

@@ -118,17 +118,3 @@ def test_where_a_message_cannot_be_written_nothing_is_sent(journal, tmp_path):
     (tmp_path / SENT).write_text("no folder")
     with pytest.raises(StoreError):
         run.sending(0, 0, b"first")
-
-
-def test_what_is_handed_over_with_the_next_question_is_gone_on_with_by_nobody(journal, tmp_path):
-    run = journal.run("question", batches=1)
-    run.sending(0, 0, b"sent")
-    journal.ended(run)
-    journal.handed_over_soon(run.name)
-    assert journal.waits(run.name)
-    other = journal.run("question", batches=1)
-    assert other.name != run.name and not journal.waits(run.name) and journal.kept() == (1, 0, 0)
-    journal.ended(other)
-    journal.handed_over_soon(other.name)
-    journal.settle()
-    assert journal.kept() == (0, 0, 0) and list((tmp_path / SENT).iterdir()) == []
