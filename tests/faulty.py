@@ -96,9 +96,8 @@ class FaultyNetwork(Network):
 
     def receive(self, party, conversation="", timeout=None):
         found = super().receive(party, conversation, timeout)
-        if (
-            found is None and self._held is not None and party == GUEST
-        ):  # nothing more comes that it could be swapped with
+        # nothing more comes that it could be swapped with
+        if found is None and self._held is not None and party == GUEST:
             held, self._held = self._held, None
             super().send(*held)
         return found
