@@ -276,7 +276,7 @@ class Node:
         receiver = self._by_spiffe.get(header.receiver)
         if not self.is_guest or receiver is None or header.kind != ENVELOPE:
             raise SecurityError("Only what one Host has sealed for another is passed on; this was refused.")
-        check_relay(self.agreement, blob, sender, receiver.party, header.conversation)
+        check_relay(self.hash, blob, sender, receiver.party, header.conversation)
         if not receiver.is_up:
             raise PartyUnreachable(f"{receiver.words()}; what {sender.name} sent it was not passed on.")
         passed = Outgoing(header.conversation, ENVELOPE, header.receiver, blob, header.lane, header.deadline)

@@ -5,6 +5,7 @@ A message stays until the peer has taken it, so a link that is cut loses none: w
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 import time
@@ -55,9 +56,8 @@ class Outbox:
         self._queue, self._memory, self._refused = queue, memory, refused
         self._waiting: dict[Lane, list[Outgoing]] = {lane: [] for lane in LANES}
         self._in_flight: dict[str, Outgoing] = {}
-        self._sequences: OrderedDict[str, int] = (
-            OrderedDict()
-        )  # by conversation, used last at the end; -1 = lost a message
+        # by conversation, used last at the end; -1 = lost a message
+        self._sequences: OrderedDict[str, int] = OrderedDict()
         self._orders = 0
         self._changed = threading.Condition()
         self._closed = False
@@ -102,28 +102,16 @@ class Outbox:
     def _depth(self, lane: Lane) -> int:
         return len(self._waiting[lane]) + sum(one.lane == lane for one in self._in_flight.values())
 
-    def next(self, lane: Lane, timeout: float, one_at_a_time: bool) -> Outgoing | None:
-        """What is to be sent next in a lane, now in flight; None where nothing is within `timeout` seconds.
+    def next(self, lane: Lane) -> Outgoing | None:
+        """What is to be sent next in a lane, now in flight; None where nothing is."""
+        late: list[Outgoing] = []
+        with self._changed:
+            found = self._pick(lane, late)
+        self._tell(late, "its deadline was over before it could be delivered")
+        return found
 
-        Parameters
-        ----------
-        one_at_a_time : bool
-            Leave out conversations of which a message is in flight.
-        """
-        until = time.monotonic() + timeout
-        while True:
-            late: list[Outgoing] = []
-            with self._changed:
-                found = self._pick(lane, one_at_a_time, late)
-                if found is None and not late and not self._closed and time.monotonic() < until:
-                    self._changed.wait(min(until - time.monotonic(), 0.05 if self._waiting[lane] else timeout))
-            self._tell(late, "its deadline was over before it could be delivered")
-            if found is not None or self._closed or time.monotonic() >= until:
-                return found
-
-    def _pick(self, lane: Lane, one_at_a_time: bool, late: list[Outgoing]) -> Outgoing | None:
-        now, clock = time.monotonic(), time.time()
-        held = {one.conversation for one in self._in_flight.values()} if one_at_a_time else set[str]()
+    def _pick(self, lane: Lane, late: list[Outgoing]) -> Outgoing | None:
+        now, clock, held = time.monotonic(), time.time(), set[str]()
         for message in list(self._waiting[lane]):
             if message.deadline <= clock:
                 late += self._drop_conversation(message.conversation)
@@ -203,11 +191,18 @@ class Outbox:
         if dropped:
             self._refused(dropped[0], words, 0.0)  # the conversation is over with the first
 
-    def wait(self, timeout: float) -> None:
-        """Until something changes, at most `timeout` seconds."""
+    def wait(self, timeout: float, unless: Callable[[], bool] = lambda: False) -> None:
+        """Until something can be sent or :meth:`wake` is called, at most `timeout` seconds; not at all if `unless`."""
         with self._changed:
-            if not any(self._waiting.values()):
-                self._changed.wait(timeout)
+            if not unless():
+                self._changed.wait(min(timeout, max(0.0, self._due() - time.monotonic())))
+
+    def _due(self) -> float:
+        """When the next message can be sent: the first one of a conversation that is not to wait any longer."""
+        firsts = dict[str, float]()
+        for message in (one for lane in LANES for one in self._waiting[lane]):
+            firsts.setdefault(message.conversation, message.not_before)
+        return min(firsts.values(), default=math.inf)
 
     def depth(self) -> dict[Lane, int]:
         """Messages without a receipt, by lane."""

@@ -16,11 +16,8 @@ from backend.link.outbox import Outbox, Refused
 
 MIB = 1 << 20
 _DAY = timedelta(days=1)
-LANE_SECONDS: dict[Lane, float] = {
-    "online": 900.0,
-    "bulk": 86_400.0,
-    "training": 86_400.0,
-}  # until nobody needs an answer
+# until nobody needs an answer
+LANE_SECONDS: dict[Lane, float] = {"online": 900.0, "bulk": 86_400.0, "training": 86_400.0}
 
 
 @dataclass(frozen=True)

@@ -578,7 +578,10 @@ class GuestRuntime:
         return tuple(host for host in hosts if not self._wire.is_up(host))
 
     def _up(self) -> tuple[str, ...]:
-        return tuple(host for host in self.hosts if self._wire.is_up(host))
+        try:
+            return tuple(host for host in self.hosts if self._wire.is_up(host))
+        except PartyUnreachable:  # another process of this home has the links
+            return ()
 
     def pools(self) -> tuple[PoolLevel, ...]:
         """Fill level of every party's pool; the Guest's for the key used last."""

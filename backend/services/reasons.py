@@ -39,7 +39,7 @@ from backend.reports.adverse_action_notice import (
     Blocker,
     Notice,
     NoticeLine,
-    Source,
+    NoticeSource,
     draw,
     form_groups,
 )
@@ -554,7 +554,9 @@ def notice_of(
         address_zh=guest.address_zh,
         supervisor=guest.supervisor,
         supervisor_zh=guest.supervisor_zh,
-        sources=tuple(Source(h.title, h.title_zh, h.address, h.address_zh, h.phone, h.reporting_agency) for h in used),
+        sources=tuple(
+            NoticeSource(h.title, h.title_zh, h.address, h.address_zh, h.phone, h.reporting_agency) for h in used
+        ),
         probability=person.score.probability,
     )
 

@@ -355,9 +355,8 @@ def sample_scores(
 ) -> tuple[Score, ...]:
     """One result per row of the sheet, in its order; rows with a problem or a Host's refusal are failed, the others `good`."""
     outputs = compiled.outputs
-    answered = [
-        0 if k in scored.refused else units for k, units in enumerate(scored.units)
-    ]  # a refused row is no number of the model
+    # a refused row is no number of the model
+    answered = [0 if k in scored.refused else units for k, units in enumerate(scored.units)]
     margins = compiled.guest.margins(answered)
     predictions = outputs.predict(margins)
     expected = compiled.expectation.given(own.columns, len(own.ids))

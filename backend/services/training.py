@@ -154,7 +154,7 @@ class Training:
 
 
 def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]) -> tuple[ModelRecord, Trained]:
-    """Grow a model; every Host has kept its half when this returns.
+    """Grow a model; every Host has kept its partial model when this returns.
 
     Raises
     ------

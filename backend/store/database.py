@@ -23,9 +23,8 @@ from backend.errors import StoreError
 from backend.store.schema import Base, SecretRow
 
 FILE = "store.db"
-VARIABLE = (
-    "GLASSLEAF_STORE"  # URL of the parties' databases, e.g. postgresql+psycopg://glassleaf@db/{federation}_{party}
-)
+# URL of the parties' databases, e.g. postgresql+psycopg://glassleaf@db/{federation}_{party}
+VARIABLE = "GLASSLEAF_STORE"
 HEAD = "0005"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
 # What a party's folder, or a home, held before there was one database

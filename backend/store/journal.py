@@ -98,7 +98,7 @@ class Run:
             self._delete(session, RunPieceRow, number)
 
     def drop(self, number: int) -> None:
-        """Forget a batch that will never be answered: it is asked anew, if at all."""
+        """Forget a batch that will never be answered: it is asked again, if at all."""
         with self._database.write() as session:
             self._delete(session, RunPieceRow, number)
             self._delete(session, RunBatchRow, number)

@@ -39,7 +39,7 @@ RETENTION = {
     "answers": Period(DAYS, "the window in which a Host's answers about a person count", "day"),
     "questions": Period(DAYS, "as long as a question may be repeated without being counted again", "day"),
     "requests": Period(REQUEST_DAYS, "until they are audited, and no longer than a quarter", "day"),
-    "runs": Period(KEPT.days, "whoever asked fetches the scores after a crash within a day, or asks anew", "created"),
+    "runs": Period(KEPT.days, "whoever asked fetches the scores after a crash within a day, or asks again", "created"),
     "run_batches": Period(KEPT.days, "with their run"),
     "run_pieces": Period(KEPT.days, "until the answer is there, at most as long as their run"),
     "trainings": Period(

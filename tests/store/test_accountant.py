@@ -281,10 +281,8 @@ def test_answers_before_and_after_a_forgetting_add_up_and_are_one_person():
     spent(two, "a", bits=3.0, capacity=4.0)
     two.forget("a")
     assert spent(two, "a", bits=3.0, capacity=4.0) == [False]
-    assert two.largest_given_away() == (
-        1,
-        4.0,
-    )  # one structure tells no more than its capacity, under however many names
+    # one structure tells no more than its capacity, under however many names
+    assert two.largest_given_away() == (1, 4.0)
     assert spent(two, "a") == [True]
     assert [(answer.under, answer.times) for answer in two.about("a")] == [("pseudonym", 1), ("id", 1)]
     two.forget("a")  # on the same day: the rows become one
@@ -304,10 +302,8 @@ def test_what_is_given_back_after_a_forgetting_is_given_back_to_the_same_person(
     spent(account(where=tmp_path), "a", "b", request="r")
     other = account(where=tmp_path, records="other records")
     other.forget("a")
-    assert spent(other, "a", "b", request="r") == [
-        False,
-        False,
-    ]  # nothing was answered yet: given back and counted anew
+    # nothing was answered yet: given back and counted anew
+    assert spent(other, "a", "b", request="r") == [False, False]
     assert spent(other, "a", "b") == [True, True]
 
 

@@ -198,21 +198,13 @@ class TreeGrower:
         """Step 4: the owners keep the thresholds and answer which records go left."""
         asked: dict[str, deque[_Asked]] = {host: deque() for host in self._hosts}
         for split in splits:
-            name = split.tree, split.node
+            name, how = (split.tree, split.node), (split.feature, split.left_bins, split.default_left)
             self.choices[name] = split.left_bins
             if split.owner == self._guest:
-                self.rules[name], split.left = self._columns.take_split(
-                    split.feature, split.left_bins, split.default_left
-                )
+                self.rules[name], split.left = self._columns.take_split(*how)
                 continue
             inside = pack_rows(flags(split.rows, self._n))
-            conversation, feature, bins, missing = (
-                self._session.name,
-                split.feature,
-                split.left_bins,
-                split.default_left,
-            )
-            self._session.send(split.owner, TakeSplit(conversation, *name, feature, bins, missing, inside))
+            self._session.send(split.owner, TakeSplit(self._session.name, split.tree, split.node, *how, inside))
             asked[split.owner].append(split)
         for host, split, answer in answers(self._session, SplitRows, asked):
             if (answer.tree, answer.node) != (split.tree, split.node):
