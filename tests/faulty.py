@@ -53,6 +53,8 @@ class Process(LocalWire):
             super().close(conversation)
 
     def is_up(self, party):
+        if self.party == GUEST and self._network.is_cut(party):
+            return False
         return not (self.dead and party == self.party) and super().is_up(party)
 
 
@@ -74,11 +76,11 @@ class FaultyNetwork(Network):
             self.conversation = conversation
         super().open(party, conversation)
 
-    def is_up(self, party):
-        left = self._cut.get(party, 0)  # looks until the line is mended
-        if left:
-            self._cut[party] = left - 1
-        return not left and super().is_up(party)
+    def is_cut(self, host):
+        """Whether the line to a Host is cut, as the Guest sees it for a few looks."""
+        left = self._cut.get(host, 0)
+        self._cut[host] = max(0, left - 1)
+        return left > 0
 
     def send(self, sender, receiver, message):
         with self._counting:
