@@ -28,8 +28,8 @@ federation: .venv-dev ## The demo as three companies: processes and folders of t
 	@$(PY) -m glassleaf companies --out "$(COMPANIES)" --start --port $(PORT)
 
 .PHONY: test
-test: .venv-dev ## Run the tests but those marked slow and those in the browser (ten minutes on two cores)
-	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "not e2e and not slow"
+test: .venv-dev ## Run the tests but those marked slow and those in the browser (what fails runs once more, and the summary says so)
+	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "not e2e and not slow" --reruns 1 -rR
 
 .PHONY: test-slow
 test-slow: .venv-dev ## Run the tests marked slow: walks over real data, the papers' tables, the wheel
@@ -50,7 +50,7 @@ faults: .venv-dev ## Kill parties at every write, 100 times each (other numbers:
 
 .PHONY: e2e
 e2e: .venv-dev ## Walk the dashboard in headless Chromium (a walk that fails is walked once more, and the summary says so)
-	@$(PY) -m pytest -q -m "e2e and not slow" --reruns 1 -rR
+	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "e2e and not slow" --reruns 1 -rR
 
 .PHONY: check
 check: lint ## Lint, types, import contract and documentation, then the tests and those in the browser

@@ -26,7 +26,7 @@ else:
 
 frame.section(t, "privacy.meter", "leak_meter")
 scores = [score for score in done.scores if score.status == "ok"] if done else []
-if not scores:
+if done is None or not scores:
     st.info(t("privacy.nobody"), icon=":material/speed:")
 else:
     score = privacy.person(t, scores)

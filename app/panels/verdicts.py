@@ -88,7 +88,7 @@ def figures(t: Texts, view: View) -> None:
     """How good it is, in a line, and the way to more."""
     record, metrics = view.record, view.record.metrics
     named = (
-        f"**{t(f'figure.{name}')} {markdown(frame.figure(t, metrics, name, t.unit(view.federation.label)))}**"
+        f"**{t(f'figure.{name}')} {markdown(frame.figure(metrics, name, t.unit(view.federation.label)))}**"
         for name in view_models.FIGURES[view.task]
     )
     parts = [*named, t("overview.trees", n=record.n_trees, trees=f"{record.n_trees:,}")]

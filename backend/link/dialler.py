@@ -35,10 +35,8 @@ class Connection:
         settings, target = node.settings, node.settings.connect.get(peer.name, peer.party.address)
         options: list[tuple[str, int | str]] = [
             *OPTIONS,
-            (
-                "grpc.ssl_target_name_override",
-                host_name(peer.party.spiffe),
-            ),  # whoever the address leads to has to be this party
+            # whoever the address leads to has to be this party
+            ("grpc.ssl_target_name_override", host_name(peer.party.spiffe)),
             ("grpc.use_local_subchannel_pool", 1),  # no memory of an earlier failure
         ]
         if settings.proxy:

@@ -9,7 +9,7 @@ import math
 import secrets
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -35,7 +35,7 @@ class Outgoing:
 
 MAX_CONVERSATIONS = 16_384  # of which the last sequence is remembered
 LOST = -1
-Refused = Callable[[Outgoing, str], None]
+Refused = Callable[[Outgoing, str, float], None]
 
 
 class Outbox:
@@ -48,16 +48,16 @@ class Outbox:
     memory : Memory
         Shared by all peers.
     refused : callable
-        Told of each message that will not be delivered, and why; called without any lock held.
+        Told of each message that will not be delivered, why, and after how many seconds the same may be asked again (0 = not);
+        called without any lock held.
     """
 
     def __init__(self, queue: dict[Lane, int], memory: Memory, refused: Refused) -> None:
         self._queue, self._memory, self._refused = queue, memory, refused
         self._waiting: dict[Lane, list[Outgoing]] = {lane: [] for lane in LANES}
         self._in_flight: dict[str, Outgoing] = {}
-        self._sequences: OrderedDict[str, int] = (
-            OrderedDict()
-        )  # by conversation, used last at the end; -1 = lost a message
+        # by conversation, used last at the end; -1 = lost a message
+        self._sequences: OrderedDict[str, int] = OrderedDict()
         self._orders = 0
         self._changed = threading.Condition()
         self._closed = False
@@ -138,7 +138,7 @@ class Outbox:
                 self._memory.give(len(message.blob))
             self._changed.notify_all()
         if receipt.result == "refused":
-            self._refused(message, receipt.words)
+            self._refused(message, receipt.words, receipt.after)
 
     def put_back(self) -> None:
         """The link was cut: whatever was in flight is to be delivered again."""
@@ -147,14 +147,24 @@ class Outbox:
             self._in_flight.clear()
             self._changed.notify_all()
 
-    def start_again(self) -> None:
-        """The peer's process is another one, which knows no conversation: number what waits from 1."""
+    def start_again(self) -> tuple[str, ...]:
+        """The peer's process is another one, which knows no conversation: number what waits from 1.
+
+        Returns the conversations of which the one before had taken a message; what waits of them is dropped, since it would be misread.
+        """
         with self._changed:
             self._put_back(list(self._in_flight.values()))
             self._in_flight.clear()
+            waits = Counter(one.conversation for lane in LANES for one in self._waiting[lane])
+            begun = tuple(name for name, last in self._sequences.items() if last > waits[name])
+            for conversation in begun:
+                for message in self._drop_conversation(conversation):
+                    self._memory.give(len(message.blob))
             self._sequences.clear()
             for message in sorted((one for lane in LANES for one in self._waiting[lane]), key=lambda one: one.order):
                 self._number(message)
+            self._changed.notify_all()
+            return begun
 
     def _number(self, message: Outgoing) -> None:
         message.sequence = self._sequences.pop(message.conversation, 0) + 1
@@ -179,7 +189,7 @@ class Outbox:
         for message in dropped:
             self._memory.give(len(message.blob))
         if dropped:
-            self._refused(dropped[0], words)  # the conversation is over with the first
+            self._refused(dropped[0], words, 0.0)  # the conversation is over with the first
 
     def wait(self, timeout: float, unless: Callable[[], bool] = lambda: False) -> None:
         """Until something can be sent or :meth:`wake` is called, at most `timeout` seconds; not at all if `unless`."""

@@ -46,9 +46,8 @@ def require_grpc() -> None:
     for module in ("grpc", "joserfc", "tenacity"):
         if find_spec(module) is None:
             raise ParameterError(f"Links between companies need {module}. Install it: pip install 'glassleaf[link]'")
-    os.environ.setdefault(
-        "GRPC_VERBOSITY", "NONE"
-    )  # it writes addresses to stderr; what matters stands in the link's state
+    # it writes addresses to stderr; what matters stands in the link's state
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
 class Outflow:

@@ -573,6 +573,10 @@ class GuestRuntime:
                 session.close()
         return heads
 
+    def down(self, hosts: Sequence[str]) -> tuple[str, ...]:
+        """Those of `hosts` that cannot be reached at this moment."""
+        return tuple(host for host in hosts if not self._wire.is_up(host))
+
     def _up(self) -> tuple[str, ...]:
         try:
             return tuple(host for host in self.hosts if self._wire.is_up(host))

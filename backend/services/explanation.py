@@ -53,7 +53,6 @@ __all__ = [
     "MEASURES",
     "Explanation",
     "GroupMean",
-    "Interaction",
     "Leaf",
     "MeansRequest",
     "Measure",

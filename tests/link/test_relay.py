@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgpack
 import pytest
-from companies import until
+from companies import IN_TIME, until
 
 from backend.errors import SecurityError
 from backend.link.envelope import Opener, Sealer, check_relay
@@ -131,10 +131,10 @@ def test_hosts_talk_to_each_other_through_the_guest(links):
     name = new_conversation()
     for n in range(6):
         shop.send("telecom", OfferKey(name, "rlwe", bytes([n]) * 400_000))
-    came = [telecom.receive(timeout=30) for _ in range(6)]
+    came = [telecom.receive(timeout=IN_TIME) for _ in range(6)]
     assert [(one.sender, one.message.key[0]) for one in came] == [("shop", n) for n in range(6)]
     telecom.send("shop", EndConversation(name))
-    assert shop.receive(timeout=30).sender == "telecom"
+    assert shop.receive(timeout=IN_TIME).sender == "telecom"
 
 
 def test_the_guest_refuses_to_pass_on_what_is_not_sealed(links):
@@ -148,7 +148,7 @@ def test_the_guest_refuses_to_pass_on_what_is_not_sealed(links):
         open_letter = Outgoing(name, kind, to, b"in the clear", "online", time.time() + 60)
         shop._node.peers["bank"].outbox.put(open_letter)
     shop.send("bank", EndConversation(name))  # comes after both
-    kinds = [bank.receive(name, timeout=30) for _ in range(2)]
+    kinds = [bank.receive(name, timeout=IN_TIME) for _ in range(2)]
     assert kinds[-1].message == EndConversation(name) or kinds[0].message == EndConversation(name)
     assert telecom.receive(timeout=0.2) is None
 
@@ -160,7 +160,7 @@ def test_a_host_is_told_when_the_other_one_cannot_be_reached_and_tells_the_guest
     name = new_conversation()
     bank.open(name)
     shop.send("telecom", EndConversation(name))
-    told = bank.receive(name, timeout=30)
+    told = bank.receive(name, timeout=IN_TIME)
     assert told.sender == "shop" and "telecom: down since" in told.message.reason
 
 
@@ -176,7 +176,7 @@ def test_an_envelope_from_a_host_itself_is_refused(links):
     node.peers["bank"].outbox.put(
         Outgoing(name, ENVELOPE, bank._node.party.spiffe, envelope, "online", time.time() + 60)
     )
-    told = bank.receive(name, timeout=30)
+    told = bank.receive(name, timeout=IN_TIME)
     assert "only the Guest passes them on" in told.message.reason
 
 
@@ -201,7 +201,7 @@ def test_neither_the_guests_memory_nor_its_disk_holds_what_it_passes_on(links):
             assert guest.stdout.readline().split() == ["shop", "64000"]
             for _ in range(3):
                 shop.send("telecom", OfferKey(name, "rlwe", secret * 2000))
-                assert telecom.receive(timeout=60).message.key == secret * 2000
+                assert telecom.receive(timeout=IN_TIME).message.key == secret * 2000
             memory = memory_of(guest.pid)
             assert memory.count(known) > 1000, "what it was sent itself is found, so the search can find"
             assert secret not in memory
