@@ -16,7 +16,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import date
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -237,10 +237,15 @@ async def line(target: int) -> asyncio.Server:
     """A port of this machine that leads to another one, :data:`DELAY` away."""
 
     async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with closing(writer), suppress(OSError):  # nothing listens there yet
-            far_reader, far_writer = await asyncio.open_connection("localhost", target)
-            with closing(far_writer):
-                await asyncio.gather(_keep(reader, far_writer), _keep(far_reader, writer))
+        ends = [writer]
+        with suppress(OSError):  # nothing listens there yet
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", target)
+            ends.append(far_writer)
+            await asyncio.gather(_keep(reader, far_writer), _keep(far_reader, writer))
+        for end in ends:
+            end.close()
+            with suppress(OSError):
+                await end.wait_closed()
 
     return await asyncio.start_server(connect, "127.0.0.1", 0)
 
