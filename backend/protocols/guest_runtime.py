@@ -428,7 +428,10 @@ class GuestRuntime:
     def warm_up(self, bits: int) -> None:
         """Make the key and have every Host start its pool, before the first sample comes; a Host that is down is left out."""
         key = self.pair_key("paillier", bits)
-        session = self.open_session(self.hosts)
+        try:
+            session = self.open_session(self.hosts)
+        except PartyUnreachable:  # another process of this home has the links
+            return
         for host in self.hosts:
             with suppress(PartyUnreachable):
                 session.send(host, OfferKey(session.name, key.scheme, key.offer()))

@@ -183,6 +183,18 @@ def test_what_was_sent_last_is_delivered_before_a_party_stops(links):
     assert [bank.receive(name, timeout=IN_TIME).message.key[0] for _ in range(5)] == list(range(5))
 
 
+def test_a_message_that_is_too_long_for_the_other_side_is_refused_and_what_follows_comes(links):
+    bank = links.bank()
+    shop = links.host("shop", message=2 * MIB)
+    links.up(shop)
+    name = new_conversation()
+    bank.open(name)
+    bank.send("shop", OfferKey(name, "rlwe", LONG))
+    assert "at most 2,097,152 are accepted" in bank.receive(name, timeout=30).message.reason
+    bank.send("shop", EndConversation(name))
+    assert shop.receive(timeout=30).message == EndConversation(name)
+
+
 def test_a_process_ends_though_a_host_is_attached(links):
     companies = links.companies
     command = [sys.executable, "tests/link/ending.py", str(companies.path), str(companies.keys("bank"))]
