@@ -54,7 +54,7 @@ def counting(world, folders, limits=None):
 
 def ask(world, network, rows, model_id, table=None, cancelled=lambda: False):
     name = f"c{next(NUMBERS)}"
-    session = Session(network.end(GUEST), name, ("host0",), cancelled, timeout=20)
+    session = Session(network.end(GUEST), name, ("host0",), cancelled, timeout=120)
     try:
         client = ReasonsClient(session, GUEST, model_id, CompiledTerms(world.model), PlainKeySide())
         return client.sums((table or world.tables[GUEST]).take(np.array(rows)))

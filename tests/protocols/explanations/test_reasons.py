@@ -385,7 +385,7 @@ def test_wrong_keys_and_damaged_or_repeated_terms_are_refused(send, match):
     terms = PersonEncryption(names, compiled, shape).encrypted(world.tables[GUEST].columns)
     key, messages = send(names, cohort, terms)
     with running(world) as (_, network, _):
-        session = Session(network.end(GUEST), "c", ("host0",), timeout=20)
+        session = Session(network.end(GUEST), "c", ("host0",), timeout=120)
         session.send("host0", OfferKey("c", key.scheme, key.offer()))
         shares = compiled.shares_of("host0")
         session.send("host0", AskReasons("c", MODEL_ID, ("a",), 1, shares, shape.features, shape.value_bits))
@@ -448,7 +448,7 @@ def test_a_host_refuses_a_request_that_does_not_fit_its_partial_model(change, ma
     crooked = {"shares": (1.5,) * len(shares), "features": (-1, shape.features[1])}
     change = {name: crooked[name] if value is None else value for name, value in change.items()}
     with running(world) as (_, network, _):
-        session = Session(network.end(GUEST), "c", ("host0",), timeout=20)
+        session = Session(network.end(GUEST), "c", ("host0",), timeout=120)
         session.send("host0", OfferKey("c", key.scheme, key.offer()))
         session.send("host0", AskReasons("c", **{**request, "value_bits": shape.value_bits, **change}))
         with pytest.raises(SecurityError, match=match):
