@@ -1,8 +1,10 @@
 """A party's database: one schema, transactions that hold together, older homes taken over whole or not at all."""
 
 import json
+import os
 import shutil
 import sqlite3
+import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -214,3 +216,54 @@ def test_a_password_in_a_url_is_in_no_message():
     with pytest.raises(StoreError, match="cannot be opened") as refused:
         Database("postgresql+psycopg://ana:secret-word@127.0.0.1:1/bank?connect_timeout=5")
     assert "secret-word" not in str(refused.value)
+
+
+def aged(folder, seconds):
+    """Have the file be changed that long ago."""
+    then = time.time_ns() - seconds * 10**9
+    os.utime(folder / "store.db", ns=(then, then))
+
+
+def records_of(database, asked):
+    def read(session):
+        asked.append(True)
+        return tuple(session.scalars(text("select model_id from records order by model_id")))
+
+    return database.kept("all", read)
+
+
+def add_record(database, name):
+    PartyStore(database).put_record(name, {"created": "then"})
+
+
+def test_what_was_read_is_read_again_once_anybody_has_written_and_not_before(tmp_path):
+    database, another_process, asked = Database(tmp_path), Database(tmp_path), []
+    for number, (writer, name) in enumerate([(database, "first"), (another_process, "other")], start=1):
+        add_record(writer, name)
+        assert len(records_of(database, asked)) == number
+        aged(tmp_path, 60 - number)
+        before = len(asked)
+        assert [len(records_of(database, asked)) for _ in range(5)] == [number] * 5
+        assert len(asked) == before + 1
+
+
+def test_what_was_just_written_is_read_each_time_for_a_file_tells_no_two_changes_of_one_moment_apart(tmp_path):
+    database, asked = Database(tmp_path), []
+    aged(tmp_path, -60)
+    assert [records_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2
+
+
+def test_a_transaction_reads_what_it_wrote_and_nobody_else_does_before_it_ends(tmp_path):
+    database, asked = Database(tmp_path), []
+    aged(tmp_path, 60)
+    assert records_of(database, asked) == ()
+    with pytest.raises(RuntimeError), database.write() as session:
+        session.execute(text("insert into records values ('new', 'then', '{}')"))
+        assert records_of(database, asked) == ("new",)
+        raise RuntimeError
+    assert records_of(database, asked) == ()
+
+
+def test_in_memory_nothing_is_kept_besides():
+    database, asked = Database(), []
+    assert [records_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2
