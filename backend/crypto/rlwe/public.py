@@ -25,7 +25,6 @@ from backend.crypto.workers import Workers
 from backend.errors import SecurityError
 
 
-
 class FloodMaker:
     """Makes what a last Host adds to its reply: Enc(0) under the public key, with uniform noise from -F to F - 1 added to c0."""
 
