@@ -429,7 +429,10 @@ class GuestRuntime:
     def warm_up(self, bits: int) -> None:
         """Make the key and have every Host start its pool, before the first sample comes; a Host that is down is left out."""
         key = self.pair_key("paillier", bits)
-        session = self.open_session(self.hosts)
+        try:
+            session = self.open_session(self.hosts)
+        except PartyUnreachable:  # another process of this home has the links
+            return
         for host in self.hosts:
             with suppress(PartyUnreachable):
                 session.send(host, OfferKey(session.name, key.scheme, key.offer()))
@@ -574,8 +577,15 @@ class GuestRuntime:
                 session.close()
         return heads
 
+    def down(self, hosts: Sequence[str]) -> tuple[str, ...]:
+        """Those of `hosts` that cannot be reached at this moment."""
+        return tuple(host for host in hosts if not self._wire.is_up(host))
+
     def _up(self) -> tuple[str, ...]:
-        return tuple(host for host in self.hosts if self._wire.is_up(host))
+        try:
+            return tuple(host for host in self.hosts if self._wire.is_up(host))
+        except PartyUnreachable:  # another process of this home has the links
+            return ()
 
     def pools(self) -> tuple[PoolLevel, ...]:
         """Fill level of every party's pool; the Guest's for the key used last."""

@@ -25,7 +25,6 @@ from backend.crypto.workers import Workers
 from backend.errors import SecurityError
 
 
-
 class FloodMaker:
     """Makes what a last Host adds to its reply: Enc(0) under the public key, with uniform noise from -F to F - 1 added to c0."""
 
@@ -84,9 +83,8 @@ class RlwePublicSide:
             raise SecurityError("The public key hides nothing; it was refused.")
         self.bits = self.ring.parameters.degree
         self.encryptor = seal.Encryptor(self.ring.context, public)
-        ready = (
-            0 if self.ring.parameters.name in sum_sets() else pool
-        )  # replies of sums by bin are flooded in another way
+        # replies of sums by bin are flooded in another way
+        ready = 0 if self.ring.parameters.name in sum_sets() else pool
         self.floods: Pool[Any] = Pool(FloodMaker(self.ring, self.encryptor), None, ready)
 
     def __repr__(self) -> str:

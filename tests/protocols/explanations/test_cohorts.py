@@ -56,7 +56,7 @@ def counting(world, folders, limits=None):
 
 def ask(world, network, rows, model_id, table=None, cancelled=lambda: False):
     name = f"c{next(NUMBERS)}"
-    session = Session(network.end(GUEST), name, ("host0",), cancelled, timeout=20)
+    session = Session(network.end(GUEST), name, ("host0",), cancelled, timeout=120)
     try:
         client = ReasonsClient(session, GUEST, model_id, CompiledTerms(world.model), PlainKeySide())
         return client.sums((table or world.tables[GUEST]).take(np.array(rows)))
@@ -140,7 +140,9 @@ def test_names_tell_as_many_bits_as_there_are_sets_of_so_many_or_fewer_each_abov
 
 
 def test_terms_come_of_as_many_people_at_once_as_the_sizes_say_and_of_nobody_twice():
-    asked = _Request(None, None, SimpleNamespace(together=3), {i: i for i in range(8)}, np.ones(8, dtype=bool), None, "")
+    asked = _Request(
+        None, None, SimpleNamespace(together=3), {i: i for i in range(8)}, np.ones(8, dtype=bool), None, ""
+    )
     assert asked.people(3) == [3, 4, 5]
     for index in (-3, 1, 3, 4, 9):
         with pytest.raises(SecurityError):

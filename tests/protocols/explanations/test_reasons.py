@@ -346,9 +346,8 @@ def test_what_slots_of_one_persons_reply_add_up_to_is_uniform_until_the_blinds_a
         opened = encryption.opened(reply)
         values = [(o + s) % (1 << width) - lift for o, s in zip(opened, shares, strict=True)]
         scaled = [v / 2.0 ** (shape.scale + shape.ranking.tie_bits) for v in values]
-        assert scaled == pytest.approx(
-            [0.25, -0.75], abs=compiled.error_bound
-        )  # with the Host's shares they are the values
+        # with the Host's shares they are the values
+        assert scaled == pytest.approx([0.25, -0.75], abs=compiled.error_bound)
         assert all(0 <= o < key.modulus for o in opened)
         sums += [o % p.plain_modulus / p.plain_modulus for o in opened for p in key.parameters]
         whole.append(opened[0] / key.modulus)
@@ -390,7 +389,7 @@ def test_wrong_keys_and_damaged_or_repeated_terms_are_refused(send, match):
     terms = PersonEncryption(names, compiled, shape).encrypted(world.tables[GUEST].columns)
     key, messages = send(names, cohort, terms)
     with running(world) as (_, network, _):
-        session = Session(network.end(GUEST), "c", ("host0",), timeout=20)
+        session = Session(network.end(GUEST), "c", ("host0",), timeout=120)
         session.send("host0", OfferKey("c", key.scheme, key.offer()))
         shares = compiled.shares_of("host0")
         session.send("host0", AskReasons("c", MODEL_ID, ("a",), 1, shares, shape.features, shape.value_bits))
@@ -453,7 +452,7 @@ def test_a_host_refuses_a_request_that_does_not_fit_its_partial_model(change, ma
     crooked = {"shares": (1.5,) * len(shares), "features": (-1, shape.features[1])}
     change = {name: crooked[name] if value is None else value for name, value in change.items()}
     with running(world) as (_, network, _):
-        session = Session(network.end(GUEST), "c", ("host0",), timeout=20)
+        session = Session(network.end(GUEST), "c", ("host0",), timeout=120)
         session.send("host0", OfferKey("c", key.scheme, key.offer()))
         session.send("host0", AskReasons("c", **{**request, "value_bits": shape.value_bits, **change}))
         with pytest.raises(SecurityError, match=match):
