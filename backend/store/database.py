@@ -28,9 +28,8 @@ FILE = "store.db"
 VARIABLE = "GLASSLEAF_STORE"
 HEAD = "0005"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
-# What a party's folder, or a home, held before there was one database
+# What a party's folder, or a home, held before there was one database, beside an earlier FILE
 BEFORE = (
-    FILE,
     "audit.db",
     "reviews.db",
     "measurements.db",
@@ -109,8 +108,7 @@ class Database:
             self._make_or_migrate()
         if self.folder is not None:
             for file in BEFORE:
-                if file != FILE:
-                    (self.folder / file).unlink(missing_ok=True)
+                (self.folder / file).unlink(missing_ok=True)
 
     def _make_or_migrate(self) -> None:
         with self._engine.execution_options(write=True).begin() as connection:
