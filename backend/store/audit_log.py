@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from backend.store.database import Database, timestamp
 from backend.store.schema import AuditRow
@@ -160,6 +161,15 @@ class AuditLog:
         """All entries that can be read, oldest first."""
         return [entry for entry in (_readable(row) for row in self._rows()) if entry is not None]
 
+    def last_time(self, action: str, model_id: str) -> str:
+        """When something was last done with a model (UTC, ISO 8601); empty where it never was."""
+
+        def read(session: Session) -> str:
+            entries = [entry for row in session.scalars(select(AuditRow)) if (entry := _readable(row)) is not None]
+            return max((e.time for e in entries if (e.action, e.body.get("model")) == (action, model_id)), default="")
+
+        return self._database.kept(("last", action, model_id), read)
+
     def proof(self, after: int) -> ConsistencyProof:
         """That the log grew from its entry `after`; no earlier than the end of form 1, which cannot be computed from digests."""
         rows = self._rows(after)
@@ -172,9 +182,8 @@ class AuditLog:
         with self._database.read() as session:
             row = session.get(AuditRow, number)
         if row is None:
-            return min(
-                self.head(), Head(number, START), key=lambda head: head.number
-            )  # fewer entries, or one is missing
+            # fewer entries, or one is missing
+            return min(self.head(), Head(number, START), key=lambda head: head.number)
         return Head(row.number, row.hash)
 
     def _rows(self, after: int = 0) -> Sequence[AuditRow]:

@@ -8,26 +8,26 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from sqlalchemy import Connection, Engine, create_engine, create_mock_engine, event, inspect, text
+from sqlalchemy import Connection, Engine, create_engine, create_mock_engine, event, inspect, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import NullPool, StaticPool
 
 from backend.errors import StoreError
-from backend.store.schema import Base
+from backend.store.schema import Base, SecretRow
 
 FILE = "store.db"
-VARIABLE = (
-    "GLASSLEAF_STORE"  # URL of the parties' databases, e.g. postgresql+psycopg://glassleaf@db/{federation}_{party}
-)
-HEAD = "0004"  # the newest step of backend.store.migrations
+# URL of the parties' databases, e.g. postgresql+psycopg://glassleaf@db/{federation}_{party}
+VARIABLE = "GLASSLEAF_STORE"
+HEAD = "0005"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
 # What a party's folder, or a home, held before there was one database
 BEFORE = (
@@ -40,6 +40,11 @@ BEFORE = (
     "cohorts.json",
     "federations.json",
 )
+PROBE, PROBE_BYTES = "probe", 1 << 14  # a row that is never there, of more than a free page
+KEPT = 512  # answers that are kept in memory
+# nanoseconds after which a file's time of change tells a later change apart, however coarse its clock
+SETTLED = 50_000_000
+T = TypeVar("T")
 LOCK = 7_305_101  # of PostgreSQL's advisory locks: who writes to a Glassleaf database
 
 
@@ -59,9 +64,10 @@ class Database:
 
     def __init__(self, where: Path | str | None = None) -> None:
         self.folder = where if isinstance(where, Path) else None
-        self._name = str(where if self.folder is None else self.folder / FILE) if where else "in memory"
+        self._name = _shown(where)
         self._lock = threading.RLock()
         self._open = threading.local()
+        self._kept: dict[Hashable, tuple[object, object]] = {}
         self._engine = self._connect(where)
         self._shared = where is None
         try:
@@ -165,11 +171,50 @@ class Database:
         except SQLAlchemyError as error:
             raise self._failed("read", error) from error
 
+    def kept(self, key: Hashable, read: Callable[[Session], T]) -> T:
+        """What `read` finds, read again once anything was written, here or by another process. For nothing that names a person.
+
+        Whoever asks gets the same object, which is not to be changed.
+        """
+        writing = getattr(self._open, "session", None) is not None
+        stamp = None if writing else self._stamp()
+        if stamp is not None:
+            known = self._kept.get(key)
+            if known is not None and known[0] == stamp:
+                return cast(T, known[1])
+        with self.read() as session:
+            found = read(session)
+        if stamp is not None:
+            if len(self._kept) >= KEPT:
+                self._kept.clear()
+            self._kept[key] = stamp, found
+        return found
+
+    def _stamp(self) -> object | None:
+        """What changes with the file, which is not opened: closing it would drop SQLite's locks. None where nothing can be told."""
+        if self.folder is None:
+            return None
+        try:
+            found = (self.folder / FILE).stat()
+        except OSError:  # whoever reads says so
+            return None
+        settled = time.time_ns() - found.st_mtime_ns > SETTLED
+        journal = (self.folder / f"{FILE}-wal").exists()  # then what is new stands beside the file
+        return (found.st_ino, found.st_mtime_ns, found.st_size) if settled and not journal else None
+
     def _failed(self, what: str, error: SQLAlchemyError) -> StoreError:
         return StoreError(
             f"The database {self._name} cannot be {what} ({type(error.__cause__ or error).__name__}); nothing was kept of this "
             "step. Check its folder and the disk, and try again."
         )
+
+    def check_writable(self) -> None:
+        """Write something and take it back, as a full disk does not allow; raises StoreError where that fails."""
+        with self.write() as session:
+            row = SecretRow(name=PROBE, value=bytes(PROBE_BYTES))
+            session.add(row)
+            session.flush()
+            session.delete(row)
 
     def close(self) -> None:
         """Release the database; using it again opens it again."""
@@ -186,6 +231,13 @@ def _tables(dialect: str) -> tuple[str, ...]:
     )
     Base.metadata.create_all(engine, checkfirst=False)
     return tuple(made)
+
+
+def _shown(where: Path | str | None) -> str:
+    """What a database is called in messages; a URL without its password."""
+    if isinstance(where, Path):
+        return str(where / FILE)
+    return make_url(where).render_as_string(hide_password=True) if where else "in memory"
 
 
 def _version(connection: Connection) -> str | None:

@@ -20,6 +20,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from app import session
+from app.panels import frame
 from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
 from backend.data.federation import Federation
@@ -32,6 +33,7 @@ from backend.services.training import TrainingRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 OFFSET = 771_300_000  # added to every number of a Host, so that none of them can turn up by chance, not even as bytes
+# of the navigation; beside them stand help and what an unknown address shows
 PAGES = (
     "overview",
     "features",
@@ -50,7 +52,7 @@ PAGES = (
     "privacy",
     "attack_lab",
     "host",
-)  # of the navigation; beside them stand help and what an unknown address shows
+)
 OF_A_MODEL = tuple(page for page in PAGES if page not in ("attack_lab", "own_data"))
 
 
@@ -99,6 +101,14 @@ def light_pages() -> Iterator[None]:
         scan = manifest_scanner.scan_component_manifests
         patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(scan))
         config.set_option("runner.postScriptGC", False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _twins_open() -> Iterator[None]:
+    """The tables of charts stand open, for tests read them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frame, "TWINS_OPEN", True)
         yield
 
 

@@ -87,14 +87,15 @@ def test_a_contradiction_leads_to_its_trees(opened: Opened, glassleaf: Glassleaf
 
 
 def test_pairs_are_shown_with_their_largest_and_all_of_them_once_the_table_is_opened(
-    opened: Opened, glassleaf: Glassleaf, world: World
+    opened: Opened, glassleaf: Glassleaf, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(frame, "TWINS_OPEN", False)
     at = opened("importance")
     first = glassleaf.explanation.interactions(world.record.id)[0]
     assert says(at, "importance.pairs", trees=first.trees)
-    assert not [frame for frame in at.dataframe if PAIR in frame.value]
+    assert not [table for table in at.dataframe if PAIR in table.value]
     at.session_state["importance_pairs_twin"] = True  # open
-    table = next(frame.value for frame in at.run().dataframe if PAIR in frame.value)
+    table = next(found.value for found in at.run().dataframe if PAIR in found.value)
     assert not at.exception and len(table) == len(glassleaf.explanation.interactions(world.record.id))
 
 

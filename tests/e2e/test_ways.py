@@ -94,9 +94,8 @@ def test_the_language_is_in_the_link_in_the_document_and_kept_when_the_page_is_l
     shows(page, ZH("features.title"))
     page.wait_for_url("**/features?lang=zh")
     role = ZH("sidebar.role_operator")
-    page.wait_for_function(
-        "role => document.querySelector('.st-key-role input').value === role", arg=role
-    )  # menus, too
+    # menus, too
+    page.wait_for_function("role => document.querySelector('.st-key-role input').value === role", arg=role)
     page.reload()
     shows(page, ZH("features.title"))
     speaks(page, "zh-CN")

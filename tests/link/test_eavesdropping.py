@@ -33,9 +33,8 @@ def exchange(bank, shop, telecom):
 
 def readable(passed, name, written):
     """Which words of the exchange stand in what passed the line."""
-    kinds = [
-        kind for kind in {*all_kinds(), *MESSAGES} if len(kind) > 5
-    ]  # five letters stand in random bytes by chance
+    # five letters stand in random bytes by chance
+    kinds = [kind for kind in {*all_kinds(), *MESSAGES} if len(kind) > 5]
     words = [*IDS, *FEATURES, *kinds, name, "conversation", "agreement", "glassleaf"]
     found = [word for word in words if word.encode() in passed]
     return found, all(word in written for word in (b"DecisionVectors", b"A1525007"))

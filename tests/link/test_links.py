@@ -1,6 +1,9 @@
 """Links between parties of their own: who is who, what is delivered once and in order, what is refused, what a link says of itself."""
 
+import os
 import re
+import subprocess
+import sys
 import threading
 import time
 import tomllib
@@ -19,7 +22,8 @@ from backend.protocols.training.messages import ModelKept
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 from backend.protocols.transport.wire import Wire, new_conversation
 
-LINK = Path(__file__).resolve().parents[2] / "backend" / "link"
+ROOT = Path(__file__).resolve().parents[2]
+LINK = ROOT / "backend" / "link"
 LONG = bytes(range(256)) * 4096 * 3  # 3 MiB
 
 
@@ -181,6 +185,34 @@ def test_what_was_sent_last_is_delivered_before_a_party_stops(links):
     assert [bank.receive(name, timeout=IN_TIME).message.key[0] for _ in range(5)] == list(range(5))
 
 
+def test_a_message_that_is_too_long_for_the_other_side_is_refused_and_what_follows_comes(links):
+    bank = links.bank()
+    shop = links.host("shop", message=2 * MIB)
+    links.up(shop)
+    name = new_conversation()
+    bank.open(name)
+    bank.send("shop", OfferKey(name, "rlwe", LONG))
+    assert "at most 2,097,152 are accepted" in bank.receive(name, timeout=30).message.reason
+    bank.send("shop", EndConversation(name))
+    assert shop.receive(timeout=30).message == EndConversation(name)
+
+
+def test_a_process_ends_though_a_host_is_attached(links):
+    companies = links.companies
+    command = [sys.executable, "tests/link/ending.py", str(companies.path), str(companies.keys("bank"))]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes) as guest:
+        try:
+            links.port = int(guest.stdout.readline())
+            shop = links.host("shop")
+            links.up(shop)
+            guest.stdin.write("end\n")
+            guest.stdin.flush()
+            assert guest.wait(60) == 0
+        finally:
+            guest.kill()
+
+
 def test_without_the_extra_everything_else_is_imported_and_a_link_says_what_to_install(companies, monkeypatch):
     top = {
         file.name
@@ -323,3 +355,56 @@ def test_the_wire_is_what_protocols_expect(links):
     assert wire.receive() is None and wire.receive("never opened") is None
     with pytest.raises(SecurityError):
         wire.send("stranger", EndConversation("c"))
+
+
+def test_a_question_to_a_host_that_starts_again_comes_back_at_once_instead_of_in_silence(links):
+    bank = links.bank(grace=600.0)
+    shop = links.host("shop")
+    links.up(shop)
+    begun, waiting = new_conversation(), new_conversation()
+    bank.open(begun)
+    bank.open(waiting)
+    bank.send("shop", OfferKey(begun, "rlwe", b"1"))
+    assert shop.receive(timeout=30).message.key == b"1"
+    until(lambda: not any(bank.peer("shop").outbox.depth().values()))
+    kill(links, shop)
+    until(lambda: not bank.peer("shop").is_attached)
+    bank.send("shop", OfferKey(begun, "rlwe", b"2"))  # what belongs to the message before is no question of its own
+    bank.send("shop", OfferKey(waiting, "rlwe", b"3"))
+    again = links.host("shop")
+    links.up(again)
+    answer = bank.receive(begun, timeout=30)
+    assert answer.sender == "shop" and answer.message.wait > 0
+    assert "started again" in answer.message.reason
+    assert again.receive(timeout=30).message.key == b"3"
+    assert again.receive(timeout=0.2) is None and bank.receive(waiting, timeout=0.2) is None
+
+
+def test_what_a_guest_left_open_when_it_was_killed_is_over_at_its_hosts(links):
+    first = links.bank()
+    shop = links.host("shop", grace=600.0)
+    links.up(shop)
+    ended, left = new_conversation(), new_conversation()
+    for message in (OfferKey(ended, "rlwe", b"1"), EndConversation(ended), OfferKey(left, "rlwe", b"2")):
+        first.send("shop", message)
+        assert shop.receive(timeout=30).message == message
+    kill(links, first)
+    second = links.bank()
+    links.up(shop)
+    came = shop.receive(timeout=30)
+    assert (came.sender, came.message) == ("bank", EndConversation(left))
+    assert shop.receive(timeout=0.2) is None and second.is_up("shop")
+
+
+def kill(links, wire):
+    """A process that ends without a word: nothing that waits is delivered, and no leave is taken."""
+    links.wires.remove(wire)
+    for peer in wire._node.peers.values():
+        peer.outbox.close()
+    for dialler in wire._diallers:
+        dialler._stopped.set()
+        dialler._connection.channel.close()
+        dialler.close()
+    if wire._listener is not None:
+        wire._listener._server.stop(0).wait()
+        wire._listener.close()

@@ -35,7 +35,7 @@ def sealed(companies):
 def test_the_other_host_opens_it_and_knows_by_signature_who_sent_it(sealed):
     sealer, opener, shop, telecom, agreement = sealed
     envelope = sealer.seal(telecom, NAME, b"which leaves are left", NOW)
-    check_relay(agreement, envelope, shop, telecom, NAME)
+    check_relay(agreement.hash, envelope, shop, telecom, NAME)
     assert b"leaves" not in envelope
     assert opener.open(envelope, NAME, NOW) == (shop, b"which leaves are left")
 
@@ -93,7 +93,7 @@ def test_one_changed_byte_is_refused_by_relay_and_receiver(sealed, part):
     parts[part] = f"{value[:-1]}{int(value[-1] == '0')}" if signature else bytes([*value[:-1], value[-1] ^ 1])
     forged = msgpack.packb(parts)
     with pytest.raises(SecurityError):
-        check_relay(agreement, forged, shop, telecom, NAME)
+        check_relay(agreement.hash, forged, shop, telecom, NAME)
     with pytest.raises(SecurityError):
         opener.open(forged, NAME, NOW)
 
@@ -116,9 +116,9 @@ def test_an_envelope_of_another_conversation_or_agreement_is_refused(sealed, com
     with pytest.raises(SecurityError, match="another conversation"):
         opener.open(envelope, "b" * 32, NOW)
     with pytest.raises(SecurityError):
-        check_relay(agreement, envelope, shop, telecom, "b" * 32)
+        check_relay(agreement.hash, envelope, shop, telecom, "b" * 32)
     with pytest.raises(SecurityError):
-        check_relay(agreement, envelope, telecom, shop, NAME)
+        check_relay(agreement.hash, envelope, telecom, shop, NAME)
     other = agreement.model_copy(update={"title": "Another"})
     with pytest.raises(SecurityError):
         Opener(other, telecom, companies.identity("telecom").sealing, NOW).open(envelope, NAME, NOW)

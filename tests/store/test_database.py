@@ -1,8 +1,10 @@
 """A party's database: one schema, transactions that hold together, older homes taken over whole or not at all."""
 
 import json
+import os
 import shutil
 import sqlite3
+import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -78,7 +80,7 @@ def test_models_of_a_home_of_0_3_0_become_drafts_of_whoever_made_them(tmp_path):
         for model in ("made", "found"):
             session.execute(text("insert into artefacts values (:m, 'hash', 'text')"), {"m": model})
             session.execute(text("insert into records values (:m, 'then', '{}')"), {"m": model})
-        for table in ("receipts", "approval_uses", "approvals", "jobs", "model_steps", "model_states"):
+        for table in ("trainings", "receipts", "approval_uses", "approvals", "jobs", "model_steps", "model_states"):
             session.execute(text(f"drop table {table}"))
         session.execute(text("update alembic_version set version_num = '0001'"))
     AuditLog(database).add("train", {"model": "made"}, "ana", "operator")
@@ -193,3 +195,75 @@ def test_what_is_read_within_a_reading_is_part_of_it(tmp_path):
             assert inner is outer
         with database.read() as after:
             assert after is not outer
+
+
+def test_a_disk_that_is_full_is_noticed_though_it_can_be_read():
+    database = Database()
+    database.check_writable()
+    with database.read() as session:
+        pages = session.execute(text("PRAGMA page_count")).scalar()
+        session.execute(text(f"PRAGMA max_page_count = {pages}"))
+    with pytest.raises(StoreError, match="cannot be written"):
+        database.check_writable()
+    with database.read() as session:
+        assert session.execute(text("select count(*) from secrets")).scalar() == 0
+        session.execute(text("PRAGMA max_page_count = 100000"))
+    database.check_writable()
+
+
+def test_a_password_in_a_url_is_in_no_message():
+    pytest.importorskip("psycopg", reason="the extra postgres is not installed")
+    with pytest.raises(StoreError, match="cannot be opened") as refused:
+        Database("postgresql+psycopg://ana:secret-word@127.0.0.1:1/bank?connect_timeout=5")
+    assert "secret-word" not in str(refused.value)
+
+
+def aged(folder, seconds):
+    """Have the file be changed that long ago."""
+    then = time.time_ns() - seconds * 10**9
+    os.utime(folder / "store.db", ns=(then, then))
+
+
+def records_of(database, asked):
+    def read(session):
+        asked.append(True)
+        return tuple(session.scalars(text("select model_id from records order by model_id")))
+
+    return database.kept("all", read)
+
+
+def add_record(database, name):
+    PartyStore(database).put_record(name, {"created": "then"})
+
+
+def test_what_was_read_is_read_again_once_anybody_has_written_and_not_before(tmp_path):
+    database, another_process, asked = Database(tmp_path), Database(tmp_path), []
+    for number, (writer, name) in enumerate([(database, "first"), (another_process, "other")], start=1):
+        add_record(writer, name)
+        assert len(records_of(database, asked)) == number
+        aged(tmp_path, 60 - number)
+        before = len(asked)
+        assert [len(records_of(database, asked)) for _ in range(5)] == [number] * 5
+        assert len(asked) == before + 1
+
+
+def test_what_was_just_written_is_read_each_time_for_a_file_tells_no_two_changes_of_one_moment_apart(tmp_path):
+    database, asked = Database(tmp_path), []
+    aged(tmp_path, -60)
+    assert [records_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2
+
+
+def test_a_transaction_reads_what_it_wrote_and_nobody_else_does_before_it_ends(tmp_path):
+    database, asked = Database(tmp_path), []
+    aged(tmp_path, 60)
+    assert records_of(database, asked) == ()
+    with pytest.raises(RuntimeError), database.write() as session:
+        session.execute(text("insert into records values ('new', 'then', '{}')"))
+        assert records_of(database, asked) == ("new",)
+        raise RuntimeError
+    assert records_of(database, asked) == ()
+
+
+def test_in_memory_nothing_is_kept_besides():
+    database, asked = Database(), []
+    assert [records_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2

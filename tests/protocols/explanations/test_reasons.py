@@ -14,7 +14,7 @@ from worlds import GUEST, World, imported_world, random_world, with_bands, with_
 
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
-from backend.crypto.rlwe.parameters import residues_for
+from backend.crypto.rlwe.product_parameters import keys_for
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.dictionary import Feature
@@ -76,7 +76,7 @@ _sets = {}
 
 def residue_key(compiled, people=0):
     """The keys that a request takes; each is made once."""
-    sets = residues_for(compiled.shape(1).load(compiled.rows, people))
+    sets = keys_for(compiled.shape(1).load(compiled.rows, people))
     _sets.update({p.name: p for p in sets})
     return ResidueKeySide([lattice(p.name) for p in sets])
 
@@ -180,13 +180,17 @@ def weighted(world, compiled, side, key, rows):
         for place, step in enumerate(folding.steps)
         for factors in [CompiledFactors(world.hosts[step.host], step, compiled.shares_of(step.host))]
     ]
-    for i in rows:
-        sent = encryption.encrypted(world.tables[GUEST].take(np.array([i])).columns)
+    for start in range(0, people, encryption.together):
+        some = rows[start : start + encryption.together]
+        sent = encryption.encrypted(world.tables[GUEST].take(np.array(some)).columns, len(some))
         for step, factors, weighting in ways:
             table = world.tables[step.host]
-            row = table.row_of.get(world.tables[GUEST].ids[i], -1)
-            columns = {name: column[row : row + 1] for name, column in table.columns.items()} if row >= 0 else {}
-            kept = factors.decide(columns, row >= 0)
+            decided = []
+            for i in some:
+                row = table.row_of.get(world.tables[GUEST].ids[i], -1)
+                columns = {name: column[row : row + 1] for name, column in table.columns.items()} if row >= 0 else {}
+                decided.append(factors.decide(columns, row >= 0))
+            kept = np.concatenate(decided, axis=1)
             if step is folding.steps[-1]:
                 held = weighting.values(sent, kept, held)
             else:
@@ -342,9 +346,8 @@ def test_what_slots_of_one_persons_reply_add_up_to_is_uniform_until_the_blinds_a
         opened = encryption.opened(reply)
         values = [(o + s) % (1 << width) - lift for o, s in zip(opened, shares, strict=True)]
         scaled = [v / 2.0 ** (shape.scale + shape.ranking.tie_bits) for v in values]
-        assert scaled == pytest.approx(
-            [0.25, -0.75], abs=compiled.error_bound
-        )  # with the Host's shares they are the values
+        # with the Host's shares they are the values
+        assert scaled == pytest.approx([0.25, -0.75], abs=compiled.error_bound)
         assert all(0 <= o < key.modulus for o in opened)
         sums += [o % p.plain_modulus / p.plain_modulus for o in opened for p in key.parameters]
         whole.append(opened[0] / key.modulus)
