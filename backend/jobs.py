@@ -7,8 +7,9 @@ import math
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
 from backend import work
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 FEWEST = 3  # reports that make a pace
 EARLIEST = 0.05  # share of the work before which a pace is no more than a guess
+TRUST = 0.05  # share of a plan that is held to be right as it stands, whatever the first pieces took
+ENOUGH = 0.1  # share of a part after which its own pace counts
+EXACT = 1e-9  # shares are sums of floats
 STEPS = 50  # in which the course of work is noted
 OTHER_SPEED = 2.0  # so many times faster or slower than the last time, it is other work
 State = Literal["running", "done", "failed", "cancelled"]
@@ -47,8 +51,8 @@ class Waits:
 class Pace:
     """When work will have ended; counts down between two reports, and says nothing rather than something wrong.
 
-    Where the same kind of work was done before at about this speed, by the course that it took then; else, where its pieces are alike, by
-    their pace.
+    Where the same kind of work was done before at about this speed, by the course that it took then; else by the plan of its parts;
+    else, where its pieces are alike, by their pace.
 
     Parameters
     ----------
@@ -66,6 +70,8 @@ class Pace:
         self._usual: tuple[float, ...] = ()
         self._usual_seconds = 0.0
         self._expected: float | None = None
+        self._plan: tuple[float, ...] = ()
+        self._planned = self._begun
         self.begin_again()
 
     def begin_again(self) -> None:
@@ -90,6 +96,10 @@ class Pace:
     def expect(self, seconds: float | None) -> None:
         """What is left took so long the last time; None = it has no record."""
         self._expected = None if seconds is None else self._clock() + seconds
+
+    def plan(self, seconds: Sequence[float]) -> None:
+        """The parts of the work begin now, and shares are of what they are expected to take: units weighed by the cost of one."""
+        self._plan, self._planned = tuple(seconds), self._clock()
 
     def course(self) -> dict[str, float]:
         """How such work went, once it has ended: the seconds that it took, and the share that was done after each part of them."""
@@ -118,6 +128,8 @@ class Pace:
         whole = self._whole()
         if whole is not None:
             return max(whole - (self._clock() - self._begun), 0.0) or None
+        if self._plan:
+            return self._left_by_plan()
         return self._left_by_pace() if self._alike else None
 
     def _whole(self) -> float | None:
@@ -132,6 +144,25 @@ class Pace:
             whole = (self._last[0] - self._begun) / since
         whole = max(whole, passed / until) if until else whole  # nothing was heard for longer than that time
         return whole if self._usual_seconds / OTHER_SPEED <= whole <= self._usual_seconds * OTHER_SPEED else None
+
+    def _left_by_plan(self) -> float | None:
+        """The rest of the present part as fast as it goes; the parts to come as planned, but as much faster or slower as all so far."""
+        if self.share < EARLIEST:
+            return None
+        last, share = self._last
+        whole = sum(self._plan)
+        ends = [end / whole for end in accumulate(self._plan)]
+        at = next((i for i, end in enumerate(ends) if share < end - EXACT), len(ends) - 1)
+        begins, ends_at = (ends[at - 1] if at else 0.0), ends[at]
+        trust = TRUST * whole
+        speed = (last - self._planned + trust) / (share * whole + trust)
+        since = next((time_ for time_, reached in self._reports if reached >= begins - EXACT), last)
+        since = since if at else self._planned
+        done, planned = (share - begins) * whole, (ends_at - begins) * whole
+        own = (last - since) / done if done >= ENOUGH * planned else speed
+        rest = own * (planned - done) + speed * (1.0 - ends_at) * whole
+        left = rest - (self._clock() - last)
+        return left if left > 0 else None  # it takes longer than planned: nobody knows how much
 
     def _left_by_pace(self) -> float | None:
         """By the pace of finished pieces; None where less than :data:`EARLIEST` of the work is done, or nothing comes any more.
@@ -306,7 +337,7 @@ class Job(Generic[T]):
     def _run(self) -> None:
         state: State = "failed"
         try:
-            with work.watched(self.check, self._reached):
+            with work.watched(self.check, self._reached, self.pace.plan):
                 self.result = self._work(self)
             state = "done"
         except Cancelled as stopped:

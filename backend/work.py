@@ -5,10 +5,11 @@ Where nobody follows, both do nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from itertools import accumulate
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,15 @@ class Watch:
         Raises Cancelled where the work was stopped.
     reached : callable
         Told the share of the whole that is done, 0..1.
+    planned : callable
+        Told the seconds that each part of the whole is expected to take, in their order.
     start, end : float
         The part of the whole that the present work is.
     """
 
     check: Callable[[], None]
     reached: Callable[[float], None]
+    planned: Callable[[tuple[float, ...]], None]
     start: float = 0.0
     end: float = 1.0
 
@@ -35,9 +39,13 @@ _watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
 
 
 @contextmanager
-def watched(check: Callable[[], None], reached: Callable[[float], None]) -> Iterator[None]:
+def watched(
+    check: Callable[[], None],
+    reached: Callable[[float], None],
+    planned: Callable[[tuple[float, ...]], None] = lambda seconds: None,
+) -> Iterator[None]:
     """Within, this thread's work is followed."""
-    token = _watch.set(Watch(check, reached))
+    token = _watch.set(Watch(check, reached, planned))
     try:
         yield
     finally:
@@ -73,3 +81,25 @@ def part(start: float, end: float) -> Iterator[None]:
     finally:
         _watch.reset(token)
     reached(end)
+
+
+class Plan:
+    """The parts of the present work, each with its units weighed by what one of them costs.
+
+    Parameters
+    ----------
+    seconds : mapping of str to float
+        What each part is expected to take, in their order; only their ratios count.
+    """
+
+    def __init__(self, seconds: Mapping[str, float]) -> None:
+        whole = sum(seconds.values()) or 1.0
+        ends = [end / whole for end in accumulate(seconds.values())]
+        self._bounds = dict(zip(seconds, zip([0.0, *ends[:-1]], ends, strict=True), strict=True))
+        watch = _watch.get()
+        if watch is not None and (watch.start, watch.end) == (0.0, 1.0):
+            watch.planned(tuple(seconds.values()))
+
+    def part(self, name: str) -> AbstractContextManager[None]:
+        """As :func:`part`, by name."""
+        return part(*self._bounds[name])

@@ -1,7 +1,7 @@
 """Time left: within a third from a tenth of the work on, counting down between reports; a simulated clock."""
 
 import math
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -245,3 +245,66 @@ def test_where_nothing_comes_any_more_no_time_is_given_instead_of_none_for_long(
     pace.reached(1.0)
     clock.now += 5.0
     assert pace.left() is None
+
+
+# what sums by group were planned to take, part by part: scores, alignment, marks of a Host, pairs of the Guest, sums
+PLANS = {
+    "disparity of 60,000 records": (7.0, 60.0, 0.0, 336.0, 23.0),
+    "means of 20,000": (3.0, 60.0, 0.0, 42.0, 6.0),
+    "proxies of a Host's feature": (0.0, 120.0, 80.0, 280.0, 90.0),
+}
+SPEEDS = ((1.0, 1.0, 1.0, 1.0, 1.0), (2.5, 2.3, 2.6, 2.4, 2.5), (0.5, 0.4, 0.5, 0.45, 0.5), (1.2, 0.9, 1.0, 1.1, 1.2))
+
+
+@pytest.mark.parametrize("speeds", SPEEDS)
+@pytest.mark.parametrize("planned", PLANS.values(), ids=list(PLANS))
+def test_the_first_time_a_plan_of_units_and_their_cost_is_right_within_a_third(planned, speeds):
+    """On machines of other speed, too, and where the parts' speeds differ; from a tenth of the time on."""
+    clock, seen = Clock(), []
+    pace = Pace(clock, alike=False)
+    pace.plan(planned)
+    ends, course = [end / sum(planned) for end in accumulate(planned)], []
+    for part, (seconds, speed) in enumerate(zip(planned, speeds, strict=True)):
+        begins = ends[part - 1] if part else 0.0
+        pieces = 10 if part < len(planned) - 1 else 1  # a Host adds up and says nothing meanwhile
+        for piece in range(1, pieces + 1):
+            course.append((round(seconds * speed / pieces, 1), begins + (ends[part] - begins) * piece / pieces))
+    whole, longest = sum(seconds for seconds, _ in course), max(seconds for seconds, _ in course[:-1])
+
+    def look(passed, left):
+        if 0.1 * whole + longest < passed < 0.95 * whole:
+            seen.append((passed, left, whole - passed))
+
+    run_of(clock, pace, course, at=look)
+    known = [one for one in seen if one[1] is not None]
+    wrong = [one for one in known if abs(one[1] - one[2]) > max(one[2] / 3, 0.05 * whole)]
+    assert len(known) > 0.9 * len(seen) and not wrong
+
+
+def test_a_plan_that_is_passed_says_nothing_rather_than_none_left():
+    clock = Clock()
+    pace = Pace(clock, alike=False)
+    pace.plan((5.0, 5.0))
+    run_of(clock, pace, [(5.0, 0.5)])
+    assert pace.left() == pytest.approx(5.0)
+    clock.now += 6.0
+    assert pace.left() is None
+
+
+def test_a_job_learns_the_plan_of_its_work_but_not_that_of_a_part_of_it():
+    clock, left = Clock(), []
+
+    def run(job):
+        plan = work.Plan({"few": 10.0, "none": 0.0, "many": 30.0})
+        with plan.part("few"):
+            clock.now += 20.0
+        left.append(job.pace.left())
+        with plan.part("many"):
+            inner = work.Plan({"first": 1.0, "second": 1.0})
+            with inner.part("first"):
+                clock.now += 30.0
+            left.append(job.pace.left())
+
+    job = Job(run, 0, clock, alike=False).start().wait(5)
+    assert job.error is None and job.pace.share == 1.0
+    assert left == [pytest.approx(30 * 22 / 12), pytest.approx(30.0)]

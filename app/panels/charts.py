@@ -147,12 +147,12 @@ class Bar:
 
 def bars(rows: Sequence[Bar], top: int = 0) -> go.Figure:
     """Bars under their words; the words are wrapped, never cut, so that they can be read on a phone."""
-    heights, depth = [], 0
+    heights, depth, words = [], 0, []
     chart = figure(10, top)  # its height is known at the end
     for bar in rows:
         text = _words(bar)
         above = LINE * (text.count("<br>") + 1)
-        chart.add_annotation(x=0, xref="paper", y=-depth, text=text, yanchor="top")
+        words.append({"x": 0, "xref": "paper", "y": -depth, "text": text, "yanchor": "top"})
         heights.append(-(depth + above + 9))
         depth += above + ROOM
     known = any(bar.low is not None for bar in rows)
@@ -174,7 +174,13 @@ def bars(rows: Sequence[Bar], top: int = 0) -> go.Figure:
     chart.update_yaxes(visible=False, range=[-depth, 0])
     if min([0, *ends]) < 0:
         chart.add_vline(0, line={"color": palette.FAINT, "width": 2}, layer="below")
-    return chart.update_layout(height=depth + top)
+    return write(chart, words).update_layout(height=depth + top)
+
+
+def write(chart: go.Figure, words: Sequence[Mapping[str, Any]]) -> go.Figure:
+    """Words onto a chart, all at once: each one that Plotly adds alone has it look at all those before it again."""
+    chart.layout.annotations = (*chart.layout.annotations, *words)
+    return chart
 
 
 def _words(bar: Bar) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
 SILENT = 3.0  # seconds after which a job that cannot tell how long it will take says so
+TWINS_OPEN = False  # whether the tables of charts stand open at first
 CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
 # state of a model: icon
 STATES = {
@@ -111,32 +112,31 @@ def section(t: Texts, key: str, term: str | None = None) -> None:
 
 
 def chart(t: Texts, figure: go.Figure, sentence: str, twin: Columns | Callable[[], Columns], key: str) -> None:
-    """A chart under the sentence that says what to see in it, with its numbers as a table below; a long one is made once it is opened."""
+    """A chart under the sentence that says what to see in it, with its numbers as a table below."""
     st.markdown(sentence)
     picture(figure, sentence, key)
     table_twin(t, twin, sentence, key)
 
 
 def table_twin(t: Texts, twin: Columns | Callable[[], Columns], sentence: str, key: str) -> None:
-    """The numbers of a chart as a table, one press away."""
-    later = callable(twin)
-    box = st.expander(
-        t("frame.as_table"), icon=":material/table:", key=f"{key}_twin", on_change="rerun" if later else "ignore"
-    )
-    if box.open or not later:
-        columns = twin() if callable(twin) else twin
-        with box:
-            data(columns, f"{key}_table", _words(sentence))
-            st.download_button(
-                t("frame.save_table"),
-                lambda: _csv(columns),
-                f"glassleaf-{key}.csv",
-                "text/csv",
-                icon=":material/download:",
-                on_click="ignore",
-                key=f"{key}_csv",
-                type="tertiary",
-            )
+    """The numbers of a chart as a table, one press away: it is made and sent once it is opened."""
+    words, icon = t("frame.as_table"), ":material/table:"
+    box = st.expander(words, TWINS_OPEN, icon=icon, key=f"{key}_twin", on_change="rerun")
+    if not box.open:
+        return
+    columns = twin() if callable(twin) else twin
+    with box:
+        data(columns, f"{key}_table", _words(sentence))
+        st.download_button(
+            t("frame.save_table"),
+            lambda: _csv(columns),
+            f"glassleaf-{key}.csv",
+            "text/csv",
+            icon=":material/download:",
+            on_click="ignore",
+            key=f"{key}_csv",
+            type="tertiary",
+        )
 
 
 def _csv(columns: Columns) -> bytes:

@@ -188,11 +188,12 @@ def confusion(t: Texts, view: View, shown: Performance) -> None:
     names = [label(name) for name in classes]
     hover = "%{y} → %{x}: %{z:.1%}<extra></extra>"
     figure = _empty().add_trace(charts.squares(rows, names, names, zmax=1, hovertemplate=hover))
-    for i, row in enumerate(rows):
-        for j, share in enumerate(row):
-            colour = ("black" if charts.dark() else "white") if share > 0.5 else palette.INK
-            cell = {"x": names[j], "y": names[i], "xanchor": "center"}
-            figure.add_annotation(**cell, text=percent(share), font={"color": colour, "size": charts.TEXT})
+    strong, cells = "black" if charts.dark() else "white", []
+    for name, row in zip(names, rows, strict=True):
+        for other, share in zip(names, row, strict=True):
+            font = {"color": strong if share > 0.5 else palette.INK, "size": charts.TEXT}
+            cells.append({"x": other, "y": name, "xanchor": "center", "text": percent(share), "font": font})
+    charts.write(figure, cells)
     figure.update_xaxes(title=label(t("card.class_predicted")), showgrid=False, type="category")
     figure.update_yaxes(title=label(t("card.class_true")), autorange="reversed", showgrid=False, type="category")
     twin = {t("card.class_true"): list(classes)}

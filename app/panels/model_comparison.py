@@ -206,18 +206,24 @@ def _share(t: Texts, share: float | None) -> str:
 
 
 def _paired(t: Texts, view: View, shifts: Sequence[Shift]) -> go.Figure:
-    figure, y = charts.figure(10, top=34, barmode="overlay"), 0
+    figure, y, said = charts.figure(10, top=34, barmode="overlay"), 0, []
+    # opacity → length, place and colour of each bar
+    drawn: dict[float, list[tuple[float, float, str]]] = {BEFORE: [], 1.0: []}
     for shift in shifts:
         sign = palette.mark(view.federation, shift.party)
         words = f"{sign.glyph} {wrap(evidence.plain(t, view, shift.feature), ONE_LINE, 2)}"
         change = f"{label(_share(t, shift.before))} → {label(_share(t, shift.after))}"
-        figure.add_annotation(x=0, y=-y, text=f"{words}  {change}", yanchor="top")
+        said.append({"x": 0, "y": -y, "text": f"{words}  {change}", "yanchor": "top"})
         y += LINE * (words.count("<br>") + 1) + 6
         for share, opacity in ((shift.before, BEFORE), (shift.after, 1.0)):
-            bar = {"x": [share or 0.0], "y": [-y], "orientation": "h", "width": BAR, "marker": {"color": sign.colour}}
-            figure.add_bar(**bar, opacity=opacity, hoverinfo="skip", showlegend=False)
+            drawn[opacity].append((share or 0.0, -y, sign.colour))
             y += BAR + 2
         y += 8
+    for opacity, rows in drawn.items():
+        lengths, places, colours = zip(*rows, strict=True) if rows else ((), (), ())
+        bar = {"x": lengths, "y": places, "orientation": "h", "width": BAR, "marker": {"color": colours}}
+        figure.add_bar(**bar, opacity=opacity, hoverinfo="skip", showlegend=False)
+    charts.write(figure, said)
     for name, opacity in ((t("comparison.first_pale"), BEFORE), (t("comparison.second_full"), 1.0)):
         figure.add_bar(x=[None], y=[None], name=label(name), marker={"color": palette.INK}, opacity=opacity)
     figure.update_xaxes(visible=False)

@@ -85,10 +85,12 @@ def _bars(t: Texts, rows: Sequence[ProtocolResult]) -> go.Figure:
     heights = [-LANE * i - 30 for i in range(len(rows))]
     figure = charts.figure(LANE * len(rows) + 70, top=64, barmode="stack", updatemenus=[_play(t)])
     figure.add_traces(_at(t, rows, heights, end, None))
+    words = []
     for height, row in zip(heights, rows, strict=True):
         text = wrap(marked(t, row.protocol), 60, 1)
         bold = f"<b>{text}</b>" if row.protocol == OURS else text
-        figure.add_annotation(x=0, y=height + 8, text=bold, yanchor="bottom")
+        words.append({"x": 0, "y": height + 8, "text": bold, "yanchor": "bottom"})
+    charts.write(figure, words)
     moments = [(str(i), end * (i + 1) / FRAMES) for i in range(FRAMES)] + [("end", None)]
     figure.frames = [go.Frame(data=_at(t, rows, heights, end, now), name=name) for name, now in moments]
     figure.update_xaxes(visible=False, range=[0, end * 1.3])

@@ -383,29 +383,38 @@ def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Fi
     low, high = min(known, default=0.0), max(known, default=1.0)
     room = (high - low) * 0.08 or abs(high) * 0.05 or 0.05
     figure = charts.figure(46 * len(records) + 80)
-    quiet = {"hoverinfo": "skip", "showlegend": False}
-    for row, (record, value) in enumerate(zip(records, values, strict=True)):
+    said = []
+    for row, record in enumerate(records):
         shown = label(frame.figure(record.metrics, name, unit))
         size = t("train.trees", n=record.n_trees)
         words = f"<b>{shown}</b>  {label(frame.algorithm(t, record))} · {size} · {t.duration(record.seconds)}"
         height = -46 * row
-        figure.add_annotation(x=low - room, y=height, text=words, yanchor="bottom")
-        line = {"x": [low - room, high + room], "y": [height - 10] * 2, "line": {"color": palette.FAINT, "width": 1}}
-        figure.add_scatter(**line, mode="lines", **quiet)
-        figure.add_scatter(
-            x=[value],
-            y=[height - 10],
-            mode="markers",
-            marker={
-                "size": 12,
-                "symbol": "circle" if value == best else "circle-open",
-                "color": palette.INK,
-                "line": {"width": 2, "color": palette.INK},
-            },
-            hovertemplate=f"{words}<extra></extra>",
-            cliponaxis=False,
-            showlegend=False,
-        )
+        said.append({"x": low - room, "y": height, "text": words, "yanchor": "bottom"})
+    places = [-46 * row - 10 for row in range(len(records))]
+    figure.add_scatter(
+        x=[x for _ in places for x in (low - room, high + room, None)],
+        y=[y for place in places for y in (place, place, None)],
+        line={"color": palette.FAINT, "width": 1},
+        mode="lines",
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    figure.add_scatter(
+        x=values,
+        y=places,
+        mode="markers",
+        marker={
+            "size": 12,
+            "symbol": ["circle" if value == best else "circle-open" for value in values],
+            "color": palette.INK,
+            "line": {"width": 2, "color": palette.INK},
+        },
+        hovertext=[one["text"] for one in said],
+        hovertemplate="%{hovertext}<extra></extra>",
+        cliponaxis=False,
+        showlegend=False,
+    )
+    charts.write(figure, said)
     title = t("train.axis_low" if name == "rmse" else "train.axis_high", figure=t(f"figure.{name}"))
     suffix = " %" if name == "accuracy" else ""
     figure.update_xaxes(range=[low - room, high + room], title=title, zeroline=False, ticksuffix=suffix)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -81,14 +82,16 @@ def _sequence(t: Texts, view: View, entries: tuple[TranscriptEntry, ...]) -> go.
         )
     # The words of a message stand in the first gap of its way, so that no lifeline runs through them.
     gaps = [lanes[e.sender] + (0.5 if lanes[e.receiver] > lanes[e.sender] else -0.5) for e in entries]
+    words: list[Mapping[str, Any]] = []
     for row, (entry, gap) in enumerate(zip(entries, gaps, strict=True), start=1):
         ends = {"x": lanes[entry.receiver], "y": row, "ax": lanes[entry.sender], "ay": row, "axref": "x", "ayref": "y"}
-        figure.add_annotation(**ends, **ARROW)
+        words.append({**ends, **ARROW})
         title = wrap(_in_words(t, entry, "title", entry.kind), 24, 1)
         for text, shift in ((title, 10), (size(entry.bytes), -10)):
-            figure.add_annotation(x=gap, y=row, yshift=shift, xanchor="center", text=text)
+            words.append({"x": gap, "y": row, "yshift": shift, "xanchor": "center", "text": text})
         if "encrypted" in entry.holds:
-            figure.add_annotation(x=gap, y=row, yshift=-9, xshift=-34, **LOCK)
+            words.append({"x": gap, "y": row, "yshift": -9, "xshift": -34, **LOCK})
+    charts.write(figure, words)
     figure.add_scatter(
         x=gaps,
         y=list(range(1, len(entries) + 1)),

@@ -218,7 +218,12 @@ def marks(predicted: Floats, positive: NDArray[np.bool_] | None, scale: Scale) -
     units = [np.rint(column * UNITS).astype(np.int64) for column in share.T]
     squares = [np.rint((u / UNITS) ** 2 * UNITS).astype(np.int64) for u in units]
     labels = [] if positive is None else [positive.astype(np.int64)]
-    return [*units, *squares, *labels], [UNITS] * 2 * len(units) + [1] * len(labels)
+    return [*units, *squares, *labels], bounds(len(units), labelled=positive is not None)
+
+
+def bounds(outputs: int, *, labelled: bool) -> list[int]:
+    """The largest value of each mark of so many outputs."""
+    return [UNITS] * 2 * outputs + [1] * labelled
 
 
 def from_sums(party: str, feature: str, groups: Sequence[Group], sums: Counts, scale: Scale) -> GroupMeans:

@@ -62,8 +62,7 @@ class Marking:
         squares = np.rint((probabilities - self.centre) ** 2 * ((1 << SQUARE_BITS) / self.scale)).astype(np.int64)
         flags = [accepted, labels & self.labels, accepted & labels & self.labelled]
         more = [(probabilities < cutoff).astype(np.int64) for cutoff in self.others]
-        largest = [1, 1, 1, 1 << SCORE_BITS, 1 << SQUARE_BITS, *(1 for _ in more)]
-        return [*(flag.astype(np.int64) for flag in flags), units, squares, *more], largest
+        return [*(flag.astype(np.int64) for flag in flags), units, squares, *more], bounds(len(more))
 
     def ladder(self, accepted: Counts, more: Counts) -> Counts:
         """``(cutoffs, groups)``: accepted by group at each cut-off of the range, from the sums of its marks."""
@@ -79,6 +78,11 @@ class Marking:
         whole = squares * (self.scale / (1 << SQUARE_BITS)) - n * from_centre**2
         out: Floats = np.maximum(0.0, whole) / (n - 1)
         return out
+
+
+def bounds(others: int = TENTHS - 1) -> list[int]:
+    """The largest value of each mark, where there are so many other cut-offs."""
+    return [1, 1, 1, 1 << SCORE_BITS, 1 << SQUARE_BITS, *[1] * others]
 
 
 def mark(cutoff: float, labels: NDArray[np.bool_], probabilities: Floats, *, own: bool) -> Marking:

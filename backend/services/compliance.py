@@ -178,9 +178,8 @@ class Compliance:
     def _last_report(self, model_id: str) -> date | None:
         """The day on which a report of the model was last issued; None where none was."""
         record = self._models.get(model_id)
-        entries = self._workspace.audit_log(record.federation).entries()
-        days = [e.time for e in entries if e.action == "report" and e.body.get("model") == record.id]
-        return date.fromisoformat(max(days)[:10]) if days else None
+        last = self._workspace.audit_log(record.federation).last_time("report", record.id)
+        return date.fromisoformat(last[:10]) if last else None
 
     def rule_packs(self) -> tuple[tuple[RulePack, ...], tuple[str, ...]]:
         """The built-in and custom packs, and what is wrong with those that cannot be used."""

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
@@ -26,6 +25,7 @@ from backend.explain.dependence import (
     GroupMean,
     GroupMeans,
     Scale,
+    bounds,
     from_sums,
     marks,
     partial_dependence,
@@ -43,10 +43,11 @@ from backend.explain.stability import (
 )
 from backend.jobs import Job
 from backend.protocols.group_sums.grouping import Group
+from backend.protocols.group_sums.guest import pairs_a_record
 from backend.protocols.scoring.permuted_values_guest import have_permuted
 from backend.protocols.transport.channel import Session
 from backend.results import MEANS, PERMUTATION
-from backend.services.measurement import ALIGNED, SCORED, SENT, Measurement, MeasurementContext, Rows, Sessions, drawn
+from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, drawn
 from backend.trees.ensemble import Columns, Leaf, Split
 
 __all__ = [
@@ -259,20 +260,22 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
         )
     rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
     sessions = Sessions(runtime, job, "curves")
-    with work.part(0.0, SCORED):
+    pairs = pairs_a_record(bounds(outputs.count, labelled=outputs.task == "binary"), len(rows))
+    plan = GroupWork(len(rows), 1, len(rows), pairs, 1, DECILES, request.cipher, request.key_bits).plan(context)
+    with plan.part("score"):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, predicted = rows[scored], outputs.predict(margins)
     positive = runtime.labels()[rows] > 0 if outputs.task == "binary" else None
     scale = Scale.of(predicted, outputs.task)
     place = {row: i for i, row in enumerate(rows.tolist())}
     with sessions.begin((party,)) as session:
-        with work.part(SCORED, ALIGNED):
+        with plan.part("align"):
             questions, counted = sessions.ask(
                 session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows)
             )
         at: Rows = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
         made, largest = marks(predicted[at], None if positive is None else positive[at], scale)
-        with work.part(ALIGNED, SENT):
+        with plan.part("pairs"):
             questions.send(made, (party,), largest=largest, on_piece=sessions.progress)
         job.at("sums", party)
         found = questions.ask({party: (request.feature,)}, DECILES, min_size=MIN_PEOPLE).get((party, request.feature))

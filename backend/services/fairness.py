@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.compliance.assessment import DISPARITY, PROXIES
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
-from backend.data.dictionary import Feature
+from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.fairness import disparity
@@ -37,17 +36,17 @@ from backend.fairness.disparity import (
 )
 from backend.fairness.disparity import REFERENCE as REFERENCE_GROUP
 from backend.fairness.evidence import Basis, Evidence
-from backend.fairness.marking import check_cutoff, mark
+from backend.fairness.marking import bounds, check_cutoff, mark
 from backend.fairness.proxies import Association, associations
 from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.i18n import Catalogue
 from backend.jobs import Job
 from backend.protocols.group_sums.contingency import ContingencyTable
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group
-from backend.protocols.group_sums.guest import GroupTable
+from backend.protocols.group_sums.guest import GroupTable, pairs_a_record
 from backend.results import ModelRecord
 from backend.services.age_check import AgeChecks, AgeRequest
-from backend.services.measurement import ALIGNED, SCORED, SENT, Measurement, MeasurementContext, Rows, Sessions, drawn
+from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, drawn
 
 __all__ = [
     "BY_CUTOFF",
@@ -234,7 +233,8 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     _check_groups(request.groups)
     rows = drawn(context, request.samples, request.seed)
     sessions = Sessions(runtime, job, "disparity")
-    with work.part(0.0, SCORED):
+    plan = _disparity_work(request, len(rows), own=party == runtime.guest.name).plan(context)
+    with plan.part("score"):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, probabilities = rows[scored], context.compiled.outputs.predict(margins)[:, 0]
     labels = runtime.labels()[rows] > 0
@@ -253,14 +253,14 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
         )
     place = {row: i for i, row in enumerate(rows.tolist())}
     with sessions.begin((party,)) as session:
-        with work.part(SCORED, ALIGNED):
+        with plan.part("align"):
             questions, counted = sessions.ask(
                 session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows)
             )
         at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
         marking = mark(request.cutoff, labels[at], probabilities[at], own=False)
         marks, largest = marking.marks(labels[at], probabilities[at])
-        with work.part(ALIGNED, SENT):
+        with plan.part("pairs"):
             questions.send(marks, (party,), largest=largest, on_piece=sessions.progress)
         job.at("sums", party)
         found = questions.ask({party: (feature.name,)}, request.groups)
@@ -268,6 +268,12 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     return disparity.from_sums(
         party, feature.name, marking, told.groups, told.sums, reference=request.reference, seed=request.seed
     )
+
+
+def _disparity_work(request: DisparityRequest, people: int, *, own: bool) -> GroupWork:
+    """What there is to do; of the Guest's own feature nothing is asked."""
+    hosts, pairs = (0, 0) if own else (1, pairs_a_record(bounds(), people))
+    return GroupWork(people, hosts, people, pairs, 1, request.groups, request.cipher, request.key_bits)
 
 
 def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job[Proxies]) -> Proxies:
@@ -288,8 +294,9 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     examined = [(p, f) for p, f in context.model.dictionary if f.name != attribute.name]
     hosts = tuple(h for h in runtime.hosts if h == party or h in context.record.hosts)
     sessions = Sessions(runtime, job, "proxies")
+    plan = _proxies_work(request, context, (party, attribute), hosts, examined).plan(context)
     with sessions.begin(hosts) as session:
-        with work.part(0.0, SCORED):
+        with plan.part("align"):
             questions, rows = sessions.ask(
                 session, request.cipher, request.key_bits, lambda joint: _some(joint, request)
             )
@@ -303,12 +310,35 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
             at=job.at,
             on_piece=sessions.progress,
         )
-        with work.part(SCORED, SENT):
+        with plan.part("pairs"):  # whatever comes before the first of them, or after the last
             groups, tables = crossing.tables(party, attribute)
     job.at("associations", runtime.guest.name)
     left = tuple((p, f.name) for p, f in examined if (p, f.name) not in tables)
     found = associations(tables, request.seed)
     return Proxies(party, attribute.name, groups, questions.records, found, left)
+
+
+def _proxies_work(
+    request: ProxyRequest,
+    context: MeasurementContext,
+    attribute: tuple[str, Feature],
+    hosts: Sequence[str],
+    examined: Sequence[tuple[str, Feature]],
+) -> GroupWork:
+    """What there is to do, with as many groups as there can be: see :class:`ContingencyTable`, who encrypts."""
+    guest, n = context.runtime.guest.name, min(request.records, len(context.runtime.table.ids))
+    party, feature = attribute
+    own = [f for owner, f in examined if owner == guest]
+    of_hosts = len(examined) - len(own)
+    of_attribute = pairs_a_record([1] * (_most_groups(feature, request.groups) - 1), n) if of_hosts else 0
+    of_own = pairs_a_record([1] * sum(_most_groups(f, request.bins) - 1 for f in own), n)
+    pairs, marked = (of_attribute, 0) if party == guest else (of_own, of_attribute)
+    shape = max(of_hosts, 1), request.bins, request.cipher, request.key_bits
+    return GroupWork(0, len(hosts), n, pairs, *shape, marked=marked)
+
+
+def _most_groups(feature: Feature, most: int) -> int:
+    return most if feature.kind is Kind.NUMERIC else min(most, max(2, len(feature.categories)))
 
 
 def feature_of(federation: Federation, name: str) -> tuple[str, Feature]:

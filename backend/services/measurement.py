@@ -38,8 +38,10 @@ from backend.trees.ensemble import GuestModel
 
 Rows = NDArray[np.intp]
 NOT_AGREED = "not agreed"  # an outcome in the audit log
-# Share of a measurement that is done once people are scored, once records are aligned, and once pairs are sent; the rest is sums
-SCORED, ALIGNED, SENT = 0.3, 0.6, 0.95
+# Seconds of one core, as docs/speed.md and docs/alignment.md have them; a plan needs their ratios alone
+ALIGNED_ID = 1e-4  # an id at one party
+ENCRYPTED_PAIR, ADDED_PAIR, OPENED_SUM = 7e-4, 4e-5, 7e-3  # a Paillier ciphertext of KEY_BITS
+SCORED_ENTRY = {"rlwe": (2.3e-7, 1.5e-7), "paillier": (7e-4, 9e-6)}  # of a person: at the Guest, at a Host
 
 
 @dataclass(frozen=True)
@@ -144,6 +146,61 @@ class Sessions:
         self.job.total = total
         self.job.at("marks", self._runtime.guest.name, done)
         work.reached(done / total)
+
+
+@dataclass(frozen=True)
+class GroupWork:
+    """How much there is to do for sums by group, so that the time left can be told from units done.
+
+    Attributes
+    ----------
+    people : int
+        Scored before; 0 = nobody.
+    hosts : int
+        Whose ids are aligned.
+    records : int
+        Marked, at most.
+    marked, pairs : int
+        Ciphertexts of a record that a Host encrypts before, and that the Guest does.
+    features : int
+        Whose groups are summed.
+    groups : int
+        Of a feature, at most.
+    cipher, bits : Cipher, int
+        Of the sums.
+    """
+
+    people: int
+    hosts: int
+    records: int
+    pairs: int
+    features: int
+    groups: int
+    cipher: Cipher
+    bits: int
+    marked: int = 0
+
+    def plan(self, context: MeasurementContext) -> work.Plan:
+        """``score``, ``align``, ``marks``, ``pairs`` and ``sums``: their units by what one of them costs."""
+        slower = (self.bits / KEY_BITS) ** 2
+        a_pair, added, opened = (slower * cost for cost in (ENCRYPTED_PAIR, ADDED_PAIR, OPENED_SUM))
+        summed = self.features * (self.records * added + self.groups * opened)
+        return work.Plan(
+            {
+                "score": self._scored(context),
+                "align": 2 * self.hosts * len(context.runtime.table.ids) * ALIGNED_ID,
+                "marks": self.marked * (self.records * a_pair + summed),
+                "pairs": self.pairs * self.records * a_pair,
+                "sums": self.pairs * summed,
+            }
+        )
+
+    def _scored(self, context: MeasurementContext) -> float:
+        if not self.people or self.cipher == "none":
+            return 0.0
+        compiled = context.compiled.guest
+        guest, host = SCORED_ENTRY[context.runtime.bulk_key(KEY_BITS, compiled).scheme]
+        return self.people * compiled.folding.n_entries * (guest + host * len(context.record.hosts))
 
 
 class Measurement:

@@ -16,6 +16,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from backend.store.database import Database, timestamp
 from backend.store.schema import AuditRow
@@ -159,6 +160,15 @@ class AuditLog:
     def entries(self) -> list[Entry]:
         """All entries that can be read, oldest first."""
         return [entry for entry in (_readable(row) for row in self._rows()) if entry is not None]
+
+    def last_time(self, action: str, model_id: str) -> str:
+        """When something was last done with a model (UTC, ISO 8601); empty where it never was."""
+
+        def read(session: Session) -> str:
+            entries = [entry for row in session.scalars(select(AuditRow)) if (entry := _readable(row)) is not None]
+            return max((e.time for e in entries if (e.action, e.body.get("model")) == (action, model_id)), default="")
+
+        return self._database.kept(("last", action, model_id), read)
 
     def proof(self, after: int) -> ConsistencyProof:
         """That the log grew from its entry `after`; no earlier than the end of form 1, which cannot be computed from digests."""

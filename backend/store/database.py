@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, create_mock_engine, event, inspect, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import NullPool, StaticPool
@@ -27,9 +29,8 @@ FILE = "store.db"
 VARIABLE = "GLASSLEAF_STORE"
 HEAD = "0005"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
-# What a party's folder, or a home, held before there was one database
+# What a party's folder, or a home, held before there was one database, beside an earlier FILE
 BEFORE = (
-    FILE,
     "audit.db",
     "reviews.db",
     "measurements.db",
@@ -39,6 +40,10 @@ BEFORE = (
     "federations.json",
 )
 PROBE, PROBE_BYTES = "probe", 1 << 14  # a row that is never there, of more than a free page
+KEPT = 512  # answers that are kept in memory
+# nanoseconds after which a file's time of change tells a later change apart, however coarse its clock
+SETTLED = 50_000_000
+T = TypeVar("T")
 LOCK = 7_305_101  # of PostgreSQL's advisory locks: who writes to a Glassleaf database
 
 
@@ -61,6 +66,7 @@ class Database:
         self._name = _shown(where)
         self._lock = threading.RLock()
         self._open = threading.local()
+        self._kept: dict[Hashable, tuple[object, object]] = {}
         self._engine = self._connect(where)
         self._shared = where is None
         try:
@@ -104,8 +110,7 @@ class Database:
         if self.folder is not None:
             event.listen(self._engine, "connect", _keep_journal)
             for file in BEFORE:
-                if file != FILE:
-                    (self.folder / file).unlink(missing_ok=True)
+                (self.folder / file).unlink(missing_ok=True)
 
     def _make_or_migrate(self) -> None:
         with self._engine.execution_options(write=True).begin() as connection:
@@ -114,7 +119,8 @@ class Database:
                 return
             older = self.folder is not None and any((self.folder / file).exists() for file in BEFORE)
             if found is None and not older and not inspect(connection).get_table_names():
-                Base.metadata.create_all(connection)
+                for statement in _tables(connection.dialect.name):
+                    connection.exec_driver_sql(statement)
                 connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY)"))
                 connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
                 return
@@ -164,6 +170,37 @@ class Database:
         except SQLAlchemyError as error:
             raise self._failed("read", error) from error
 
+    def kept(self, key: Hashable, read: Callable[[Session], T]) -> T:
+        """What `read` finds, read again once anything was written, here or by another process. For nothing that names a person.
+
+        Whoever asks gets the same object, which is not to be changed.
+        """
+        writing = getattr(self._open, "session", None) is not None
+        stamp = None if writing else self._stamp()
+        if stamp is not None:
+            known = self._kept.get(key)
+            if known is not None and known[0] == stamp:
+                return cast(T, known[1])
+        with self.read() as session:
+            found = read(session)
+        if stamp is not None:
+            if len(self._kept) >= KEPT:
+                self._kept.clear()
+            self._kept[key] = stamp, found
+        return found
+
+    def _stamp(self) -> object | None:
+        """What changes with the file, which is not opened: closing it would drop SQLite's locks. None where nothing can be told."""
+        if self.folder is None:
+            return None
+        try:
+            found = (self.folder / FILE).stat()
+        except OSError:  # whoever reads says so
+            return None
+        settled = time.time_ns() - found.st_mtime_ns > SETTLED
+        journal = (self.folder / f"{FILE}-wal").exists()  # then what is new stands beside the file
+        return (found.st_ino, found.st_mtime_ns, found.st_size) if settled and not journal else None
+
     def _failed(self, what: str, error: SQLAlchemyError) -> StoreError:
         return StoreError(
             f"The database {self._name} cannot be {what} ({type(error.__cause__ or error).__name__}); nothing was kept of this "
@@ -182,6 +219,17 @@ class Database:
         """Release the database; using it again opens it again."""
         if not self._shared:
             self._engine.dispose()
+
+
+@cache
+def _tables(dialect: str) -> tuple[str, ...]:
+    """The statements that make a new database's tables; compiled once, for a process may open many."""
+    made: list[str] = []
+    engine = create_mock_engine(
+        f"{dialect}://", lambda step, *_: made.append(str(step.compile(dialect=engine.dialect)))
+    )
+    Base.metadata.create_all(engine, checkfirst=False)
+    return tuple(made)
 
 
 def _shown(where: Path | str | None) -> str:

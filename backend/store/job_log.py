@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Literal
 
 from sqlalchemy import ColumnElement, delete, select, update
+from sqlalchemy.orm import Session
 
 from backend.errors import ParameterError
 from backend.store.database import Database, column_values
@@ -124,14 +125,17 @@ class JobLog:
 
     def kept(self, user: str, name: str) -> tuple[LoggedJob, str] | None:
         """The last job of that name, where what it found is kept; and that."""
-        with self._database.read() as session:
+        newest = select(JobRow).where(JobRow.user == user, JobRow.name == name).order_by(JobRow.started.desc())
+
+        def read(session: Session) -> tuple[LoggedJob, str] | None:
             body = session.scalar(select(MeasurementRow.body).where(*_found(user, name)))
-            newest = select(JobRow).where(JobRow.user == user, JobRow.name == name).order_by(JobRow.started.desc())
             row = session.scalar(newest.limit(1)) if body else None
             if row is None:
                 return None
             kept = json.loads(str(body))
             return (_logged(row), str(kept["found"])) if kept["id"] == row.id else None
+
+        return self._database.kept(("found", user, name), read)
 
     def drop(self, user: str, name: str) -> None:
         """Keep what the job of that name found no longer."""
@@ -152,9 +156,12 @@ class JobLog:
     def of(self, user: str, now: datetime | None = None) -> list[LoggedJob]:
         """A user's jobs, newest first; those of a process that gave no sign of life are interrupted, when they last gave one."""
         silent = _stamp((now or datetime.now(UTC)) - SILENT)
-        with self._database.read() as session:
-            rows = session.scalars(select(JobRow).where(JobRow.user == user).order_by(JobRow.started.desc())).all()
-            found = [(_logged(row), row.beat) for row in rows]
+        query = select(JobRow).where(JobRow.user == user).order_by(JobRow.started.desc())
+
+        def read(session: Session) -> list[tuple[LoggedJob, str]]:
+            return [(_logged(row), row.beat) for row in session.scalars(query)]
+
+        found = self._database.kept(("jobs", user), read)
         return [
             replace(job, state="interrupted", ended=beat) if job.state == "running" and beat < silent else job
             for job, beat in found

@@ -43,12 +43,12 @@ class Measurements:
 
     def of(self, model: str, kind: str) -> dict[str, Kept]:
         """Feature → measurement."""
-        with self._database.read() as session:
-            query = (
-                select(MeasurementRow)
-                .where(MeasurementRow.model == model, MeasurementRow.kind == kind)
-                .order_by(MeasurementRow.feature)
-            )
-            bodies = {row.feature: json.loads(row.body) for row in session.scalars(query)}
+        query = (
+            select(MeasurementRow.feature, MeasurementRow.body)
+            .where(MeasurementRow.model == model, MeasurementRow.kind == kind)
+            .order_by(MeasurementRow.feature)
+        )
+        found = self._database.kept(("measured", model, kind), lambda session: session.execute(query).all())
+        bodies = {feature: json.loads(body) for feature, body in found}
         # early versions stored the rows alone
         return {name: Kept(body, {}) if isinstance(body, list) else Kept(**body) for name, body in bodies.items()}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from backend.errors import ModelError, ParameterError
 from backend.store.database import Database, column_values, timestamp
@@ -105,31 +106,27 @@ class ModelStates:
 
     def all(self) -> dict[str, ModelState]:
         """Model → its name and state."""
-        with self._database.read() as session:
-            rows = session.scalars(select(ModelStateRow))
-            return {row.model_id: ModelState(**column_values(row)) for row in rows}
+        return dict(self._kept()[0])
 
     def of(self, model_id: str) -> ModelState:
         """One model; raises ModelError where it is unknown here."""
-        with self._database.read() as session:
-            row = session.get(ModelStateRow, model_id)
-            if row is None:
-                raise ModelError(f"The model {model_id} is not in this party's store; retrain it.")
-            return ModelState(**column_values(row))
+        return _known(self._kept()[0], model_id)
 
     def steps(self, model_id: str = "") -> tuple[ModelStep, ...]:
         """Every step of a model, or of all, oldest first."""
-        query = select(ModelStepRow).order_by(ModelStepRow.number)
-        with self._database.read() as session:
-            query = query.where(ModelStepRow.model_id == model_id) if model_id else query
-            return tuple(ModelStep(**column_values(row)) for row in session.scalars(query))
+        return tuple(step for step in self._kept()[1] if not model_id or step.model_id == model_id)
+
+    def _kept(self) -> tuple[dict[str, ModelState], tuple[ModelStep, ...]]:
+        return self._database.kept("states", _states_and_steps)
 
     def standing(self, model_id: str) -> Standing:
         """A model, and the approval that stands; raises ModelError where it is unknown here."""
-        with self._database.read():
-            model, steps = self.of(model_id), self.steps(model_id)
+        states, steps = self._kept()  # as of one moment
+        model = _known(states, model_id)
         approval = None
         for step in steps:
+            if step.model_id != model_id:
+                continue
             if (step.before, step.after) == ("in_review", APPROVED):
                 approval = step
             elif step.after == DRAFT:
@@ -180,8 +177,7 @@ class ModelStates:
 
     def in_use(self) -> str | None:
         """Id of the model that is in use."""
-        with self._database.read() as session:
-            return session.scalar(select(ModelStateRow.model_id).where(ModelStateRow.state == IN_USE))
+        return next((model for model, state in self._kept()[0].items() if state.state == IN_USE), None)
 
     def _write(self, model_id: str, before: State, after: State, reason: str, person: str, role: str) -> ModelStep:
         with self._database.write() as session:
@@ -210,3 +206,15 @@ def _text(what: str, text: str) -> str:
     if len(text) > most or (what != "note" and not text.isprintable()):
         raise ParameterError(f"Give a {what} of one line and at most {most:,} characters; this one has {len(text):,}.")
     return text
+
+
+def _states_and_steps(session: Session) -> tuple[dict[str, ModelState], tuple[ModelStep, ...]]:
+    states = {row.model_id: ModelState(**column_values(row)) for row in session.scalars(select(ModelStateRow))}
+    steps = session.scalars(select(ModelStepRow).order_by(ModelStepRow.number))
+    return states, tuple(ModelStep(**column_values(step)) for step in steps)
+
+
+def _known(states: Mapping[str, ModelState], model_id: str) -> ModelState:
+    if model_id not in states:
+        raise ModelError(f"The model {model_id} is not in this party's store; retrain it.")
+    return states[model_id]

@@ -66,8 +66,8 @@ class PartyStore:
 
     def content_hash(self, model_id: str) -> str:
         """The hash that an artefact was stored with; empty where there is none."""
-        with self._database.read() as session:
-            return session.scalar(select(ArtefactRow.content_hash).where(ArtefactRow.model_id == model_id)) or ""
+        query = select(ArtefactRow.content_hash).where(ArtefactRow.model_id == model_id)
+        return self._database.kept(("hash", model_id), lambda session: session.scalar(query)) or ""
 
     def put_training_day(self, model_id: str, day: date) -> None:
         """Store the day on which a model was trained, unless an earlier one is known."""
@@ -87,13 +87,13 @@ class PartyStore:
 
     def record(self, model_id: str) -> str | None:
         """The record of one model as the JSON text that was stored; None where there is none."""
-        with self._database.read() as session:
-            return session.scalar(select(RecordRow.body).where(RecordRow.model_id == model_id))
+        query = select(RecordRow.body).where(RecordRow.model_id == model_id)
+        return self._database.kept(("record", model_id), lambda session: session.scalar(query))
 
     def records(self) -> list[str]:
         """All records, newest first, each as the JSON text that was stored."""
-        with self._database.read() as session:
-            return list(session.scalars(select(RecordRow.body).order_by(RecordRow.created.desc(), RecordRow.model_id)))
+        query = select(RecordRow.body).order_by(RecordRow.created.desc(), RecordRow.model_id)
+        return list(self._database.kept("records", lambda session: tuple(session.scalars(query))))
 
     def put_score_job(self, model_id: str, body: dict[str, Any]) -> None:
         """Record a finished score job."""

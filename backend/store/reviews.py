@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from backend.errors import ParameterError
 from backend.store.database import Database, column_values, timestamp
@@ -161,9 +162,12 @@ class Reviews:
             return column_values(row)
 
     def _rows(self, table: type[ReviewRow] | type[SignOffRow], model: str) -> list[dict[str, Any]]:
-        with self._database.read() as session:
-            rows = session.scalars(select(table).where(table.model == model).order_by(table.number))
-            return [column_values(row) for row in rows]
+        query = select(table).where(table.model == model).order_by(table.number)
+
+        def read(session: Session) -> list[dict[str, Any]]:
+            return [column_values(row) for row in session.scalars(query)]
+
+        return self._database.kept((table.__tablename__, model), read)
 
 
 def _text(what: str, text: str, min_length: int = 1, max_length: int = NAME_MAX) -> str:

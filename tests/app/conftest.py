@@ -15,11 +15,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from short_keys import shorter_keys
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from app import session
+from app.panels import frame
 from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
 from backend.data.federation import Federation
@@ -56,6 +58,7 @@ OF_A_MODEL = tuple(page for page in PAGES if page not in ("attack_lab", "own_dat
 
 
 Opened = Callable[..., AppTest]
+Rendered = Callable[..., AppTest]
 Answers = dict[str, Callable[..., object]]
 
 
@@ -100,6 +103,21 @@ def light_pages() -> Iterator[None]:
         scan = manifest_scanner.scan_component_manifests
         patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(scan))
         config.set_option("runner.postScriptGC", False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _twins_open() -> Iterator[None]:
+    """The tables of charts stand open, for tests read them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(frame, "TWINS_OPEN", True)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_keys() -> Iterator[None]:
+    """Long ones would take most of the time of every page that encrypts."""
+    with shorter_keys():
         yield
 
 
@@ -196,6 +214,20 @@ def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
 def opened(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     yield _fresh(world.home, monkeypatch)
     forget_jobs(world.home)
+
+
+@pytest.fixture(scope="session")
+def rendered(world: World) -> Rendered:
+    """Each page as it opens in a language, drawn once for all tests that only look at it."""
+
+    @functools.cache
+    def render(page: str, language: str = "en") -> AppTest:
+        with pytest.MonkeyPatch.context() as patch:
+            at = _fresh(world.home, patch)(page, lang=language)
+        forget_jobs(world.home)
+        return at
+
+    return render
 
 
 @pytest.fixture

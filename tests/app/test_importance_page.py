@@ -87,14 +87,15 @@ def test_a_contradiction_leads_to_its_trees(opened: Opened, glassleaf: Glassleaf
 
 
 def test_pairs_are_shown_with_their_largest_and_all_of_them_once_the_table_is_opened(
-    opened: Opened, glassleaf: Glassleaf, world: World
+    opened: Opened, glassleaf: Glassleaf, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(frame, "TWINS_OPEN", False)
     at = opened("importance")
     first = glassleaf.explanation.interactions(world.record.id)[0]
     assert says(at, "importance.pairs", trees=first.trees)
-    assert not [frame for frame in at.dataframe if PAIR in frame.value]
+    assert not [table for table in at.dataframe if PAIR in table.value]
     at.session_state["importance_pairs_twin"] = True  # open
-    table = next(frame.value for frame in at.run().dataframe if PAIR in frame.value)
+    table = next(found.value for found in at.run().dataframe if PAIR in found.value)
     assert not at.exception and len(table) == len(glassleaf.explanation.interactions(world.record.id))
 
 
@@ -153,7 +154,7 @@ def test_contributions_of_a_group_are_shown_once_they_are_summed(opened: Opened,
     assert not at.exception and says(at, "importance.shap_why")
     name = session.view(world.record.id).importance[0].feature
     found = (CohortImportance(session.view(world.record.id).importance[0].party, name, -0.25, 95, 1e-6, "rlwe", 8192),)
-    put_job(f"shap:{world.record.id}", Job(lambda job: found, 1).start().wait(10))
+    put_job(f"shap:{world.record.id}", Job(lambda job: found, 1).start().wait(60))
     at.run()
     cipher = frame.cipher(T, "rlwe", 8192)
     assert not at.exception and says(at, "importance.shap_sentence", people=95, mean="−0.250", cipher=cipher)

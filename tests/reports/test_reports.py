@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import cache, partial
 from html.parser import HTMLParser
 from pathlib import Path
@@ -38,6 +39,7 @@ from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_host
 
 ROOT = Path(__file__).resolve().parents[2]
+CJK, DEJAVU = pdf_page.CHINESE[0], pdf_page.SYMBOLS[0]
 OFFSET = 770_000  # added to every number of a Host, so that none of them can turn up by chance
 HOST_NUMBER = re.compile(r"(?<![\w.,-])77\d,?\d{3}(?:\.\d+)?(?![\w])")
 HASH = re.compile(r"[0-9a-f]{64}")
@@ -269,7 +271,9 @@ def test_a_changed_pdf_differs_from_one_that_was_drawn_here(report, pdf):
 def by_hand(command, file):
     """What a reader's shell prints, run as it was copied."""
     shell = command.replace("python3", shlex.quote(sys.executable), 1).replace("report.json", shlex.quote(str(file)))
-    return subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False, timeout=30).stdout.strip()
+    return subprocess.run(
+        ["bash", "-c", shell], capture_output=True, text=True, check=False, timeout=120
+    ).stdout.strip()
 
 
 def copied(text):
@@ -415,6 +419,15 @@ def test_without_any_font_the_pdf_is_drawn_all_the_same(report, monkeypatch):
     monkeypatch.setattr(pdf_page, "LATIN", ())
     text = squeezed(pdf_text(to_pdf(report, "en")))
     assert [n for n in numbers(report) if squeezed(n).replace("−", "-") not in text] == []  # Latin-1 has no minus sign
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not all(font.installed() for font in (CJK, DEJAVU)), reason="a machine without these fonts")
+def test_letters_that_the_chosen_font_lacks_come_from_another(monkeypatch):
+    monkeypatch.setattr(pdf_page, "CHINESE", ())
+    monkeypatch.setattr(pdf_page, "LATIN", (CJK,))
+    page = pdf_page.Page(Catalogue("en"), datetime.now(UTC))
+    assert [page._family(letter) for letter in "a信Ա"] == ["latin", "latin", "symbols"]  # the last one is Armenian
 
 
 def test_the_schema_in_the_documents_is_that_of_the_code():

@@ -6,13 +6,16 @@ import measurement_contexts
 import pytest
 from measurement_contexts import KEY
 
+from backend import work
 from backend.compliance.assessment import assess, with_evidence
+from backend.crypto.paillier.keys import KEY_BITS
 from backend.data.demo import PLANTED
 from backend.errors import Cancelled, ParameterError
 from backend.fairness.disparity import as_evidence
 from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.jobs import Job
 from backend.services.fairness import DisparityRequest, ProxyRequest, measure_disparity, measure_proxies
+from backend.services.measurement import ENCRYPTED_PAIR
 
 CUTOFF = 0.25
 
@@ -99,6 +102,22 @@ def test_outcomes_under_encryption_are_the_same(context):
     )
     assert plain == encrypted and plain.n == 150 and plain.gaps[0].others[0].ratio.value is not None
     assert plain.scores[0].smd.value is not None and len(plain.cutoffs) > 1
+
+
+@pytest.mark.parametrize("measure", ["disparity", "proxies of a Host's", "proxies of the Guest's"])
+def test_a_measurement_says_beforehand_how_much_there_is_to_do(context, measure):
+    told, shares, job, ask = [], [], Job(lambda job: None, 1), {"cipher": "none", "key_bits": KEY}
+    with work.watched(lambda: None, shares.append, told.append):
+        if measure == "disparity":
+            measure_disparity(context.measured, DisparityRequest(context.record.id, "gender", CUTOFF, **ask), job)
+        else:
+            attribute = "gender" if measure == "proxies of a Host's" else "age"
+            measure_proxies(context.measured, ProxyRequest(context.record.id, attribute, records=400, **ask), job)
+    ((_, ids, marks, pairs, sums),) = told
+    assert ids and sums and bool(marks) == (measure == "proxies of a Host's")
+    made = job.total * ENCRYPTED_PAIR * (KEY / KEY_BITS) ** 2
+    assert 0.5 < pairs / made < 2
+    assert shares == sorted(shares) and shares[-1] <= 1
 
 
 def test_groups_are_held_against_the_one_that_was_chosen(context):

@@ -53,6 +53,11 @@ class _Sent:
     totals: tuple[int, ...]
 
 
+def pairs_a_record(largest: Sequence[int], records: int) -> int:
+    """How many ciphertexts of a record carry marks of these largest values, to be summed over `records` of them."""
+    return slots(largest, records)[-1].number // 2 + 1 if largest else 0
+
+
 class GroupQuestions:
     """One conversation about groups, after a key was offered and ids were aligned.
 

@@ -17,7 +17,8 @@ from backend.reports.render.line_breaks import broken
 
 SIZE, SMALL, LINE = 9.5, 7.5, 4.6  # points of text and of tables; millimetres of a line
 INK, FAINT, RED = (34, 48, 60), (85, 96, 106), (163, 39, 30)
-_NOTO, _DEJAVU = "/usr/share/fonts/opentype/noto/NotoSansCJK", "/usr/share/fonts/truetype/dejavu/DejaVuSans"
+_NOTO, _LATIN = "/usr/share/fonts/opentype/noto/NotoSansCJK", "/usr/share/fonts/truetype/noto/NotoSans"
+_DEJAVU = "/usr/share/fonts/truetype/dejavu/DejaVuSans"
 _FEDORA = "/usr/share/fonts"
 
 
@@ -40,9 +41,14 @@ CHINESE = (
     Font("/System/Library/Fonts/STHeiti Light.ttc", "/System/Library/Fonts/STHeiti Medium.ttc"),
     Font("C:/Windows/Fonts/msyh.ttc", "C:/Windows/Fonts/msyhbd.ttc"),
 )
-LATIN = (
+SYMBOLS = (
     Font(f"{_DEJAVU}.ttf", f"{_DEJAVU}-Bold.ttf"),
     Font(f"{_FEDORA}/dejavu-sans-fonts/DejaVuSans.ttf", f"{_FEDORA}/dejavu-sans-fonts/DejaVuSans-Bold.ttf"),
+)
+LATIN = (
+    Font(f"{_LATIN}-Regular.ttf", f"{_LATIN}-Bold.ttf"),  # Debian, Ubuntu: fonts-noto-core
+    Font(f"{_FEDORA}/google-noto/NotoSans-Regular.ttf", f"{_FEDORA}/google-noto/NotoSans-Bold.ttf"),
+    *SYMBOLS,
     Font("/Library/Fonts/Arial Unicode.ttf", "/Library/Fonts/Arial Unicode.ttf"),
     Font("C:/Windows/Fonts/arial.ttf", "C:/Windows/Fonts/arialbd.ttf"),
 )
@@ -67,7 +73,9 @@ class Page(FPDF):
         self.set_auto_page_break(True, margin=18)
         latin, chinese = _first(LATIN), _first(CHINESE)
         self.only_latin1 = latin is None and chinese is None
-        named = {name: font for name, font in (("latin", latin), ("chinese", chinese)) if font is not None}
+        symbols = None if self.only_latin1 or latin in SYMBOLS else _first(SYMBOLS)
+        found = (("latin", latin), ("chinese", chinese), ("symbols", symbols))
+        named = {name: font for name, font in found if font is not None}
         self.family = (
             "helvetica" if self.only_latin1 else "chinese" if words.language == "zh" and chinese else next(iter(named))
         )
@@ -191,7 +199,9 @@ class Page(FPDF):
                 for name, font in self._spare.items():
                     self._load(name, font)
                 self._spare = {}
-            loaded = (name for name in ("latin", "chinese") if name in self.fonts and self._has(name, letter))
+            loaded = (
+                name for name in ("latin", "chinese", "symbols") if name in self.fonts and self._has(name, letter)
+            )
             self._families[letter] = self.family if self._has(self.family, letter) else next(loaded, self.family)
         return self._families[letter]
 

@@ -1,0 +1,76 @@
+"""A page that is drawn again asks the store nothing that has not changed, and makes no table that nobody looks at; counted, not timed."""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
+from streamlit.testing.v1 import AppTest
+
+from app.panels import frame
+from tests.app.conftest import _fresh
+
+PAGES = ("overview", "features", "structure", "importance", "model_card", "compliance", "privacy", "compare_models")
+
+
+@contextmanager
+def queries() -> Iterator[list[str]]:
+    """Statements that reach a database meanwhile."""
+    seen: list[str] = []
+
+    def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
+        seen.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield seen
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+
+
+def age(home: Path) -> None:
+    """Have every database be changed a minute ago, as on any page that is opened later."""
+    then = time.time_ns() - 60 * 10**9
+    for file in home.rglob("store.db"):
+        os.utime(file, ns=(then, then))
+
+
+@pytest.fixture(scope="module")
+def walked(home: Path) -> Iterator[tuple[Path, AppTest]]:
+    """A session that has seen every page once."""
+    with pytest.MonkeyPatch.context() as patch:
+        at = _fresh(home, patch)("overview")
+        for page in PAGES:
+            assert not at.switch_page(f"../pages/{page}.py").run().exception
+        age(home)
+        yield home, at
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_warm_page_asks_the_store_for_nothing(walked: tuple[Path, AppTest], page: str) -> None:
+    home, at = walked
+    at.switch_page(f"../pages/{page}.py").run()  # what this page alone has read
+    before = {file: file.stat().st_mtime_ns for file in home.rglob("store.db")}
+    with queries() as asked:
+        at.run()
+    assert not at.exception
+    assert before == {file: file.stat().st_mtime_ns for file in before}  # a look writes nothing
+    assert asked == []
+
+
+@pytest.mark.parametrize("page", ["model_card", "importance", "structure"])
+def test_tables_of_charts_are_made_once_they_are_opened(
+    walked: tuple[Path, AppTest], monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    _, at = walked
+    assert not at.switch_page(f"../pages/{page}.py").run().exception
+    opened = len(at.dataframe)
+    monkeypatch.setattr(frame, "TWINS_OPEN", False)
+    at.switch_page("../pages/overview.py").run()
+    assert not at.switch_page(f"../pages/{page}.py").run().exception
+    assert opened > len(at.dataframe) == (page == "importance")  # a table of its own
+    assert at.get("plotly_chart")
