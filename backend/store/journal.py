@@ -179,8 +179,9 @@ class _SentFiles:
 
     def forget_all_but(self, session: Session) -> None:
         """Delete what belongs to no run any more."""
-        there = {name.partition("-")[0] for name in self.names()}
-        for run in there - set(session.scalars(select(RunRow.run).where(RunRow.run.in_(there)))) if there else ():
+        if not (there := {name.partition("-")[0] for name in self.names()}):
+            return
+        for run in there - set(session.scalars(select(RunRow.run).where(RunRow.run.in_(there)))):
             self.forget(f"{run}-")
 
 
