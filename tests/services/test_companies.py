@@ -97,7 +97,7 @@ def hosts(tmp_path_factory):
 def apart(hosts):
     """Companies that are served, their bank's services, its model and scores of some people."""
     companies = hosts[0]
-    with Glassleaf(companies.home) as glassleaf:
+    with Glassleaf(companies.home, pools=False) as glassleaf:
         record = trained(glassleaf, companies.guest, companies)
         yield companies, glassleaf, record, scored(glassleaf, record, companies)
 
@@ -107,7 +107,7 @@ def together(tmp_path_factory):
     """The same people, model and scores in one process."""
     folder = tmp_path_factory.mktemp("together")
     write_demo(folder / "demo", rows=ROWS)
-    with Glassleaf(folder / "home") as glassleaf:
+    with Glassleaf(folder / "home", pools=False) as glassleaf:
         record = trained(glassleaf, folder / "demo")
         yield glassleaf, record, scored(glassleaf, record)
 

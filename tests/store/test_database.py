@@ -7,6 +7,7 @@ import sqlite3
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from sqlalchemy import text
 from backend.errors import StoreError
 from backend.store.accountant import COHORT, EVERYBODY, SCORE, Accountant, Limits, Question
 from backend.store.audit_log import AuditLog
-from backend.store.database import BEFORE, HEAD, Database
+from backend.store.database import BEFORE, FILE, HEAD, Database
 from backend.store.migrations import configuration
 from backend.store.party_store import PartyStore
 from backend.store.schema import Base
@@ -42,6 +43,29 @@ def test_a_new_database_is_what_the_migrations_make_and_stamped_with_the_newest_
     assert differences(Database(tmp_path / "new")) == []
     assert differences(Database(unpacked("0.2.0", tmp_path) / "parties" / "demo" / "bank")) == []
     assert ScriptDirectory.from_config(configuration()).get_current_head() == HEAD
+
+
+def made(folder):
+    """Of every table its columns and keys, and every index, as SQLite has them."""
+    with closing(sqlite3.connect(folder / FILE)) as database:
+        named = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        tables = [name for (name,) in named if name != "alembic_version"]  # which is Alembic's own
+        parts = ("table_info", "foreign_key_list")
+        found = {
+            (table, part): sorted((row[1:] for row in database.execute(f"PRAGMA {part}({table})")), key=str)
+            for table in tables
+            for part in parts
+        }
+        other = "SELECT type, name, sql FROM sqlite_master WHERE type <> 'table' AND sql IS NOT NULL"
+        return found, sorted((kind, name, "".join(sql.split())) for kind, name, sql in database.execute(other))
+
+
+def test_a_new_database_is_made_at_once_and_no_other_than_the_steps_make_of_an_older_one(tmp_path, monkeypatch):
+    older = unpacked("0.2.0", tmp_path) / "parties" / "demo" / "bank"
+    Database(older)
+    monkeypatch.setattr("backend.store.migrations.migrate", None)
+    Database(tmp_path / "new")
+    assert made(tmp_path / "new") == made(older)
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
@@ -68,7 +92,7 @@ def test_what_an_older_home_kept_in_many_files_is_in_one(version, tmp_path):
     assert PartyStore(database).artefact(json.loads(PartyStore(database).records()[0])["id"])
     Database(host)
     for folder in (guest, host):
-        assert {file.name for file in folder.iterdir()} & set(BEFORE) == {"store.db"}
+        assert {file.name for file in folder.iterdir()} & {FILE, *BEFORE} == {FILE}
     one = Accountant(Database(host), Limits())
     for person, times in counted.items():  # what was counted by model id counts for everything now
         assert times and one.count(Question("bank", "", SCORE, "any", (person,))).all()

@@ -5,7 +5,6 @@ The layout is :mod:`backend.crypto.rlwe.layout`'s; why a reply hides what was mu
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -163,7 +163,7 @@ def test_measured_noise_is_below_the_bound_and_40_bits_below_the_flood(load):
     for place, own in enumerate(factors):  # factors as large as t: the most that a Host can multiply by
         weighted = host.weighted(blob, own, place == 0)
         blob = host.refreshed(weighted)
-    for side, host_side, row in zip(guest._sides, host.sides, host.total(weighted), strict=True):
+    for side, host_side, row in zip(guest.sides, host.sides, host.total(weighted), strict=True):
         p = side.parameters
         whole = math.log2(math.prod(p.moduli[:-1])) - 1 - math.log2(p.plain_modulus)
         noise = whole - side.noise_budget(row[0])
@@ -178,15 +178,17 @@ def test_the_largest_flood_on_the_most_noise_is_still_decrypted(sign, monkeypatc
     for side in host.sides:
         p, maker = side.ring.parameters, FloodMaker(side.ring, side.encryptor)
         extreme = [sign * (p.flood + p.noise_allowed // 2)] * p.degree
-        monkeypatch.setattr(side.floods, "take", lambda _, maker=maker, extreme=extreme: [maker._flooded(extreme)])
+        scaled = [p.plain_modulus * f for f in extreme]
+        c0 = b"".join(np.array([f % m for f in scaled], dtype="<u8").tobytes() for m in p.moduli[:-1])
+        monkeypatch.setattr(side.floods, "take", lambda _, maker=maker, c0=c0: [maker._flooded(c0)])
     values, factors = draw(5, (24, 700), 30), draw(6, (1, 24, 700), 22)
     assert through(ONE, values, factors) == plainly(values, factors)
 
 
 def slots_of(guest, reply):
     """What the Guest decrypts under each key before it adds the blocks up, ``(N,)`` each, as shares of t."""
-    width, out = guest._sides[0].reply_width, []
-    for i, side in enumerate(guest._sides):
+    width, out = guest.sides[0].reply_width, []
+    for i, side in enumerate(guest.sides):
         plain = seal.Plaintext()
         side._decryptor.decrypt(side._ring.ciphertext(reply[i * width : (i + 1) * width], side._ring.last), plain)
         out.append(np.array(side._ring.encoder.decode_int64(plain)) % side.parameters.plain_modulus)

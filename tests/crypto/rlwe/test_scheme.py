@@ -282,7 +282,7 @@ def test_flooding_is_uniform_over_its_whole_width():
     parameters = host.ring.parameters
     digits = flooding.drawn(*parameters.flood_range, parameters.degree)
     numbers = [sum(int(d) << (32 * i) for i, d in enumerate(column)) for column in zip(*digits, strict=True)]
-    assert 0 <= min(numbers) and max(numbers) < 2 * parameters.flood
+    assert min(numbers) >= 0 and max(numbers) < 2 * parameters.flood
     drawn = np.array([number / parameters.flood - 1 for number in numbers])
     assert drawn.min() < -0.99 and drawn.max() > 0.99
     assert abs(drawn.mean()) < 0.03 and abs((drawn**2).mean() - 1 / 3) < 0.03
