@@ -13,7 +13,7 @@ INPUTS ?= 10000
 KILLS ?= 100
 # What an edit loop leaves out: whole homes, pages, measurements, the wheel and what stands at the end of a branch; and tests marked slow.
 SLOW := $(addprefix tests/,app attacks bench cli crypto docs e2e fuzz packaging protocols/baselines protocols/explanations protocols/training reports services trees/importers)
-CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons backgrounds privacy startup sessions
+CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons backgrounds privacy startup sessions links
 
 .PHONY: help
 help: ## List the targets
@@ -28,8 +28,8 @@ federation: .venv-dev ## The demo as three companies: processes and folders of t
 	@$(PY) -m glassleaf companies --out "$(COMPANIES)" --start --port $(PORT)
 
 .PHONY: test
-test: .venv-dev ## Run the tests but those marked slow and those in the browser (ten minutes on two cores)
-	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "not e2e and not slow"
+test: .venv-dev ## Run the tests but those marked slow and those in the browser (what fails runs once more, and the summary says so)
+	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "not e2e and not slow" --reruns 1 -rR
 
 .PHONY: test-slow
 test-slow: .venv-dev ## Run the tests marked slow: walks over real data, the papers' tables, the wheel
@@ -50,7 +50,7 @@ faults: .venv-dev ## Kill parties at every write, 100 times each (other numbers:
 
 .PHONY: e2e
 e2e: .venv-dev ## Walk the dashboard in headless Chromium (a walk that fails is walked once more, and the summary says so)
-	@$(PY) -m pytest -q -m "e2e and not slow" --reruns 1 -rR
+	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "e2e and not slow" --reruns 1 -rR
 
 .PHONY: check
 check: lint ## Lint, types, import contract and documentation, then the tests and those in the browser

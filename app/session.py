@@ -336,11 +336,6 @@ def presenting() -> bool:
     return "presenter" in _address()
 
 
-def here() -> str:
-    """The name of the page that is drawn."""
-    return str(st.session_state["here"])
-
-
 def going_back() -> bool:
     """Whether the browser's Back or Forward led here: then the address names all that is not as usual."""
     context = get_script_run_ctx()

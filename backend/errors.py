@@ -11,7 +11,7 @@ GlassleafError
 │   └── ReleaseRefused   the scores of a new model would name more paths than was allowed
 ├── SecurityError     a key, ciphertext or message was refused
 │   ├── HostRefused      a Host says that it will not or cannot answer
-│   │   ├── HostBusy         it has more to do than it takes on at once; the same question later is taken
+│   │   ├── HostBusy         it has more to do than it takes on at once, or starts again; the same question later is taken
 │   │   ├── NotAgreed        it has not agreed to what a measurement is for
 │   │   ├── ApprovalPending  its operator has not decided yet
 │   │   └── ApprovalDenied   its operator has denied it, or withdrawn what was allowed
@@ -129,17 +129,19 @@ class SignInError(SecurityError):
 
 
 class HostBusy(HostRefused):
-    """A Host has more to do than it takes on at once; nothing was counted, and the same question is taken later.
+    """A Host has more to do than it takes on at once, or has just started again; the same question is taken later, and counted once.
 
     Parameters
     ----------
     words : str
     wait : float
         Seconds after which it is worth asking again.
+    host : str
+        Where it is known.
     """
 
-    def __init__(self, words: str, wait: float) -> None:
-        self.wait = wait
+    def __init__(self, words: str, wait: float, host: str = "") -> None:
+        self.wait, self.host = wait, host
         super().__init__(words)
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 
@@ -28,6 +29,23 @@ STEPS = 50  # in which the course of work is noted
 OTHER_SPEED = 2.0  # so many times faster or slower than the last time, it is other work
 State = Literal["running", "done", "failed", "cancelled"]
 _log = logging.getLogger("glassleaf")
+
+
+@dataclass(frozen=True)
+class Waits:
+    """For whom work waits at this moment, by itself: it goes on without being asked.
+
+    Attributes
+    ----------
+    kind : {"busy", "down"}
+        The Hosts have too much to do, or cannot be reached.
+    hosts : tuple of str
+    words : str
+    """
+
+    kind: Literal["busy", "down"]
+    hosts: tuple[str, ...]
+    words: str
 
 
 class Pace:
@@ -185,6 +203,8 @@ class Job(Generic[T]):
         What `error` is the text of.
     pace : Pace
         How much is done of the work as it is weighed, and how long the rest will take.
+    waits : Waits or None
+        For whom it waits at this moment.
     took : dict of str to float
         Seconds of its parts, by name, as far as they are noted; once it is done its course, too (:meth:`Pace.course`).
     """
@@ -205,6 +225,7 @@ class Job(Generic[T]):
         self.result: T | None = None
         self.error: str | None = None
         self.failure: GlassleafError | None = None
+        self.waits: Waits | None = None
         self.read_transcript: Callable[[], tuple[TranscriptEntry, ...]] = tuple
         self._work, self._clock = run, clock
         self.pace, self._weighed = Pace(clock, alike=alike, course=course), False

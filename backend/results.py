@@ -65,7 +65,7 @@ class ReleaseCheck:
 
 @dataclass(frozen=True)
 class ModelRecord:
-    """What the Guest knows about a model beside its half.
+    """What the Guest knows about a model beside its partial model.
 
     Attributes
     ----------

@@ -472,6 +472,40 @@ def sessions(results: Results) -> str:
     return f"{table(results['rows'], columns)}\n\n{note}"
 
 
+def links(results: Results) -> str:
+    """What links between companies cost beside the simulation, and the aims."""
+    columns: dict[str, Column] = {
+        "what": "{name}",
+        "simulation": lambda row: _time(row["simulation_seconds"]),
+        "over links": lambda row: _time(row["links_seconds"]),
+        "95th percentile": lambda row: _time(row["links_p95_seconds"]),
+        "ratio": "{ratio:.2f} ×",
+        "aim": lambda row: _links_aim(row["aim"]),
+    }
+    note = (
+        f"{results['data']}, {results['hosts']} Hosts, each a process of its own; RLWE, mTLS on localhost. "
+        f"{results['scores']} people one by one in an open conversation, with {results['trees']} trees of depth {results['depth']} "
+        f"({results['leaves']} leaves); medians of {results['repeats']} tables and trainings. Simulation and links took turns on a "
+        "machine that others used at the same time, so the ratio, the median of the turns', says more than the times."
+    )
+    return f"{table(results['rows'], columns)}\n\n{note}"
+
+
+def _time(seconds: float) -> str:
+    return milliseconds(seconds) if seconds < 1 else f"{seconds:.1f} s"
+
+
+def _links_aim(aim: Results) -> str:
+    words = {
+        "at_most": "at most {:g} ×",
+        "at_least": "at least {:.0%} of the throughput",
+        "at_most_ms": "at most {:g} ms",
+        "p95_at_most_ms": "95th percentile {:g} ms",
+    }
+    said = ", ".join(text.format(aim[name]) for name, text in words.items() if name in aim)
+    return f"{said}: {'reached' if aim['reached'] else 'not reached'}"
+
+
 def _aim(aim: Results) -> str:
     unit = {"ratio": "×", "seconds": "s"}[aim["field"]]
     return f"at most {aim['at_most']:g} {unit}: {'reached' if aim['reached'] else 'not reached'}"
@@ -565,6 +599,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "growth": ("curves", growth),
     "headline": ("cipher training reasons", headline),
     "label_leak": ("label_leak", label_leak),
+    "links": ("links", links),
     "pages": ("pages", pages),
     "privacy": ("privacy", privacy),
     "ranking": ("ranking", ranking),

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 import typer
 
 from backend.cli import ALIASES, COMMANDS, app
+from docs.page import write_or_check
 
 TARGET = Path(__file__).with_name("commands.md")
 INTRO = """\
@@ -132,20 +132,6 @@ NOTES = {
 }
 
 
-def main() -> int:
-    """Write the page, or compare it with what would be written."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the page is stale")
-    page = render()
-    if not parser.parse_args().check:
-        TARGET.write_text(page, encoding="utf-8")
-        return 0
-    if TARGET.exists() and TARGET.read_text(encoding="utf-8") == page:
-        return 0
-    sys.stderr.write("docs/commands.md does not fit the command line. Run `make docs` and commit the result.\n")
-    return 1
-
-
 def commands() -> dict[str, Any]:
     """Every command by what is typed for it, those of a group one by one."""
     group = typer.main.get_command(app)
@@ -208,4 +194,4 @@ def _cell(text: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(__doc__, TARGET, render(), "the command line"))

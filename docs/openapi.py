@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
@@ -10,22 +9,9 @@ from pathlib import Path
 
 from backend.server.app import Settings, create_app
 from backend.services import Glassleaf
+from docs.page import write_or_check
 
 TARGET = Path(__file__).with_name("openapi.json")
-
-
-def main() -> int:
-    """Write the document, or compare it with what would be written."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the document is stale")
-    page = render()
-    if not parser.parse_args().check:
-        TARGET.write_text(page, encoding="utf-8")
-        return 0
-    if TARGET.exists() and TARGET.read_text(encoding="utf-8") == page:
-        return 0
-    sys.stderr.write("docs/openapi.json does not fit the server. Run `make docs` and commit the result.\n")
-    return 1
 
 
 def render() -> str:
@@ -36,4 +22,4 @@ def render() -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(__doc__, TARGET, render(), "the server"))

@@ -5,31 +5,22 @@ With `--check` it writes nothing and fails when the table is stale.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
 from backend.evaluation.validation.suite import Limit, Test, standard
 from backend.i18n import Catalogue
+from docs.page import write_or_check
 
 TARGET = Path(__file__).with_name("validation.md")
 START, END = "<!-- tests -->\n", "<!-- end -->"
 
 
-def main() -> int:
-    """Write the table, or compare it with what would be written."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when the table is stale")
+def render() -> str:
+    """The page with its table as it should be."""
     page = TARGET.read_text(encoding="utf-8")
     before, _, rest = page.partition(START)
-    wanted = before + START + table() + END + rest.partition(END)[2]
-    if not parser.parse_args().check:
-        TARGET.write_text(wanted, encoding="utf-8")
-        return 0
-    if wanted == page:
-        return 0
-    sys.stderr.write("The table of docs/validation.md does not fit suite.toml. Run `python -m docs.validation`.\n")
-    return 1
+    return before + START + table() + END + rest.partition(END)[2]
 
 
 def table() -> str:
@@ -53,4 +44,4 @@ def _limit(limit: Limit) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(write_or_check(__doc__, TARGET, render(), "suite.toml"))

@@ -18,7 +18,7 @@ frame.header(t, "features", session.notices(), view.federation)
 frame.outcome(t, session.outcome())
 chosen = dictionary.filters(t, view)
 session.announce("search", chosen.typed)
-rows = dictionary.matching(t, view, chosen)
+rows = dictionary.matching(view, chosen)
 shown = [feature.name for _, feature in rows]
 
 

@@ -10,10 +10,11 @@ t = session.texts()
 model_id = frame.model_or_stop(t, "host")
 federation, backend = session.view(model_id).federation, session.service()
 frame.header(t, "host", session.notices(), federation)
-st.markdown(t("host.intro"))
-if not federation.synthetic:
+simulated = federation.link is None
+st.markdown(t("host.intro") if simulated else t("linked.host"))
+if simulated and not federation.synthetic:
     st.info(t("host.real_people"), icon=":material/lock:")
-else:
+elif simulated:
     hosts = [party.name for party in federation.hosts]
     looked = st.segmented_control(
         t("host.look_as"), hosts, format_func=lambda name: t.party(federation, name), key="host_look"

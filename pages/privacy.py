@@ -26,65 +26,73 @@ else:
 
 frame.section(t, "privacy.meter", "leak_meter")
 scores = [score for score in done.scores if score.status == "ok"] if done else []
-if not scores:
+if done is None or not scores:
     st.info(t("privacy.nobody"), icon=":material/speed:")
 else:
     score = privacy.person(t, scores)
     read, typed = session.kept("leak", (None, None)), session.kept("typed")
     try:
         if read[0] is not score:
-            read = score, backend.leakage.meter(model_id, score, typed)
+            read = score, backend.leakage.meter(model_id, score, typed, done.dither)
             session.keep("leak", read)
         privacy.reading(t, score, read[1])
     except GlassleafError as error:
         frame.problem(t, str(error))
 
+apart = view.federation.link is not None  # Hosts are at their own companies
 frame.section(t, "privacy.told", "given_away")
-ids = person.options(session.samples(model_id), session.kept("sample"))
-chosen = person.known(t, ids, session.remember("privacy_told", ids)) if ids else ""
-try:
-    privacy.told(t, view, backend.leakage.given_away(model_id, chosen), chosen)
-except GlassleafError as error:
-    frame.problem(t, str(error))
+if apart:
+    st.info(t("linked.told"), icon=":material/domain:")
+else:
+    ids = person.options(session.samples(model_id), session.kept("sample"))
+    chosen = person.known(t, ids, session.remember("privacy_told", ids)) if ids else ""
+    try:
+        privacy.told(t, view, backend.leakage.given_away(model_id, chosen), chosen)
+    except GlassleafError as error:
+        frame.problem(t, str(error))
 
 frame.section(t, "privacy.widths", "score_bits")
-release.before(t, view.record)
-job = session.job(f"leak:{model_id}")
-running = session.running(job)
-points = (job.result if job is not None else None) or ()
-if not points and not running:
-    st.markdown(t("privacy.widths_hint"))
-
-
-def measure() -> None:
-    """Start measuring what narrower scores would leak."""
-    session.start(f"leak:{model_id}", lambda: backend.leakage.start_curve(model_id))
-
-
-if st.button(t("privacy.go"), type=frame.emphasis(), icon=":material/speed:", disabled=bool(running), key="privacy_go"):
-    measure()
-    job, points = session.job(f"leak:{model_id}"), ()
+if apart:
+    st.info(t("linked.widths"), icon=":material/domain:")
+else:
+    release.before(t, view.record)
+    job = session.job(f"leak:{model_id}")
     running = session.running(job)
-if running:
-    privacy.follow(t, running, points, session.rerun)
-if points:
-    privacy.curve(t, view, points)
-if job is not None:
-    run.ended(t, job, "privacy.cancelled", again=measure)
+    points = (job.result if job is not None else None) or ()
+    if not points and not running:
+        st.markdown(t("privacy.widths_hint"))
 
-frame.section(t, "privacy.frontier", "dither")
-work = session.job(f"frontier:{model_id}")
-working = session.running(work)
-found = (work.result if work is not None else None) or ()
-if not found and not working:
-    st.markdown(t("privacy.frontier_hint"))
-if st.button(t("privacy.go"), icon=":material/balance:", disabled=bool(working), key="frontier_go"):
-    session.start(f"frontier:{model_id}", lambda: backend.leakage.start_tradeoff(model_id))
-    work, found = session.job(f"frontier:{model_id}"), ()
+    def measure() -> None:
+        """Start measuring what narrower scores would leak."""
+        session.start(f"leak:{model_id}", lambda: backend.leakage.start_curve(model_id))
+
+    if st.button(
+        t("privacy.go"), type=frame.emphasis(), icon=":material/speed:", disabled=bool(running), key="privacy_go"
+    ):
+        measure()
+        job, points = session.job(f"leak:{model_id}"), ()
+        running = session.running(job)
+    if running:
+        privacy.follow(t, running, points, session.rerun)
+    if points:
+        privacy.curve(t, view, points)
+    if job is not None:
+        run.ended(t, job, "privacy.cancelled", again=measure)
+
+if not apart:
+    frame.section(t, "privacy.frontier", "dither")
+    work = session.job(f"frontier:{model_id}")
     working = session.running(work)
-if working:
-    privacy.follow(t, working, found, session.rerun, "frontier")
-if found and not working:
-    privacy.frontier(t, view, found, backend.models.dither(model_id))
-if work is not None and work.state in ("failed", "cancelled"):
-    frame.problem(t, work.error or "")
+    found = (work.result if work is not None else None) or ()
+    if not found and not working:
+        st.markdown(t("privacy.frontier_hint"))
+    if st.button(t("privacy.go"), icon=":material/balance:", disabled=bool(working), key="frontier_go"):
+        session.start(f"frontier:{model_id}", lambda: backend.leakage.start_tradeoff(model_id))
+        work, found = session.job(f"frontier:{model_id}"), ()
+        working = session.running(work)
+    if working:
+        privacy.follow(t, working, found, session.rerun, "frontier")
+    if found and not working:
+        privacy.frontier(t, view, found, backend.models.dither(model_id))
+    if work is not None and work.state in ("failed", "cancelled"):
+        frame.problem(t, work.error or "")

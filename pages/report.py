@@ -14,7 +14,7 @@ frame.outcome(t, session.outcome())
 made = backend.reports.make(model_id)
 report.files(t, model_id, backend.reports.export, backend.reports.language_of_pdf(t.language))
 frame.section(t, "report.first_page")
-report.answers(t, backend.reports.answers(made, t.language))
+report.answers(backend.reports.answers(made, t.language))
 frame.section(t, "details.title")
 provided, states = backend.report_details, backend.models.states()
 others = [one for one in backend.models.all(view.federation.name) if one.id != model_id]

@@ -24,6 +24,7 @@ from backend.link.kinds import PROTOCOLS, kinds_of
 from backend.link.peers import MIB, LinkSettings
 from backend.link.wire import LinkWire
 
+IN_TIME = 120.0  # seconds; what is to come, comes by then on the slowest machine
 ROLES = {"bank": "guest", "shop": "host", "telecom": "host"}
 
 
@@ -103,11 +104,11 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-QUICK = LinkSettings(heartbeat=1.0, grace=5.0, idle=1.0, handshake=5.0, message=8 * MIB, memory=64 * MIB)
-"""Settings in which a link shows in a second what takes a minute otherwise."""
+PATIENT = LinkSettings(heartbeat=5.0, grace=120.0, idle=60.0, handshake=60.0, message=8 * MIB, memory=64 * MIB)
+"""Small messages, and no verdict where the machine stands still for some seconds; a test that waits for an end sets it shorter."""
 
 
-def until(true: Callable[[], object], seconds: float = 30.0) -> None:
+def until(true: Callable[[], object], seconds: float = IN_TIME) -> None:
     """Wait for what is to become true; generous, since machines differ."""
     end = time.monotonic() + seconds
     while not true():
@@ -120,7 +121,7 @@ class Links:
     """Wires of several parties of one test, shut down at its end; the bank's listens at a free port."""
 
     companies: Companies
-    settings: LinkSettings = QUICK
+    settings: LinkSettings = PATIENT
     wires: list[LinkWire] = field(default_factory=list)
     port: int = 0
 

@@ -211,9 +211,8 @@ def _random_tree(draw, t, parties, features, rules, depth) -> GuestTree:
         feature = features[party][draw.integers(3)]
         default_left = bool(draw.random() < 0.5)
         if feature.kind is Kind.CATEGORICAL:
-            rule = SplitRule(
-                feature.name, default_left, None, frozenset({"a"}), frozenset({"b", "c"})
-            )  # d was never seen
+            # d was never seen
+            rule = SplitRule(feature.name, default_left, None, frozenset({"a"}), frozenset({"b", "c"}))
         else:
             rule = SplitRule(
                 feature.name, default_left, round(float(draw.normal()), 1), above=bool(draw.random() < 0.2)

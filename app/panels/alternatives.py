@@ -18,7 +18,7 @@ from backend.services.alternatives import AlternativesRequest
 if TYPE_CHECKING:
     from app.view_models import View
     from backend.jobs import Job
-    from backend.services.alternatives import Decided, Opened, Point, Search, Tried
+    from backend.services.alternatives import DecidedModels, Opened, Point, Search, Tried
 
 DEPTHS, LAMBDAS = tuple(range(1, 9)), (0.0, 1.0, 5.0, 20.0, 100.0)
 PLACE = "alternatives"
@@ -167,7 +167,7 @@ def result(t: Texts, view: View, work: Searching, found: Search) -> None:
     _one(t, view, work, found, decided, name)
 
 
-def _one(t: Texts, view: View, work: Searching, found: Search, decided: Decided, name: str) -> None:
+def _one(t: Texts, view: View, work: Searching, found: Search, decided: DecidedModels, name: str) -> None:
     """One model beside the one in use, what it leans on, and the form that takes it."""
     opened, first = work.opened(found.attribute, name), decided.points[0]
     point = next(p for p in decided.points if p.name == name)
@@ -219,7 +219,7 @@ def settings(t: Texts, view: View, found: Search, tried: Tried) -> str:
     return t("words.comma").join(told) or t("lda.itself")
 
 
-def _sentence(t: Texts, view: View, found: Search, decided: Decided) -> str:
+def _sentence(t: Texts, view: View, found: Search, decided: DecidedModels) -> str:
     narrower, first = decided.narrower(), decided.points[0]
     words = {"feature": markdown(evidence.plain(t, view, found.attribute)), "tolerance": f"{found.tolerance:g}"}
     words |= {
@@ -235,7 +235,7 @@ def _sentence(t: Texts, view: View, found: Search, decided: Decided) -> str:
     return t("lda.found", **words, narrower=str(len(narrower)), sure=str(sure))
 
 
-def _frontier(t: Texts, found: Search, decided: Decided) -> go.Figure:
+def _frontier(t: Texts, found: Search, decided: DecidedModels) -> go.Figure:
     """Width of the gap across, AUC upwards, each with its interval; the frontier joined."""
     points = [point for point in decided.points if point.gap is not None]
     ahead, own = sorted((p for p in points if p.frontier), key=_width), found.tried[0].name
@@ -285,7 +285,7 @@ def _width(point: Point) -> float:
     return 100 * abs(point.gap.value) if point.gap else 0.0
 
 
-def _twin(t: Texts, view: View, found: Search, decided: Decided) -> dict[str, list[str]]:
+def _twin(t: Texts, view: View, found: Search, decided: DecidedModels) -> dict[str, list[str]]:
     points = decided.points
     return {
         t("lda.model"): [p.name for p in points],

@@ -76,7 +76,7 @@ def filters(t: Texts, view: View) -> DictionaryFilters:
     return DictionaryFilters(search, tuple(chosen), use, statuses, packs, flagged, secureboost)
 
 
-def matching(t: Texts, view: View, chosen: DictionaryFilters) -> list[tuple[str, Feature]]:
+def matching(view: View, chosen: DictionaryFilters) -> list[tuple[str, Feature]]:
     """The features that pass the filters, most important first."""
     flags = view_models.flags(view.compliance)
     hidden = view_models.aliases(view.model) if chosen.secureboost else {}

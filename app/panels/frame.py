@@ -13,7 +13,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import errors, session, view_models
-from app.panels import charts, links
+from app.panels import charts, links, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.results import cell_text
 
@@ -28,13 +28,14 @@ WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
 SILENT = 3.0  # seconds after which a job that cannot tell how long it will take says so
 TWINS_OPEN = False  # whether the tables of charts stand open at first
 CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
+# state of a model: icon
 STATES = {
     "draft": "edit_note",
     "in_review": "rate_review",
     "approved": "verified",
     "in_use": "play_circle",
     "retired": "inventory_2",
-}  # state of a model: icon
+}
 T = TypeVar("T")
 Columns = Mapping[str, Sequence[Any]]  # of a table: head → cells
 CHART = {"displaylogo": False, "modeBarButtons": [["toImage"]], "scrollZoom": False, "doubleClick": "reset"}
@@ -209,6 +210,7 @@ def working(t: Texts, job: Job[Any], words: str, key: str, who: str = "") -> Non
 def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     """A bar with what is done, the seconds so far and those still to go; `share` where the work is not weighed."""
     session.tick()
+    waits.pause(t, job.waits)
     parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if job.total > 1 else []
     parts.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
     left = job.pace.left()
@@ -264,7 +266,7 @@ def algorithm(t: Texts, record: ModelRecord) -> str:
     return t(f"algorithm.name_{name}")
 
 
-def figure(t: Texts, metrics: Metrics, name: str, unit: str = "") -> str:
+def figure(metrics: Metrics, name: str, unit: str = "") -> str:
     """One figure of quality: a share in percent, an error in the label's unit, else a number; a dash where it does not apply."""
     value = getattr(metrics, name)
     if name == "accuracy":
@@ -280,7 +282,7 @@ def about(t: Texts, task: str, name: str) -> str:
 def quality(t: Texts, record: ModelRecord, unit: str = "") -> str:
     """The one figure that decides between models of a task, with its name: "AUC 0.783", "RMSE 12.3 €"."""
     name = view_models.FIGURES[record.task][0]
-    return f"{t(f'figure.{name}')} {figure(t, record.metrics, name, unit)}"
+    return f"{t(f'figure.{name}')} {figure(record.metrics, name, unit)}"
 
 
 def direction(t: Texts, task: str, word: str) -> str:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from app.glossary import Term
     from app.view_models import View
 
+# key: what it does
 KEYS = {
     finder.KEYS.replace("Mod", "Ctrl"): "search",
     "Tab": "tab",
@@ -22,7 +23,7 @@ KEYS = {
     "Esc": "escape",
     "Alt+←": "back",
     "Ctrl+P": "print",
-}  # key: what it does
+}
 
 
 def first_steps(t: Texts, begin: Callable[[], None]) -> None:

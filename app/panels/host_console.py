@@ -80,7 +80,7 @@ def _waiting(t: Texts, operator: HostOperator, waiting: tuple[Request, ...], key
         number_ = request.approval.number
         with st.container(border=True, key=f"{key}_request_{number_}"):
             _heading(t, request)
-            _facts(t, request, f"{key}_{number_}")
+            _facts(t, request)
             _splits(t, request.splits, f"{key}_{number_}")
             _approve(t, operator, request, key)
             _refuse(t, operator, number_, "deny", key)
@@ -107,7 +107,7 @@ def _purpose(t: Texts, purpose: str) -> str:
     return t(f"host.purpose_{purpose}")
 
 
-def _facts(t: Texts, request: Request, key: str) -> None:
+def _facts(t: Texts, request: Request) -> None:
     """What is asked for, and what it costs."""
     about, limits = request.approval.about, request.limits
     if request.approval.purpose == "training":

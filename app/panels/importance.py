@@ -98,7 +98,7 @@ def by_party(t: Texts, view: View, measure: str, rows: Rows) -> None:
             "importance.party_worth",
             party=palette.name(t, view.federation, dearest.party),
             fall=_words(dearest),
-            quality=_quality(t, view),
+            quality=_quality(view),
         )
     elif hosts:
         share = percent(sum(_value(row) for row in hosts))
@@ -157,7 +157,7 @@ def _within(t: Texts, row: SteadyImportance | Permuted) -> str:
     return "" if row.low is None else f"<br>{t('importance.interval')}: {_ends(row)}"
 
 
-def _quality(t: Texts, view: View) -> str:
+def _quality(view: View) -> str:
     return "R²" if view.task == "number" else "AUC"
 
 
@@ -167,7 +167,7 @@ def _sentence(t: Texts, view: View, measure: str, rows: Rows, learned: dict[str,
     top = [markdown(t.brief(view.model.feature(row.feature))) for row in rows[:2]]
     if measure == WORTH:
         sure = sum(row.low is not None and row.low > 0 for row in rows)
-        words = {"top": top[0], "fall": _words(rows[0]), "within": _ends(rows[0]), "quality": _quality(t, view)}
+        words = {"top": top[0], "fall": _words(rows[0]), "within": _ends(rows[0]), "quality": _quality(view)}
         return t("importance.worth_sentence", n=len(rows), sure=sure, **words)
     against = ""
     if view.task != "classes":

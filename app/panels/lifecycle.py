@@ -14,7 +14,7 @@ from app.panels.reviews import Attempt
 from app.texts import Texts, markdown
 
 if TYPE_CHECKING:
-    from backend.services.lifecycle import ModelStep, Offer, Standing
+    from backend.services.lifecycle import ModelStep, NextStep, Standing
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Manager:
         As the log names who is signed in; empty where nobody is.
     role : str
     standing : Standing
-    offers : sequence of Offer
+    offers : sequence of NextStep
         Steps that lead on from here.
     history : sequence of ModelStep
     names : callable
@@ -46,7 +46,7 @@ class Manager:
     account: str
     role: str
     standing: Standing
-    offers: Sequence[Offer]
+    offers: Sequence[NextStep]
     history: Sequence[ModelStep]
     names: Callable[[str], str]
     outcome: tuple[bool, str] | None
@@ -110,7 +110,7 @@ def _steps(t: Texts, managing: Manager) -> None:
             right.caption(_condition(t, offer, managing))
 
 
-def _condition(t: Texts, offer: Offer, managing: Manager) -> str:
+def _condition(t: Texts, offer: NextStep, managing: Manager) -> str:
     """What a step needs, or whose it is."""
     if not offer.mine:
         roles = t.listed([t(f"sidebar.role_{role}") for role in offer.roles])

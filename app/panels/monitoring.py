@@ -58,7 +58,7 @@ def setup(t: Texts, view: View, service: Monitoring) -> MonitoringRequest | None
             key="monitoring_feature",
         )
     with left:
-        given = upload.file(t, t("monitoring.sheet_label"), "monitoring_sheet", MEGABYTES)
+        given = upload.file(t("monitoring.sheet_label"), "monitoring_sheet", MEGABYTES)
         if given is None:
             return None
         take = partial(service.read, view.record.id, given.getvalue(), given.name, label=label.strip())

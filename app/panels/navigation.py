@@ -47,12 +47,8 @@ ICONS = {
     "help": "help",
 }
 FIRST = {REGULATOR: "govern"}  # role: the group that stands above the others
-FOR = {
-    "own_data": (OPERATOR,),
-    "train": (OPERATOR,),
-    "score": (OPERATOR, ANALYST),
-    "host": (OPERATOR,),
-}  # page: whose it is; a courtesy, for roles are not authenticated
+# page: whose it is; a courtesy, for roles are not authenticated
+FOR = {"own_data": (OPERATOR,), "train": (OPERATOR,), "score": (OPERATOR, ANALYST), "host": (OPERATOR,)}
 # What comes after what: a presenter shows a score and how it is protected, a regulator asks for the findings first.
 WAYS = {
     OPERATOR: (

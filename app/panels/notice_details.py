@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app.panels import toml_file
 from app.panels.reviews import Attempt
 from app.texts import Texts, markdown
 from backend.services.notice_details import AGENCY, fields_of
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from backend.services.notice_details import NoticeParty
 
 MAX_CHARS = 2000
-MEGABYTES = 1
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def panel(t: Texts, details: Details, attempt: Attempt) -> None:
         said = t("notice_details.missing", fields=t.listed(lacking)) if lacking else t("notice_details.complete")
         st.markdown(said)
         _form(t, details, attempt)
-        _file(t, details, attempt)
+        toml_file.panel(t, "notice_details", details.template, details.keep_file, t("notice_details.saved"), attempt)
 
 
 def _of(t: Texts, details: Details, party: str, name: str) -> str:
@@ -83,23 +83,3 @@ def _fields(t: Texts, details: Details, party: str) -> dict[str, Any]:
             t(f"notice_details.{AGENCY}"), stands.reporting_agency, f"notice_details_{party}_{AGENCY}"
         )
     return given
-
-
-def _file(t: Texts, details: Details, attempt: Attempt) -> None:
-    st.download_button(
-        t("notice_details.download"),
-        lambda: details.template().encode(),
-        "glassleaf-notice-details.toml",
-        "application/toml",
-        key="notice_details_toml",
-        icon=":material/download:",
-        on_click="ignore",
-    )
-    file = st.file_uploader(
-        t("notice_details.upload"), type="toml", key="notice_details_file", max_upload_size=MEGABYTES
-    )
-    if file is not None and st.button(
-        t("notice_details.take"), key="notice_details_take", icon=":material/upload_file:"
-    ):
-        text = file.getvalue().decode("utf-8", errors="replace")
-        attempt(t("notice_details.saved"), lambda: details.keep_file(text))

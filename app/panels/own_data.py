@@ -82,7 +82,7 @@ def _begin(t: Texts, service: OwnData) -> None:
     _stepper(t, None)
     frame.section(t, "own_data.step_table")
     st.markdown(t("own_data.table_hint", megabytes=UPLOAD.max_bytes // 1_000_000))
-    file = upload.file(t, t("upload.file"), "own_upload", UPLOAD.max_bytes // 1_000_000)
+    file = upload.file(t("upload.file"), "own_upload", UPLOAD.max_bytes // 1_000_000)
     if file is not None:
         data = file.getvalue()
         draft = upload.read(t, "own", file.name, data, partial(_begun, service, file.file_id, file.name, data))
@@ -374,7 +374,7 @@ def _dictionary(t: Texts, service: OwnData, draft: Draft) -> Draft:
     """Meanings from a file, as the command takes them."""
     with st.expander(t("own_data.dictionary"), icon=":material/upload_file:", key="own_dictionary_box"):
         st.caption(t("own_data.dictionary_hint"))
-        file = upload.file(t, t("own_data.dictionary_file"), f"own_dictionary_{draft.id}", 5)
+        file = upload.file(t("own_data.dictionary_file"), f"own_dictionary_{draft.id}", 5)
         if file is None or not session.once("own_dictionary", file.file_id):
             return draft
         try:

@@ -46,7 +46,7 @@ def files(t: Texts, model_id: str, export: Callable[[str, str, str], bytes], pdf
         st.caption(f":material/translate: {t('report.no_font')}")
 
 
-def answers(t: Texts, pairs: Sequence[tuple[str, str]]) -> None:
+def answers(pairs: Sequence[tuple[str, str]]) -> None:
     """A regulator's questions with their answers."""
     with st.container(border=True):
         for question, answer in pairs:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app.panels import toml_file
 from app.panels.reviews import Attempt
 from app.texts import Texts, markdown
 from backend.services.report_details import BY_PARTY, GROUPS
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 MAX_CHARS = 2000
 LINES = ("owner", "tier", "period", "validator")  # that one line holds
-MEGABYTES = 1
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def panel(t: Texts, details: Details, attempt: Attempt) -> None:
         st.caption(t.listed([markdown(t(f"details.{name}")) for name in details.lacking]))
     with st.expander(t("details.form"), icon=":material/edit_note:", key="details_box"):
         _form(t, details, attempt)
-        _file(t, details, attempt)
+        toml_file.panel(t, "report_details", details.template, details.keep_file, t("details.saved"), attempt)
 
 
 def _form(t: Texts, details: Details, attempt: Attempt) -> None:
@@ -101,19 +101,3 @@ def _by_party(t: Texts, details: Details, name: str) -> dict[str, str]:
         )
         for party, title in details.parties.items()
     }
-
-
-def _file(t: Texts, details: Details, attempt: Attempt) -> None:
-    st.download_button(
-        t("details.download"),
-        lambda: details.template().encode(),
-        "glassleaf-report-details.toml",
-        "application/toml",
-        key="details_toml",
-        icon=":material/download:",
-        on_click="ignore",
-    )
-    file = st.file_uploader(t("details.upload"), type="toml", key="details_file", max_upload_size=MEGABYTES)
-    if file is not None and st.button(t("details.take"), key="details_take", icon=":material/upload_file:"):
-        text = file.getvalue().decode("utf-8", errors="replace")
-        attempt(t("details.saved"), lambda: details.keep_file(text))

@@ -385,7 +385,7 @@ def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Fi
     figure = charts.figure(46 * len(records) + 80)
     said = []
     for row, record in enumerate(records):
-        shown = label(frame.figure(t, record.metrics, name, unit))
+        shown = label(frame.figure(record.metrics, name, unit))
         size = t("train.trees", n=record.n_trees)
         words = f"<b>{shown}</b>  {label(frame.algorithm(t, record))} · {size} · {t.duration(record.seconds)}"
         height = -46 * row

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from backend.services.job_registry import JobStatus
 
+# kind of work → the page that starts it
 PAGES = {
     "score": "score",
     "reasons": "score",
@@ -39,19 +40,10 @@ PAGES = {
     "difference": "compare_models",
     "validation": "validation",
     "monitoring": "validation",
-}  # kind of work → the page that starts it
+}
 ANY_MODEL = ("train", "attacks", "import")  # their pages are about no chosen model
-KEPT = (
-    "retrain",
-    "alternatives",
-    "evidence",
-    "worth",
-    "means",
-    "card",
-    "difference",
-    "validation",
-    "monitoring",
-)  # what they find is in the Guest's store
+# what they find is in the Guest's store
+KEPT = ("retrain", "alternatives", "evidence", "worth", "means", "card", "difference", "validation", "monitoring")
 ICONS = {
     "running": "progress_activity",
     "elsewhere": "progress_activity",

@@ -23,7 +23,7 @@ LISTED = 8  # problems at once
 T = TypeVar("T")
 
 
-def file(t: Texts, label: str, key: str, megabytes: int) -> UploadedFile | None:
+def file(label: str, key: str, megabytes: int) -> UploadedFile | None:
     """The field that takes a table."""
     return st.file_uploader(label, type=list(SUFFIXES), key=key, max_upload_size=megabytes)
 

@@ -88,7 +88,7 @@ def figures(t: Texts, view: View) -> None:
     """How good it is, in a line, and the way to more."""
     record, metrics = view.record, view.record.metrics
     named = (
-        f"**{t(f'figure.{name}')} {markdown(frame.figure(t, metrics, name, t.unit(view.federation.label)))}**"
+        f"**{t(f'figure.{name}')} {markdown(frame.figure(metrics, name, t.unit(view.federation.label)))}**"
         for name in view_models.FIGURES[view.task]
     )
     parts = [*named, t("overview.trees", n=record.n_trees, trees=f"{record.n_trees:,}")]
@@ -131,7 +131,8 @@ def _privacy(t: Texts, view: View) -> tuple[str, str]:
     kept = t("overview.hidden", hidden=f"{hidden:,}", splits=f"{splits:,}")
     learned = t.joined(t(f"overview.private_{kind}", numbers=f"{numbers:,}"), kept)
     if view.record.release is None:
-        return t("overview.not_measured"), t.joined(t("overview.not_measured_why"), learned)
+        why = t("overview.not_measured_why") if view.federation.link is None else t("linked.widths")
+        return t("overview.not_measured"), t.joined(why, learned)
     share = t("overview.gives_away", share=percent(view.record.release.named))
     return share, t.joined(release.sentence(t, view.record), learned)
 

@@ -10,6 +10,7 @@ import streamlit as st
 from app import session
 from app.texts import Texts, markdown
 from backend.errors import ApprovalDenied, ApprovalPending, GlassleafError
+from backend.jobs import Waits
 
 
 def draw(t: Texts, why: GlassleafError | None, again: Callable[[], None] | None = None) -> bool:
@@ -33,6 +34,13 @@ def draw(t: Texts, why: GlassleafError | None, again: Callable[[], None] | None 
 def state(t: Texts, why: GlassleafError | None) -> str:
     """The same in two or three words; empty where it ended for another reason."""
     return t("waits.tray", host=_name(t, why.host)) if isinstance(why, ApprovalPending) else ""
+
+
+def pause(t: Texts, why: Waits | None) -> None:
+    """For whom work under way waits at this moment; nothing where it does not."""
+    if why is not None:
+        hosts = t.listed([_name(t, host) for host in why.hosts])
+        st.info(t(f"pause.{why.kind}", hosts=hosts), icon=":material/hourglass_top:")
 
 
 def _name(t: Texts, host: str) -> str:

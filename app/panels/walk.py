@@ -10,11 +10,12 @@ from app.panels import links
 from app.texts import Texts
 from backend.services.audit import ANALYST, OPERATOR, REGULATOR
 
+# role: pages
 STEPS = {
     OPERATOR: ("overview", "score", "privacy"),
     ANALYST: ("overview", "features", "score"),
     REGULATOR: ("overview", "compliance", "report"),
-}  # role: pages
+}
 
 
 def line(t: Texts, role: str, here: str, end: Callable[[], None]) -> None:

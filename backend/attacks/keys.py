@@ -18,7 +18,7 @@ from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 
 
 @dataclass(frozen=True)
-class Keys:
+class AttackKeys:
     """A key as a Guest draws it, and the sides built on it as they are shipped, without pools in the background."""
 
     secret: PaillierSecretKey
@@ -27,10 +27,10 @@ class Keys:
 
 
 @lru_cache(maxsize=4)
-def honest_keys(bits: int) -> Keys:
+def honest_keys(bits: int) -> AttackKeys:
     """The key of this size; the same for every attack of a run."""
     secret = PaillierSecretKey.generate(bits, floor=min(bits, KEY_BITS_FLOOR))
-    return Keys(secret, PaillierKeySide(secret), host_of(secret.public))
+    return AttackKeys(secret, PaillierKeySide(secret), host_of(secret.public))
 
 
 def host_of(key: PaillierPublicKey) -> PaillierPublicSide:

@@ -175,7 +175,7 @@ def train(
     network: Network,
     store: PartyStore,
 ) -> Trained:
-    """Train on plaintext over `network` with the one Host :data:`HOST`, which keeps its half in `store`."""
+    """Train on plaintext over `network` with the one Host :data:`HOST`, which keeps its partial model in `store`."""
     guest = federation.guest.name
     party = HostParty(HOST, tables[HOST], federation.party(HOST).features, store, simulated=True)
     with _served(party, network, guest) as session:

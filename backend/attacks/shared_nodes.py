@@ -97,7 +97,7 @@ class Figures:
     nmi: float
 
 
-class HostView(Network):
+class HostRecorder(Network):
     """A network that records what reaches and leaves the Host."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ def watch(
     federation: Federation, tables: Mapping[str, PartyTable], labels: Floats, parameters: SecureBoostParameters
 ) -> Watched:
     """Train on plaintext, and keep what the Host was told."""
-    view = HostView()
+    view = HostRecorder()
     trained = train(federation, tables, labels, parameters, view, memory_store())
     ids = list(trained.part_of)
     training = np.array([part == "training" for part in trained.part_of.values()])

@@ -13,7 +13,7 @@ from backend.services.alternatives import AlternativesRequest
 from backend.services.scoring import cipher_named
 
 if TYPE_CHECKING:
-    from backend.fairness.alternatives import Decided, Figure, Point, Search
+    from backend.fairness.alternatives import DecidedModels, IntervalFigure, Point, Search
 
 app = typer.Typer(add_completion=False)
 
@@ -100,7 +100,7 @@ def _text(found: Search) -> str:
     return "\n".join(lines)
 
 
-def _decision(found: Search, decided: Decided) -> list[str]:
+def _decision(found: Search, decided: DecidedModels) -> list[str]:
     reference = found.group_in_words(found.groups[found.reference])
     lines = [f"Cut-off {decided.cutoff:g} of {found.tried[0].model}; gaps are against {reference}:"]
     lines += [f"  {_point(found, point)}" for point in decided.points]
@@ -124,5 +124,5 @@ def _point(found: Search, point: Point) -> str:
     return f"{point.name}: {quality}  {gap}{'  ' + ', '.join(marks) if marks else ''}"
 
 
-def _figure(figure: Figure) -> str:
+def _figure(figure: IntervalFigure) -> str:
     return f"{figure.value:.4f} [{figure.low:.4f}, {figure.high:.4f}]"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import SHORT_TICK, AsJson, open_glassleaf, print_result, say, watched
+from backend.cli.output import SHORT_TICK, AsJson, Bits, open_glassleaf, print_result, say, watched
 from backend.errors import ParameterError
 from backend.services.forest_serving import ServingRequest
 from backend.services.protocol_comparison import (
@@ -39,7 +39,7 @@ def compare(
     latency: Annotated[float, typer.Option(help="Milliseconds that a message travels.")] = 50.0,
     bandwidth: Annotated[float, typer.Option(help="Kilobytes a second that a party can send.")] = 300.0,
     cipher: Annotated[str, typer.Option(help="Fed-EINI's: paillier; rlwe; paillier-short; none.")] = "paillier",
-    bits: Annotated[int, typer.Option(help="Paillier key size.")] = KEY_BITS,
+    bits: Bits = KEY_BITS,
     every: Annotated[bool, typer.Option("--all", help="Node by node too, for any number of samples.")] = False,
     as_json: AsJson = False,
 ) -> None:

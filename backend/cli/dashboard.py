@@ -17,6 +17,7 @@ from backend.errors import GlassleafError
 NEEDED = ("streamlit", "plotly")  # what the extra [dashboard] adds
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 
+Address = Annotated[str, typer.Option(help="Address to listen on; others than localhost open it to the network.")]
 app = typer.Typer(add_completion=False)
 
 
@@ -24,9 +25,7 @@ app = typer.Typer(add_completion=False)
 def run(
     context: typer.Context,
     port: Annotated[int, typer.Option(help="Port of the dashboard.", min=1, max=65535)] = 8501,
-    address: Annotated[
-        str, typer.Option(help="Address to listen on; others than localhost open it to the network.")
-    ] = "localhost",
+    address: Address = "localhost",
 ) -> None:
     """Prepare the demo and open the dashboard in the browser (needs Streamlit)."""
     check_installed()

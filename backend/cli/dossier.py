@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, open_glassleaf, print_result, save
-from backend.cli.report_details import text_of
+from backend.cli.output import AsJson, open_glassleaf, print_result, save, text_of
 
 if TYPE_CHECKING:
     from backend.reports.schema import DossierSection

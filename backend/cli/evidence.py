@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, watched
+from backend.cli.output import AsJson, Bits, Cutoff, ModelId, open_glassleaf, print_result, watched
 from backend.services.age_check import AgeRequest
 from backend.services.fairness import DisparityRequest, ProxyRequest
 from backend.services.scoring import cipher_named
@@ -31,7 +31,7 @@ VERDICTS = {
 def disparity(
     model: ModelId,
     feature: Annotated[str, typer.Argument(help="A feature of any party.")],
-    cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = 0.5,
+    cutoff: Cutoff = 0.5,
     reference: Annotated[
         str, typer.Option(help="Compare with this group: a code, or a bin's number; default the largest.")
     ] = "",

@@ -5,18 +5,20 @@ On the Host's own folder; on a simulated Host's with `--federation` and `--host`
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import date
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.cli.dashboard import open_streamlit
-from backend.cli.output import AsJson, open_glassleaf, print_result, save, say
+from backend.cli.dashboard import Address, open_streamlit
+from backend.cli.output import AsJson, Log, in_json, open_glassleaf, print_result, save, say
 from backend.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ Folder = Annotated[
 ]
 Federation = Annotated[str, typer.Option(help="Of a simulated Host: its federation.")]
 Host = Annotated[str, typer.Option(help="Of a simulated Host: its name.")]
+Config = Annotated[Path, typer.Option(help="The Host's host.toml.")]
 Number = Annotated[int, typer.Argument(metavar="N", help="The request's number, as the inbox lists it.", min=1)]
 Because = Annotated[str, typer.Option(help="Why; the Guest reads it.")]
 Person = Annotated[str, typer.Option(metavar="ID", help="The person's id, as the Host's table holds it.")]
@@ -43,7 +46,7 @@ app.add_typer(log, name="log")
 
 
 @contextmanager
-def opened(folder: Path | None, federation: str, host: str) -> Iterator[HostOperator]:
+def opened(folder: Folder = None, federation: Federation = "", host: Host = "") -> Iterator[HostOperator]:
     """The Host that the options name; raises ParameterError where they name both or half of one."""
     from backend.services.host_operator import own_host
     from backend.services.system_user import system_user
@@ -65,43 +68,51 @@ def opened(folder: Path | None, federation: str, host: str) -> Iterator[HostOper
             operator.close()
 
 
+def at_host(run: Callable[..., None]) -> Callable[..., None]:
+    """The command `run(operator, …, as_json)`, with the options of :func:`opened` in the place of the operator."""
+    unimported = {"HostOperator": Any}
+    of_opened = inspect.signature(opened, eval_str=True, locals=unimported).parameters.values()
+    _, *own, as_json = inspect.signature(run, eval_str=True, locals=unimported).parameters.values()
+    parameters = [*own, *of_opened, as_json]
+
+    @wraps(run)
+    def command(folder: Path | None, federation: str, host: str, **given: Any) -> None:
+        with opened(folder, federation, host) as operator:
+            run(operator, **given)
+
+    vars(command)["__signature__"] = inspect.Signature(parameters)  # PEP 362
+    command.__annotations__ = {one.name: one.annotation for one in parameters}
+    return command
+
+
 @app.command()
+@at_host
 def inbox(
+    operator: HostOperator,
     everything: Annotated[bool, typer.Option("--all", help="Also what was decided.")] = False,
-    folder: Folder = None,
-    federation: Federation = "",
-    host: Host = "",
     as_json: AsJson = False,
 ) -> None:
     """List the requests that wait for a decision, newest first."""
-    with opened(folder, federation, host) as operator:
-        found = operator.requests(waiting=not everything)
+    found = operator.requests(waiting=not everything)
     lines = [_line(one) for one in found]
     print_result([_request_json(one) for one in found], "\n".join(lines) or "Nothing waits.", as_json)
 
 
 @app.command()
-def show(
-    number: Number,
-    folder: Folder = None,
-    federation: Federation = "",
-    host: Host = "",
-    as_json: AsJson = False,
-) -> None:
+@at_host
+def show(operator: HostOperator, number: Number, as_json: AsJson = False) -> None:
     """Show one request: who asks for what, what it costs, and the Host's own splits with their thresholds."""
-    with opened(folder, federation, host) as operator:
-        found = operator.request(number)
+    found = operator.request(number)
     print_result(_request_json(found), "\n".join(_details(found)), as_json)
 
 
 @app.command()
+@at_host
 def approve(
+    operator: HostOperator,
     number: Number,
     until: Annotated[str, typer.Option(metavar="DATE", help="Last day on which it counts (UTC), e.g. 2027-06-30.")],
     per_day: Annotated[int, typer.Option(metavar="N", help="People, or trainings, a day (UTC).", min=1)],
-    folder: Folder = None,
-    federation: Federation = "",
-    host: Host = "",
     as_json: AsJson = False,
 ) -> None:
     """Allow a request, up to a day and a volume; signed with the Host's key."""
@@ -109,46 +120,31 @@ def approve(
         day = date.fromisoformat(until)
     except ValueError:
         raise ParameterError(f"{until!r} is no date; write it as 2027-06-30.") from None
-    with opened(folder, federation, host) as operator:
-        found = operator.approve(number, day, per_day)
+    found = operator.approve(number, day, per_day)
     print_result(_request_json(found), f"Approved until {until}, {per_day:,} a day.\n{_line(found)}", as_json)
 
 
 @app.command()
-def deny(
-    number: Number,
-    because: Because,
-    folder: Folder = None,
-    federation: Federation = "",
-    host: Host = "",
-    as_json: AsJson = False,
-) -> None:
+@at_host
+def deny(operator: HostOperator, number: Number, because: Because, as_json: AsJson = False) -> None:
     """Refuse a request that waits."""
-    with opened(folder, federation, host) as operator:
-        found = operator.deny(number, because)
+    found = operator.deny(number, because)
     print_result(_request_json(found), f"Denied.\n{_line(found)}", as_json)
 
 
 @app.command()
-def withdraw(
-    number: Number,
-    because: Because,
-    folder: Folder = None,
-    federation: Federation = "",
-    host: Host = "",
-    as_json: AsJson = False,
-) -> None:
+@at_host
+def withdraw(operator: HostOperator, number: Number, because: Because, as_json: AsJson = False) -> None:
     """End an approval at once, for work that is under way, too."""
-    with opened(folder, federation, host) as operator:
-        found = operator.withdraw(number, because)
+    found = operator.withdraw(number, because)
     print_result(_request_json(found), f"Withdrawn.\n{_line(found)}", as_json)
 
 
 @app.command()
-def models(folder: Folder = None, federation: Federation = "", host: Host = "", as_json: AsJson = False) -> None:
+@at_host
+def models(operator: HostOperator, as_json: AsJson = False) -> None:
     """List the models of which this Host keeps a part, with its own splits."""
-    with opened(folder, federation, host) as operator:
-        found = operator.models()
+    found = operator.models()
     lines: list[str] = []
     for one in found:
         allowed = ", ".join(one.purposes) or "nothing approved"
@@ -159,12 +155,10 @@ def models(folder: Folder = None, federation: Federation = "", host: Host = "", 
 
 
 @app.command()
-def budget(
-    person: Person, folder: Folder = None, federation: Federation = "", host: Host = "", as_json: AsJson = False
-) -> None:
+@at_host
+def budget(operator: HostOperator, person: Person, as_json: AsJson = False) -> None:
     """Show how often this Host has answered about a person, and how much more it may."""
-    with opened(folder, federation, host) as operator:
-        found = operator.budget(person)
+    found = operator.budget(person)
     lines = [
         f"{sum(one.times for one in found.answers)} answers within {found.limits.days} days, {found.told:.1f} bits at most"
     ]
@@ -177,12 +171,10 @@ def budget(
 
 
 @app.command()
-def left(
-    person: Person, folder: Folder = None, federation: Federation = "", host: Host = "", as_json: AsJson = False
-) -> None:
+@at_host
+def left(operator: HostOperator, person: Person, as_json: AsJson = False) -> None:
     """Show what left this Host about a person and what it keeps, for a request for access."""
-    with opened(folder, federation, host) as operator:
-        found = operator.left(person)
+    found = operator.left(person)
     lines = []
     for one in found:
         lines.append(f"{one.table}: {len(one.about) or 'nothing'} ({one.note})")
@@ -191,10 +183,10 @@ def left(
 
 
 @log.command()
-def verify(folder: Folder = None, federation: Federation = "", host: Host = "", as_json: AsJson = False) -> None:
+@at_host
+def verify(operator: HostOperator, as_json: AsJson = False) -> None:
     """Check the chain of the Host's own log; exit status 1 where something is wrong."""
-    with opened(folder, federation, host) as operator:
-        found = operator.verify_log()
+    found = operator.verify_log()
     said = "the chain holds" if found.holds else "SOMETHING IS WRONG"
     lines = [f"{found.entries} entries, {said}", *(f"  {problem}" for problem in found.problems)]
     lines.append("  nobody else keeps its heads, so that a cut would not show; keep an export elsewhere")
@@ -204,52 +196,46 @@ def verify(folder: Folder = None, federation: Federation = "", host: Host = "", 
 
 
 @log.command()
+@at_host
 def export(
+    operator: HostOperator,
     out: Annotated[Path, typer.Option(help="File to write: a line of JSON an entry or receipt.")],
-    folder: Folder = None,
-    federation: Federation = "",
-    host: Host = "",
     as_json: AsJson = False,
 ) -> None:
     """Write the whole log with all receipts, for `glassleaf audit reconcile`; the export is an entry itself."""
-    with opened(folder, federation, host) as operator:
-        text = operator.export()
+    text = operator.export()
     save(out, text.encode())
     lines = text.count("\n")
     print_result({"file": str(out), "lines": lines}, f"{lines} lines written to {out}.", as_json)
 
 
 @app.command()
+@at_host
 def drain(
+    operator: HostOperator,
     end: Annotated[bool, typer.Option("--end", help="Take on work again.")] = False,
-    folder: Folder = None,
-    federation: Federation = "",
-    host: Host = "",
     as_json: AsJson = False,
 ) -> None:
     """Have the Host end what is open and take on nothing new, before it is stopped; holds over restarts until `--end`."""
-    with opened(folder, federation, host) as operator:
-        changed, draining = operator.drain(end=end), operator.draining
+    changed, draining = operator.drain(end=end), operator.draining
     said = "takes on nothing new; what is open goes on" if draining else "takes on work"
     print_result({"draining": draining, "changed": changed}, f"The Host {said}.", as_json)
 
 
 @app.command()
 def serve(
-    config: Annotated[Path, typer.Option(help="The Host's host.toml.")] = Path("host.toml"),
-    log: Annotated[str, typer.Option(help="How events are logged: text, or json (a line an event).")] = "text",
+    config: Config = Path("host.toml"),
+    log: Log = "text",
 ) -> None:
     """Answer the Guest over the link until Ctrl-C or SIGTERM; then open work gets 30 s to end. Needs the extra `link`."""
     from backend.ops.logs import log_as_json
     from backend.services.host_service import host_service
 
-    if log not in ("text", "json"):
-        raise ParameterError(f"--log is {log!r}; choose text or json.")
-    if log == "json":
+    if json_logs := in_json(log):
         log_as_json()
     service = host_service(config)
     service.stop_on_signals()
-    if log == "text":
+    if not json_logs:
         shown = f", /live, /ready and /metrics on port {service.operation.port}" if service.operation.port else ""
         say(f"{service.config.party} answers over its link{shown} (Ctrl-C ends it).")
     service.serve()
@@ -257,7 +243,7 @@ def serve(
 
 @app.command()
 def check(
-    config: Annotated[Path, typer.Option(help="The Host's host.toml.")] = Path("host.toml"),
+    config: Config = Path("host.toml"),
     as_json: AsJson = False,
 ) -> None:
     """Check records, dictionary, keys, agreement, way out, handshake, clock and speed; exit status 1 where something is wrong."""
@@ -274,9 +260,7 @@ def check(
 def run(
     folder: Folder = None,
     port: Annotated[int, typer.Option(help="Port of the console.", min=1, max=65535)] = 8601,
-    address: Annotated[
-        str, typer.Option(help="Address to listen on; others than localhost open it to the network.")
-    ] = "localhost",
+    address: Address = "localhost",
 ) -> None:
     """Open the Host's own console in the browser (needs Streamlit)."""
     with opened(folder, "", "") as operator:

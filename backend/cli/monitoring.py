@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, Bits, Decimal, Encoding, ModelId, Sheet, open_glassleaf, print_result, watched
+from backend.cli.output import (
+    AsJson,
+    Bits,
+    Cutoff,
+    Decimal,
+    Encoding,
+    ModelId,
+    Sheet,
+    open_glassleaf,
+    print_result,
+    watched,
+)
 from backend.cli.validation import STATUS, worst
 from backend.i18n import Catalogue
 from backend.services.monitoring import MonitoringRequest
@@ -34,7 +45,7 @@ def monitor(
         str, typer.Option(help="Column of the outcomes; default: the federation's label where the sheet has it.")
     ] = "",
     feature: Annotated[str, typer.Option(help="Compare acceptance between the groups of this feature.")] = "",
-    cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = MonitoringRequest.cutoff,
+    cutoff: Cutoff = MonitoringRequest.cutoff,
     cipher: Annotated[str, typer.Option(help="Of the scores; default: the one suited to so many people.")] = "",
     bits: Bits = MonitoringRequest.key_bits,
     encoding: Encoding = "",

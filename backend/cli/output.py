@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
 ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
 Bits = Annotated[int, typer.Option(help="Paillier key size.")]
+Cutoff = Annotated[float, typer.Option(help="Decline at or above this probability.")]
+Log = Annotated[str, typer.Option(help="How events are logged: text, or json (a line an event).")]
 Encoding = Annotated[str, typer.Option(help="Encoding of a CSV that is not UTF-8: utf-16, gbk or latin-1.")]
 Decimal = Annotated[
     str, typer.Option(help="What decimals are written with, where the file leaves it open: point or comma.")
@@ -81,10 +83,15 @@ def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tic
     GlassleafError
         What stopped the job; Cancelled after Ctrl-C.
     """
+    told = None
     try:
         while job.state == "running":
             job.wait(tick)
-            on_tick(job)
+            if job.waits is None:
+                on_tick(job)
+            elif job.waits != told:
+                say(job.waits.words)
+            told = job.waits
     except KeyboardInterrupt:
         job.cancel()
     return job.get()
@@ -123,6 +130,21 @@ def save(out: Path, blob: bytes) -> None:
             write_whole(out, blob)
     except OSError as error:
         raise GlassleafError(f"{out} cannot be written ({error.strerror}).") from error
+
+
+def in_json(log: str) -> bool:
+    """Whether events are logged as JSON; raises ParameterError where `--log` is neither text nor json."""
+    if log not in ("text", "json"):
+        raise ParameterError(f"--log is {log!r}; choose text or json.")
+    return log == "json"
+
+
+def text_of(file: Path) -> str:
+    """A file's text; raises ParameterError where it cannot be read."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ParameterError(f"{file} cannot be read as UTF-8 text ({error}).") from None
 
 
 def split_list(text: str) -> tuple[str, ...]:

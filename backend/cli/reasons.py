@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.cli.output import AsJson, Bits, ModelId, check_out, open_glassleaf, print_result, save, watched
+from backend.cli.output import AsJson, Bits, Cutoff, ModelId, check_out, open_glassleaf, print_result, save, watched
 from backend.errors import ParameterError
 from backend.i18n import Catalogue
 from backend.services.reasons import FORMATS, MAX_REASONS, CohortRequest, ReasonsRequest
@@ -28,7 +28,7 @@ def reasons(
     model: ModelId,
     person: Annotated[str, typer.Option("--id", help="Id of a person in the Guest's table.")],
     names: Annotated[int, typer.Option(help="Reasons at most.")] = MAX_REASONS,
-    cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = ReasonsRequest.cutoff,
+    cutoff: Cutoff = ReasonsRequest.cutoff,
     cipher: Annotated[str, typer.Option(help="rlwe, paillier or paillier-short.")] = ReasonsRequest.cipher,
     bits: Bits = ReasonsRequest.key_bits,
     against: Annotated[

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, Bits, ModelId, open_glassleaf, print_result, split_list, watched
+from backend.cli.output import AsJson, Bits, Cutoff, ModelId, open_glassleaf, print_result, split_list, watched
 from backend.services.reports import comparison_as_dict
 from backend.services.retraining import RetrainingRequest
 from backend.services.scoring import cipher_named
@@ -24,7 +24,7 @@ def retrain(
     model: ModelId,
     without: Annotated[str, typer.Option(help="Features to leave out, separated by commas.")],
     by: Annotated[str, typer.Option(help="Features by whose groups decisions of both are compared, by commas.")] = "",
-    cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = RetrainingRequest.cutoff,
+    cutoff: Cutoff = RetrainingRequest.cutoff,
     cipher: Annotated[
         str, typer.Option(help="Of that comparison: paillier, paillier-short, or none (protects nothing).")
     ] = RetrainingRequest.cipher,

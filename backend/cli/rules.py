@@ -13,8 +13,8 @@ from backend.services.compliance import read_rule_pack
 
 if TYPE_CHECKING:
     from backend.compliance.calendar import LawDate
-    from backend.compliance.recall import Share
-    from backend.services.compliance import Tried
+    from backend.compliance.recall import WilsonShare
+    from backend.services.compliance import TriedColumns
 
 app = typer.Typer(
     add_completion=False,
@@ -92,7 +92,7 @@ def try_rules(
     print_result({**document, "flagged": flagged, "proposed": proposed}, "\n".join([head, *lines]), as_json)
 
 
-def _flagged(tried: Tried) -> list[dict[str, Any]]:
+def _flagged(tried: TriedColumns) -> list[dict[str, Any]]:
     return [
         {
             "feature": finding.feature,
@@ -109,7 +109,7 @@ def _flagged(tried: Tried) -> list[dict[str, Any]]:
     ]
 
 
-def _proposed(tried: Tried) -> list[dict[str, Any]]:
+def _proposed(tried: TriedColumns) -> list[dict[str, Any]]:
     return [{"feature": row.feature.name, "status": "proposed", **asdict(row.proposal)} for row in tried.proposed]
 
 
@@ -150,5 +150,5 @@ def measure(as_json: AsJson = False) -> None:
     print_result(asdict(measured), "\n".join(lines), as_json)
 
 
-def _share(share: Share) -> str:
+def _share(share: WilsonShare) -> str:
     return f"{share.hits} of {share.n} ({share.share:.1%}, {share.low:.1%} to {share.high:.1%})"

@@ -13,6 +13,8 @@ import typer
 
 from backend.cli.output import (
     AsJson,
+    Bits,
+    Cutoff,
     Decimal,
     Encoding,
     ModelId,
@@ -44,7 +46,7 @@ SOME_FAILED = 3  # exit status; 2 is a wrong command line
 def evaluate(
     model: ModelId = "latest",
     samples: Annotated[int, typer.Option(help="Test records to score again under encryption; 0 = none.")] = 50,
-    bits: Annotated[int, typer.Option(help="Paillier key size.")] = KEY_BITS,
+    bits: Bits = KEY_BITS,
     as_json: AsJson = False,
 ) -> None:
     """Metrics on all test records, and on a sample of them scored under encryption."""
@@ -72,8 +74,8 @@ def score(
         Path | None, typer.Option(help="CSV to write the scores to, or Parquet; needed for more than 5,000 rows.")
     ] = None,
     table: Annotated[str, typer.Option(help="Table or view of the database.")] = "",
-    cutoff: Annotated[float, typer.Option(help="Decline at or above this probability.")] = 0.5,
-    bits: Annotated[int, typer.Option(help="Paillier key size.")] = KEY_BITS,
+    cutoff: Cutoff = 0.5,
+    bits: Bits = KEY_BITS,
     cipher: Annotated[
         str,
         typer.Option(

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from backend.cli.output import Bits, open_glassleaf, say
-from backend.errors import GlassleafError, ParameterError
+from backend.cli.output import Bits, Log, in_json, open_glassleaf, say
+from backend.errors import GlassleafError
 from backend.services.scoring import KEY_BITS, cipher_named
 
 NEEDED = ("fastapi", "prometheus_client", "uvicorn")  # what the extra [server] adds
@@ -27,11 +27,10 @@ def serve(
         int,
         typer.Option(help="Port of 127.0.0.1 for /live, /ready and /metrics (Prometheus); 0 = none.", min=0, max=65535),
     ] = 0,
-    log: Annotated[str, typer.Option(help="How events are logged: text, or json (a line an event).")] = "text",
+    log: Log = "text",
 ) -> None:
     """Score people and name reasons over HTTP, for programs that wait (docs/online.md)."""
-    if log not in ("text", "json"):
-        raise ParameterError(f"--log is {log!r}; choose text or json.")
+    json_logs = in_json(log)
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
         raise GlassleafError(
@@ -44,4 +43,4 @@ def serve(
     with open_glassleaf() as glassleaf:
         say(f"Programs may ask on http://{address}:{port} (Ctrl-C ends it).")
         settings = Settings(cipher_named(cipher) if cipher else None, bits)
-        serve_on(glassleaf, settings, address, port, ops_port, json_logs=log == "json")
+        serve_on(glassleaf, settings, address, port, ops_port, json_logs=json_logs)

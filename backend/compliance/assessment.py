@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from backend.compliance.phrases import FeatureTexts, MatchedIn, Pattern
+from backend.compliance.concepts import MatchedIn, Pattern
+from backend.compliance.phrases import FeatureTexts
 from backend.compliance.rule_pack import (
     NOT_SENSITIVE,
     Addressee,

@@ -20,7 +20,7 @@ Label = Literal["statute", "proxy", "neither"]
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class WilsonShare:
     """A share with its 95 % interval (Wilson)."""
 
     hits: int
@@ -38,21 +38,21 @@ class Recall:
     ----------
     language : {"en", "zh"}
     rows : int
-    statute, proxies : Share
+    statute, proxies : WilsonShare
         Of the rows that a statute names, and of proxies: those found as what they are.
-    precision : Share
+    precision : WilsonShare
         Of the flagged rows: those that are about a person's protected attribute or a proxy of it.
     """
 
     language: str
     rows: int
-    statute: Share
-    proxies: Share
-    precision: Share
+    statute: WilsonShare
+    proxies: WilsonShare
+    precision: WilsonShare
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class RecallTotals:
     """The totals of a list, its hash and the vocabulary's version."""
 
     sha256: str
@@ -60,7 +60,7 @@ class Measured:
     languages: tuple[Recall, ...]
 
 
-def measure(file: Path = UNSEEN) -> Measured:
+def measure(file: Path = UNSEEN) -> RecallTotals:
     """Totals of a list with the further columns language, label and concepts (several apart by spaces).
 
     Raises
@@ -92,7 +92,7 @@ def measure(file: Path = UNSEEN) -> Measured:
         )
         for language, n in sorted(counts.items())
     )
-    return Measured(sha256(file.read_bytes()).hexdigest(), words().version, languages)
+    return RecallTotals(sha256(file.read_bytes()).hexdigest(), words().version, languages)
 
 
 def _named() -> set[str]:
@@ -106,7 +106,7 @@ def _label(line: int, label: str) -> Label:
     return cast(Label, label)
 
 
-def _share(hits: int, n: int) -> Share:
+def _share(hits: int, n: int) -> WilsonShare:
     if not n:
-        return Share(0, 0, float("nan"), 0.0, 1.0)
-    return Share(hits, n, hits / n, *wilson(hits / n, n))
+        return WilsonShare(0, 0, float("nan"), 0.0, 1.0)
+    return WilsonShare(hits, n, hits / n, *wilson(hits / n, n))

@@ -12,7 +12,8 @@ from typing import Annotated, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.compliance.phrases import Concept, Key, Lists, Pattern, Phrase, Text, Vocabulary
+from backend.compliance.concepts import Concept, Key, Lists, Pattern, Text, Vocabulary
+from backend.compliance.phrases import Phrase
 from backend.data.csv_file import shown
 from backend.data.validation import sentences
 from backend.errors import RulePackError

@@ -61,9 +61,8 @@ class Garbler:
 
     def __init__(self) -> None:
         self._delta: Wires = _random(1)[0]
-        self._delta[0] |= np.uint64(
-            1
-        )  # so that the lowest bits of a wire's two labels differ: the colour (point and permute)
+        # so that the lowest bits of a wire's two labels differ: the colour (point and permute)
+        self._delta[0] |= np.uint64(1)
         self._hashed = 0
         self._tables: list[bytes] = []
 

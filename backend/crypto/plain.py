@@ -126,9 +126,8 @@ def _dump(values: NDArray[Any]) -> bytes:
     if values.dtype != object:
         return np.ascontiguousarray(values, dtype="<i8").tobytes()
     numbers = [int(v) for v in values.ravel()]
-    words = max(
-        [2, *(1 + abs(v).bit_length() // 64 for v in numbers)]
-    )  # one word would mean int64, whose sums may overflow
+    # one word would mean int64, whose sums may overflow
+    words = max([2, *(1 + abs(v).bit_length() // 64 for v in numbers)])
     return b"".join(v.to_bytes(8 * words, "little", signed=True) for v in numbers)
 
 

@@ -117,7 +117,7 @@ class Pool(Generic[T]):
         if self._process is not None:
             self._process.close()
 
-    def start_anew(self) -> None:
+    def start_again(self) -> None:
         """In a process that was forked: what the other one has on hand is used there, and its thread and process are its own."""
         self._ready, self._wake, self._thread, self._process = deque(), threading.Event(), None, None
 
@@ -142,7 +142,7 @@ class Pool(Generic[T]):
 
 def _forked() -> None:
     for pool in list(_pools):
-        pool.start_anew()
+        pool.start_again()
 
 
 if hasattr(os, "register_at_fork"):

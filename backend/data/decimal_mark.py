@@ -56,7 +56,7 @@ def plain(cells: Sequence[str], marks: Marks) -> Sequence[str | None]:
 
 
 @dataclass
-class Evidence:
+class MarkEvidence:
     """What cells prove about the marks, as they come."""
 
     proof: dict[str, str] = field(default_factory=dict)
@@ -92,14 +92,13 @@ def decided(cells: Iterable[str], *, semicolons: bool = False) -> Marks | tuple[
     number has a comma, a point stands before decimals; only where `semicolons` separate the cells, as Excel does where the comma is the
     decimal mark, ``1.234`` proves no more than ``1,234``.
     """
-    evidence = Evidence()
+    evidence = MarkEvidence()
     evidence.add(cells)
     return evidence.verdict(semicolons=semicolons)
 
 
-_OPEN = {
-    mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}") for mark in OTHER
-}  # a thousand, or one and some decimals
+# a thousand, or one and some decimals
+_OPEN = {mark: re.compile(rf"[+-]?[1-9]\d{{0,2}}{re.escape(mark)}\d{{3}}") for mark in OTHER}
 
 
 @cache

@@ -102,7 +102,6 @@ class Planted:
     gender: tuple[str, str] = ("telecom", "gender")
     marital_status: tuple[str, str] = ("platform", "marital_status")
     age: tuple[str, str] = ("bank", "age")
-    gender_codes: Mapping[str, str] = field(default_factory=lambda: {"1": "male", "2": "female"})
     proxy_of_gender: tuple[str, str] = ("platform", "basket_mix")
     contradiction: tuple[str, str] = ("platform", "spending_steadiness")
     blacklist: tuple[str, str] = ("telecom", "in_blacklist")

@@ -47,27 +47,20 @@ MAX_BITS = 1_000_000  # the largest limit of what answers may tell about a perso
 MAX_DITHER = 0.25  # width on the margin
 
 
-def _whole_number(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_QUERIES:
-        raise ValueError(f"a whole number from 0 (no limit) to {MAX_QUERIES:,}")
-    return value
+def _number(most: float, words: str, kinds: type[float] | tuple[type[float], ...] = (int, float)) -> BeforeValidator:
+    """A number from 0 to `most`, which `words` describe where it is none."""
+
+    def check(value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value <= most:
+            raise ValueError(words)
+        return value
+
+    return BeforeValidator(check)
 
 
-def _bits(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MAX_BITS:
-        raise ValueError(f"a number of bits from 0 (no limit) to {MAX_BITS:,}")
-    return value
-
-
-def _width(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= MAX_DITHER:
-        raise ValueError(f"a width on the margin from 0 (none) to {MAX_DITHER:g}")
-    return value
-
-
-Budget = Annotated[int, BeforeValidator(_whole_number)]
-Bits = Annotated[float, BeforeValidator(_bits)]
-Dither = Annotated[float, BeforeValidator(_width)]
+Budget = Annotated[int, _number(MAX_QUERIES, f"a whole number from 0 (no limit) to {MAX_QUERIES:,}", int)]
+Bits = Annotated[float, _number(MAX_BITS, f"a number of bits from 0 (no limit) to {MAX_BITS:,}")]
+Dither = Annotated[float, _number(MAX_DITHER, f"a width on the margin from 0 (none) to {MAX_DITHER:g}")]
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
 
 
@@ -406,9 +399,8 @@ def _table_problems(file: Path, parties: Sequence[Party], guest: Party | None, l
         path = file.parent / party.file
         if _leads_out(party.file):
             continue
-        if not Path(os.path.realpath(path)).is_relative_to(
-            file.parent.resolve()
-        ):  # resolve() raises where links go in a circle
+        # resolve() raises where links go in a circle
+        if not Path(os.path.realpath(path)).is_relative_to(file.parent.resolve()):
             problems.append(
                 f"{file.name}, {party.name}, file: found {shown(party.file)}, a link out of the federation file's "
                 "folder; expected the table itself. Put it there."

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from backend import work
 from backend.data.csv_file import Limits, TableText, check_header, csv_groups, shown, too_large
-from backend.data.decimal_mark import Evidence, Marks, chosen
+from backend.data.decimal_mark import MarkEvidence, Marks, chosen
 from backend.data.federation import Federation
 from backend.data.table import (
     MAX_COLUMNS,
@@ -136,9 +136,8 @@ class DatabaseTable:
                     raise FederationError(
                         f"{self.name}: the id column {shown(self.key)} is missing. Name a table or view that has it."
                     )
-                others = [
-                    column for column in table.columns if column is not keys[0]
-                ]  # the order of an id that is there twice
+                # the order of an id that is there twice
+                others = [column for column in table.columns if column is not keys[0]]
                 result = connection.execution_options(yield_per=GROUP).execute(
                     select(*table.columns).order_by(keys[0], *others)
                 )
@@ -205,7 +204,7 @@ def survey(federation: Federation, source: Source, how: Reading) -> Survey:
     FederationError, SampleError
         It is no table, too long, or has not the Guest's columns.
     """
-    evidence, places, separator = Evidence(), dict[str, int](), ""
+    evidence, places, separator = MarkEvidence(), dict[str, int](), ""
     digests: list[str] = []
     prints, lines = list[NDArray[np.uint64]](), list[NDArray[np.int64]]()
     with closing(source.groups()) as groups:

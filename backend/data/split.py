@@ -16,30 +16,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-import numpy as np
-from numpy.typing import NDArray
-
-from backend.data.csv_file import BOOLEANS, TableText, listed, shown, to_column
-from backend.data.decimal_mark import POINT, Marks, like_a_number, plain
-from backend.data.dictionary import NO_MEANING, Feature, Kind
+from backend.data.column_kinds import code_problems, guess, label_of, readable, refuse
+from backend.data.csv_file import TableText, listed, shown
+from backend.data.decimal_mark import POINT, like_a_number, plain
+from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import read_dictionary, write_dictionary
-from backend.data.federation import FILE_NAME, Federation, Party, capped, load_federation, write_federation
-from backend.data.label import MAX_CLASSES, MIN_CLASSES, Label, Task
-from backend.data.missing import is_no_outcome, looks_missing
-from backend.data.overview import look_like_dates
-from backend.data.party_file import AMOUNT, check_party
+from backend.data.federation import FILE_NAME, Federation, Party, load_federation, write_federation
+from backend.data.label import Label
+from backend.data.party_file import check_party
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
 from backend.data.validation import sentences
 from backend.errors import FederationError
 
 GUEST = "guest"  # the Guest's name in a federation made from one table
 ROW_IDS = "id"  # the column of row numbers where the table has no ids
-MAX_CODES = 100  # different texts up to which an undescribed column counts as categorical
-MAX_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be codes as well as amounts
 TO_FILL_IN = "dictionary.csv"  # written beside the federation file where meanings are missing
 EVERYWHERE = "*"  # in place of a column's name: every feature that has the text
-# negative → positive label where none is named, compared without case; of 1 and 2 either may be the bad outcome
-PLAIN = {"0": "1", "no": "yes", "false": "true", "0.0": "1.0"}
 
 
 @dataclass(frozen=True)
@@ -141,7 +133,7 @@ def split_table(
     """
     planned = plan_table(read_table_file(table, name, division.reading), division)
     parties = [party.name for party in planned.federation.parties]
-    _refuse(_target_problems(out, parties))
+    refuse(_target_problems(out, parties))
     check_name(planned.federation.name)
     return write_planned(planned, out)
 
@@ -159,14 +151,14 @@ def plan_table(text: TableText, division: Division) -> Planned:
         for host in hosts
         for problem in sentences(f"hosts {shown(host)}", Party, _party(host, "id", [], titles))
     ]
-    _refuse(problems + _column_problems(text, id_column, label, parties))
-    _refuse(_fault_problems(text, {id_column, label, *(column for held in parties.values() for column in held)}))
+    refuse(problems + _column_problems(text, id_column, label, parties))
+    refuse(_fault_problems(text, {id_column, label, *(column for held in parties.values() for column in held)}))
     text = _with_points(text, [c for c in text.header if c != id_column], meanings, division.reading.decimal)
     missing = _missing_texts(text, parties, division.missing)
     described = {column: _described(text, column, meanings.get(column), texts) for column, texts in missing.items()}
-    outcome = _label(text, label, division.task, division.positive, division.label_meaning, meanings.get(label))
+    outcome = label_of(text, label, division.task, division.positive, division.label_meaning, meanings.get(label))
     checked = check_party(text, id_column, tuple(described.values()), outcome)
-    _refuse([*checked.problems, *_code_problems(text, [described[c] for c in described if c not in meanings])])
+    refuse([*checked.problems, *code_problems(text, [described[c] for c in described if c not in meanings])])
     unused = [shown(column) for column in text.header if column not in {id_column, label, *described}]
     stem = Path(text.name).stem
     about = f"Made from the one table {text.name}; the parties are simulated."
@@ -181,7 +173,7 @@ def plan_table(text: TableText, division: Division) -> Planned:
             for host, columns in hosts.items()
         ],
     }
-    _refuse(sentences(FILE_NAME, Federation, data))
+    refuse(sentences(FILE_NAME, Federation, data))
     return Planned(Federation.model_validate(data), text, checked.ids)
 
 
@@ -203,7 +195,7 @@ def write_planned(planned: Planned, out: Path) -> Federation:
         load_federation(draft)
         out.mkdir(exist_ok=True)
         for file in sorted(draft.iterdir(), key=lambda file: file.name == FILE_NAME):
-            _refuse(
+            refuse(
                 [f"{out.name}: found {file.name}, which would be overwritten. Choose another folder."]
                 * (out / file.name).exists()
             )
@@ -254,7 +246,7 @@ def _with_points(text: TableText, columns: Sequence[str], meanings: Mapping[str,
                 )
             else:
                 rows[row][index] = number
-    _refuse(problems)
+    refuse(problems)
     return replace(text, rows=rows, marks=POINT)
 
 
@@ -267,11 +259,6 @@ def _to_fill_in(text: TableText, features: Iterable[Feature], label: Label) -> I
     yield Feature(
         name=label.column, meaning=label.meaning, meaning_zh=label.meaning_zh, unit=label.unit, unit_zh=label.unit_zh
     )
-
-
-def _refuse(problems: Sequence[str]) -> None:
-    if problems:
-        raise FederationError(capped(problems))
 
 
 def _party(
@@ -362,7 +349,7 @@ def _missing_texts(
                 )
             for name in holders:
                 found[name].append(mark)
-    _refuse(problems)
+    refuse(problems)
     return found
 
 
@@ -370,154 +357,8 @@ def _described(text: TableText, column: str, entry: Feature | None, missing: Seq
     """A column's feature: the dictionary's, or what its cells look like, with the texts that are missing in it."""
     found = entry or guess(text, column, missing)
     data = found.model_dump() | {"missing": tuple(dict.fromkeys((*found.missing, *missing)))}
-    _refuse(sentences(f"{text.name}, column {shown(column)}", Feature, data))
+    refuse(sentences(f"{text.name}, column {shown(column)}", Feature, data))
     return Feature.model_validate(data)
-
-
-def guess(text: TableText, column: str, missing: Sequence[str]) -> Feature:
-    """Yes/no, numbers or codes, by the cells; numbers stay numbers beside a text such as ``NA``, which is then refused by its line."""
-    cells = {cell for cell in text.cells(column) if cell and cell not in missing}
-    plain_texts = [cell for cell in cells if not looks_missing(cell)]
-    values = {cell.casefold() for cell in plain_texts}
-    if len(values) == 2 and values <= BOOLEANS.keys():
-        kind = Kind.BOOLEAN
-    elif (plain_texts or not cells) and label_numbers(plain_texts, text.marks) is not None:
-        kind = Kind.NUMERIC
-    else:
-        kind = Kind.CATEGORICAL
-    return Feature.model_construct(name=column, meaning=f"{readable(column)} {NO_MEANING}"[-500:], kind=kind)
-
-
-def _code_problems(text: TableText, guessed: Iterable[Feature]) -> list[str]:
-    """Columns taken for codes that hold too many different texts to be codes."""
-    problems = []
-    for feature in guessed:
-        codes = {cell: None for cell in text.cells(feature.name) if cell and cell not in feature.missing}
-        if feature.kind is Kind.CATEGORICAL and len(codes) > MAX_CODES:
-            unread = to_column(text.cells(feature.name), feature.model_copy(update={"kind": Kind.NUMERIC}))[1]
-            row, cell = next(iter(unread.items()))
-            dates = " that look like dates" if look_like_dates(codes) else ""
-            turn = (
-                "turn them into a number (days, years)"
-                if dates
-                else (f"correct {shown(cell)} on line {text.lines[row]} if it holds numbers")
-            )
-            problems.append(
-                f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts{dates}, expected numbers or "
-                f"at most {MAX_CODES} codes. Leave the column out, or {turn}, or describe it in a dictionary."
-            )
-    return problems
-
-
-def _label(
-    text: TableText, column: str, task: str | None, positive: str | None, meaning: str | None, described: Feature | None
-) -> Label:
-    """The label for the federation file; what the caller leaves open is inferred from its cells."""
-    where = f"{text.name}, column {shown(column)} (label)"
-    values = _ordered({cell for cell in text.cells(column) if cell == positive or not is_no_outcome(cell)})
-    if len(values) < 2:
-        raise FederationError(
-            f"{where}: found {len(values)} different value{'s' * (not values)}, expected at least 2. Choose a column whose values differ."
-        )
-    data: dict[str, object] = {
-        "column": column,
-        "task": task or (_task(values, where) if positive is None else "binary"),
-    }
-    if positive is not None:
-        data["positive"] = positive  # which a task without a positive value refuses
-    elif data["task"] == "binary":
-        data["positive"] = _positive(values, where)
-    if data["task"] == "classes":
-        _refuse(_class_problems(text, column, values, where))
-        data["classes"] = tuple(values)
-    if data["task"] == "number" and described:
-        data["unit"], data["unit_zh"] = described.unit, described.unit_zh
-    guessed = f"{readable(column)} is {data['positive']}" if "positive" in data else readable(column)
-    data["meaning"] = meaning or (described.meaning if described else f"{guessed} {NO_MEANING}")
-    data["meaning_zh"] = described.meaning_zh if described else ""
-    _refuse(sentences(f"{text.name}, label", Label, data))
-    return Label.model_validate(data)
-
-
-def _task(values: Sequence[str], where: str) -> Task:
-    """Infer the task from the label's different values; whole numbers that may be codes as well as amounts are refused."""
-    numbers = label_numbers(values)
-    if len(values) == 2:
-        return "binary"
-    if numbers is None:
-        return "classes"
-    if len(values) > MAX_CLASS_NUMBERS or np.any(numbers % 1):
-        return "number"
-    raise FederationError(
-        f"{where}: found {len(values)} different whole numbers ({listed(values, 5)}), which may be the codes of classes "
-        "or amounts. Say which with --task classes or --task number."
-    )
-
-
-def label_numbers(values: Sequence[str], marks: Marks = POINT) -> NDArray[np.float64] | None:
-    """The values as numbers, or None where one of them is no number."""
-    column, unread = to_column(values, AMOUNT, marks)
-    return None if unread else column.astype(np.float64)
-
-
-def _ordered(values: Iterable[str]) -> list[str]:
-    """Texts in their order, or in that of their values where all are numbers."""
-    texts = sorted(values)
-    numbers = label_numbers(texts)
-    return texts if numbers is None else [texts[i] for i in np.argsort(numbers, kind="stable")]
-
-
-def _positive(values: Sequence[str], where: str) -> str:
-    """The one of the label's two values that plainly means 1."""
-    found = listed([shown(value) for value in values], 5)
-    if len(values) != 2:
-        raise FederationError(
-            f"{where}: found {len(values)} different values ({found}), expected exactly 2. "
-            "Choose a column with two outcomes, or --task classes or --task number."
-        )
-    plain = [
-        value for value in values if PLAIN.get(next(v for v in values if v != value).casefold()) == value.casefold()
-    ]
-    if len(plain) != 1:
-        raise FederationError(
-            f"{where}: found {found}; which value is the positive one is unclear. Name the bad outcome with --positive: people "
-            "whose score speaks for it are declined."
-        )
-    return plain[0]
-
-
-def _class_problems(text: TableText, column: str, values: Sequence[str], where: str) -> list[str]:
-    """Whether the label's different values can be classes; `values` in their order."""
-    found = f"{where}: found {len(values)} different values ({listed([shown(value) for value in values], 5)})"
-    expected = f"expected {MIN_CLASSES} to {MAX_CLASSES} classes"
-    if len(values) < MIN_CLASSES:
-        return [f"{found}, {expected}. Choose --task binary."]
-    unread = to_column(text.cells(column), AMOUNT)[1]
-    if len(values) > MAX_CLASSES and unread:
-        row, cell = next(iter(unread.items()))
-        return [
-            f"{found}, {expected}. Merge the rare ones or choose another column; if it holds numbers, correct "
-            f"{shown(cell)} on line {text.lines[row]} and choose --task number."
-        ]
-    if len(values) > MAX_CLASSES:
-        return [f"{found}, {expected}. Choose --task number if these are amounts; otherwise merge the rare ones."]
-    numbers = label_numbers(values)
-    same = [] if numbers is None else np.flatnonzero(numbers[1:] == numbers[:-1]).tolist()
-    return [
-        f"{where}: found {shown(values[i])} and {shown(values[i + 1])}, which are the same number, expected "
-        "every class written in one way. Write them alike."
-        for i in same
-    ]
-
-
-def readable(name: str) -> str:
-    """A column's or file's name as words: ``LIMIT_BAL`` → ``Limit bal``, ``paidOnTime`` → ``Paid on time``."""
-    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", name).strip() or name
-    words = [
-        word if word.isupper() and len(word) < 4 and not name.isupper() else word.lower() for word in spaced.split()
-    ]
-    text = " ".join(words)
-    return text[:1].upper() + text[1:]
 
 
 def slug(name: str) -> str:

@@ -15,11 +15,8 @@ from backend.data.csv_file import TABLE, Limits, TableText, parse_csv, shown
 from backend.data.decimal_mark import chosen, decided, plain
 from backend.errors import FederationError, ParameterError, Unclear
 
-ENCODINGS = {
-    "utf-16": "utf-16",
-    "gbk": "gb18030",
-    "latin-1": "cp1252",
-}  # as offered: Python's, which reads what Excel adds to it
+# as offered: Python's, which reads what Excel adds to it
+ENCODINGS = {"utf-16": "utf-16", "gbk": "gb18030", "latin-1": "cp1252"}
 DECIMALS = {"point": ".", "comma": ","}
 SUFFIXES = ("csv", "tsv", "txt", "xlsx", "parquet")
 SHOWN_LINES = 3

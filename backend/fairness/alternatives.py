@@ -26,7 +26,7 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Figure:
+class IntervalFigure:
     """A number with its 95 % interval."""
 
     value: float
@@ -35,7 +35,7 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Quality:
+class DrawnQuality:
     """A figure of one model, and over draws of records that are the same for every model.
 
     Attributes
@@ -47,13 +47,13 @@ class Quality:
     value: float
     drawn: Floats
 
-    def figure(self) -> Figure:
+    def figure(self) -> IntervalFigure:
         """With its percentile interval."""
-        return Figure(self.value, *percentiles(self.drawn, self.value))
+        return IntervalFigure(self.value, *percentiles(self.drawn, self.value))
 
-    def less(self, other: Quality) -> Quality:
+    def less(self, other: DrawnQuality) -> DrawnQuality:
         """The difference of both, draw by draw: what they share cancels out."""
-        return Quality(self.value - other.value, self.drawn - other.drawn)
+        return DrawnQuality(self.value - other.value, self.drawn - other.drawn)
 
 
 @dataclass(frozen=True)
@@ -67,14 +67,14 @@ class Candidate:
         Its own, on the probability of the positive label.
     accepted : ndarray of bool
         ``(n,)``: of the test records.
-    auc, ks : Quality
+    auc, ks : DrawnQuality
     """
 
     name: str
     cutoff: float
     accepted: Flags
-    auc: Quality
-    ks: Quality
+    auc: DrawnQuality
+    ks: DrawnQuality
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,13 @@ class Point:
     ----------
     accepted : float
         Share of all test records.
-    auc_change : Figure
+    auc_change : IntervalFigure
         Its AUC less the first model's.
     group : Group or None
         The group that is furthest from the reference group; None where it was not measured.
-    gap, ratio : Figure or None
+    gap, ratio : IntervalFigure or None
         That group's share of accepted people less, and over, the reference group's; no ratio where the reference is 0.
-    gap_change : Figure or None
+    gap_change : IntervalFigure or None
         The width of the gap less that of the first model; below 0 = narrower.
     frontier : bool
         No other model is both at least as good and at least as even.
@@ -104,13 +104,13 @@ class Point:
     name: str
     cutoff: float
     accepted: float
-    auc: Figure
-    ks: Figure
-    auc_change: Figure
+    auc: IntervalFigure
+    ks: IntervalFigure
+    auc_change: IntervalFigure
     group: Group | None = None
-    gap: Figure | None = None
-    ratio: Figure | None = None
-    gap_change: Figure | None = None
+    gap: IntervalFigure | None = None
+    ratio: IntervalFigure | None = None
+    gap_change: IntervalFigure | None = None
     frontier: bool = False
     narrower: bool = False
     sure: bool = False
@@ -144,7 +144,7 @@ class Tried:
 
 
 @dataclass(frozen=True)
-class Decided:
+class DecidedModels:
     """All models at one decision, that of the first model at `cutoff`."""
 
     cutoff: float
@@ -207,7 +207,7 @@ class Search:
     reference: int
     tolerance: float
     tried: tuple[Tried, ...]
-    decisions: tuple[Decided, ...]
+    decisions: tuple[DecidedModels, ...]
     choice: Choice | None = None
 
     def of(self, name: str) -> Tried:
@@ -333,7 +333,7 @@ def _without_groups(first: Candidate, candidate: Candidate) -> Point:
 
 def _point(
     first: Candidate, candidate: Candidate, sums: Sums, groups: Sequence[Group], reference: int, draws: int, seed: int
-) -> tuple[Point, Quality]:
+) -> tuple[Point, DrawnQuality]:
     """A model beside the first one, and the change of the gap's width over draws."""
     cells = sums.cells(groups)
     n = cells.sum(axis=1)
@@ -341,13 +341,13 @@ def _point(
     widest = max((k for k in range(len(groups)) if k != reference), key=lambda k: abs(share[k] - share[reference]))
     drawn = np.random.default_rng(seed).multinomial(int(n.sum()), cells.ravel() / n.sum(), size=draws)
     change = _widths(cells[None], reference), _widths(drawn.reshape(draws, *cells.shape), reference)
-    gap = Quality(float(change[0][0]), change[1])
+    gap = DrawnQuality(float(change[0][0]), change[1])
     own, base = (float(share[widest]), int(n[widest])), (float(share[reference]), int(n[reference]))
     point = replace(
         _without_groups(first, candidate),
         group=groups[widest],
-        gap=Figure(own[0] - base[0], *of_difference(*own, *base)),
-        ratio=Figure(own[0] / base[0], *of_ratio(*own, *base)) if base[0] > 0 else None,
+        gap=IntervalFigure(own[0] - base[0], *of_difference(*own, *base)),
+        ratio=IntervalFigure(own[0] / base[0], *of_ratio(*own, *base)) if base[0] > 0 else None,
         gap_change=gap.figure(),
     )
     return point, gap

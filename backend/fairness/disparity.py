@@ -99,7 +99,7 @@ class GroupOutcome:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedRate:
     """One group's rate against the reference group's.
 
     Attributes
@@ -125,7 +125,7 @@ class Gap:
     ----------
     reference : Group or None
         The group that was named, else the largest, among those whose rate is reported; None where fewer than two are, or it is not.
-    others : tuple of Compared
+    others : tuple of ComparedRate
         The other groups whose rate is reported.
     n : int
         Records behind all of these rates.
@@ -136,7 +136,7 @@ class Gap:
 
     measure: Measure
     reference: Group | None
-    others: tuple[Compared, ...]
+    others: tuple[ComparedRate, ...]
     n: int
     p: float | None
 
@@ -167,13 +167,13 @@ class AtCutoff:
     ----------
     rates : tuple of Rate
         Selection rates, as `Disparity.groups`.
-    others : tuple of Compared
+    others : tuple of ComparedRate
         As in the gap of selection rates.
     """
 
     cutoff: float
     rates: tuple[Rate, ...]
-    others: tuple[Compared, ...]
+    others: tuple[ComparedRate, ...]
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ def as_evidence(disparity: Disparity, names: Sequence[str], names_zh: Sequence[s
         name, name_zh = words[group]
         return Evidence(name, measure, rate.n, rate.value, rate.low, rate.high, name_zh, cutoff)
 
-    def by_itself(other: Compared | ScoreCompared, measure: str, n: int) -> Evidence:
+    def by_itself(other: ComparedRate | ScoreCompared, measure: str, n: int) -> Evidence:
         return row(other.group, f"{measure}, {PAIR_P}", Rate(n, other.p, None, None))
 
     rows = [row(outcome.group, measure, rate) for _, _, outcome in named for measure, rate in outcome.rates.items()]
@@ -467,12 +467,12 @@ def _first(group: Group, reference: str) -> tuple[bool, int]:
     return bool(reference) and (group.name or group.kind) == reference, group.n
 
 
-def _compared(group: Group, share: float, counted: int, n: int, base_counted: int, base_n: int) -> Compared:
+def _compared(group: Group, share: float, counted: int, n: int, base_counted: int, base_n: int) -> ComparedRate:
     """A group's share against the reference group's."""
     base = base_counted / base_n
     difference = Rate(n + base_n, share - base, *of_difference(share, n, base, base_n))
     ratio = Rate(n + base_n, share / base, *of_ratio(share, n, base, base_n)) if base > 0 else SUPPRESSED
-    return Compared(group, difference, ratio, of_two_shares(counted, n, base_counted, base_n))
+    return ComparedRate(group, difference, ratio, of_two_shares(counted, n, base_counted, base_n))
 
 
 def _scores(outcomes: tuple[GroupOutcome, ...], reference: Group | None) -> tuple[ScoreCompared, ...]:

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from backend.link.dialler import Connection
 
 TIMES = 5  # greetings of which the median is taken
-PATIENCE = 10.0  # seconds for a connection
+TIMEOUT = 10.0  # seconds for a connection
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckedStep:
     """One step: whether it is well, and what was found or has to be done."""
 
     step: str
@@ -40,7 +40,7 @@ class Finding:
     words: str
 
 
-def check_link(party: str, agreement: Path, keys: Path, settings: LinkSettings) -> Iterator[Finding]:
+def check_link(party: str, agreement: Path, keys: Path, settings: LinkSettings) -> Iterator[CheckedStep]:
     """Look at keys, agreement and each link that this party dials; what rests on a step that failed is left out."""
     require_grpc()
     own = _certificate(keys)
@@ -52,7 +52,7 @@ def check_link(party: str, agreement: Path, keys: Path, settings: LinkSettings) 
     try:
         node = Node(party, agreement, keys, settings)
     except GlassleafError as error:
-        yield Finding("keys", False, str(error))
+        yield CheckedStep("keys", False, str(error))
         return
     node.checking = True
     if node.party.address and (node.is_guest or not node.agreement.guest.address):
@@ -62,27 +62,27 @@ def check_link(party: str, agreement: Path, keys: Path, settings: LinkSettings) 
         yield from _dial(node, peer)
 
 
-def _certificate(keys: Path) -> Finding:
+def _certificate(keys: Path) -> CheckedStep:
     try:
         identity = load_identity(keys)
     except GlassleafError as error:
-        return Finding("certificate", False, str(error))
+        return CheckedStep("certificate", False, str(error))
     now = datetime.now(UTC)
     words = f"{identity.spiffe}, {validity_words(identity.expires, now)}"
     ok = identity.expires > now
-    return Finding("certificate", ok, words if ok else f"{words}. `glassleaf keys renew` renews it.")
+    return CheckedStep("certificate", ok, words if ok else f"{words}. `glassleaf keys renew` renews it.")
 
 
-def _agreement(party: str, path: Path) -> Finding:
+def _agreement(party: str, path: Path) -> CheckedStep:
     now = datetime.now(UTC)
     try:
         found = load_in_force(path, party, now)
     except GlassleafError as error:
-        return Finding("agreement", False, str(error))
-    return Finding("agreement", True, f"{found.hash[:12]}…, signed by all, {days_left(found, now)} days left")
+        return CheckedStep("agreement", False, str(error))
+    return CheckedStep("agreement", True, f"{found.hash[:12]}…, signed by all, {days_left(found, now)} days left")
 
 
-def _dial(node: Node, peer: Peer) -> Iterator[Finding]:
+def _dial(node: Node, peer: Peer) -> Iterator[CheckedStep]:
     from grpc import RpcError  # noqa: PLC0415 - extra link
 
     from backend.link.dialler import Connection, reason  # noqa: PLC0415
@@ -93,7 +93,7 @@ def _dial(node: Node, peer: Peer) -> Iterator[Finding]:
         parts = urlsplit(proxy)
         reached = _reach("proxy", f"{parts.hostname}:{parts.port or 80}")
     else:
-        yield Finding("proxy", True, "none: `https_proxy` is not set, and host.toml names none")
+        yield CheckedStep("proxy", True, "none: `https_proxy` is not set, and host.toml names none")
         reached = _reach("port", address)
     yield reached
     if not reached.ok:
@@ -101,68 +101,68 @@ def _dial(node: Node, peer: Peer) -> Iterator[Finding]:
     try:
         connection = Connection(node, peer)
     except (RpcError, SecurityError) as error:
-        yield Finding("handshake", False, f"{peer.name}: {reason(error, node)}")
+        yield CheckedStep("handshake", False, f"{peer.name}: {reason(error, node)}")
         return
     try:
-        yield Finding("handshake", True, f"{peer.name} speaks the same protocol under the same agreement")
-        yield Finding(
+        yield CheckedStep("handshake", True, f"{peer.name} speaks the same protocol under the same agreement")
+        yield CheckedStep(
             "clock", True, f"{abs(connection.ahead):.1f} s apart from {peer.name}; at most 120 s are accepted"
         )
         yield _latency(node, connection)
         yield _echo(node, peer, connection)
     except (RpcError, SecurityError) as error:
-        yield Finding("echo", False, f"{peer.name}: {reason(error, node)}")
+        yield CheckedStep("echo", False, f"{peer.name}: {reason(error, node)}")
     finally:
         connection.channel.close()
 
 
-def _reach(step: str, address: str) -> Finding:
+def _reach(step: str, address: str) -> CheckedStep:
     host, port = address.rsplit(":", 1)
     try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+        socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT).close()
     except socket.gaierror:
-        return Finding(
+        return CheckedStep(
             step, False, f"{host} is no name that this machine can resolve. Correct it, or ask for a DNS entry."
         )
     except ConnectionRefusedError:
-        return Finding(
+        return CheckedStep(
             step, False, f"{address} refuses connections: nothing listens there, or a firewall is in between."
         )
     except OSError as error:
-        return Finding(
+        return CheckedStep(
             step,
             False,
             f"{address} does not answer ({error.strerror or 'no answer in time'}). Is outgoing TCP to this port allowed?",
         )
-    return Finding(step, True, f"{address} answers")
+    return CheckedStep(step, True, f"{address} answers")
 
 
-def _port_here(address: str) -> Finding:
+def _port_here(address: str) -> CheckedStep:
     host, port = address.rsplit(":", 1)
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((host.strip("[]"), int(port)))
         except OSError as error:
-            return Finding(
+            return CheckedStep(
                 "port", False, f"Nothing can listen at {address} ({error.strerror}). Does a Host run there already?"
             )
-    return Finding("port", True, f"{address} is free to listen at; the Guest dials in")
+    return CheckedStep("port", True, f"{address} is free to listen at; the Guest dials in")
 
 
-def _latency(node: Node, connection: Connection) -> Finding:
+def _latency(node: Node, connection: Connection) -> CheckedStep:
     seconds = []
     for _ in range(TIMES):
         began = time.monotonic()
-        connection.channel.unary_unary(HELLO)(node.greeting(), timeout=PATIENCE)
+        connection.channel.unary_unary(HELLO)(node.greeting(), timeout=TIMEOUT)
         seconds.append(time.monotonic() - began)
-    return Finding("latency", True, f"{statistics.median(seconds) * 1000:.1f} ms there and back, median of {TIMES}")
+    return CheckedStep("latency", True, f"{statistics.median(seconds) * 1000:.1f} ms there and back, median of {TIMES}")
 
 
-def _echo(node: Node, peer: Peer, connection: Connection) -> Finding:
+def _echo(node: Node, peer: Peer, connection: Connection) -> CheckedStep:
     blob = os.urandom(MIB)
     message = Outgoing(new_conversation(), ECHO, peer.party.spiffe, blob, "online", time.time() + 60, sequence=1)
     began = time.monotonic()
     connection.deliver(node, message)
     seconds = max(time.monotonic() - began, math.ulp(1.0))
-    return Finding("echo", True, f"1 MiB delivered in {seconds * 1000:.0f} ms")
+    return CheckedStep("echo", True, f"1 MiB delivered in {seconds * 1000:.0f} ms")

@@ -48,7 +48,7 @@ class Source(_Strict):
     file : str
         Of CSV or Parquet, relative to host.toml.
     url, url_file : str
-        Of SQL: a URL without a password, or a file whose first line is the URL; ``GLASSLEAF_SOURCE_URL`` comes before both.
+        Of SQL, which is not served yet: a URL without a password, or a file whose first line is the URL.
     table : str
         Of SQL: table or view.
     id : str
@@ -95,19 +95,19 @@ class LinkOptions(_Strict):
     heartbeat: Annotated[float, Field(ge=0.05, le=60)] = 20.0
 
 
-class Lane(_Strict):
+class LaneBounds(_Strict):
     """A lane's bounds: messages that wait, and threads that answer."""
 
     queue: Annotated[int, Field(ge=1, le=100_000)] = 64
     workers: Annotated[int, Field(ge=1, le=64)] = 1
 
 
-class Lanes(_Strict):
+class LaneOptions(_Strict):
     """What is asked online, in bulk, and in training never waits for each other."""
 
-    online: Lane = Lane(queue=256, workers=2)
-    bulk: Lane = Lane(queue=64, workers=1)
-    training: Lane = Lane(queue=64, workers=1)
+    online: LaneBounds = LaneBounds(queue=256, workers=2)
+    bulk: LaneBounds = LaneBounds(queue=64, workers=1)
+    training: LaneBounds = LaneBounds(queue=64, workers=1)
 
 
 class HostLimits(_Strict):
@@ -170,7 +170,7 @@ class HostConfig(_Strict):
     )
     source: Source
     link: LinkOptions = LinkOptions()
-    lanes: Lanes = Lanes()
+    lanes: LaneOptions = LaneOptions()
     limits: HostLimits = HostLimits()
     folder: Path = Field(default=Path(), exclude=True)
 
@@ -182,10 +182,6 @@ class HostConfig(_Strict):
         """Of the Host's database; raises SecurityError where the file of a secret can be read by others."""
         default = f"sqlite:///{(self.folder / f'{self.party}.db').resolve()}"
         return os.environ.get("GLASSLEAF_STORE_URL") or self._secret(self.store_file) or self.store or default
-
-    def source_url(self) -> str:
-        """Of the records, for SQL; raises as :meth:`store_url`."""
-        return os.environ.get("GLASSLEAF_SOURCE_URL") or self._secret(self.source.url_file) or self.source.url
 
     def features(self) -> tuple[Feature, ...]:
         """The features that the Host discloses, in the dictionary's order.

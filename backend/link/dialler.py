@@ -15,18 +15,16 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_when_eve
 from tenacity.nap import sleep_using_event
 
 from backend.errors import SecurityError
-from backend.link.frames import LANES, Lane, Receipt, unpack
+from backend.link.frames import Receipt, unpack
 from backend.link.handshake import CHECK
 from backend.link.identity import host_name, validity_words
 from backend.link.node import Node
 from backend.link.outbox import Outgoing
 from backend.link.peers import Peer
-from backend.link.rpc import AFTER, ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, Inflow, Outflow
+from backend.link.rpc import ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, Inflow, Outflow
 
 _log = logging.getLogger("glassleaf")
-SHORTEST, LONGEST = 0.2, 20.0  # seconds between tries, full jitter
-SENDERS = 2  # messages of a lane that are delivered at once, of different conversations
-TRANSIENT = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)
+SHORTEST, LONGEST = 0.2, 5.0  # seconds between tries, full jitter; so long a command of the Guest waits for its Hosts
 
 
 class Connection:
@@ -37,10 +35,8 @@ class Connection:
         settings, target = node.settings, node.settings.connect.get(peer.name, peer.party.address)
         options: list[tuple[str, int | str]] = [
             *OPTIONS,
-            (
-                "grpc.ssl_target_name_override",
-                host_name(peer.party.spiffe),
-            ),  # whoever the address leads to has to be this party
+            # whoever the address leads to has to be this party
+            ("grpc.ssl_target_name_override", host_name(peer.party.spiffe)),
             ("grpc.use_local_subchannel_pool", 1),  # no memory of an earlier failure
         ]
         if settings.proxy:
@@ -82,18 +78,9 @@ class Dialler:
     def __init__(self, node: Node, peer: Peer) -> None:
         self._node, self._peer = node, peer
         self._stopped = threading.Event()
-        self._connection: Connection | None = None
         self._flow: Outflow | None = None
-        self._threads = [
-            threading.Thread(target=self._run, name=f"link to {peer.name}", daemon=True),
-            *(
-                threading.Thread(target=self._send, args=(lane,), name=f"link {lane}", daemon=True)
-                for lane in LANES
-                for _ in range(SENDERS)
-            ),
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._thread = threading.Thread(target=self._run, name=f"link to {peer.name}", daemon=True)
+        self._thread.start()
 
     def close(self) -> None:
         """Take leave and stop."""
@@ -101,8 +88,7 @@ class Dialler:
         if self._flow is not None:
             self._flow.end(leaves=True)
         self._peer.outbox.close()
-        for thread in self._threads:
-            thread.join()
+        self._thread.join()
 
     def _run(self) -> None:
         while not self._stopped.is_set():
@@ -131,7 +117,7 @@ class Dialler:
 
     def _attach(self, connection: Connection) -> None:
         """Hold the link until it ends, by either side, or because there is a new certificate."""
-        flow = Outflow(self._node, self._peer, messages=False)
+        flow = Outflow(self._node, self._peer)
         inflow = Inflow(self._node, self._peer, flow)
         call: Any = connection.channel.stream_stream(ATTACH)(flow.frames(), metadata=connection.metadata)
         self._flow, why, up = flow, "", False
@@ -141,9 +127,7 @@ class Dialler:
                 if not up:
                     up = True
                     self._peer.came_up()
-                    self._connection = connection
                     watch.start()
-                    self._peer.outbox.wake()
                 inflow.take(frame)
             why = "it has ended the link"
         except grpc.RpcError as error:
@@ -152,7 +136,7 @@ class Dialler:
             why = str(error)
         finally:
             connection.lost.set()
-            self._connection, self._flow = None, None
+            self._flow = None
             flow.end()
             with suppress(Exception):
                 call.cancel()
@@ -162,6 +146,7 @@ class Dialler:
                 self._peer.went_down(why)
             else:
                 self._peer.failed(why)
+                self._peer.outbox.put_back()
             inflow.end()
 
     def _watch(self, connection: Connection, call: Any, flow: Outflow) -> None:
@@ -175,60 +160,6 @@ class Dialler:
                 if not connection.lost.wait(5.0):
                     call.cancel()
                 return
-
-    def _send(self, lane: Lane) -> None:
-        while not self._stopped.is_set():
-            connection = self._connection
-            if connection is None:
-                self._peer.outbox.wait(WAIT)
-                self._stopped.wait(0.01)
-                continue
-            message = self._peer.outbox.next(lane, WAIT, one_at_a_time=True)
-            if message is not None:
-                self._deliver(connection, message)
-
-    def _deliver(self, connection: Connection, message: Outgoing) -> None:
-        tries = Retrying(
-            retry=retry_if_exception(lambda error: is_transient(error) and not connection.lost.is_set()),
-            wait=_wait,
-            stop=stop_when_event_set(self._stopped),
-            sleep=sleep_using_event(connection.lost),
-            reraise=True,
-        )
-        try:
-            receipt = tries(connection.deliver, self._node, message)
-        except (grpc.RpcError, ValueError) as error:
-            # a link that was cut is tried again with the next one; ValueError: its channel is closed already
-            if connection.lost.is_set() or isinstance(error, ValueError) or is_cut(error) or is_transient(error):
-                receipt = Receipt(message.id, "busy", after=SHORTEST)
-            else:
-                receipt = Receipt(message.id, "refused", reason(error, self._node))
-        except SecurityError as error:
-            receipt = Receipt(message.id, "refused", str(error))
-        self._peer.outbox.settle(receipt)
-
-
-_BACKOFF = wait_random_exponential(multiplier=SHORTEST, max=LONGEST, min=SHORTEST)
-
-
-def _wait(state: RetryCallState) -> float:
-    """Full jitter; where the peer says how long it has no room, at least that."""
-    error: Any = state.outcome.exception() if state.outcome is not None else None
-    said = 0.0
-    if error is not None and error.code() == grpc.StatusCode.RESOURCE_EXHAUSTED:
-        with suppress(ValueError, TypeError):
-            said = float(dict(error.trailing_metadata() or ()).get(AFTER, 0.0))
-    return max(min(said, LONGEST), _BACKOFF(state))
-
-
-def is_transient(error: BaseException) -> bool:
-    """Whether to try a call again: the link is not there, or the lane is full; nothing else."""
-    return isinstance(error, grpc.RpcError) and _code(error) in TRANSIENT
-
-
-def is_cut(error: BaseException) -> bool:
-    """Whether a call ended because its link did."""
-    return isinstance(error, grpc.RpcError) and _code(error) == grpc.StatusCode.CANCELLED
 
 
 def _code(error: Any) -> Any:

@@ -160,15 +160,16 @@ def addressed_to(envelope: bytes) -> Address:
     return _parts(envelope)[0]
 
 
-def check_relay(
-    agreement: Agreement, envelope: bytes, sender: AgreedParty, receiver: AgreedParty, conversation: str
-) -> None:
-    """Raise SecurityError unless a relay may pass this on: sealed, signed by the Host whose link it came on, between two Hosts."""
+def check_relay(agreement: str, envelope: bytes, sender: AgreedParty, receiver: AgreedParty, conversation: str) -> None:
+    """Raise SecurityError unless a relay may pass this on: sealed, signed by the Host whose link it came on, between two Hosts.
+
+    `agreement` is the hash of the one in force.
+    """
     address, written, sealed, signature = _parts(envelope)
     between_hosts = sender.role == receiver.role == "host" and sender != receiver
     if not between_hosts or (address.sender, address.receiver) != (sender.spiffe, receiver.spiffe):
         raise SecurityError("Only what one Host has sealed for another is passed on; this was refused.")
-    if address.agreement != agreement.hash or address.conversation != conversation:
+    if address.agreement != agreement or address.conversation != conversation:
         raise SecurityError("An envelope of another conversation or agreement is not passed on.")
     if not is_signed(sender.signing, signature, KIND, _digest(written), _digest(sealed)):
         raise SecurityError(f"An envelope that {sender.name} has not signed is not passed on.")

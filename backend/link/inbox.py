@@ -9,13 +9,15 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from backend.errors import SecurityError
+from backend.errors import PartyUnreachable, SecurityError
 from backend.link.agreement import AgreedParty
-from backend.link.frames import Header, Lane, Memory, Receipt
+from backend.link.frames import ENVELOPE, Header, Lane, Memory, Receipt
+from backend.protocols.transport.messages import EndConversation
 
 MAX_IDS = 65_536  # of messages that were taken: delivered again they are acknowledged, not taken again
 MAX_CONVERSATIONS = 16_384  # of which the last sequence is remembered
 BUSY_SECONDS = 0.5  # until a full lane is tried again
+AGAIN = 1.0  # seconds after which a question may be asked again that whoever it was for had no chance to answer
 GAP_SECONDS = 0.1  # until a message that overtook another is tried again
 
 
@@ -78,6 +80,13 @@ class Mailboxes:
             self._waiting[lane] += 1
             return True
 
+    def put_own(self, letter: Letter) -> None:
+        """Put a letter of this party's own making, however full its lane is."""
+        self._memory.force(len(letter.blob))
+        with self._lock:
+            self._waiting[letter.lane] += 1
+        self.put(letter)
+
     def release(self, lane: Lane) -> None:
         """Give a place back."""
         with self._lock:
@@ -128,7 +137,7 @@ class Inbox:
     Parameters
     ----------
     hand : callable
-        To whom a message is handed; a SecurityError is the reason why it is refused.
+        To whom a message is handed; a SecurityError or PartyUnreachable is the reason why it is refused.
     memory : Memory
     """
 
@@ -136,16 +145,20 @@ class Inbox:
         self._hand, self._memory = hand, memory
         self._ids: OrderedDict[str, Receipt] = OrderedDict()
         self._sequences: OrderedDict[str, int] = OrderedDict()
+        self._open: OrderedDict[str, None] = OrderedDict()  # what it has begun and not ended
         self._instance = ""
         self._lock = threading.Lock()
 
-    def greet(self, instance: str) -> bool:
-        """A peer has greeted; True where its process is another than before, whose conversations begin again."""
+    def greet(self, instance: str) -> tuple[str, ...] | None:
+        """A peer has greeted; where its process is another than before, the conversations that the one before left open, else None."""
         with self._lock:
             changed, self._instance = instance != self._instance, instance
-            if changed:
-                self._sequences.clear()
-            return changed
+            if not changed:
+                return None
+            left = tuple(self._open)
+            self._sequences.clear()
+            self._open.clear()
+            return left
 
     def accept(self, peer: AgreedParty, header: Header, blob: bytes, now: float | None = None) -> Receipt:
         """Take a whole message, or say why not; its bytes are given back to the memory unless it was taken."""
@@ -174,8 +187,19 @@ class Inbox:
                 return Receipt(header.id, "busy", after=BUSY_SECONDS)
         except SecurityError as error:
             receipt = Receipt(header.id, "refused", str(error)[:1000])
+        except PartyUnreachable as error:  # of whom it is to be passed on to; later it may be there
+            receipt = Receipt(header.id, "refused", str(error)[:1000], after=AGAIN)
         self._sequences.pop(header.conversation, None)
         self._sequences[header.conversation] = header.sequence
         while len(self._sequences) > MAX_CONVERSATIONS:
             self._sequences.popitem(last=False)
+        self._note_open(header)
         return receipt
+
+    def _note_open(self, header: Header) -> None:
+        if header.kind == EndConversation.__name__:
+            self._open.pop(header.conversation, None)
+        elif header.kind != ENVELOPE:  # what another Host has sealed opens no conversation
+            self._open[header.conversation] = None
+            while len(self._open) > MAX_CONVERSATIONS:
+                self._open.popitem(last=False)

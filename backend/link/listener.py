@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from concurrent.futures import wait as wait_for
 from typing import Any, cast
 
 import grpc
@@ -51,8 +52,10 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             ("grpc.max_concurrent_streams", 100),
             ("grpc.server_handshake_timeout_ms", int(node.settings.handshake * 1000)),
         ]
-        self._pool = ThreadPoolExecutor(workers, thread_name_prefix="link")
-        self._server = grpc.server(self._pool, handlers=[self], options=options, maximum_concurrent_rpcs=workers)
+        self._calls = _Calls()
+        self._server = grpc.server(
+            cast("Any", self._calls), handlers=[self], options=options, maximum_concurrent_rpcs=workers
+        )
         credentials = grpc.dynamic_ssl_server_credentials(
             self._certificate(), cast("Any", self._renewed), require_client_authentication=True
         )
@@ -72,7 +75,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         for flow in list(self._flows.values()):
             flow.end()
         self._server.stop(grace=1.0).wait()
-        self._pool.shutdown(wait=True)
+        self._calls.shutdown()
         self._watcher.join()
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes] | None:
@@ -168,7 +171,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
 
     def _attach(self, requests: Iterator[bytes], context: _Context) -> Iterator[bytes]:
         peer = self._greeted(context)
-        flow = Outflow(self._node, peer, messages=True)
+        flow = Outflow(self._node, peer)
         inflow = Inflow(self._node, peer, flow)
         with self._lock:
             before, self._flows[peer.name] = self._flows.get(peer.name), flow
@@ -213,6 +216,35 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             for context, since in list(self._watched.values()):
                 if time.monotonic() - since > self._node.settings.idle:
                     context.cancel()
+
+
+class _Calls(Executor):
+    """A thread a call, as many as the server lets in; none keeps a process from ending, as a pool's do while a Host is attached."""
+
+    def __init__(self) -> None:
+        self._open = set[Future[Any]]()
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Run it at once."""
+        done = Future[Any]()
+        self._open.add(done)
+        done.add_done_callback(self._open.discard)
+        threading.Thread(target=self._run, args=(done, fn, args, kwargs), name="link", daemon=True).start()
+        return done
+
+    @staticmethod
+    def _run(done: Future[Any], fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        try:
+            done.set_result(fn(*args, **kwargs))
+        except BaseException as error:
+            done.set_exception(error)
+        finally:
+            del done, fn, args, kwargs  # an error refers to this frame, and would keep the call open
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Wait for what is open; calls are cancelled by their server."""
+        if wait:
+            wait_for(list(self._open))
 
 
 class _Ended:

@@ -33,17 +33,20 @@ from backend.link.frames import (
 )
 from backend.link.handshake import CHECK, MAX_SKEW, Greeting, check_greeting, greeting, pack_greeting, unpack_greeting
 from backend.link.identity import Identity, check_chain, load_identity, spiffe_of
-from backend.link.inbox import Letter, Mailboxes
+from backend.link.inbox import AGAIN, Letter, Mailboxes
 from backend.link.outbox import Outgoing, header_of
 from backend.link.peers import LANE_SECONDS, LinkSettings, Peer
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Lane as Line
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.messages import Refusal
+from backend.protocols.transport.messages import EndConversation, Refusal
 from backend.protocols.transport.wire import Delivery
 
 _log = logging.getLogger("glassleaf")
 _LANES: dict[Line, Lane] = {Line.ONLINE: "online", Line.BULK: "bulk", Line.TRAINING: "training"}
+STARTED_AGAIN = (
+    "It has started again and forgotten what was under way; what was counted is not counted again. Ask again."
+)
 _MAX_LANES = 16_384  # conversations whose lane is remembered
 
 
@@ -118,8 +121,19 @@ class Node:
         said = unpack_greeting(blob)
         check_greeting(self._greeting(), said, peer.name)
         if CHECK not in said.capabilities:  # whoever only looks leaves the conversations of the party that serves alone
-            peer.greeted(said.instance)
+            self._begun_again(peer, *peer.greeted(said.instance))
         return said
+
+    def _begun_again(self, peer: Peer, forgotten: tuple[str, ...], left: tuple[str, ...]) -> None:
+        """A peer's process is another one: whoever waits for the one before is told at once, and what it has begun is over."""
+        for conversation in forgotten if self.is_guest else ():
+            if self.mailboxes.is_open(conversation):
+                self._put_own(peer.name, Refusal(conversation, STARTED_AGAIN, wait=AGAIN))
+        for conversation in () if self.is_guest else left:
+            self._put_own(peer.name, EndConversation(conversation))
+
+    def _put_own(self, sender: str, message: Message) -> None:
+        self.mailboxes.put_own(Letter(sender, type(message).__name__, message.conversation, "online", encode(message)))
 
     def peer_of(self, spiffe: str, chain_pem: bytes) -> Peer:
         """Whom a certificate names; raises SecurityError where it is no peer, or another party's root vouches for it."""
@@ -262,9 +276,9 @@ class Node:
         receiver = self._by_spiffe.get(header.receiver)
         if not self.is_guest or receiver is None or header.kind != ENVELOPE:
             raise SecurityError("Only what one Host has sealed for another is passed on; this was refused.")
-        check_relay(self.agreement, blob, sender, receiver.party, header.conversation)
+        check_relay(self.hash, blob, sender, receiver.party, header.conversation)
         if not receiver.is_up:
-            raise SecurityError(f"{receiver.words()}; what {sender.name} sent it was not passed on.")
+            raise PartyUnreachable(f"{receiver.words()}; what {sender.name} sent it was not passed on.")
         passed = Outgoing(header.conversation, ENVELOPE, header.receiver, blob, header.lane, header.deadline)
         self.memory.give(len(blob))  # from here on they are the outbox's
         try:
@@ -274,19 +288,15 @@ class Node:
             return False
         return True
 
-    def _refused(self, message: Outgoing, words: str) -> None:
+    def _refused(self, message: Outgoing, words: str, after: float) -> None:
         """A message of this party, or one that it passed on, will not be delivered: whoever waits for its answer is told."""
         _log.warning("%s: a message of %s bytes was not delivered: %s", self.party.name, len(message.blob), words)
         reason = f"A message could not be delivered: {words}"[:1000]
         if self.is_guest:
-            blob = encode(Refusal(message.conversation, reason))
-            self.memory.force(len(blob))
-            if self.mailboxes.reserve("online"):
-                receiver = self._by_spiffe[message.receiver].name
-                self.mailboxes.put(Letter(receiver, Refusal.__name__, message.conversation, "online", blob))
+            self._put_own(self._by_spiffe[message.receiver].name, Refusal(message.conversation, reason, wait=after))
         elif message.kind == ENVELOPE:
             guest = self.peers[self.agreement.guest.name]
-            blob = encode(Refusal(message.conversation, reason))
+            blob = encode(Refusal(message.conversation, reason, wait=after))
             told = replace(
                 message, kind=Refusal.__name__, receiver=guest.party.spiffe, blob=blob, id=secrets.token_hex(16)
             )

@@ -5,10 +5,11 @@ A message stays until the peer has taken it, so a link that is cut loses none: w
 
 from __future__ import annotations
 
+import math
 import secrets
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -34,7 +35,7 @@ class Outgoing:
 
 MAX_CONVERSATIONS = 16_384  # of which the last sequence is remembered
 LOST = -1
-Refused = Callable[[Outgoing, str], None]
+Refused = Callable[[Outgoing, str, float], None]
 
 
 class Outbox:
@@ -47,16 +48,16 @@ class Outbox:
     memory : Memory
         Shared by all peers.
     refused : callable
-        Told of each message that will not be delivered, and why; called without any lock held.
+        Told of each message that will not be delivered, why, and after how many seconds the same may be asked again (0 = not);
+        called without any lock held.
     """
 
     def __init__(self, queue: dict[Lane, int], memory: Memory, refused: Refused) -> None:
         self._queue, self._memory, self._refused = queue, memory, refused
         self._waiting: dict[Lane, list[Outgoing]] = {lane: [] for lane in LANES}
         self._in_flight: dict[str, Outgoing] = {}
-        self._sequences: OrderedDict[str, int] = (
-            OrderedDict()
-        )  # by conversation, used last at the end; -1 = lost a message
+        # by conversation, used last at the end; -1 = lost a message
+        self._sequences: OrderedDict[str, int] = OrderedDict()
         self._orders = 0
         self._changed = threading.Condition()
         self._closed = False
@@ -101,28 +102,16 @@ class Outbox:
     def _depth(self, lane: Lane) -> int:
         return len(self._waiting[lane]) + sum(one.lane == lane for one in self._in_flight.values())
 
-    def next(self, lane: Lane, timeout: float, one_at_a_time: bool) -> Outgoing | None:
-        """What is to be sent next in a lane, now in flight; None where nothing is within `timeout` seconds.
+    def next(self, lane: Lane) -> Outgoing | None:
+        """What is to be sent next in a lane, now in flight; None where nothing is."""
+        late: list[Outgoing] = []
+        with self._changed:
+            found = self._pick(lane, late)
+        self._tell(late, "its deadline was over before it could be delivered")
+        return found
 
-        Parameters
-        ----------
-        one_at_a_time : bool
-            Leave out conversations of which a message is in flight.
-        """
-        until = time.monotonic() + timeout
-        while True:
-            late: list[Outgoing] = []
-            with self._changed:
-                found = self._pick(lane, one_at_a_time, late)
-                if found is None and not late and not self._closed and time.monotonic() < until:
-                    self._changed.wait(min(until - time.monotonic(), 0.05 if self._waiting[lane] else timeout))
-            self._tell(late, "its deadline was over before it could be delivered")
-            if found is not None or self._closed or time.monotonic() >= until:
-                return found
-
-    def _pick(self, lane: Lane, one_at_a_time: bool, late: list[Outgoing]) -> Outgoing | None:
-        now, clock = time.monotonic(), time.time()
-        held = {one.conversation for one in self._in_flight.values()} if one_at_a_time else set[str]()
+    def _pick(self, lane: Lane, late: list[Outgoing]) -> Outgoing | None:
+        now, clock, held = time.monotonic(), time.time(), set[str]()
         for message in list(self._waiting[lane]):
             if message.deadline <= clock:
                 late += self._drop_conversation(message.conversation)
@@ -149,7 +138,7 @@ class Outbox:
                 self._memory.give(len(message.blob))
             self._changed.notify_all()
         if receipt.result == "refused":
-            self._refused(message, receipt.words)
+            self._refused(message, receipt.words, receipt.after)
 
     def put_back(self) -> None:
         """The link was cut: whatever was in flight is to be delivered again."""
@@ -158,14 +147,24 @@ class Outbox:
             self._in_flight.clear()
             self._changed.notify_all()
 
-    def start_again(self) -> None:
-        """The peer's process is another one, which knows no conversation: number what waits from 1."""
+    def start_again(self) -> tuple[str, ...]:
+        """The peer's process is another one, which knows no conversation: number what waits from 1.
+
+        Returns the conversations of which the one before had taken a message; what waits of them is dropped, since it would be misread.
+        """
         with self._changed:
             self._put_back(list(self._in_flight.values()))
             self._in_flight.clear()
+            waits = Counter(one.conversation for lane in LANES for one in self._waiting[lane])
+            begun = tuple(name for name, last in self._sequences.items() if last > waits[name])
+            for conversation in begun:
+                for message in self._drop_conversation(conversation):
+                    self._memory.give(len(message.blob))
             self._sequences.clear()
             for message in sorted((one for lane in LANES for one in self._waiting[lane]), key=lambda one: one.order):
                 self._number(message)
+            self._changed.notify_all()
+            return begun
 
     def _number(self, message: Outgoing) -> None:
         message.sequence = self._sequences.pop(message.conversation, 0) + 1
@@ -190,13 +189,20 @@ class Outbox:
         for message in dropped:
             self._memory.give(len(message.blob))
         if dropped:
-            self._refused(dropped[0], words)  # the conversation is over with the first
+            self._refused(dropped[0], words, 0.0)  # the conversation is over with the first
 
-    def wait(self, timeout: float) -> None:
-        """Until something changes, at most `timeout` seconds."""
+    def wait(self, timeout: float, unless: Callable[[], bool] = lambda: False) -> None:
+        """Until something can be sent or :meth:`wake` is called, at most `timeout` seconds; not at all if `unless`."""
         with self._changed:
-            if not any(self._waiting.values()):
-                self._changed.wait(timeout)
+            if not unless():
+                self._changed.wait(min(timeout, max(0.0, self._due() - time.monotonic())))
+
+    def _due(self) -> float:
+        """When the next message can be sent: the first one of a conversation that is not to wait any longer."""
+        firsts = dict[str, float]()
+        for message in (one for lane in LANES for one in self._waiting[lane]):
+            firsts.setdefault(message.conversation, message.not_before)
+        return min(firsts.values(), default=math.inf)
 
     def depth(self) -> dict[Lane, int]:
         """Messages without a receipt, by lane."""

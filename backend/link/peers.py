@@ -16,11 +16,8 @@ from backend.link.outbox import Outbox, Refused
 
 MIB = 1 << 20
 _DAY = timedelta(days=1)
-LANE_SECONDS: dict[Lane, float] = {
-    "online": 900.0,
-    "bulk": 86_400.0,
-    "training": 86_400.0,
-}  # until nobody needs an answer
+# until nobody needs an answer
+LANE_SECONDS: dict[Lane, float] = {"online": 900.0, "bulk": 86_400.0, "training": 86_400.0}
 
 
 @dataclass(frozen=True)
@@ -104,11 +101,14 @@ class Peer:
         self._why = "not yet connected"
         self._lock = threading.Lock()
 
-    def greeted(self, instance: str) -> None:
-        """It has said who it is; where its process is another than before, both sides' conversations begin again."""
+    def greeted(self, instance: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """It has said who it is; where its process is another than before, both sides' conversations begin again.
+
+        Returns those of this side that the process before knew, and those that the process before had begun and not ended.
+        """
         self.instance = instance
-        if self.inbox.greet(instance):
-            self.outbox.start_again()
+        left = self.inbox.greet(instance)
+        return ((), ()) if left is None else (self.outbox.start_again(), left)
 
     def came_up(self) -> None:
         """A link to it is there."""

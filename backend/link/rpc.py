@@ -46,9 +46,8 @@ def require_grpc() -> None:
     for module in ("grpc", "joserfc", "tenacity"):
         if find_spec(module) is None:
             raise ParameterError(f"Links between companies need {module}. Install it: pip install 'glassleaf[link]'")
-    os.environ.setdefault(
-        "GRPC_VERBOSITY", "NONE"
-    )  # it writes addresses to stderr; what matters stands in the link's state
+    # it writes addresses to stderr; what matters stands in the link's state
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 
 class Outflow:
@@ -58,30 +57,25 @@ class Outflow:
     ----------
     node : Node
     peer : Peer
-    messages : bool
-        Whether messages go this way; the dialling side delivers its own by calls.
     """
 
-    def __init__(self, node: Node, peer: Peer, messages: bool) -> None:
-        self._node, self._peer, self._messages = node, peer, messages
+    def __init__(self, node: Node, peer: Peer) -> None:
+        self._node, self._peer = node, peer
         self._receipts: list[Receipt] = []
         self._ended, self._leaves = threading.Event(), False
-        self._wake = threading.Condition()
+        self._lock = threading.Lock()
 
     def receipt(self, receipt: Receipt) -> None:
         """Send a receipt."""
-        with self._wake:
+        with self._lock:
             self._receipts.append(receipt)
-            self._wake.notify_all()
-        if self._messages:
-            self._peer.outbox.wake()
+        self._peer.outbox.wake()
 
     def end(self, leaves: bool = False) -> None:
         """Send nothing more but, where this side stops, that it does: a stream that ends says nothing, a cut ends it too."""
         self._leaves |= leaves
-        self._ended.set()
-        with self._wake:
-            self._wake.notify_all()
+        with self._lock:  # from here on no message is taken out of the outbox
+            self._ended.set()
         self._peer.outbox.wake()
 
     def frames(self) -> Iterator[bytes]:
@@ -92,18 +86,19 @@ class Outflow:
             if time.monotonic() >= beat:
                 yield pack_control(Beat(time.time()))
                 beat = time.monotonic() + self._node.settings.heartbeat
-            receipts = self._due()
-            yield from map(pack_control, receipts)
-            if self._messages:
-                yield from self._pieces(sending)
-            if not sending and not receipts:
-                self._rest(min(WAIT, max(0.0, beat - time.monotonic())))
+            yield from map(pack_control, self._due())
+            yield from self._pieces(sending)
+            if not sending:
+                self._peer.outbox.wait(min(WAIT, max(0.0, beat - time.monotonic())), unless=self._has_more)
         yield from map(pack_control, self._due())  # what was taken is not to come again
         if self._leaves:
             yield pack_control(Beat(time.time(), leaves=True))
 
+    def _has_more(self) -> bool:
+        return bool(self._receipts) or self._ended.is_set()
+
     def _due(self) -> list[Receipt]:
-        with self._wake:
+        with self._lock:
             receipts, self._receipts = self._receipts, []
         return receipts
 
@@ -120,15 +115,8 @@ class Outflow:
                     yield frame
 
     def _next(self, lane: Lane) -> Outgoing | None:
-        return self._peer.outbox.next(lane, 0.0, one_at_a_time=False)
-
-    def _rest(self, seconds: float) -> None:
-        if self._messages:
-            self._peer.outbox.wait(seconds)
-        else:
-            with self._wake:
-                if not self._receipts and not self._ended.is_set():
-                    self._wake.wait(seconds)
+        with self._lock:
+            return None if self._ended.is_set() else self._peer.outbox.next(lane)
 
 
 class Inflow:
@@ -156,6 +144,12 @@ class Inflow:
         if self._skipped.get(header.lane) == header.id:  # of a message that has its receipt
             return
         self._node.check_header(self._peer, header)
+        if header.length > self._node.settings.message and not header.chunk:
+            self._skip(header)
+            limit = self._node.settings.message
+            words = f"A message of {header.length:,} bytes was announced; at most {limit:,} are accepted."
+            self._answers.receipt(Receipt(header.id, "refused", words))
+            return
         if header.lane not in self._assemblies:
             self._assemblies[header.lane] = (header.id, self._node.assembly())
         assembly = self._assemblies[header.lane][1]
@@ -164,10 +158,14 @@ class Inflow:
             receipt = self._node.accept(self._peer, assembly) if whole else None
         except BusyError:
             receipt = Receipt(header.id, "busy", after=1.0)
-            self._skipped[header.lane] = header.id if header.chunk + 1 < header.chunks else ""
+            self._skip(header)
         if receipt is not None:
             self._assemblies.pop(header.lane)[1].drop()
             self._answers.receipt(receipt)
+
+    def _skip(self, header: Header) -> None:
+        """Drop the rest of a message."""
+        self._skipped[header.lane] = header.id if header.chunk + 1 < header.chunks else ""
 
     def end(self) -> None:
         """Give back what unfinished messages took."""

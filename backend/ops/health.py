@@ -15,7 +15,7 @@ from typing import Any
 from backend.errors import ParameterError
 
 LOOPBACK = "127.0.0.1"
-PATIENCE = 5.0  # seconds for a request's lines
+TIMEOUT = 5.0  # seconds for a request's lines
 LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?")
 
 
@@ -48,7 +48,7 @@ class OpsServer:
             address_family = socket.AF_INET6 if ":" in address else socket.AF_INET
 
         class Handler(BaseHTTPRequestHandler):
-            timeout = PATIENCE
+            timeout = TIMEOUT
 
             def do_GET(self) -> None:
                 known = _is_known(self.headers.get("Host", ""), address)

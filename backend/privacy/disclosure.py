@@ -27,10 +27,8 @@ CIPHERTEXTS = {
     "MaskedContributions": "shares",
     "ContributionSums": "sums",
 }
-VECTORS = {
-    "DecisionVectors",
-    "MoreVectors",
-}  # in plaintext they disclose leaf weights and the sender's candidate leaves
+# in plaintext they disclose leaf weights and the sender's candidate leaves
+VECTORS = {"DecisionVectors", "MoreVectors"}
 PATHS = {"Walked", "CandidateLeaves", "PassOn"}  # disclose to the Guest where samples go at a Host's splits
 VISITS = {"AskWalk", "PassOn"}  # disclose to a Host which samples reached its splits
 IDS = {"DecisionVectors", "StartWalk", "AskCandidates", "AskReasons", "AskCohort"}  # disclose to a Host who is scored

@@ -15,6 +15,7 @@ from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.guest import SERIAL, OnStage, Scored, ScoringClient, ignore_stages
 from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.guest import Trained, TrainingClient
+from backend.protocols.training.joint import FromTheStart, Resumed
 from backend.protocols.training.parameters import TreeProgress
 from backend.protocols.transport.channel import Session
 from backend.store.journal import Run
@@ -48,9 +49,11 @@ class GuestParty:
         on_stage: Callable[[str], None] = lambda stage: None,
         on_tree: Callable[[TreeProgress], None] = lambda progress: None,
         times: NDArray[np.str_] | None = None,
+        resumed: Resumed | None = None,
     ) -> Trained:
         """Train on the joint records; see :class:`backend.protocols.training.guest.TrainingClient`."""
-        client = TrainingClient(self._federation, self._table, parameters, session, exclude, on_stage, on_tree, times)
+        followed = exclude, on_stage, on_tree, times, resumed or FromTheStart()
+        client = TrainingClient(self._federation, self._table, parameters, session, *followed)
         return client.train(labels, key)
 
     def score(

@@ -573,8 +573,15 @@ class GuestRuntime:
                 session.close()
         return heads
 
+    def down(self, hosts: Sequence[str]) -> tuple[str, ...]:
+        """Those of `hosts` that cannot be reached at this moment."""
+        return tuple(host for host in hosts if not self._wire.is_up(host))
+
     def _up(self) -> tuple[str, ...]:
-        return tuple(host for host in self.hosts if self._wire.is_up(host))
+        try:
+            return tuple(host for host in self.hosts if self._wire.is_up(host))
+        except PartyUnreachable:  # another process of this home has the links
+            return ()
 
     def pools(self) -> tuple[PoolLevel, ...]:
         """Fill level of every party's pool; the Guest's for the key used last."""

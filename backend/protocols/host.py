@@ -61,6 +61,8 @@ from backend.trees.ensemble import HostModel
 _log = logging.getLogger("glassleaf")
 
 DRAINED = 60.0  # seconds after which a Guest asks again
+NO_STORE = "Its store cannot be read or written (a full disk?), so it answers nothing. Its operator has to look at it."
+STORE_WAIT = 30.0  # seconds after which a Guest asks again
 KEYS_KEPT = 4  # public keys whose obfuscator pools are kept
 PASSED_ON = (DecisionVectors, MoreVectors, GroupPairs, PassOn, ReasonTerms)  # what other Hosts may send, too
 
@@ -250,6 +252,10 @@ class HostParty:
                 began = time.perf_counter()
                 if isinstance(message, DecisionVectors) and isinstance(answer, HeldRecords):
                     people = _counts(answer, len(message.ids))
+        except StoreError as error:  # its text names what a Guest need not know
+            refused = type(error).__name__
+            _log.error("%s: %s", self.name, error)
+            stated += self._refuse(wire, delivery, NO_STORE, wait=STORE_WAIT)
         except GlassleafError as error:
             refused = type(error).__name__
             final, wait = isinstance(error, QuestionRefused), error.wait if isinstance(error, HostBusy) else 0.0

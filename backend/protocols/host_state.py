@@ -29,6 +29,7 @@ from backend.store.accountant import LIMITS, Accountant, Question
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Stated
 from backend.store.request_log import RequestLog
+from backend.store.trainings import HostTrainings
 from backend.trees.ensemble import Columns, HostModel
 from backend.trees.folding import Folding, Step, fold_structure
 from backend.trees.serialization import dump_host, load_host, structure_hash
@@ -270,6 +271,11 @@ class HostModels:
             digest = self._store.put_artefact(model_id, dump_host(model))
             self._served.pop(model_id, None)
         return digest
+
+    @property
+    def trainings(self) -> HostTrainings:
+        """What this Host knows of trainings that may go on after a break."""
+        return self._store.trainings
 
     def note_training(self, model_id: str) -> None:
         """Keep the day on which a model was trained, which a dossier's drift counts from."""

@@ -20,7 +20,8 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.compliance.phrases import Concept, FeatureTexts, Pattern
+from backend.compliance.concepts import Concept, Pattern
+from backend.compliance.phrases import FeatureTexts
 from backend.compliance.rule_pack import words as compliance_words
 from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature, Side
@@ -170,7 +171,7 @@ class NoticeLine:
 
 
 @dataclass(frozen=True)
-class Source:
+class NoticeSource:
     """A Host whose columns the model uses and that holds a record of the person."""
 
     title: str
@@ -197,7 +198,7 @@ class Notice:
         Of the model: whether it was approved.
     address, address_zh, phone, supervisor, supervisor_zh : str
         The creditor's, and who supervises it under either law; empty where the federation file does not say.
-    sources : tuple of Source
+    sources : tuple of NoticeSource
         All that the score rests on beside the creditor, whether or not a reason names them.
     probability : float
         The score, which is stated where a source is a consumer reporting agency.
@@ -219,7 +220,7 @@ class Notice:
     phone: str = ""
     supervisor: str = ""
     supervisor_zh: str = ""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[NoticeSource, ...] = ()
     probability: float = float("nan")
     against: Against = "covers"
     compared: int = 0

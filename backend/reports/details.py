@@ -5,16 +5,12 @@ Knows no model; what is empty is reported as not provided.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import tomli_w
-from pydantic import TypeAdapter, ValidationError
-
-from backend.data.label import Prose
 from backend.errors import ParameterError
 from backend.i18n import Catalogue
+from backend.reports import toml_file
 from backend.reports.schema import DetailsSection
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -28,9 +24,6 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 BY_PARTY = ("lineage", "data_quality")
 FIELDS = tuple(name for names in GROUPS.values() for name in names)
-
-
-_PROSE: TypeAdapter[str] = TypeAdapter(Prose)
 
 
 def checked(given: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection:
@@ -49,32 +42,22 @@ def checked(given: Mapping[str, Any], parties: Sequence[str]) -> DetailsSection:
             raise ParameterError(f"{name} is a table: a party's name and a text in quotation marks on each line.")
         if wrong := sorted(set(table) - set(parties)):
             raise ParameterError(f"{name}: there is no party {wrong[0]!r}; the parties are {', '.join(parties)}.")
-    texts = {name: _text(name, given.get(name, "")) for name in FIELDS}
+    texts = {name: toml_file.prose(name, given.get(name, "")) for name in FIELDS}
     tables = {
-        name: {party: text for party, found in given.get(name, {}).items() if (text := _text(f"{name}.{party}", found))}
+        name: {
+            party: text
+            for party, found in given.get(name, {}).items()
+            if (text := toml_file.prose(f"{name}.{party}", found))
+        }
         for name in BY_PARTY
     }
     return DetailsSection(**texts, **tables)
 
 
-def _text(where: str, given: object) -> str:
-    try:
-        return _PROSE.validate_python(given, strict=True).strip()
-    except ValidationError as error:
-        why = error.errors(include_url=False)[0]["msg"]
-        raise ParameterError(f"{where}: {why}. Give a text of at most 2,000 characters.") from None
-
-
 def from_toml(text: str, parties: Sequence[str]) -> DetailsSection:
     """Details from a TOML file as :func:`to_toml` writes it; raises ParameterError as :func:`checked`, or where it is no TOML."""
-    try:
-        body = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ParameterError(
-            f"The file is no TOML: {error}. Start from what `glassleaf report-details` prints."
-        ) from None
     given: dict[str, Any] = {}
-    for group, table in body.items():
+    for group, table in toml_file.tables(text, "what `glassleaf report-details` prints").items():
         if group in BY_PARTY:
             given[group] = table
             continue
@@ -93,15 +76,11 @@ def to_toml(details: DetailsSection, parties: Sequence[str], language: str = "en
     for group, names in GROUPS.items():
         lines.append(f"\n[{group}]")
         for name in names:
-            lines += [f"# {words(f'details.{name}_help')}", _line(name, getattr(details, name))]
+            lines += [f"# {words(f'details.{name}_help')}", toml_file.line(name, getattr(details, name))]
     for name in BY_PARTY:
         lines += [f"\n# {words(f'details.{name}_help')}", f"[{name}]"]
-        lines += [_line(party, getattr(details, name).get(party, "")) for party in parties]
+        lines += [toml_file.line(party, getattr(details, name).get(party, "")) for party in parties]
     return "\n".join(lines) + "\n"
-
-
-def _line(name: str, text: str) -> str:
-    return tomli_w.dumps({name: text}, multiline_strings=True).strip()
 
 
 def missing(details: DetailsSection | None, parties: Sequence[str]) -> tuple[str, ...]:

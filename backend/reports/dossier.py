@@ -5,28 +5,26 @@ The file holds no value, no threshold and no path: meanings, what people wrote, 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import tomli_w
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from backend.crypto.signing import SigningKey, is_signed
 from backend.data import strict_json
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation, Party
-from backend.data.label import Prose
 from backend.errors import FederationError, ParameterError, SecurityError
 from backend.evaluation.column_summary import ColumnSummary
 from backend.i18n import Catalogue
+from backend.reports import toml_file
 from backend.reports.document import canonical, sha256
 from backend.reports.schema import DossierColumn, DossierSection, Part
 
 WRITTEN = ("source", "lawful_basis", "refresh", "owner")
 """What a person writes of each column, or once for all."""
 KIND = "dossier"  # of the signed statement: federation, and the SHA-256 of the rest
-_PROSE: TypeAdapter[str] = TypeAdapter(Prose)
 
 Answers = dict[str, dict[str, str]]
 
@@ -45,17 +43,13 @@ def template(party: Party, answers: Answers, language: str = "en") -> str:
     words = Catalogue(language)
     lines = [f"# {words('dossier.file_note')}", "[all]"]
     for name in WRITTEN:
-        lines += [f"# {words(f'dossier.{name}_help')}", _line(name, answers.get("", {}).get(name, ""))]
+        lines += [f"# {words(f'dossier.{name}_help')}", toml_file.line(name, answers.get("", {}).get(name, ""))]
     for feature in party.features:
         meaning = words.either(feature.meaning, feature.meaning_zh).replace("\n", " ")
         lines += [f"\n# {meaning}" + (f" [{feature.unit}]" if feature.unit else "")]
         own = answers.get(feature.name, {})
         lines.append(tomli_w.dumps({"columns": {feature.name: {name: own.get(name, "") for name in WRITTEN}}}).strip())
     return "\n".join(lines) + "\n"
-
-
-def _line(name: str, text: str) -> str:
-    return tomli_w.dumps({name: text}).strip()
 
 
 def answers_of(text: str, party: Party) -> Answers:
@@ -66,10 +60,7 @@ def answers_of(text: str, party: Party) -> Answers:
     ParameterError
         The file is no TOML, or names a column or field that there is not, or leaves one without an answer.
     """
-    try:
-        body = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ParameterError(f"The file is no TOML: {error}. Start from `glassleaf dossier template`.") from None
+    body = toml_file.tables(text, "`glassleaf dossier template`")
     columns = body.get("columns", {})
     if set(body) - {"all", "columns"} or not isinstance(columns, Mapping):
         raise ParameterError(
@@ -96,11 +87,7 @@ def written(answers: Answers, column: str, field: str) -> str:
 def _fields(where: str, table: object) -> dict[str, str]:
     if not isinstance(table, Mapping) or set(table) - set(WRITTEN):
         raise ParameterError(f"[{where}] holds {', '.join(WRITTEN)}, each a text in quotation marks, and nothing else.")
-    try:
-        return {name: _PROSE.validate_python(text, strict=True).strip() for name, text in table.items()}
-    except ValidationError as error:
-        why = error.errors(include_url=False)[0]["msg"]
-        raise ParameterError(f"[{where}]: {why}. Give texts of at most 2,000 characters.") from None
+    return {name: toml_file.prose(f"[{where}] {name}", text) for name, text in table.items()}
 
 
 def sign(

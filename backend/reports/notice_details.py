@@ -7,17 +7,16 @@ personal information and how it is reached. What is empty stands in the federati
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from typing import Any
 
-import tomli_w
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from backend.data.federation import Federation, Party
 from backend.data.label import Prose
 from backend.errors import ParameterError
 from backend.i18n import Catalogue
+from backend.reports import toml_file
 
 REACHED = ("name", "name_zh", "address", "address_zh", "phone")
 SUPERVISED = ("supervisor", "supervisor_zh")  # of the creditor alone
@@ -114,13 +113,7 @@ def checked(given: Mapping[str, Any], federation: Federation) -> dict[str, Notic
 
 def from_toml(text: str, federation: Federation) -> dict[str, NoticeParty]:
     """Inverse of :func:`to_toml`; raises ParameterError as :func:`checked`, or where the text is no TOML."""
-    try:
-        body = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ParameterError(
-            f"The file is no TOML: {error}. Start from what `glassleaf notice-details` prints."
-        ) from None
-    return checked(body, federation)
+    return checked(toml_file.tables(text, "what `glassleaf notice-details` prints"), federation)
 
 
 def to_toml(federation: Federation, language: str = "en") -> str:
@@ -130,11 +123,7 @@ def to_toml(federation: Federation, language: str = "en") -> str:
     for party, given in of_file(federation).items():
         lines.append(f"\n[{party}]")
         for name in fields_of(given.reporting_agency is None):
-            lines += [f"# {words(f'notice_details.{name}')}", _line(name, getattr(given, name))]
+            lines += [f"# {words(f'notice_details.{name}')}", toml_file.line(name, getattr(given, name))]
         if given.reporting_agency is not None:
-            lines += [f"# {words(f'notice_details.{AGENCY}')}", _line(AGENCY, given.reporting_agency)]
+            lines += [f"# {words(f'notice_details.{AGENCY}')}", toml_file.line(AGENCY, given.reporting_agency)]
     return "\n".join(lines) + "\n"
-
-
-def _line(name: str, value: str | bool) -> str:
-    return tomli_w.dumps({name: value}, multiline_strings=True).strip()

@@ -28,9 +28,9 @@ from backend.explain.importance import FeatureImportance, feature_importance
 from backend.fairness.alternatives import (
     Candidate,
     Choice,
-    Decided,
+    DecidedModels,
+    DrawnQuality,
     Point,
-    Quality,
     Search,
     Sums,
     Tried,
@@ -62,7 +62,7 @@ from backend.store.reviews import REASON_MIN
 from backend.trees.metrics import auc, ks
 from backend.trees.serialization import dump_guest
 
-__all__ = ["Alternatives", "AlternativesRequest", "Choice", "Decided", "Opened", "Point", "Search", "Tried"]
+__all__ = ["Alternatives", "AlternativesRequest", "DecidedModels", "Opened", "Point", "Search", "Tried"]
 
 MAX_TRIED = 64
 TRAINED, RESAMPLED = 0.85, 0.95  # shares of the work that are done once models are trained, and quality is resampled
@@ -436,7 +436,7 @@ def _check(request: AlternativesRequest, record: ModelRecord, context: Measureme
     return feature_of(context.runtime.federation, request.attribute)
 
 
-def resampled(models: Sequence[TestedModel], seed: int) -> list[tuple[Quality, Quality]]:
+def resampled(models: Sequence[TestedModel], seed: int) -> list[tuple[DrawnQuality, DrawnQuality]]:
     """AUC and KS of every model, over draws of test records that are the same for all."""
     labels = models[0].labels
     whole = np.ones((1, len(labels)))
@@ -450,13 +450,13 @@ def resampled(models: Sequence[TestedModel], seed: int) -> list[tuple[Quality, Q
     for model, parts in zip(models, drawn, strict=True):
         values = (auc(labels, model.margins, whole), ks(labels, model.margins, whole))
         found.append(
-            tuple(Quality(float(v[0]), np.concatenate([part[i] for part in parts])) for i, v in enumerate(values))
+            tuple(DrawnQuality(float(v[0]), np.concatenate([part[i] for part in parts])) for i, v in enumerate(values))
         )
     return [(one, other) for one, other in found]
 
 
 def at_decision(
-    models: Sequence[TestedModel], quality: Sequence[tuple[Quality, Quality]], cutoff: float
+    models: Sequence[TestedModel], quality: Sequence[tuple[DrawnQuality, DrawnQuality]], cutoff: float
 ) -> list[Candidate]:
     """Every model at the cut-off at which as many validation people are accepted as by the first one."""
     share = float((models[0].checked < cutoff).mean())
@@ -473,9 +473,9 @@ def _judged(
     feature: Feature,
     request: AlternativesRequest,
     models: Sequence[TestedModel],
-    quality: Sequence[tuple[Quality, Quality]],
+    quality: Sequence[tuple[DrawnQuality, DrawnQuality]],
     job: Job[Any],
-) -> tuple[tuple[Group, ...], tuple[Decided, ...]]:
+) -> tuple[tuple[Group, ...], tuple[DecidedModels, ...]]:
     """Groups, and all models at every decision."""
     decisions = [at_decision(models, quality, cutoff) for cutoff in request.cutoffs]
     runtime = context.runtime
@@ -542,7 +542,7 @@ def _decided(
     groups: Sequence[Group],
     sums: NDArray[np.int64],
     request: AlternativesRequest,
-) -> tuple[Decided, ...]:
+) -> tuple[DecidedModels, ...]:
     """All models at every decision, from ``(flags, groups)`` sums in the order of :func:`_flags`."""
     if not groups:
         raise ParameterError(
@@ -562,7 +562,7 @@ def _decided(
             draws=RESAMPLES,
             seed=request.seed,
         )
-        decided.append(Decided(cutoff, points))
+        decided.append(DecidedModels(cutoff, points))
     return tuple(decided)
 
 

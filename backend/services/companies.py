@@ -71,22 +71,37 @@ def make_companies(folder: Path, rows: int = 6000, port: int = 0) -> Companies:
     ParameterError
         There is something in the folder already.
     """
+    with tempfile.TemporaryDirectory(prefix="glassleaf-") as made:
+        return part_companies(write_demo(Path(made), rows=rows), folder, port)
+
+
+def part_companies(federation: Federation, folder: Path, port: int = 0, budget: int | None = None) -> Companies:
+    """The parties of any simulated federation as companies of their own; its tables are copied.
+
+    Parameters
+    ----------
+    budget : int, optional
+        Questions that every Host answers about a person; None = as for synthetic people, 0 = no limit.
+
+    Raises
+    ------
+    ParameterError
+        There is something in the folder already.
+    """
     if folder.exists() and any(folder.iterdir()):
         raise ParameterError(f"{folder} is not empty; name a folder that is not there yet, or delete it.")
     folder.mkdir(parents=True, exist_ok=True)
-    port = port or _free_port()
-    with tempfile.TemporaryDirectory(prefix="glassleaf-") as made:
-        federation = write_demo(Path(made), rows=rows)
-        folders = {party.name: folder / party.name for party in federation.parties}
-        for party in federation.parties:
-            folders[party.name].mkdir()
-            shutil.move(Path(made) / party.file, folders[party.name] / party.file)
+    port, budget = port or _free_port(), usual_limit(synthetic=True) if budget is None else budget
+    folders = {party.name: folder / party.name for party in federation.parties}
+    for party in federation.parties:
+        folders[party.name].mkdir()
+        shutil.copy(federation.folder / party.file, folders[party.name] / party.file)
     identities = {name: _keys(folders[name], name, name == federation.guest.name) for name in folders}
-    _agree(federation, identities, folders, port)
+    _agree(federation, identities, folders, port, budget)
     guest = folders.pop(federation.guest.name)
     write_federation(_guests(federation, port), guest)
     for name, place in folders.items():
-        _write_host(federation.party(name), place, port)
+        _write_host(federation.party(name), place, budget)
     return Companies(guest, folders, port)
 
 
@@ -94,7 +109,9 @@ def _keys(folder: Path, name: str, guest: bool) -> Identity:
     return make_identity(folder / KEYS, f"{name}-{secrets.token_hex(4)}.example", "guest" if guest else "host")
 
 
-def _agree(federation: Federation, identities: dict[str, Identity], folders: dict[str, Path], port: int) -> None:
+def _agree(
+    federation: Federation, identities: dict[str, Identity], folders: dict[str, Path], port: int, budget: int
+) -> None:
     """One agreement, signed by every party with its own key, in each folder."""
     today = datetime.now(UTC).date()
     parties = [
@@ -108,7 +125,7 @@ def _agree(federation: Federation, identities: dict[str, Identity], folders: dic
         "legal_basis": "A demonstration with synthetic people",
         "kinds": [kind for protocol in PROTOCOLS for kind in kinds_of(protocol)],
         "dictionaries": {host.name: dictionary_hash(host.features) for host in federation.hosts},
-        "floors": {"key_bits": KEY_BITS_FLOOR, "budget": usual_limit(synthetic=True), "dither": 0.0, "group_size": 10},
+        "floors": {"key_bits": KEY_BITS_FLOOR, "budget": budget, "dither": 0.0, "group_size": 10},
         "retention_days": DAYS,
         "valid_until": today + timedelta(days=DAYS),
     }
@@ -136,7 +153,7 @@ def _guests(federation: Federation, port: int) -> Federation:
     return federation.model_copy(update={"name": NAME, "hosts": hosts, "link": link, "folder": Path()})
 
 
-def _write_host(party: Party, folder: Path, port: int) -> None:
+def _write_host(party: Party, folder: Path, budget: int) -> None:
     features = [feature.model_dump(mode="json", exclude_defaults=True) for feature in party.features]
     (folder / "dictionary.toml").write_text(tomli_w.dumps({"features": features}), encoding="utf-8")
     document: dict[str, Any] = {
@@ -145,7 +162,7 @@ def _write_host(party: Party, folder: Path, port: int) -> None:
         "keys": KEYS,
         "ops": "127.0.0.1:0",
         "source": {"kind": "csv", "file": party.file, "id": party.id, "dictionary": "dictionary.toml"},
-        "limits": {"budget": usual_limit(synthetic=True), "dither": 0.0, "measures": list(MEASURES)},
+        "limits": {"budget": budget, "dither": 0.0, "measures": list(MEASURES)},
     }
     (folder / "host.toml").write_text(tomli_w.dumps(document), encoding="utf-8")
 

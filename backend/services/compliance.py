@@ -32,11 +32,11 @@ from backend.services.workspace import Workspace
 from backend.store.measurements import Kept
 
 if TYPE_CHECKING:
-    from backend.compliance.recall import Measured
+    from backend.compliance.recall import RecallTotals
     from backend.compliance.resemblance import Proposal
     from backend.data.dictionary import Feature
 
-__all__ = ["Compliance", "Finding", "LawCalendar", "MeasuredEvidence", "Proposed", "Tried", "read_rule_pack"]
+__all__ = ["Compliance", "Finding", "LawCalendar", "MeasuredEvidence", "Proposed", "TriedColumns", "read_rule_pack"]
 
 RULES = "rules"  # the folder of custom rule packs, below the home
 
@@ -50,7 +50,7 @@ class Proposed:
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
+class TriedColumns:
     """What would be flagged of a list of columns.
 
     Attributes
@@ -145,7 +145,7 @@ class Compliance:
 
         return self._models.derived(("proposed", words().version), record, make)
 
-    def try_list(self, file: Path) -> Tried:
+    def try_list(self, file: Path) -> TriedColumns:
         """What would be flagged of a list of columns (name, meaning, meaning_zh, unit, codes); nothing is kept.
 
         Raises
@@ -157,7 +157,7 @@ class Compliance:
         packs, problems = self.rule_packs()
         report = assess([("", feature) for feature in features], {}, packs, problems=problems)
         found = {f.feature for f in (*report.findings, *report.not_in_force)}
-        return Tried(report, _proposed([feature for feature in features if feature.name not in found]))
+        return TriedColumns(report, _proposed([feature for feature in features if feature.name not in found]))
 
     def calendar(self, model_id: str = "") -> LawCalendar:
         """When rules begin and end to apply; with a model, also what changed since its last report was issued."""
@@ -169,7 +169,7 @@ class Compliance:
         return stale_rules(self.rule_packs()[0], date.today())
 
     @staticmethod
-    def recall() -> Measured:
+    def recall() -> RecallTotals:
         """How much of the built-in list of columns is found: totals with intervals, no row."""
         from backend.compliance.recall import measure  # noqa: PLC0415 - one command needs it
 

@@ -54,7 +54,6 @@ __all__ = [
     "MEASURES",
     "Explanation",
     "GroupMean",
-    "Interaction",
     "Leaf",
     "MeansRequest",
     "Measure",

@@ -7,24 +7,24 @@ from pathlib import Path
 
 from backend.errors import GlassleafError
 from backend.link.agreement import load_agreement
-from backend.link.check import Finding, check_link
+from backend.link.check import CheckedStep, check_link
 from backend.link.config import load_config
 from backend.link.peers import LinkSettings
 from backend.services.host_service import check_dictionary, read_source
 
 
-def check_host(path: Path) -> Iterator[Finding]:
+def check_host(path: Path) -> Iterator[CheckedStep]:
     """Every step of a Host from its host.toml, each as soon as it is known; raises FederationError where that cannot be read."""
     config = load_config(path)
     agreement = config.path(config.agreement)
     try:
         table, _ = read_source(config)
-        yield Finding("source", True, f"{len(table.ids):,} records, {len(table.columns)} features")
+        yield CheckedStep("source", True, f"{len(table.ids):,} records, {len(table.columns)} features")
     except (GlassleafError, OSError) as error:
-        yield Finding("source", False, str(error))
+        yield CheckedStep("source", False, str(error))
     try:
         check_dictionary(config, load_agreement(agreement))
-        yield Finding("dictionary", True, "as the agreement names it")
+        yield CheckedStep("dictionary", True, "as the agreement names it")
     except GlassleafError as error:
-        yield Finding("dictionary", False, str(error))
+        yield CheckedStep("dictionary", False, str(error))
     yield from check_link(config.party, agreement, config.path(config.keys), LinkSettings.of(config))

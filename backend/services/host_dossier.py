@@ -22,9 +22,8 @@ from backend.store.party_store import PartyStore
 
 FORM, REFERENCE = "dossier.toml", "dossier-reference.json"
 SIGNED = "dossier-signed.json"
-DAYS_BETWEEN = (
-    28  # of two dossiers of other records: who joins or leaves a day later is not to be read off their difference
-)
+# of two dossiers of other records: who joins or leaves a day later is not to be read off their difference
+DAYS_BETWEEN = 28
 
 
 class HostDossier:

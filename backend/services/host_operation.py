@@ -33,7 +33,7 @@ class HostOperation:
     """
 
     def __init__(self, wire: LinkWire, database: Database) -> None:
-        self._wire, self._book = wire, ApprovalBook(database)
+        self._wire, self._book, self._database = wire, ApprovalBook(database), database
         self._metrics = HostMetrics((*all_kinds(), *kinds_of(ALWAYS)))
         self._guest = wire.peer(wire.agreement.guest.name)
         self._party: HostParty | None = None
@@ -75,8 +75,9 @@ class HostOperation:
             found.append("The Host takes on nothing new.")
         try:
             self._book.waiting()
+            self._database.check_writable()
         except StoreError:
-            found.append("The store cannot be reached.")
+            found.append("The store cannot be reached or written.")
         try:
             check_valid(self._wire.agreement, datetime.now(UTC))
         except SecurityError:

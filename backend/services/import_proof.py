@@ -1,4 +1,4 @@
-"""Proves an imported model on the federation's own rows: its halves in the clear against the undivided model and against the library.
+"""Proves an imported model on the federation's own rows: its partial models in the clear beside the undivided model and the library.
 
 Runs where a simulation's tables all lie. It tells the Guest how far the scores are apart, and of a Host's column no more than its name.
 """
@@ -173,7 +173,7 @@ LIBRARIES = {"XGBoost": _by_xgboost, "LightGBM": _by_lightgbm}
 def margins_in_the_clear(parts: PartialModels, tables: Mapping[str, PartyTable]) -> Floats:
     """Every party's rules on its own columns, ``(n, outputs.count)``: the integers of Fed-EINI, without ciphertexts and messages."""
     model, unit = parts.guest, 2.0**-parts.guest.score_bits
-    rules = {model.guest: model.rules} | {host: half.rules for host, half in parts.hosts.items()}
+    rules = {model.guest: model.rules} | {host: own.rules for host, own in parts.hosts.items()}
     n = len(tables[model.guest].ids)
     units = np.tile(np.rint(np.array(model.base_scores) / unit), (n, 1))
     for t, tree in enumerate(model.trees):

@@ -138,13 +138,17 @@ class Leakage:
             COHORT: sums_bits(features, shape.value_bits, people),
         }
 
-    def meter(self, model_id: str, score: Score, sample: SampleSheet | None = None) -> LeakReading:
+    def meter(
+        self, model_id: str, score: Score, sample: SampleSheet | None = None, dither: float | None = None
+    ) -> LeakReading:
         """What one released score leaves open of the Hosts' answers: the naive count and its entropy.
 
         Parameters
         ----------
         sample : SampleSheet, optional
             What the score was made of, a row; default the Guest's record of that id.
+        dither : float, optional
+            By how much its Hosts said that they moved it at most (:class:`backend.results.ScoreBatch`); default what simulated Hosts add.
 
         Raises
         ------
@@ -152,7 +156,8 @@ class Leakage:
             The score was not made of these values; typed in or uploaded ones are not kept.
         """
         record = self._models.get(model_id)
-        moved = half_units(self._models.dither(record.id), record.score_bits)
+        bits = record.score_bits
+        moved = half_units(self._models.dither(record.id), bits) if dither is None else round(math.ldexp(dither, bits))
         own = (sample or self._samples.of_person(record.id, score.id)).guest
         expectation = self._models.compiled(record).expectation
         known = score.base + score.guest_part

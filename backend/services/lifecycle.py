@@ -19,7 +19,6 @@ from backend.store.model_states import (
     APPROVED,
     DRAFT,
     IN_USE,
-    STATES,
     ModelState,
     ModelStep,
     Standing,
@@ -28,8 +27,9 @@ from backend.store.model_states import (
 )
 from backend.store.reviews import NAME_MAX, REASON_MIN, TEXT_MAX
 
-__all__ = ["STATES", "STEPS", "Lifecycle", "ModelState", "ModelStep", "Offer", "Standing", "words"]
+__all__ = ["STEPS", "Lifecycle", "ModelState", "ModelStep", "NextStep", "Standing"]
 
+DEMO_NAME = "Demo scorecard"
 DEMO_REASON = "The built-in demo opens on it: synthetic people, put in use without a review."
 
 
@@ -63,7 +63,7 @@ STEPS: Mapping[str, Step] = {
 
 
 @dataclass(frozen=True)
-class Offer:
+class NextStep:
     """A step that leads out of a model's state.
 
     Attributes
@@ -106,13 +106,13 @@ class Lifecycle:
         record = self._models.get(model_id)
         return self._workspace.model_states(record.federation).steps(record.id)
 
-    def offers(self, model_id: str) -> tuple[Offer, ...]:
+    def offers(self, model_id: str) -> tuple[NextStep, ...]:
         """The steps that lead out of the model's state, each with what it needs."""
         record = self._models.get(model_id)
         states = self._workspace.model_states(record.federation)
         state, undecided, used = states.of(record.id).state, len(self._reviews.undecided(record.id)), states.in_use()
         return tuple(
-            Offer(
+            NextStep(
                 name,
                 step.roles,
                 self._auditor.role in step.roles,
@@ -196,10 +196,13 @@ class Lifecycle:
         note.keep = keep
 
     def open_demo(self, federation: str) -> None:
-        """Put a demo's first model in use without a review, unless somebody took a step with any: its pages open on it."""
+        """Name a demo's first model and put it in use without a review, unless somebody took a step with any: its pages open on it."""
         states = self._workspace.model_states(federation)
         if not states.steps():
-            self._use_as_demo(self._models.all(federation)[-1])
+            first = self._models.all(federation)[-1]
+            if not states.of(first.id).name:
+                self.describe(first.id, name=DEMO_NAME)
+            self._use_as_demo(first)
 
     @recorded("state")
     def _use_as_demo(self, note: Note, record: ModelRecord) -> None:

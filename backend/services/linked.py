@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from backend.data.federation import Federation
-from backend.errors import FederationError
-from backend.link.agreement import Agreement, dictionary_hash
+from backend.errors import FederationError, ParameterError, PartyUnreachable
+from backend.link.agreement import Agreement, dictionary_hash, load_in_force
 from backend.link.peers import LinkSettings
+from backend.link.rpc import require_grpc
 from backend.link.wire import LinkWire
 from backend.protocols.guest_runtime import GuestRuntime, RemoteHosts
+from backend.protocols.transport.message import Message
 from backend.protocols.transport.transcript import OwnTranscript
+from backend.protocols.transport.wire import Delivery
 
 
 def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) -> GuestRuntime:
-    """The Guest of a federation file with a table `link`; it listens, or dials, from now on.
+    """The Guest of a federation file with a table `link`; it listens, or dials, from now on unless another process of it does.
 
     Raises
     ------
@@ -27,11 +34,14 @@ def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) 
     link = federation.link
     if link is None:
         raise FederationError(f"{federation.name}: has no table link, so its Hosts are simulated.")
-    folder, settings = federation.folder, LinkSettings(bind=link.bind)
-    wire = LinkWire(federation.guest.name, folder / link.agreement, folder / link.keys, settings)
+    folder, guest = federation.folder, federation.guest.name
+    path, keys = folder / link.agreement, folder / link.keys
+    require_grpc()
+    agreement = load_in_force(path, guest, datetime.now(UTC))
+    check_parties(federation, agreement)
+    wire = GuestWire(lambda: LinkWire(guest, path, keys, LinkSettings(bind=link.bind)), guest)
     try:
-        check_parties(federation, wire.agreement)
-        witnesses = {host.name: host.signing for host in wire.agreement.hosts}
+        witnesses = {host.name: host.signing for host in agreement.hosts}
         return GuestRuntime(
             federation,
             home,
@@ -44,6 +54,70 @@ def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) 
     except BaseException:
         wire.shut_down()
         raise
+
+
+class GuestWire:
+    """The Guest's links, opened at once where they can be, else when they are first used.
+
+    Of a home's processes one has them: the dashboard, say. Another one can do meanwhile what needs no Host, and says so of the rest.
+
+    Parameters
+    ----------
+    connect : callable
+        Opens the links; ParameterError where the port is taken.
+    party : str
+        The Guest's name.
+    """
+
+    def __init__(self, connect: Callable[[], LinkWire], party: str) -> None:
+        self.party, self._connect, self._lock = party, connect, threading.Lock()
+        self._wire: LinkWire | None = None
+        self._closed = False
+        with suppress(PartyUnreachable):
+            self._links()
+
+    def _links(self) -> LinkWire:
+        """The links; raises PartyUnreachable, with what to do, where another process has them."""
+        with self._lock:
+            if self._closed:
+                raise PartyUnreachable(f"{self.party} has ended its links.")
+            if self._wire is None:
+                try:
+                    self._wire = self._connect()
+                except ParameterError as error:
+                    raise PartyUnreachable(
+                        f"{self.party} cannot reach its Hosts from here. {error} While the dashboard or `glassleaf serve` runs, it holds "
+                        "the links: do this there, or stop it and repeat."
+                    ) from None
+            return self._wire
+
+    def open(self, conversation: str = "") -> None:
+        """Open a mailbox; raises PartyUnreachable where another process has the links."""
+        self._links().open(conversation)
+
+    def close(self, conversation: str = "") -> None:
+        """Close a mailbox."""
+        if self._wire is not None:
+            self._wire.close(conversation)
+
+    def send(self, receiver: str, message: Message) -> int:
+        """Queue a message; raises as :meth:`backend.link.wire.LinkWire.send`."""
+        return self._links().send(receiver, message)
+
+    def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
+        """What comes next."""
+        return None if self._wire is None else self._wire.receive(conversation, timeout)
+
+    def is_up(self, party: str) -> bool:
+        """Whether `party` can be reached; raises PartyUnreachable where another process has the links."""
+        return self._links().is_up(party)
+
+    def shut_down(self) -> None:
+        """End the links for good."""
+        with self._lock:
+            self._closed = True
+        if self._wire is not None:
+            self._wire.shut_down()
 
 
 def check_parties(federation: Federation, agreement: Agreement) -> None:

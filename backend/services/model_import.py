@@ -198,7 +198,7 @@ def _note_rows(job: Job[Any], more: int, done: int, rows: int) -> None:
 
 @dataclass(frozen=True)
 class Divided:
-    """A model's halves before any party has them, and what was proved of them."""
+    """A model's partial models before any party has them, and what was proved of them."""
 
     made_by: str
     parts: PartialModels
@@ -284,7 +284,7 @@ def _check_label_is(federation: Federation, label_is: str | None) -> None:
 
 
 def import_model(runtime: GuestRuntime, file: Path, divided: Divided, job: Job[Any]) -> Imported:
-    """Keep the halves, each Host's in that Host's store, and measure the model on all joint records."""
+    """Keep the partial models, each Host's in that Host's store, and measure the model on all joint records."""
     work.check()
     began = time.perf_counter()
     federation, partial_models = runtime.federation, divided.parts

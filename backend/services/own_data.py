@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from backend.atomic_file import write_whole
+from backend.data.column_kinds import guess, label_numbers, readable
 from backend.data.csv_file import Limits, TableText
 from backend.data.dictionary import NO_MEANING, ExpectedDirection, Kind
 from backend.data.dictionary_file import cells_of, features_from, parse_dictionary
@@ -26,7 +27,7 @@ from backend.data.federation import Federation
 from backend.data.label import MAX_CLASSES, MIN_CLASSES
 from backend.data.missing import is_no_outcome, looks_missing
 from backend.data.overview import Overview, overview
-from backend.data.split import GUEST, Division, guess, label_numbers, plan_table, readable, slug
+from backend.data.split import GUEST, Division, plan_table, slug
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
 from backend.errors import FederationError
 from backend.services.federations import FOLDER, Federations

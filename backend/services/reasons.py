@@ -9,6 +9,7 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from typing import Any, Literal
 
@@ -38,7 +39,7 @@ from backend.reports.adverse_action_notice import (
     Blocker,
     Notice,
     NoticeLine,
-    Source,
+    NoticeSource,
     draw,
     form_groups,
 )
@@ -49,6 +50,7 @@ from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
 from backend.services.notice_details import NoticeDetails
 from backend.services.scoring import ScoringRequest, begun, score
+from backend.services.waiting import PATIENCE, repeated
 from backend.store.journal import Run
 from backend.store.model_states import Standing
 from backend.trees.backgrounds import Against, Background, methods
@@ -362,7 +364,12 @@ def give_reasons(
     key = runtime.reason_key(request.cipher, request.key_bits, load)
     run = begun(runtime, "reasons", record, request, request.names, background.against, background.band)
     below = frozenset(reason.feature for reason in known.values() if reason.asked == "below")
-    found, transcript = _named(context, terms, request, (below, groups), good, key, run, before, job)
+    named = partial(_named, context, terms, request, (below, groups), good, key, run, before, job)
+    try:
+        found, transcript = repeated(named, runtime, terms.chain, job, PATIENCE if run is not None else 0.0)
+    finally:
+        if runtime.journal is not None:
+            runtime.journal.ended(run)
     people = [PersonReasons(s, (), s.problem) for s in batch.scores]
     for k, i in enumerate(good.tolist()):
         reasons = tuple(
@@ -422,8 +429,6 @@ def _named(
         client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at, run, runtime.journal)
         found = client.names(request.samples.guest.take(good), request.names, *sides)
     finally:
-        if runtime.journal is not None:
-            runtime.journal.ended(run)
         transcript = (*before, *session.close())
         job.keep_transcript(transcript)
     return found, transcript
@@ -549,7 +554,9 @@ def notice_of(
         address_zh=guest.address_zh,
         supervisor=guest.supervisor,
         supervisor_zh=guest.supervisor_zh,
-        sources=tuple(Source(h.title, h.title_zh, h.address, h.address_zh, h.phone, h.reporting_agency) for h in used),
+        sources=tuple(
+            NoticeSource(h.title, h.title_zh, h.address, h.address_zh, h.phone, h.reporting_agency) for h in used
+        ),
         probability=person.score.probability,
     )
 

@@ -25,7 +25,7 @@ _RECEIPT = TypeAdapter(Receipt)
 
 
 @dataclass(frozen=True)
-class Side:
+class HandedOver:
     """What one party hands over.
 
     Attributes
@@ -63,7 +63,7 @@ class Reconciled:
     differences: tuple[str, ...]
 
 
-def read_side(path: Path) -> Side:
+def read_side(path: Path) -> HandedOver:
     """A party's folder (with ``host.toml`` or a store), or the file that it exported.
 
     Raises
@@ -81,11 +81,11 @@ def read_side(path: Path) -> Side:
             bodies = tuple(one.body for one in AuditLog(database).entries() if one.action == "approval")
         finally:
             database.close()
-        return Side(path.resolve().name if config is None else config.party, receipts, bodies)
+        return HandedOver(path.resolve().name if config is None else config.party, receipts, bodies)
     return _read_export(path)
 
 
-def _read_export(path: Path) -> Side:
+def _read_export(path: Path) -> HandedOver:
     if path.stat().st_size > MAX_BYTES:
         raise ParameterError(f"{path} is longer than {MAX_BYTES:,} bytes; export a shorter one.")
     party, receipts, approvals = "", list[Receipt](), list[Mapping[str, Any]]()
@@ -104,7 +104,7 @@ def _read_export(path: Path) -> Side:
         raise ParameterError(
             f"{path} does not say whose it is; export it with `glassleaf host log export`, or `glassleaf audit export --receipts`."
         )
-    return Side(party, tuple(receipts), tuple(approvals))
+    return HandedOver(party, tuple(receipts), tuple(approvals))
 
 
 def exported(party: str, log: str, receipts: list[Receipt]) -> str:
@@ -114,7 +114,7 @@ def exported(party: str, log: str, receipts: list[Receipt]) -> str:
     return first + log + "".join(others)
 
 
-def reconcile(first: Side, second: Side) -> Reconciled:
+def reconcile(first: HandedOver, second: HandedOver) -> Reconciled:
     """Compare what two parties say about what passed between them, and about what one allows the other.
 
     Raises
@@ -141,13 +141,13 @@ def reconcile(first: Side, second: Side) -> Reconciled:
     return Reconciled((first.party, second.party), len(both), shared, (*differences, *about))
 
 
-def _own(side: Side, peer: str) -> dict[str, Receipt]:
+def _own(side: HandedOver, peer: str) -> dict[str, Receipt]:
     """Its own receipts of conversations in which it sent the other something, or took something of it."""
     own = [one for one in side.receipts if one.party == side.party]
     return {one.conversation: one for one in own if one.sent(peer) or one.took(peer)}
 
 
-def _unsigned(side: Side, own: Mapping[str, Receipt]) -> Iterator[str]:
+def _unsigned(side: HandedOver, own: Mapping[str, Receipt]) -> Iterator[str]:
     keys = {one.public_key for one in own.values()}
     if len(keys) > 1:
         yield f"{side.party}'s receipts carry {len(keys)} different keys; a party signs with one."
@@ -169,7 +169,7 @@ def _counts(sender: Receipt, taker: Receipt) -> Iterator[str]:
             )
 
 
-def _other_copies(side: Side, of_other: Mapping[str, Receipt]) -> Iterator[str]:
+def _other_copies(side: HandedOver, of_other: Mapping[str, Receipt]) -> Iterator[str]:
     """Receipts that a party shows now and that are not those that it sent to `side`."""
     kept = {(one.conversation, one.party): one for one in side.receipts}
     for one in of_other.values():
@@ -180,16 +180,15 @@ def _other_copies(side: Side, of_other: Mapping[str, Receipt]) -> Iterator[str]:
             )
 
 
-def _approvals(first: Side, second: Side) -> tuple[int, list[str]]:
+def _approvals(first: HandedOver, second: HandedOver) -> tuple[int, list[str]]:
     """How many approvals both logs hold, and where the Guest's log says what its Host's does not."""
     shared, differences = 0, list[str]()
     for guest, host in ((first, second), (second, first)):
         told = [one for one in guest.approvals if one.get("host") == host.party and one.get("state") == "granted"]
         given = [one for one in host.approvals if one.get("what") == "approved" and one.get("guest") == guest.party]
         known = {tuple(one.get(name) for name in TERMS) for one in given}
-        for terms in dict.fromkeys(
-            tuple(one.get(name) for name in TERMS) for one in told
-        ):  # noted again after a restart
+        # noted again after a restart
+        for terms in dict.fromkeys(tuple(one.get(name) for name in TERMS) for one in told):
             if terms in known:
                 shared += 1
             else:

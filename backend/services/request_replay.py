@@ -29,7 +29,7 @@ def replay_requests(runtime: GuestRuntime, store: PartyStore) -> tuple[HostRepla
     Parameters
     ----------
     store : PartyStore
-        The Guest's, which hands over its halves of models.
+        The Guest's, which hands over its partial models.
     """
     out = []
     for host in runtime.hosts:

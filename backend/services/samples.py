@@ -13,12 +13,12 @@ from backend.data import table as tables
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
 from backend.data.table import SAMPLES, SampleSheet
-from backend.data.table_file import AS_IT_IS, DECIMALS, ENCODINGS, SUFFIXES, Reading
+from backend.data.table_file import AS_IT_IS, SUFFIXES, Reading
 from backend.errors import SampleError
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
 
-__all__ = ["AS_IT_IS", "DECIMALS", "ENCODINGS", "SAMPLES", "SUFFIXES", "Reading", "Samples"]
+__all__ = ["SAMPLES", "SUFFIXES", "Reading", "Samples"]
 WHOLE = 1e15  # up to here a float is written as a whole number where it is one
 
 

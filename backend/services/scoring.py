@@ -30,6 +30,7 @@ from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.compliance import Compliance
 from backend.services.registry import Compiled, Registry
+from backend.services.waiting import PATIENCE, repeated
 from backend.services.workspace import Workspace
 from backend.store.journal import Run
 from backend.trees.metrics import measure
@@ -48,7 +49,8 @@ class ScoringRequest:
 
     With `canaries` every score carries a secret number that tells whether a Host has tampered with it; Paillier alone has room for one.
     Who would lose the scores if it stopped before it had passed them on asks to `hold` them: until :meth:`Scoring.handed_over` the same
-    request gets them from the Guest's journal.
+    request gets them from the Guest's journal. `patience` is how long busy Hosts are waited for, seconds; with
+    :data:`backend.services.waiting.LASTING` those that are down are, too.
     """
 
     model_id: str
@@ -58,6 +60,7 @@ class ScoringRequest:
     key_bits: int = KEY_BITS
     canaries: bool = True
     hold: bool = False
+    patience: float = PATIENCE
 
 
 class Conversation:
@@ -254,27 +257,37 @@ def score(
     key = runtime.key(request.cipher, request.key_bits, compiled.guest)
     prepared = Stage("key", runtime.guest.name, time.perf_counter() - began)
     run = begun(runtime, "score", record, request) if counted else None
-    session, offered = (kept := conversation or Conversation()).begin(runtime, record.hosts, key, job, counted=counted)
-    job.read_transcript = session.transcript
+    own, kept = sheet.guest.take(good), conversation or Conversation()
     transcript: tuple[TranscriptEntry, ...] = ()
-    through = False
+
+    def ask() -> Scored:
+        nonlocal transcript
+        session, offered = kept.begin(runtime, record.hosts, key, job, counted=counted)
+        job.read_transcript = session.transcript
+        through = False
+        try:
+            for host, table in sheet.hosts.items():
+                if host in record.hosts:
+                    runtime.play(session, host, table.take(good))
+            if counted and not offered:
+                chain = [step.host for step in compiled.guest.folding.steps if step.host not in sheet.hosts]
+                runtime.ask_approval(session, chain, record.id, SCORING, len(good))
+            asked = record.id, compiled.guest, own, key, session
+            how: dict[str, Any] = {"workers": workers, "canary": request.canaries, "on_stage": job.at, "run": run}
+            scored = runtime.guest.score(*asked, **how, offered=offered)
+            through = True
+            return scored
+        finally:
+            transcript = kept.end(keep=conversation is not None and through)
+            job.keep_transcript(transcript)
+
+    repeatable = run is not None or not counted  # else a question that a Host has counted would be counted again
     try:
-        for host, table in sheet.hosts.items():
-            if host in record.hosts:
-                runtime.play(session, host, table.take(good))
-        own = sheet.guest.take(good)
-        if counted and not offered:
-            chain = [step.host for step in compiled.guest.folding.steps if step.host not in sheet.hosts]
-            runtime.ask_approval(session, chain, record.id, SCORING, len(good))
-        asked = record.id, compiled.guest, own, key, session
-        how: dict[str, Any] = {"workers": workers, "canary": request.canaries, "on_stage": job.at, "run": run}
-        scored = runtime.guest.score(*asked, **how, offered=offered)
-        through = True
+        keep = (lambda: None) if run is None else run.wanted
+        scored = repeated(ask, runtime, record.hosts, job, request.patience if repeatable else 0.0, keep)
     finally:
         if runtime.journal is not None:
             runtime.journal.ended(run)
-        transcript = kept.end(keep=conversation is not None and through)
-        job.keep_transcript(transcript)
     job.at("done", runtime.guest.name, len(good))
     return ScoreBatch(
         model_id=record.id,
@@ -342,9 +355,8 @@ def sample_scores(
 ) -> tuple[Score, ...]:
     """One result per row of the sheet, in its order; rows with a problem or a Host's refusal are failed, the others `good`."""
     outputs = compiled.outputs
-    answered = [
-        0 if k in scored.refused else units for k, units in enumerate(scored.units)
-    ]  # a refused row is no number of the model
+    # a refused row is no number of the model
+    answered = [0 if k in scored.refused else units for k, units in enumerate(scored.units)]
     margins = compiled.guest.margins(answered)
     predictions = outputs.predict(margins)
     expected = compiled.expectation.given(own.columns, len(own.ids))

@@ -39,6 +39,7 @@ from backend.jobs import Job
 from backend.results import ModelRecord, Score, ScoreBatch, Streamed, scores_head, scores_rows
 from backend.services.registry import Registry
 from backend.services.scoring import KEY_BITS, Scoring, ScoringRequest, failed_score
+from backend.services.waiting import LASTING
 from backend.services.workspace import Workspace
 
 PARQUET_SUFFIX = ".parquet"
@@ -94,7 +95,7 @@ _STORED = TypeAdapter(_Progress)
 
 
 class Streaming:
-    """Scores tables of any length."""
+    """Scores tables of any length. Where Hosts at their own companies are down it pauses, and goes on by itself."""
 
     def __init__(self, workspace: Workspace, models: Registry, scoring: Scoring) -> None:
         self._workspace, self._models, self._scoring = workspace, models, scoring
@@ -167,9 +168,8 @@ class Streaming:
         """Step 1; None where no row of the group can be scored."""
         if not sheet.usable:
             return None
-        return self._scoring.start(
-            ScoringRequest(record.id, sheet, request.cutoff, cipher, request.key_bits, hold=True)
-        )
+        asked = record.id, sheet, request.cutoff, cipher, request.key_bits
+        return self._scoring.start(ScoringRequest(*asked, hold=True, patience=LASTING))
 
     @staticmethod
     def _read_on(read: Iterator[SampleSheet], inner: Job[ScoreBatch] | None) -> SampleSheet | None:
@@ -192,10 +192,12 @@ class Streaming:
             return tuple(failed), None
         while inner.state == "running":
             inner.wait(POLL)
+            job.waits = inner.waits
             if job.cancelled():
                 inner.cancel()
             else:
                 work.reached(inner.pace.share)
+        job.waits = None
         batch = inner.get()
         return batch.scores, batch
 

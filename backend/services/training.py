@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import sha256
 from typing import Any
 
 from backend.data.demo import write_demo
 from backend.data.federation import Federation
-from backend.errors import ParameterError
+from backend.errors import Cancelled, ParameterError, QuestionRefused
 from backend.jobs import Job
 from backend.protocols.alignment.methods import METHODS
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.training.algorithms import ALGORITHMS, Parameters, rounds
+from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.guest import Trained
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import CIPHERS, KEY_SIZES, SecureBoostParameters, write_constraints
@@ -25,7 +28,9 @@ from backend.services.leakage import finest, refuse_if_identifying, released, us
 from backend.services.lifecycle import Lifecycle
 from backend.services.model_card import ModelCards, without_ids
 from backend.services.registry import Registry
+from backend.services.waiting import LASTING, repeated
 from backend.services.workspace import Workspace
+from backend.store.trainings import GuestTraining
 from backend.trees.serialization import content_hash, dump_guest
 
 __all__ = [
@@ -101,6 +106,7 @@ class Training:
     def run(self, note: Note, request: TrainingRequest, job: Job[Any], retrained_from: str = "") -> ModelRecord:
         """Train within a job that is under way; see :func:`train` and :func:`backend.services.leakage.refuse_if_identifying`."""
         note.federation = request.federation
+        runtime = self._workspace.runtime(request.federation)
         note.body = {"algorithm": request.parameters.ALGORITHM, "excluded": len(request.exclude)}
         grown, trained = self._fit_for_release(request, job)
         known = {m.id: m.retrained_from for m in self._models.all(request.federation)}  # the same model has the same id
@@ -113,6 +119,8 @@ class Training:
             )
             digest = audit.federation_hash(self._workspace.federation(request.federation))
             note.body = audit.of_training(record, digest, self._compliance.pack_versions(record.id), job.transcript)
+            if (resumable := resumed(runtime, request)) is not None:
+                resumable.forget()
 
         note.keep = keep
         return record
@@ -147,7 +155,7 @@ class Training:
 
 
 def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]) -> tuple[ModelRecord, Trained]:
-    """Grow a model; every Host has kept its half when this returns.
+    """Grow a model; every Host has kept its partial model when this returns.
 
     Raises
     ------
@@ -163,24 +171,34 @@ def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]
     job.at("key", runtime.guest.name)
     asked = request.parameters
     key = None if isinstance(asked, OpBoostParameters) else runtime.training_key(asked.cipher, asked.key_bits)
-    session = runtime.open_session(
-        hosts, job.cancelled, counted=False
-    )  # OpBoost scores its test records to measure the model
-    job.read_transcript = session.transcript
+    kept, begun = resumed(runtime, request), False
+
+    def at(stage: str) -> None:
+        nonlocal begun
+        begun = True
+        job.at(stage, runtime.guest.name)
+
+    def ask() -> Trained:
+        job.begin_again()
+        # OpBoost scores its test records to measure the model
+        session = runtime.open_session(hosts, job.cancelled, counted=False)
+        job.read_transcript = session.transcript
+        try:
+            runtime.ask_training(session, asked, request.exclude)
+            how: dict[str, Any] = {"exclude": request.exclude, "times": runtime.times(), "resumed": kept}
+            return runtime.guest.train(
+                runtime.labels(), asked, key, session, on_stage=at, on_tree=job.tree_grown, **how
+            )
+        finally:
+            job.keep_transcript(session.close())
+
     try:
-        runtime.ask_training(session, asked, request.exclude)
-        trained = runtime.guest.train(
-            runtime.labels(),
-            asked,
-            key,
-            session,
-            exclude=request.exclude,
-            on_stage=lambda stage: job.at(stage, runtime.guest.name),
-            on_tree=job.tree_grown,
-            times=runtime.times(),
-        )
-    finally:
-        job.keep_transcript(session.close())
+        # before it has begun, whoever asks is told at once which Host is down
+        trained = repeated(ask, runtime, hosts, job, LASTING if kept else 0.0, waits_for_links=lambda: begun)
+    except (Cancelled, QuestionRefused):
+        if kept is not None:
+            kept.forget()
+        raise
     record = ModelRecord(
         id=trained.model_id,
         federation=request.federation,
@@ -209,6 +227,29 @@ def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]
         test_from=trained.test_from,
     )
     return record, trained
+
+
+def resumed(runtime: GuestRuntime, request: TrainingRequest) -> GuestTraining | None:
+    """As far as this training has come, where it may go on after a break: with Hosts at their own companies, and trees that follow from
+    the seed.
+
+    A simulation's parties end together; ranks with noise (OpBoost) are grown at the Guest alone; and where Hosts hide the order of bins,
+    they number them otherwise each time.
+    """
+    asked = request.parameters
+    if runtime.simulated or runtime.journal is None or not isinstance(asked, SecureBoostParameters | ForestParameters):
+        return None
+    if getattr(asked, "shuffle_sides", False):
+        return None
+    follows_from = [
+        audit.federation_hash(runtime.federation),
+        asked.ALGORITHM,
+        asked.as_dict(),
+        _chosen_hosts(runtime, request.hosts),
+        sorted(request.exclude),
+    ]
+    question = sha256(json.dumps(follows_from, sort_keys=True).encode()).hexdigest()
+    return runtime.journal.training(runtime.guest.name, question)
 
 
 def _chosen_hosts(runtime: GuestRuntime, hosts: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -20,11 +20,11 @@ from datetime import UTC, date, datetime
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, delete, select, text
+from sqlalchemy import Row, delete, func, select, text, update
 from sqlalchemy.orm import Session
 
 from backend.data.federation import MAX_QUERIES
-from backend.errors import ParameterError, QuestionRefused, SecurityError, StoreError
+from backend.errors import ParameterError, QuestionRefused
 from backend.store.database import Database, column_values
 from backend.store.party_store import PSEUDONYMS, PartyStore
 from backend.store.schema import AnswerRow, QuestionRow
@@ -40,6 +40,8 @@ KINDS = ("score", "reasons", "cohort", "groups", "table")
 SCORE, REASONS, COHORT, GROUPS, TABLE = KINDS
 EVERYBODY = " *"  # stands for all people when a whole table is read; no id begins with a space
 CHUNK = 400  # people a statement
+REPLY_DAYS = 1  # whole days for which an answer is kept that nobody has acknowledged: as long as the Guest's journal
+REPLY_BYTES = 1 << 28  # of one Guest's answers that are kept; beyond it an answer that was lost is computed again
 
 _USED = """
 SELECT subject, SUM(asked) AS everywhere, SUM(CASE WHEN guest = :guest AND structure = :structure THEN asked ELSE 0 END) AS here
@@ -207,34 +209,33 @@ class Accountant:
 
         Raises
         ------
-        SecurityError
-            The count cannot be stored.
+        StoreError
+            The count cannot be stored, so nothing may be answered.
         QuestionRefused
             The request id stood for another question, or for one about other records.
         """
         people = question.people
         if not self.limits.counted or not (people or question.request):
             return np.zeros(len(people), dtype=bool)
-        try:
-            with self._database.write() as session:
-                day = self._today().toordinal()
-                for table in (AnswerRow, QuestionRow):
-                    session.execute(delete(table).where(table.day <= self._forgotten()))
-                known = self._known(session, question)
-                if known is not None:
-                    return known
-                spent = self._reached(session, question) > 0
-                granted = Counter(p for p, refused in zip(people, spent.tolist(), strict=True) if not refused)
-                if whole and spent.any():
-                    return spent
-                self._add(session, question, day, granted)
-                if question.request:
-                    row = QuestionRow(guest=question.guest, request=question.request, day=day, asked=question.asked)
-                    row.records, row.digest, row.spent = self._records, "", np.packbits(spent).tobytes()
-                    session.add(row)
+        with self._database.write() as session:
+            day = self._today().toordinal()
+            for table in (AnswerRow, QuestionRow):
+                session.execute(delete(table).where(table.day <= self._forgotten()))
+            old = QuestionRow.day < day - REPLY_DAYS, QuestionRow.reply.is_not(None)
+            session.execute(update(QuestionRow).where(*old).values(reply=None))
+            known = self._known(session, question)
+            if known is not None:
+                return known
+            spent = self._reached(session, question) > 0
+            granted = Counter(p for p, refused in zip(people, spent.tolist(), strict=True) if not refused)
+            if whole and spent.any():
                 return spent
-        except StoreError as error:
-            raise SecurityError(f"This Host cannot count its answers, so it gives none. {error}") from error
+            self._add(session, question, day, granted)
+            if question.request:
+                row = QuestionRow(guest=question.guest, request=question.request, day=day, asked=question.asked)
+                row.records, row.digest, row.spent = self._records, "", np.packbits(spent).tobytes()
+                session.add(row)
+            return spent
 
     def spent(self, question: Question) -> NDArray[np.bool_]:
         """Whom a question would not be answered about now, ``(people,)``; counts nothing."""
@@ -352,8 +353,12 @@ class Accountant:
             row = session.get(QuestionRow, (guest, request))
             if row is None:
                 return reply
-            row.reply = row.reply or reply
-            return row.reply
+            if row.reply is not None:
+                return row.reply
+            of_guest = select(func.sum(func.length(QuestionRow.reply))).where(QuestionRow.guest == guest)
+            if (session.scalar(of_guest) or 0) + len(reply) <= REPLY_BYTES:
+                row.reply = reply
+            return reply
 
     def acknowledged(self, guest: str, requests: Sequence[str]) -> None:
         """The Guest has the answers: they are dropped. That they were given stays counted."""

@@ -182,9 +182,8 @@ class AuditLog:
         with self._database.read() as session:
             row = session.get(AuditRow, number)
         if row is None:
-            return min(
-                self.head(), Head(number, START), key=lambda head: head.number
-            )  # fewer entries, or one is missing
+            # fewer entries, or one is missing
+            return min(self.head(), Head(number, START), key=lambda head: head.number)
         return Head(row.number, row.hash)
 
     def _rows(self, after: int = 0) -> Sequence[AuditRow]:

@@ -15,19 +15,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, text
+from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import NullPool, StaticPool
 
 from backend.errors import StoreError
-from backend.store.schema import Base
+from backend.store.schema import Base, SecretRow
 
 FILE = "store.db"
-VARIABLE = (
-    "GLASSLEAF_STORE"  # URL of the parties' databases, e.g. postgresql+psycopg://glassleaf@db/{federation}_{party}
-)
-HEAD = "0004"  # the newest step of backend.store.migrations
+# URL of the parties' databases, e.g. postgresql+psycopg://glassleaf@db/{federation}_{party}
+VARIABLE = "GLASSLEAF_STORE"
+HEAD = "0005"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
 # What a party's folder, or a home, held before there was one database
 BEFORE = (
@@ -41,10 +40,9 @@ BEFORE = (
     "federations.json",
 )
 KEPT = 512  # answers that are kept in memory
-SETTLED = (
-    50_000_000  # nanoseconds after which a file's time of change tells a later change apart, however coarse its clock
-)
+SETTLED = 50_000_000  # nanoseconds after which a file's time tells a later change apart, however coarse its clock
 T = TypeVar("T")
+PROBE, PROBE_BYTES = "probe", 1 << 14  # a row that is never there, of more than a free page
 LOCK = 7_305_101  # of PostgreSQL's advisory locks: who writes to a Glassleaf database
 
 
@@ -64,7 +62,7 @@ class Database:
 
     def __init__(self, where: Path | str | None = None) -> None:
         self.folder = where if isinstance(where, Path) else None
-        self._name = str(where if self.folder is None else self.folder / FILE) if where else "in memory"
+        self._name = _shown(where)
         self._lock = threading.RLock()
         self._open = threading.local()
         self._kept: dict[Hashable, tuple[object, object]] = {}
@@ -207,10 +205,25 @@ class Database:
             "step. Check its folder and the disk, and try again."
         )
 
+    def check_writable(self) -> None:
+        """Write something and take it back, as a full disk does not allow; raises StoreError where that fails."""
+        with self.write() as session:
+            row = SecretRow(name=PROBE, value=bytes(PROBE_BYTES))
+            session.add(row)
+            session.flush()
+            session.delete(row)
+
     def close(self) -> None:
         """Release the database; using it again opens it again."""
         if not self._shared:
             self._engine.dispose()
+
+
+def _shown(where: Path | str | None) -> str:
+    """What a database is called in messages; a URL without its password."""
+    if isinstance(where, Path):
+        return str(where / FILE)
+    return make_url(where).render_as_string(hide_password=True) if where else "in memory"
 
 
 def _version(connection: Connection) -> str | None:

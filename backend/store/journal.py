@@ -20,6 +20,7 @@ from sqlalchemy.orm import Session
 from backend.errors import QuestionRefused, SecurityError
 from backend.store.database import Database
 from backend.store.schema import RunBatchRow, RunPieceRow, RunRow, StatedRow
+from backend.store.trainings import GuestTraining, guest_training
 
 KEPT = timedelta(days=1)
 STATED = timedelta(days=90)  # an auditor who comes once a quarter has drawn none that is older
@@ -56,6 +57,13 @@ class Run:
     def __init__(self, database: Database, name: str) -> None:
         self._database, self.name = database, name
 
+    def wanted(self) -> None:
+        """Whoever asked still waits: it is kept for another :data:`KEPT`."""
+        with self._database.write() as session:
+            row = session.get(RunRow, self.name)
+            if row is not None:
+                row.created = datetime.now(UTC).isoformat()
+
     def batch(self, number: int) -> Batch:
         """A batch as far as it got; one that was not begun gets its request's name."""
         with self._database.write() as session:
@@ -90,7 +98,7 @@ class Run:
             self._delete(session, RunPieceRow, number)
 
     def drop(self, number: int) -> None:
-        """Forget a batch that will never be answered: it is asked anew, if at all."""
+        """Forget a batch that will never be answered: it is asked again, if at all."""
         with self._database.write() as session:
             self._delete(session, RunPieceRow, number)
             self._delete(session, RunBatchRow, number)
@@ -126,6 +134,7 @@ class Journal:
             if known is None:
                 known = RunRow(run=secrets.token_hex(16), question=question, created=now.isoformat())
                 session.add(known)
+            known.created = now.isoformat()  # whoever asks again wants it: a day counts from now
             self._busy.add(known.run)
             return Run(self._database, known.run)
 
@@ -150,6 +159,10 @@ class Journal:
             raise SecurityError("The Guest cannot state with which values these terms were made.")
         values: dict[str, float | str | None] = json.loads(row.body)
         return values
+
+    def training(self, guest: str, question: str) -> GuestTraining:
+        """The training that was broken off, or a new one; see :func:`backend.store.trainings.guest_training`."""
+        return guest_training(self._database, guest, question)
 
     def waits(self, run: str) -> bool:
         """Whether what a run came to was not yet handed over."""

@@ -20,6 +20,7 @@ from backend.errors import ModelError
 from backend.store.audit_log import KeptHead
 from backend.store.database import Database
 from backend.store.schema import ArtefactRow, AuditHeadRow, RecordRow, ScoreJobRow, SecretRow
+from backend.store.trainings import HostTrainings
 
 SECRET_BYTES = 32
 _DAY = ".day"  # after a model's id: the artefact that holds the day of its training
@@ -31,7 +32,7 @@ class PartyStore:
     """What one party keeps about models in its database."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        self._database, self.trainings = database, HostTrainings(database)
 
     def put_artefact(self, model_id: str, text: str) -> str:
         """Store a partial model and its content hash, which is returned; storing it again changes nothing."""

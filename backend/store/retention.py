@@ -39,9 +39,12 @@ RETENTION = {
     "answers": Period(DAYS, "the window in which a Host's answers about a person count", "day"),
     "questions": Period(DAYS, "as long as a question may be repeated without being counted again", "day"),
     "requests": Period(REQUEST_DAYS, "until they are audited, and no longer than a quarter", "day"),
-    "runs": Period(KEPT.days, "whoever asked fetches the scores after a crash within a day, or asks anew", "created"),
+    "runs": Period(KEPT.days, "whoever asked fetches the scores after a crash within a day, or asks again", "created"),
     "run_batches": Period(KEPT.days, "with their run"),
     "run_pieces": Period(KEPT.days, "until the answer is there, at most as long as their run"),
+    "trainings": Period(
+        DAYS, "as long as a Host knows a question: a training goes on, and is not counted again", "created"
+    ),
     "stated": Period(STATED.days, "until an auditor who may have drawn the terms has been there", "created"),
     "score_jobs": Period(
         BUSINESS_DAYS, "counts of past scorings, of nobody in particular; 12 CFR 1002.12(b)", "created"

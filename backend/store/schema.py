@@ -214,6 +214,17 @@ class RunPieceRow(Base):
     sent: Mapped[bytes] = mapped_column(LargeBinary)
 
 
+class TrainingRow(Base):
+    """A training that may go on after a break (:mod:`backend.store.trainings`): at the Guest its trees, at a Host what it was asked for."""
+
+    __tablename__ = "trainings"
+    guest: Mapped[str] = mapped_column(String(NAME), primary_key=True)
+    request: Mapped[str] = mapped_column(String(64), primary_key=True)
+    question: Mapped[str] = mapped_column(String(64), index=True)
+    created: Mapped[str] = mapped_column(String(TIME), index=True)
+    body: Mapped[str] = mapped_column(Text)
+
+
 class StatedRow(Base):
     """With which values of its own the Guest made the terms that it sent; it states them where an auditor has drawn these terms."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -54,7 +54,7 @@ def dump_guest(model: GuestModel) -> str:
             "base_scores": list(model.base_scores),
             "score_bits": model.score_bits,
             "dictionary": [[party, _feature(f)] for party, f in model.dictionary],
-            "trees": [[_node(n) for n in tree.nodes] for tree in model.trees],
+            "trees": dump_trees(model.trees),
             "rules": _rules(model.rules),
             "outputs": {name: value for name, value in asdict(model.outputs).items() if name != "spread" or value},
             "sides_hidden": model.sides_hidden,
@@ -86,7 +86,7 @@ def load_guest(text: str) -> GuestModel:
         return GuestModel(
             guest=data["guest"],
             hosts=tuple(data["hosts"]),
-            trees=tuple(GuestTree(tuple(_read_node(n) for n in tree)) for tree in data["trees"]),
+            trees=load_trees(data["trees"]),
             base_scores=tuple(float(score) for score in data.get("base_scores") or [data["base_score"]]),
             score_bits=int(data["score_bits"]),
             dictionary=tuple((party, Feature.model_validate(f)) for party, f in data["dictionary"]),
@@ -148,6 +148,16 @@ def structure_hash(model: HostModel) -> str:
         rules.setdefault(tree, {})[0, node] = rule
     trees = [{"forks": dump_skeleton(model.skeletons[t]), "rules": _rules(own)} for t, own in rules.items()]
     return content_hash("\n".join(sorted(_canonical(tree) for tree in trees)))
+
+
+def dump_trees(trees: Sequence[GuestTree]) -> list[list[dict[str, Any]]]:
+    """Trees of the Guest alone, for a store."""
+    return [[_node(n) for n in tree.nodes] for tree in trees]
+
+
+def load_trees(trees: Any) -> tuple[GuestTree, ...]:
+    """Inverse of :func:`dump_trees`."""
+    return tuple(GuestTree(tuple(_read_node(n) for n in tree)) for tree in trees)
 
 
 def dump_skeleton(skeleton: Skeleton) -> list[list[Any]]:

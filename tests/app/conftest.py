@@ -33,6 +33,7 @@ from backend.services.training import TrainingRequest
 
 ROOT = Path(__file__).resolve().parents[2]
 OFFSET = 771_300_000  # added to every number of a Host, so that none of them can turn up by chance, not even as bytes
+# of the navigation; beside them stand help and what an unknown address shows
 PAGES = (
     "overview",
     "features",
@@ -51,7 +52,7 @@ PAGES = (
     "privacy",
     "attack_lab",
     "host",
-)  # of the navigation; beside them stand help and what an unknown address shows
+)
 OF_A_MODEL = tuple(page for page in PAGES if page not in ("attack_lab", "own_data"))
 
 

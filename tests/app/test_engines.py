@@ -191,9 +191,8 @@ def test_a_score_stands_beside_the_textbook_whichever_is_faster(
     twin = table(at, WAY)
     assert list(twin[WAY]) == [T("score.textbook_here"), T("score.textbook_there")]
     assert list(twin[T("engine.cipher")]) == [frame.cipher(T, "rlwe", 8192), frame.cipher(T, "paillier", 3072)]
-    assert not any(
-        '"type":"log"' in chart.proto.spec for chart in at.get("plotly_chart")
-    )  # lengths say how many times as fast
+    # lengths say how many times as fast
+    assert not any('"type":"log"' in chart.proto.spec for chart in at.get("plotly_chart"))
 
 
 @pytest.mark.slow

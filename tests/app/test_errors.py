@@ -23,16 +23,8 @@ from tests.app.reading_out import everything
 
 EN, ZH = Texts("en"), Texts("zh")
 BACKEND = Path(__file__).resolve().parents[2] / "backend"
-COMPOSED = {
-    "budget",
-    "budget_total",
-    "budget_bits",
-    "decimal_choice",
-    "not_agreed",
-    "waits_now",
-    "denied",
-    "withdrawn",
-}  # raised below
+# raised below
+COMPOSED = {"budget", "budget_total", "budget_bits", "decimal_choice", "not_agreed", "waits_now", "denied", "withdrawn"}
 ENGLISH = re.compile(r"[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}")  # three English words in a row
 
 

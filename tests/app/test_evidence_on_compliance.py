@@ -243,9 +243,8 @@ def test_a_finding_whose_rule_asks_for_elderly_ages_shows_them_with_every_class(
     at.run()
     assert not at.exception
     shown = everything(at)
-    assert (
-        sum(says(text, "document.elderly_on", language, n=640) for text in texts(at)) == 1
-    )  # of the one rule that asks
+    # of the one rule that asks
+    assert sum(says(text, "document.elderly_on", language, n=640) for text in texts(at)) == 1
     assert "+0.0200" in shown and "[−0.0200, −0.0050]" in shown
     assert says(shown, "document.ages_younger", language, place=2, classes=2)
 

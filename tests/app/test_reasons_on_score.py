@@ -58,10 +58,8 @@ def test_another_cut_off_decides_whether_there_is_a_notice(opened: Opened, world
 
 def test_whom_a_person_is_compared_with_can_be_chosen_and_stands_beside_the_answer(opened: Opened) -> None:
     at = finished(opened("score").button(key="score_go").click().run(), "score")
-    assert list(at.selectbox(key="reasons_against").options) == [
-        T("compared.all"),
-        T("compared.covers"),
-    ]  # too few records for more
+    # too few records for more
+    assert list(at.selectbox(key="reasons_against").options) == [T("compared.all"), T("compared.covers")]
     at.selectbox(key="reasons_against").set_value("covers").run()
     at = finished(at.button(key="reasons_go").click().run(), "reasons")
     job = job_of("reasons")

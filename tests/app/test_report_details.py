@@ -33,8 +33,8 @@ def test_what_is_filled_in_is_kept_and_no_longer_asked_for(opened: Opened) -> No
 
 def test_a_file_that_is_no_details_is_refused_in_words(opened: Opened) -> None:
     at = opened("report")
-    at.get_by_key("details_file").upload("details.toml", b"[use]\npurpose = 'x'\n", "application/toml").run()
-    at.button(key="details_take").click().run()
+    at.get_by_key("report_details_file").upload("details.toml", b"[use]\npurpose = 'x'\n", "application/toml").run()
+    at.button(key="report_details_take").click().run()
     assert not at.exception and "purpose" in at.warning[0].value
 
 

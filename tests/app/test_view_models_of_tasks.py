@@ -112,9 +112,9 @@ def test_a_round_of_boosting_grows_a_tree_for_each_class() -> None:
 
 def test_a_figure_has_its_own_unit_and_a_missing_one_is_a_dash() -> None:
     t, metrics = T, Metrics(NAN, NAN, NAN, 0.912, 100, "test", rmse=1234.5, r2=-0.25)
-    assert frame.figure(t, metrics, "rmse", "€") == "1,234\u00a0€"
-    assert frame.figure(t, metrics, "accuracy") == "91.2\u00a0%"
-    assert frame.figure(t, metrics, "auc") == "–"
+    assert frame.figure(metrics, "rmse", "€") == "1,234\u00a0€"
+    assert frame.figure(metrics, "accuracy") == "91.2\u00a0%"
+    assert frame.figure(metrics, "auc") == "–"
     assert frame.quality(t, SimpleNamespace(task="number", metrics=metrics), "€") == "RMSE 1,234\u00a0€"
     assert amount(-0.5, "") == "−0.500"
 

@@ -1,12 +1,11 @@
 """How names are tokenised and phrases are found in them."""
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.compliance.phrases import Affixes, Context, FeatureTexts, Pattern, Phrase, PhraseMatch, Segmenter
+from backend.compliance.concepts import Context, Pattern
+from backend.compliance.phrases import Affixes, FeatureTexts, Phrase, PhraseMatch, Segmenter
 
 LISTS = {"thing": ["account", "credit file"], "thing_zh": ["账户"]}
 
@@ -155,52 +154,6 @@ def test_a_chinese_phrase_stands_only_as_a_word(text, stands):
     assert bool(pattern.find(FeatureTexts.of(text))) == stands
 
 
-CONTEXT = Context(
-    persons=frozenset({"owner", "applicant"}),
-    objects=frozenset({"portfolio", "ship", "bovino"}),
-    trades=frozenset({"sector"}),
-    objects_zh=("船舶",),
-    trades_zh=("设备",),
-)
-
-
-@pytest.mark.parametrize(
-    ("phrase", "meaning", "hit"),
-    [
-        ("health", "Health of the loan portfolio", ""),
-        ("health", "Portfolio health", ""),
-        ("health", "Health sector", ""),
-        ("health", "Health of the applicant", "Health"),
-        ("nationality", "Nationality of the ship's owner", "Nationality"),
-        ("nationality", "Nationality of the ship", ""),
-        ("nationality", "Ship owner nationality", "nationality"),
-        ("sexo", "Sexo do bovino", ""),
-        ("国籍", "船舶的国籍", ""),
-        ("国籍", "船员国籍", "国籍"),
-        ("医疗", "医疗设备余额", ""),
-        ("医疗", "医疗支出", "医疗"),
-    ],
-)
-def test_an_objects_attribute_is_nobodys(phrase, meaning, hit):
-    found = Pattern([Phrase.of(phrase, LISTS)], context=CONTEXT).find(FeatureTexts.of("x1", meaning))
-    assert (found or ("", ""))[0] == hit
-
-
-@pytest.mark.parametrize(
-    ("name", "meaning", "counts"),
-    [
-        ("smoke_ok", "Build passed", False),
-        ("smoke_ok", "", True),
-        ("smoke_ok", "Flag", True),
-        ("gender", "Build passed", True),
-    ],
-)
-def test_in_a_name_all_but_plain_words_need_a_meaning_that_does_not_say_otherwise(name, meaning, counts):
-    context = Context(fillers=frozenset({"flag"}), plain=frozenset({"gender"}))
-    pattern = Pattern([Phrase.of("smoke|gender", LISTS)], context=context)
-    assert bool(pattern.find(FeatureTexts.of(name, meaning))) == counts
-
-
 def test_a_name_is_also_read_with_its_abbreviations_written_out():
     affixes = Affixes(short={"ctry": "country", "nm": "name"})
     pattern = Pattern([Phrase.of("birth country|nm", LISTS)])
@@ -213,29 +166,3 @@ def test_a_name_is_also_read_with_its_abbreviations_written_out():
 def test_a_name_is_also_read_with_words_cut_off(name, counts):
     pattern = Pattern([Phrase.of("pregnancy", LISTS)])
     assert bool(pattern.find(FeatureTexts.of(name, affixes=Affixes(plain=("pregnancy",))))) == counts
-
-
-FIRMS = Context(
-    persons_zh=("客户", "人"),
-    nobody_zh=re.compile("客户端|人民币"),
-    firm_zh=re.compile("企业|机房"),
-    at_firm_zh=re.compile("在.{0,4}?企业"),
-)
-
-
-@pytest.mark.parametrize(
-    ("meaning", "hit"),
-    [
-        ("企业现金流健康指数", ""),
-        ("健康检查的机房数", ""),
-        ("企业人民币账户的健康评分", ""),
-        ("企业客户端健康状态", ""),
-        ("企业客户本人的健康状况", "健康"),
-        ("在某家企业的健康档案", "健康"),
-        ("残疾人所在企业的健康登记", "健康"),
-        ("健康状况", "健康"),
-    ],
-)
-def test_a_chinese_text_about_a_firm_without_a_person_is_about_nobody(meaning, hit):
-    found = Pattern([Phrase.of("健康", LISTS)], context=FIRMS).find(FeatureTexts.of("x1", "", meaning))
-    assert (found or ("", ""))[0] == hit

@@ -1,10 +1,14 @@
-"""One browser for all tests that look at the dashboard."""
+"""One browser of each worker for all tests that look at the dashboard, and the dashboard that most of them look at."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.e2e.serving import CHROMIUM, FLAGS
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services import Glassleaf
+from backend.services.training import TrainingRequest
+from tests.e2e.serving import CHROMIUM, FLAGS, served
 
 
 @pytest.fixture(scope="session")
@@ -16,3 +20,14 @@ def browser() -> Iterator[object]:
         opened = play.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         yield opened
         opened.close()
+
+
+@pytest.fixture(scope="session")
+def address(demo_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The demo's model and a second one to compare it with; nobody scores, trains or decides anything there."""
+    home = demo_home()
+    with Glassleaf(home, pools=False) as glassleaf:
+        parameters = SecureBoostParameters(trees=3, depth=2, cipher="none")
+        glassleaf.training.start(TrainingRequest("demo", parameters)).get()
+    with served(home, tmp_path_factory.mktemp("log") / "dashboard.log", pools=False) as url:
+        yield url

@@ -15,6 +15,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NAVIGATION = ".st-key-navigation"  # the links in the sidebar
+OPEN = """name => [...document.querySelectorAll("[data-testid=stSidebar] a")]
+    .find(link => new URL(link.href).pathname === (name === "overview" ? "/" : "/" + name)
+        || new URL(link.href).pathname === "/" + name).click()"""
+SETTLED = """() => document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
+    && document.querySelector("h1") && !document.querySelector("[data-testid=stSkeleton], [data-stale=true]")"""
+PATIENCE = 240_000  # ms, for a busy machine
 CHROMIUM = Path("/usr/bin/chromium")
 FLAGS = [
     "--no-sandbox",
@@ -32,7 +38,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait_until_up(url: str, server: subprocess.Popen[bytes], seconds: float = 60) -> None:
+def _wait_until_up(url: str, server: subprocess.Popen[bytes], seconds: float = 180) -> None:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if server.poll() is not None:
@@ -46,11 +52,16 @@ def _wait_until_up(url: str, server: subprocess.Popen[bytes], seconds: float = 6
 
 
 @contextmanager
-def served(home: Path, log: Path, port: int = 0, secrets: Path | None = None) -> Iterator[str]:
-    """Serve the dashboard on a free port, or `port`, with its state in `home`; yields its address. `secrets` hold how to sign in."""
+def served(home: Path, log: Path, port: int = 0, secrets: Path | None = None, *, pools: bool = True) -> Iterator[str]:
+    """Serve the dashboard on a free port, or `port`, with its state in `home`; yields its address.
+
+    `secrets` hold how to sign in; without `pools` nothing is prepared in the background, which would only take the walk's cores.
+    """
     port = port or free_port()
     url = f"http://localhost:{port}"
-    command = [sys.executable, "-m", "streamlit", "run", "app/main.py", "--server.port", str(port)]
+    streamlit = "streamlit" if pools else "tests.e2e.without_pools"
+    command = [sys.executable, "-m", streamlit, "run", "app/main.py", "--server.port", str(port)]
+    command += ["--server.fileWatcherType", "none"]
     command += ["--secrets.files", str(secrets)] if secrets else []
     with log.open("wb") as out:
         server = subprocess.Popen(
@@ -65,4 +76,4 @@ def served(home: Path, log: Path, port: int = 0, secrets: Path | None = None) ->
             yield url
         finally:
             server.terminate()
-            server.wait(20)
+            server.wait(60)

@@ -5,40 +5,19 @@ axe-core comes with axe-playwright-python as a file of the package, so that noth
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import cycle
 from typing import Any
 
 import pytest
 
-from backend.protocols.training.parameters import SecureBoostParameters
-from backend.services import Glassleaf
-from backend.services.training import TrainingRequest
-from tests.e2e.serving import ROOT, served
+from tests.e2e.serving import OPEN, PATIENCE, ROOT, SETTLED
 
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
-PATIENCE = 120_000  # milliseconds, for a busy machine
 GRAVE = ("serious", "critical")
 LOOK = ["color-contrast"]  # what the theme changes
 PAGES = sorted(file.stem for file in (ROOT / "pages").glob("[a-z]*.py") if file.stem != "not_found")
-OPEN = """name => [...document.querySelectorAll("[data-testid=stSidebar] a")]
-    .find(link => new URL(link.href).pathname === (name === "overview" ? "/" : "/" + name)
-        || new URL(link.href).pathname === "/" + name).click()"""
-SETTLED = """() => document.querySelector("[data-testid=stApp]").dataset.testScriptState === "notRunning"
-    && document.querySelector("h1") && !document.querySelector("[data-testid=stSkeleton], [data-stale=true]")"""
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A home with the demo's model and a second one to compare it with."""
-    home = tmp_path_factory.mktemp("home")
-    with Glassleaf(home, pools=False) as glassleaf:
-        glassleaf.training.prepare_demo()
-        parameters = SecureBoostParameters(trees=3, depth=2, cipher="none")
-        glassleaf.training.start(TrainingRequest("demo", parameters)).get()
-    with served(home, tmp_path_factory.mktemp("log") / "dashboard.log") as url:
-        yield url
 
 
 @pytest.mark.parametrize(
@@ -58,15 +37,15 @@ def test_no_page_has_a_grave_fault(address: str, browser: Any, locale: str, size
     )
     try:
         page = context.new_page()
-        page.goto(address)
+        page.goto(address, timeout=PATIENCE)
         page.wait_for_function(SETTLED, timeout=PATIENCE)
         page.evaluate(f"{axe.AXE_SCRIPT}; 0")
         page.add_style_tag(content="* { transition: none !important }")  # colours on their way are no fault
         found = []
-        for name in PAGES:
+        for name, themes in zip(PAGES, cycle([("light", "dark"), ("dark", "light")])):
             page.evaluate(OPEN, name)
-            page.wait_for_url(f"**/{'' if name == 'overview' else name}*")
-            for theme in ("light", "dark"):
+            page.wait_for_url(f"**/{'' if name == 'overview' else name}*", timeout=PATIENCE)
+            for theme in themes:
                 page.emulate_media(color_scheme=theme)
                 page.wait_for_timeout(150)  # until the script has begun
                 page.wait_for_function(SETTLED, timeout=PATIENCE)
@@ -75,7 +54,6 @@ def test_no_page_has_a_grave_fault(address: str, browser: Any, locale: str, size
                     page.wait_for_function(SETTLED, timeout=PATIENCE)
                     again = faults(page, theme)
                     found += [f"{name}, {theme}: {fault}" for fault in seen if fault in again]
-            page.emulate_media(color_scheme="light")
         assert not found, "\n".join(found)
     finally:
         context.close()

@@ -10,12 +10,11 @@ import pytest
 
 from app.session import WALKED
 from app.texts import Texts
-from tests.e2e.serving import free_port, served
+from tests.e2e.serving import PATIENCE, free_port, served
 
 mock = pytest.importorskip("oidc_provider_mock")
 expect = pytest.importorskip("playwright.sync_api").expect
 T = Texts("en")
-PATIENCE = 60_000  # ms
 
 pytestmark = [
     pytest.mark.e2e,
@@ -52,7 +51,7 @@ def test_the_roles_of_a_sign_in_are_the_providers_and_signing_out_ends_it(browse
         (tmp_path / "home" / "sign-in.toml").write_text(SETTINGS.format(issuer=issuer))
         secrets = tmp_path / "secrets.toml"
         secrets.write_text(SECRETS.format(port=port, issuer=issuer))
-        with served(tmp_path / "home", tmp_path / "dashboard.log", port, secrets) as url:
+        with served(tmp_path / "home", tmp_path / "dashboard.log", port, secrets, pools=False) as url:
             context = browser.new_context(locale="en-US")
             context.add_cookies([{"name": WALKED, "value": "1", "url": url}])  # not here for the first time
             context.set_default_timeout(PATIENCE)

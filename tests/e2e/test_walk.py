@@ -9,7 +9,7 @@ import csv
 import math
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,32 +17,40 @@ import pytest
 
 from app.session import WALKED
 from app.texts import Texts
-from tests.e2e.serving import NAVIGATION, ROOT, served
+from tests.e2e.serving import NAVIGATION, OPEN, PATIENCE, ROOT, SETTLED, served
 
 expect = pytest.importorskip("playwright.sync_api").expect
 T = Texts("en")
 FIRST_ROWS = T("score.rows", first=1, last=100, n="5,000").split(";")[0]
+PICTURES = os.environ.get("GLASSLEAF_SCREENSHOTS") == "1"
 IMAGES = ROOT / "docs" / "images"
 MOST_BYTES = 200_000  # of one picture in the repository
 
 pytestmark = pytest.mark.e2e
 
 
+@pytest.fixture
+def empty(tmp_path: Path) -> Iterator[str]:
+    """A dashboard on a home in which nothing is: as a user has it, with pools, and of one walk's own."""
+    with served(tmp_path / "home", tmp_path / "dashboard.log") as url:
+        yield url
+
+
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with served(tmp_path_factory.mktemp("home"), tmp_path_factory.mktemp("log") / "dashboard.log") as url:
+def changing(demo_home: Callable[[], Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A dashboard on the demo, for walks that measure and train."""
+    with served(demo_home(), tmp_path_factory.mktemp("log") / "dashboard.log", pools=False) as url:
         yield url
 
 
 def _settle(page) -> None:
-    """Wait until the script has run and the charts stand."""
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]", timeout=60_000)
-    page.wait_for_function("!document.querySelector('[data-testid=stSkeleton]')", timeout=60_000)
-    page.wait_for_timeout(900)
+    """Wait until the script has run; for pictures also until the charts stand."""
+    page.wait_for_timeout(900 if PICTURES else 150)  # until the script of a click has begun
+    page.wait_for_function(SETTLED)
 
 
 def _picture(page, name: str) -> None:
-    if os.environ.get("GLASSLEAF_SCREENSHOTS") != "1":
+    if not PICTURES:
         return
     IMAGES.mkdir(parents=True, exist_ok=True)
     file = IMAGES / f"{name}.png"
@@ -52,7 +60,7 @@ def _picture(page, name: str) -> None:
 
 def _go(page, title: str) -> None:
     page.locator(NAVIGATION).get_by_role("link", name=title).click()
-    page.get_by_role("heading", level=1, name=title).wait_for(timeout=60_000)
+    page.get_by_role("heading", level=1, name=title).wait_for()
     _settle(page)
 
 
@@ -60,13 +68,15 @@ def _go(page, title: str) -> None:
 def _opened(browser, url: str, *, phone: bool = False) -> Iterator[object]:
     """A page in a profile of its own; by its end the browser has had nothing to complain about."""
     size = {"width": 390, "height": 844} if phone else {"width": 1440, "height": 900}
-    context = browser.new_context(viewport=size, locale="en-US", color_scheme="dark" if phone else "light")
+    scheme = "dark" if phone else "light"
+    context = browser.new_context(viewport=size, locale="en-US", color_scheme=scheme, reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE)
     context.add_cookies([{"name": WALKED, "value": "1", "url": url}])  # not here for the first time
     page = context.new_page()
     troubles = _troubles(page)
     try:
         page.goto(url)
-        page.wait_for_selector("h1", timeout=60_000)
+        page.wait_for_selector("h1")
         _settle(page)
         yield page
         assert not troubles
@@ -77,23 +87,16 @@ def _opened(browser, url: str, *, phone: bool = False) -> Iterator[object]:
         context.close()
 
 
-def _prepare(page) -> None:
-    """Have the demo made, where this walk is the first."""
-    prepare = page.get_by_role("button", name=T("empty.prepare"))
-    if prepare.count():
-        prepare.click()
-
-
-def test_the_main_walk_from_an_empty_home_to_the_scores_file(address: str, browser) -> None:
-    with _opened(browser, address) as page:
-        page.get_by_role("button", name=T("empty.prepare")).click(timeout=60_000)
-        page.get_by_text(T("overview.of", part=24, whole=24)).wait_for(timeout=120_000)
+def test_the_main_walk_from_an_empty_home_to_the_scores_file(empty: str, browser) -> None:
+    with _opened(browser, empty) as page:
+        page.get_by_role("button", name=T("empty.prepare")).click()
+        page.get_by_text(T("overview.of", part=24, whole=24)).wait_for()
         _settle(page)
         _picture(page, "overview")
 
         page.get_by_role("link", name=T("overview.compliance_link")).click()
-        page.get_by_role("heading", level=3, name=re.compile("Gender")).wait_for(timeout=60_000)
-        page.get_by_text(T("compliance.prohibited")).first.wait_for(timeout=60_000)
+        page.get_by_role("heading", level=3, name=re.compile("Gender")).wait_for()
+        page.get_by_text(T("compliance.prohibited")).first.wait_for()
         _settle(page)
         _picture(page, "compliance")
 
@@ -103,7 +106,7 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(address: str, brows
 
         _go(page, "Score")
         page.get_by_role("button", name=T("score.go")).click()
-        page.get_by_role("heading", name=T("transcript.title"), exact=True).wait_for(timeout=180_000)
+        page.get_by_role("heading", name=T("transcript.title"), exact=True).wait_for()
         _settle(page)
         _picture(page, "score")
         page.get_by_role("heading", name=T("transcript.title"), exact=True).evaluate("node => node.scrollIntoView()")
@@ -117,14 +120,15 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(address: str, brows
         _go(page, "Protocols")
         page.get_by_role("radio", name="RLWE").click()
         _race(page)
-        expect(page.get_by_text(T("protocols.equal"))).to_have_count(1, timeout=60_000)
+        expect(page.get_by_text(T("protocols.equal"))).to_have_count(1, timeout=PATIENCE)
 
 
 @pytest.mark.slow
-def test_five_thousand_people_are_scored_while_the_pages_stay_open(address: str, browser, tmp_path: Path) -> None:
-    with _opened(browser, f"{address}/score") as page:
-        _prepare(page)
-        page.get_by_role("radio", name=T("score.way_upload")).click(timeout=120_000)
+def test_five_thousand_people_are_scored_while_the_pages_stay_open(
+    demo_home: Callable[[], Path], browser, tmp_path: Path
+) -> None:
+    with served(demo_home(), tmp_path / "dashboard.log") as url, _opened(browser, f"{url}/score") as page:
+        page.get_by_role("radio", name=T("score.way_upload")).click()
         with page.expect_download() as template:
             page.get_by_role("button", name=T("upload.template")).click()
         header, row, _ = Path(template.value.path()).read_text().splitlines()
@@ -133,22 +137,22 @@ def test_five_thousand_people_are_scored_while_the_pages_stay_open(address: str,
         people.write_text("\n".join([header, *(f"new{i},{values}" for i in range(5000))]))
 
         page.locator("input[type=file]").set_input_files(people)
-        page.get_by_text("5,000 rows read").wait_for(timeout=60_000)
+        page.get_by_text("5,000 rows read").wait_for()
         score = page.get_by_role("button", name=T("score.go"))
         score.click()
-        page.get_by_role("button", name=T("stage.cancel")).click(timeout=60_000)
-        page.get_by_text(T("stage.cancelled")).wait_for(timeout=120_000)
+        page.get_by_role("button", name=T("stage.cancel")).click()
+        page.get_by_text(T("stage.cancelled")).wait_for()
 
         _settle(page)
         score.click()
-        page.get_by_text(re.compile(f"so far|{FIRST_ROWS}")).first.wait_for(timeout=60_000)
+        page.get_by_text(re.compile(f"so far|{FIRST_ROWS}")).first.wait_for()
         for title in ("Importance", "Overview", "Score"):
             page.locator(NAVIGATION).get_by_role("link", name=title).click()
-            page.get_by_role("heading", level=1, name=title).wait_for(timeout=60_000)
-        page.get_by_text(FIRST_ROWS).wait_for(timeout=240_000)
+            page.get_by_role("heading", level=1, name=title).wait_for()
+        page.get_by_text(FIRST_ROWS).wait_for()
         page.get_by_role("button", name="Page 2", exact=True).click()
-        page.get_by_text("Rows 101 to 200 of 5,000").wait_for(timeout=60_000)
-        page.get_by_text("as fast as the textbook").wait_for(timeout=60_000)
+        page.get_by_text("Rows 101 to 200 of 5,000").wait_for()
+        page.get_by_text("as fast as the textbook").wait_for()
         with page.expect_download() as download:
             page.get_by_role("button", name=T("score.download")).click()
         with Path(download.value.path()).open(encoding="utf-8", newline="") as lines:
@@ -158,52 +162,50 @@ def test_five_thousand_people_are_scored_while_the_pages_stay_open(address: str,
         assert len({line["score"] for line in rows}) == 1  # the same values throughout, unknown to every Host
 
 
-def test_a_comparison_on_a_synthetic_model_fits_a_phone(address: str, browser) -> None:
-    with _opened(browser, f"{address}/protocols", phone=True) as page:
-        _prepare(page)
-        page.get_by_role("radio", name=T("protocols.source_synthetic")).click(timeout=120_000)
-        page.get_by_text(T("protocols.leaves", leaves=800)).wait_for(timeout=60_000)
+def test_a_comparison_on_a_synthetic_model_fits_a_phone(changing: str, browser) -> None:
+    with _opened(browser, f"{changing}/protocols", phone=True) as page:
+        page.get_by_role("radio", name=T("protocols.source_synthetic")).click()
+        page.get_by_text(T("protocols.leaves", leaves=800)).wait_for()
         page.get_by_role("radio", name="RLWE").click()
         _race(page)
         synthetic = T("protocols.on_synthetic", n=50, depth=4, features=20, leaves=800)
-        expect(page.get_by_text(synthetic)).to_have_count(1, timeout=60_000)
+        expect(page.get_by_text(synthetic)).to_have_count(1, timeout=PATIENCE)
         tables = page.get_by_test_id("stTable")
-        expect(tables).to_have_count(3, timeout=60_000)
+        expect(tables).to_have_count(3, timeout=PATIENCE)
         for table in tables.all():
             wide = table.evaluate("node => Math.max(...[node, ...node.querySelectorAll('*')].map(n => n.scrollWidth))")
             assert wide <= table.evaluate("node => node.clientWidth")
         assert page.get_by_test_id("stMain").evaluate("node => node.scrollWidth") <= 390
 
 
-def test_a_forest_is_trained_and_stands_beside_the_first_model(address: str, browser) -> None:
-    with _opened(browser, f"{address}/train") as page:
-        _prepare(page)
-        page.get_by_text(T("algorithm.name_forest"), exact=True).first.click(timeout=120_000)
-        page.get_by_text(T("parameter.aggregation")).wait_for(timeout=60_000)
+def test_a_forest_is_trained_and_stands_beside_the_first_model(changing: str, browser) -> None:
+    with _opened(browser, f"{changing}/train") as page:
+        page.get_by_text(T("algorithm.name_forest"), exact=True).first.click()
+        page.get_by_text(T("parameter.aggregation")).wait_for()
         page.get_by_role("radio", name=T("train.cipher_none")).click()
         _settle(page)
         page.get_by_role("button", name=T("train.go"), exact=True).click()
-        page.get_by_text(T("train.registered")).wait_for(timeout=240_000)
+        page.get_by_text(T("train.registered")).wait_for()
         _settle(page)
-        expect(page.get_by_text("people are known to all parties")).to_have_count(1, timeout=60_000)
-        expect(page.get_by_text("Best figure:")).to_have_count(1, timeout=60_000)
+        expect(page.get_by_text("people are known to all parties")).to_have_count(1, timeout=PATIENCE)
+        expect(page.get_by_text("Best figure:")).to_have_count(1, timeout=PATIENCE)
         page.get_by_role("link", name=T("train.open")).click()
-        page.get_by_role("heading", level=1, name="Overview").wait_for(timeout=60_000)
-        page.get_by_text(T("states.unapproved")).first.wait_for(timeout=60_000)
+        page.get_by_role("heading", level=1, name="Overview").wait_for()
+        page.get_by_text(T("states.unapproved")).first.wait_for()
 
 
 def _race(page) -> None:
     """Run every protocol on the Protocols page, and wait for the last batch."""
     _settle(page)
     page.get_by_role("button", name=T("protocols.go")).click()
-    page.get_by_text(T("protocols.batches_caption").split(",")[0]).wait_for(timeout=240_000)
-    page.get_by_role("progressbar").wait_for(state="detached", timeout=240_000)
+    page.get_by_text(T("protocols.batches_caption").split(",")[0]).wait_for()
+    page.get_by_role("progressbar").wait_for(state="detached")
     _settle(page)
     for name in ("race", "by_size", "figures", "learned"):
         heading = page.get_by_role("heading", name=T(f"protocols.{name}"), exact=True)
-        expect(heading).to_have_count(1, timeout=60_000)
+        expect(heading).to_have_count(1, timeout=PATIENCE)
     points = page.locator(".st-key-protocols_batches .scatterlayer .point")
-    points.nth(3).wait_for(timeout=60_000)  # two sizes or more, two lines
+    points.nth(3).wait_for()  # two sizes or more, two lines
 
 
 def _check_scores(file: Path) -> None:
@@ -240,11 +242,11 @@ def _leaves(url: str) -> bool:
     return not url.startswith(("http://localhost:", "ws://localhost:", "data:", "blob:"))
 
 
-@pytest.mark.parametrize(
-    "page_name", ["", "features", "structure", "importance", "compliance", "score", "protocols", "train"]
-)
-def test_a_phone_shows_one_column_and_cuts_nothing_off(address: str, browser, page_name: str) -> None:
-    with _opened(browser, f"{address}/{page_name}", phone=True) as page:
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-        main = page.get_by_test_id("stMain")
-        assert main.evaluate("node => node.scrollWidth") <= 390
+def test_a_phone_shows_one_column_and_cuts_nothing_off(address: str, browser) -> None:
+    with _opened(browser, address, phone=True) as page:
+        for name in ("overview", "features", "structure", "importance", "compliance", "score", "protocols", "train"):
+            page.evaluate(OPEN, name)
+            page.get_by_role("heading", level=1, name=T(f"{name}.title"), exact=True).wait_for()
+            _settle(page)
+            assert page.evaluate("document.documentElement.scrollWidth") <= 390, name
+            assert page.get_by_test_id("stMain").evaluate("node => node.scrollWidth") <= 390, name

@@ -9,8 +9,7 @@ import pytest
 from pypdf import PdfReader
 
 from app.texts import Texts
-from backend.services import Glassleaf
-from tests.e2e.serving import NAVIGATION, served
+from tests.e2e.serving import NAVIGATION, PATIENCE, SETTLED
 
 T, ZH = Texts("en"), Texts("zh")
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
@@ -18,18 +17,9 @@ WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 pytestmark = pytest.mark.e2e
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    home = tmp_path_factory.mktemp("home")
-    with Glassleaf(home, pools=False) as glassleaf:
-        glassleaf.training.prepare_demo()
-    with served(home, tmp_path_factory.mktemp("log") / "dashboard.log") as url:
-        yield url
-
-
 def _opened(browser, size) -> Iterator[object]:
-    context = browser.new_context(viewport=size, locale="en-US")
-    context.set_default_timeout(120_000)
+    context = browser.new_context(viewport=size, locale="en-US", reduced_motion="reduce")
+    context.set_default_timeout(PATIENCE)
     yield context.new_page()
     context.close()
 
@@ -52,8 +42,8 @@ def open_at(page, url: str, title: str) -> None:
 def shows(page, title: str) -> None:
     """Wait until the page with this title stands."""
     page.get_by_role("heading", level=1, name=title, exact=True).wait_for()
-    page.wait_for_selector("[data-testid=stApp][data-test-script-state=notRunning]")
-    page.wait_for_timeout(500)
+    page.wait_for_timeout(100)  # until the script of a click has begun
+    page.wait_for_function(SETTLED)
 
 
 def go(page, title: str) -> None:
@@ -65,8 +55,13 @@ def entries(page) -> int:
     return int(page.evaluate("history.length"))
 
 
-def path(page) -> str:
-    return str(page.evaluate("location.pathname + location.search"))
+def stands_at(page, path: str) -> None:
+    """Wait until this is what the address bar shows."""
+    page.wait_for_function("path => location.pathname + location.search === path", arg=path)
+
+
+def speaks(page, language: str) -> None:
+    page.wait_for_function("language => document.documentElement.lang === language", arg=language)
 
 
 def test_one_click_is_one_entry_of_the_history_and_back_leads_to_the_page_before(address: str, page) -> None:
@@ -76,9 +71,9 @@ def test_one_click_is_one_entry_of_the_history_and_back_leads_to_the_page_before
     page.wait_for_url("**/structure?tree=3")
     go(page, T("importance.title"))
     go(page, T("structure.title"))
-    assert path(page) == "/structure?tree=3"
+    stands_at(page, "/structure?tree=3")
     go(page, T("features.title"))
-    assert path(page) == "/features"
+    stands_at(page, "/features")
     assert entries(page) == before + 4
     page.go_back()
     shows(page, T("structure.title"))
@@ -94,20 +89,19 @@ def test_one_click_is_one_entry_of_the_history_and_back_leads_to_the_page_before
 
 def test_the_language_is_in_the_link_in_the_document_and_kept_when_the_page_is_loaded_again(address: str, page) -> None:
     open_at(page, f"{address}/features", T("features.title"))
-    assert page.evaluate("document.documentElement.lang") == "en"
+    speaks(page, "en")
     page.get_by_role("radio", name="中文").click()
     shows(page, ZH("features.title"))
     page.wait_for_url("**/features?lang=zh")
     role = ZH("sidebar.role_operator")
-    page.wait_for_function(
-        "role => document.querySelector('.st-key-role input').value === role", arg=role
-    )  # menus, too
+    # menus, too
+    page.wait_for_function("role => document.querySelector('.st-key-role input').value === role", arg=role)
     page.reload()
     shows(page, ZH("features.title"))
-    assert page.evaluate("document.documentElement.lang") == "zh-CN"
+    speaks(page, "zh-CN")
     before = entries(page)
     go(page, ZH("importance.title"))
-    assert path(page) == "/importance?lang=zh"
+    stands_at(page, "/importance?lang=zh")
     assert entries(page) == before + 1
 
 
@@ -128,7 +122,7 @@ def test_a_guessed_address_has_a_page(address: str, page, asked: str, title: str
     open_at(page, f"{address}/{asked}", T(title))
     assert page.get_by_role("dialog").count() == 0
     go(page, T("features.title"))
-    assert path(page) == "/features"
+    stands_at(page, "/features")
 
 
 def test_the_search_is_a_key_away_and_leads_to_the_place(address: str, page) -> None:
@@ -144,7 +138,7 @@ def test_the_search_is_a_key_away_and_leads_to_the_place(address: str, page) -> 
     before = entries(page)
     link.press("Enter")
     shows(page, T("features.title"))
-    assert "feature=" in path(page)
+    page.wait_for_url("**feature=*")
     page.get_by_role("dialog").wait_for(state="detached")
     assert entries(page) == before + 1
 
@@ -153,7 +147,7 @@ def test_the_first_steps_do_not_come_back_once_skipped(address: str, page) -> No
     open_at(page, address, T("overview.title"))
     page.get_by_role("button", name=T("walk.skip")).click()
     page.locator(".st-key-walk").wait_for(state="detached")
-    page.wait_for_timeout(500)
+    page.wait_for_function("document.cookie.includes('glassleaf_walked')")
     page.goto(f"{address}/score")
     shows(page, T("score.title"))
     assert page.locator(".st-key-walk").count() == 0
@@ -162,13 +156,12 @@ def test_the_first_steps_do_not_come_back_once_skipped(address: str, page) -> No
 def test_on_a_phone_the_sidebar_makes_way_for_the_page_that_was_chosen_in_it(address: str, phone) -> None:
     open_at(phone, address, T("overview.title"))
     phone.get_by_test_id("stExpandSidebarButton").click()
-    phone.wait_for_timeout(600)
     go(phone, T("features.title"))
     phone.wait_for_function(
         "document.querySelector('[data-testid=stSidebar]')?.getAttribute('aria-expanded') !== 'true'"
     )
-    assert phone.locator("h1").bounding_box()["x"] >= 0
-    assert phone.evaluate("document.elementFromPoint(100, 200).closest('[data-testid=stSidebar]')") is None
+    phone.wait_for_function("document.querySelector('h1')?.getBoundingClientRect().x >= 0")
+    phone.wait_for_function("document.elementFromPoint(100, 200)?.closest('[data-testid=stSidebar]') === null")
 
 
 def test_on_paper_stands_the_whole_page_and_nothing_else(address: str, page, tmp_path: Path) -> None:

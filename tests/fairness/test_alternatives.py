@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import ParameterError
-from backend.fairness.alternatives import Candidate, Quality, Sums, cutoff_for, judge, marks, too_close
+from backend.fairness.alternatives import Candidate, DrawnQuality, Sums, cutoff_for, judge, marks, too_close
 from backend.fairness.intervals import of_difference
 from backend.protocols.group_sums.grouping import Group
 
@@ -15,7 +15,7 @@ INDEX = np.repeat([0, 1], [400, 600])
 
 
 def quality(value, spread=0.0):
-    return Quality(value, value + spread * np.linspace(-1, 1, 500))
+    return DrawnQuality(value, value + spread * np.linspace(-1, 1, 500))
 
 
 def accepting(*counts):

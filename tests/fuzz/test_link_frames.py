@@ -54,7 +54,7 @@ def door(links) -> Iterator[tuple]:
     options = [("grpc.ssl_target_name_override", host_name(guest.spiffe)), ("grpc.enable_retries", 0)]
     with grpc.secure_channel(f"localhost:{bank.port}", credentials, options=options) as channel:
         hello = pack_greeting(greeting("shop", bank.agreement.hash, ME, time.time()))
-        channel.unary_unary(HELLO)(hello, timeout=60)
+        channel.unary_unary(HELLO)(hello, timeout=120)
         yield bank, channel.stream_unary(DELIVER)
 
 
@@ -94,7 +94,7 @@ def test_afterwards_shop_is_served(links, door):
     shop = links.host("shop")
     links.up(shop)
     shop.send("bank", EndConversation("c"))
-    assert bank.receive(timeout=30).message == EndConversation("c")
+    assert bank.receive(timeout=120).message == EndConversation("c")
     until(lambda: bank._node.memory.used == 0)
 
 

@@ -8,7 +8,7 @@ from backend.link.wire import LinkWire
 
 
 def main(agreement: str, keys: str) -> None:
-    with LinkWire("bank", Path(agreement), Path(keys), LinkSettings(bind="localhost:0", heartbeat=1.0)) as wire:
+    with LinkWire("bank", Path(agreement), Path(keys), LinkSettings(bind="localhost:0")) as wire:
         wire.open()
         say(wire.port)
         while delivery := wire.receive():

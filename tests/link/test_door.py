@@ -12,7 +12,7 @@ from hashlib import sha256
 
 import grpc
 import pytest
-from companies import until
+from companies import IN_TIME, until
 from cryptography import x509
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -27,7 +27,6 @@ from backend.protocols.transport.codec import encode
 from backend.protocols.transport.messages import EndConversation, OfferKey
 from backend.protocols.transport.wire import new_conversation
 
-IN_TIME = 60.0  # seconds, far more than a refusal takes; DEADLINE_EXCEEDED is a failure
 ME = "f" * 32
 
 
@@ -41,7 +40,7 @@ def bank(links):
     shop = links.host("shop")
     links.up(shop)
     shop.send("bank", EndConversation("c"))
-    assert wire.receive(timeout=30).message == EndConversation("c")
+    assert wire.receive(timeout=IN_TIME).message == EndConversation("c")
 
 
 @contextmanager
@@ -117,7 +116,7 @@ def sound(bank, **changes):
 def test_a_sound_message_is_taken(bank, shop):
     head, blob = sound(bank)
     assert unpack(deliver(shop, frames(head, blob))) == Receipt(head.id, "taken")
-    assert bank.receive(timeout=30).sender == "shop"
+    assert bank.receive(timeout=IN_TIME).sender == "shop"
     assert unpack(deliver(shop, frames(head, blob))).result == "taken", "delivered again, it is acknowledged"
     assert bank.receive(timeout=0.1) is None, "and not taken again"
 
@@ -275,11 +274,11 @@ def test_a_message_of_another_kind_than_its_frame_says_is_not_handed_on(bank, sh
     head, blob = sound(bank, kind="EncryptedScores")
     assert unpack(deliver(shop, frames(head, blob))).result == "taken"
     with pytest.raises(SecurityError, match="another than its frame says"):
-        bank.receive(timeout=30)
+        bank.receive(timeout=IN_TIME)
     head, blob = sound(bank, conversation="0" * 32)
     deliver(shop, frames(head, blob))
     with pytest.raises(SecurityError, match="another than its frame says"):
-        bank.receive(timeout=30)
+        bank.receive(timeout=IN_TIME)
 
 
 def test_what_comes_again_under_a_new_id_or_out_of_turn_is_not_taken(bank, shop):
@@ -291,7 +290,7 @@ def test_what_comes_again_under_a_new_id_or_out_of_turn_is_not_taken(bank, shop)
     assert unpack(deliver(shop, frames(early, blob))).result == "busy"
     late = replace(head, id="2" * 32, sequence=2, deadline=time.time() - 5)
     assert "deadline" in unpack(deliver(shop, frames(late, blob))).words
-    assert bank.receive(timeout=30) and bank.receive(timeout=0.05) is None
+    assert bank.receive(timeout=IN_TIME) and bank.receive(timeout=0.05) is None
 
 
 def test_a_frame_larger_than_a_frame_is_refused_unread(bank, shop):
@@ -306,7 +305,7 @@ def test_a_stream_without_end_is_cut_at_the_end_of_its_message(bank, shop):
     assert refusal(lambda: deliver(shop, more))[0] == grpc.StatusCode.INVALID_ARGUMENT
     beats = itertools.repeat(pack_control(Beat(1.0)))
     assert refusal(lambda: deliver(shop, beats))[0] == grpc.StatusCode.INVALID_ARGUMENT
-    assert bank.receive(timeout=30)
+    assert bank.receive(timeout=IN_TIME)
 
 
 class Slow:
@@ -328,6 +327,7 @@ def slow():
 
 
 def test_a_stream_that_falls_silent_is_cut(bank, shop, slow):
+    bank._node.settings = replace(bank._node.settings, idle=0.5)
     first = pack(replace(sound(bank)[0], length=2 * MIB, chunks=2), b"x" * MIB)
     for pieces in ((), (first,)):
         code, _ = refusal(lambda pieces=pieces: deliver(shop, slow(*pieces)))

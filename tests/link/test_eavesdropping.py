@@ -4,7 +4,7 @@ import socket
 import threading
 from contextlib import suppress
 
-from companies import Proxy
+from companies import IN_TIME, Proxy
 
 from backend.link.kinds import all_kinds
 from backend.protocols.scoring.messages import DecisionVectors
@@ -23,19 +23,18 @@ def exchange(bank, shop, telecom):
     bank.open(name)
     vectors = DecisionVectors(name, "model", IDS, 1, 1, b"v" * 500)
     bank.send("shop", vectors)
-    assert shop.receive(timeout=30).message == vectors
+    assert shop.receive(timeout=IN_TIME).message == vectors
     shop.send("bank", FeatureBins(name, FEATURES, (3, 4), (False, False)))
-    assert bank.receive(name, timeout=30).message.names == FEATURES
+    assert bank.receive(name, timeout=IN_TIME).message.names == FEATURES
     shop.send("telecom", vectors)
-    assert telecom.receive(timeout=30).message == vectors
+    assert telecom.receive(timeout=IN_TIME).message == vectors
     return name, encode(vectors)
 
 
 def readable(passed, name, written):
     """Which words of the exchange stand in what passed the line."""
-    kinds = [
-        kind for kind in {*all_kinds(), *MESSAGES} if len(kind) > 5
-    ]  # five letters stand in random bytes by chance
+    # five letters stand in random bytes by chance
+    kinds = [kind for kind in {*all_kinds(), *MESSAGES} if len(kind) > 5]
     words = [*IDS, *FEATURES, *kinds, name, "conversation", "agreement", "glassleaf"]
     found = [word for word in words if word.encode() in passed]
     return found, all(word in written for word in (b"DecisionVectors", b"A1525007"))

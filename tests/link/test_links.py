@@ -1,12 +1,15 @@
 """Links between parties of their own: who is who, what is delivered once and in order, what is refused, what a link says of itself."""
 
+import os
 import re
+import subprocess
+import sys
 import threading
 import tomllib
 from pathlib import Path
 
 import pytest
-from companies import Proxy, until
+from companies import IN_TIME, Proxy, until
 
 from backend.errors import ParameterError, PartyUnreachable, SecurityError
 from backend.link.frames import LANES
@@ -17,7 +20,8 @@ from backend.protocols.training.messages import ModelKept
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 from backend.protocols.transport.wire import Wire, new_conversation
 
-LINK = Path(__file__).resolve().parents[2] / "backend" / "link"
+ROOT = Path(__file__).resolve().parents[2]
+LINK = ROOT / "backend" / "link"
 LONG = bytes(range(256)) * 4096 * 3  # 3 MiB
 
 
@@ -29,10 +33,10 @@ def test_a_message_and_its_answer_pass_a_link_that_the_host_dialled(links):
     bank.open(name)
     sent = OfferKey(name, "rlwe", LONG)
     size = bank.send("shop", sent)
-    came = shop.receive(timeout=30)
+    came = shop.receive(timeout=IN_TIME)
     assert (came.sender, came.message, came.bytes) == ("bank", sent, size)
     shop.send("bank", Refusal(name, "no"))
-    back = bank.receive(name, timeout=30)
+    back = bank.receive(name, timeout=IN_TIME)
     assert (back.sender, back.message) == ("shop", Refusal(name, "no"))
     assert bank.states()["shop"].startswith("shop: up since") and bank.is_up("shop")
 
@@ -45,11 +49,11 @@ def test_messages_of_a_conversation_come_in_order_whatever_their_size(links):
     blobs = [bytes([n]) * (LENGTHS[n % len(LENGTHS)]) for n in range(24)]
     for blob in blobs:
         bank.send("shop", OfferKey(name, "rlwe", blob))
-    assert [shop.receive(timeout=30).message.key for _ in blobs] == blobs
+    assert [shop.receive(timeout=IN_TIME).message.key for _ in blobs] == blobs
     bank.open(name)
     for blob in blobs:
         shop.send("bank", OfferKey(name, "rlwe", blob))
-    assert [bank.receive(name, timeout=30).message.key for _ in blobs] == blobs
+    assert [bank.receive(name, timeout=IN_TIME).message.key for _ in blobs] == blobs
 
 
 LENGTHS = (0, 1, 70_000, MIB - 60, MIB, 2 * MIB + 1)
@@ -63,7 +67,7 @@ def test_a_host_that_is_down_is_named_at_once_and_nothing_is_sent(links):
 
 
 def test_a_host_that_stops_takes_leave_and_comes_back(links):
-    bank = links.bank(grace=600.0)
+    bank = links.bank()
     shop = links.host("shop")
     links.up(shop)
     shop.shut_down()
@@ -76,9 +80,9 @@ def test_a_host_that_stops_takes_leave_and_comes_back(links):
 
 def test_what_was_sent_while_the_link_was_cut_comes_afterwards_once(links):
     with Proxy() as between:
-        bank = links.bank(grace=60.0)
+        bank = links.bank()
         between.target = links.port
-        shop = links.host("shop", port=between.port, grace=60.0)
+        shop = links.host("shop", port=between.port)
         links.up(shop)
         name = new_conversation()
         bank.open(name)
@@ -88,16 +92,16 @@ def test_what_was_sent_while_the_link_was_cut_comes_afterwards_once(links):
             bank.send("shop", OfferKey(name, "rlwe", bytes([n])))
             shop.send("bank", OfferKey(name, "rlwe", bytes([n])))
         between.mend()
-        assert [shop.receive(timeout=60).message.key[0] for _ in range(5)] == list(range(5))
-        assert [bank.receive(name, timeout=60).message.key[0] for _ in range(5)] == list(range(5))
+        assert [shop.receive(timeout=IN_TIME).message.key[0] for _ in range(5)] == list(range(5))
+        assert [bank.receive(name, timeout=IN_TIME).message.key[0] for _ in range(5)] == list(range(5))
         assert shop.receive(timeout=0.2) is None and bank.receive(name, timeout=0.2) is None
 
 
 def test_a_cut_is_never_taken_for_leave(links):
     with Proxy() as between:
-        bank = links.bank(grace=600.0)
+        bank = links.bank()
         between.target = links.port
-        shop = links.host("shop", port=between.port, grace=600.0)
+        shop = links.host("shop", port=between.port)
         for _ in range(5):
             links.up(shop)
             between.cut()
@@ -108,9 +112,9 @@ def test_a_cut_is_never_taken_for_leave(links):
 
 def test_a_link_that_is_cut_in_the_midst_of_messages_loses_none_and_doubles_none(links):
     with Proxy() as between:
-        bank = links.bank(grace=60.0)
+        bank = links.bank()
         between.target = links.port
-        shop = links.host("shop", port=between.port, grace=60.0)
+        shop = links.host("shop", port=between.port)
         links.up(shop)
         name = new_conversation()
         for round_ in range(3):
@@ -118,14 +122,14 @@ def test_a_link_that_is_cut_in_the_midst_of_messages_loses_none_and_doubles_none
                 bank.send("shop", OfferKey(name, "rlwe", bytes([8 * round_ + n]) * 300_000))
             between.cut()
             between.mend()
-        assert [shop.receive(timeout=60).message.key[0] for _ in range(24)] == list(range(24))
+        assert [shop.receive(timeout=IN_TIME).message.key[0] for _ in range(24)] == list(range(24))
 
 
 def test_a_link_that_hangs_is_cut_and_made_again(links):
     with Proxy() as between:
-        bank = links.bank(heartbeat=0.3, grace=60.0)
+        bank = links.bank(heartbeat=0.3)
         between.target = links.port
-        shop = links.host("shop", port=between.port, heartbeat=0.3, grace=60.0)
+        shop = links.host("shop", port=between.port, heartbeat=0.3)
         links.up(shop)
         between.hang()
         until(lambda: not shop.peer("bank").is_attached and not bank.peer("shop").is_attached)
@@ -135,28 +139,28 @@ def test_a_link_that_hangs_is_cut_and_made_again(links):
 
 
 def test_a_peers_process_that_begins_again_hears_of_conversations_from_the_beginning(links):
-    bank = links.bank(grace=600.0)
+    bank = links.bank()
     shop = links.host("shop")
     links.up(shop)
     name = new_conversation()
     bank.send("shop", OfferKey(name, "rlwe", b"1"))
-    assert shop.receive(timeout=30).message.key == b"1"
+    assert shop.receive(timeout=IN_TIME).message.key == b"1"
     until(lambda: not any(bank.peer("shop").outbox.depth().values()))
     shop.shut_down()
     again = links.host("shop")
     links.up(again)
     bank.send("shop", OfferKey(name, "rlwe", b"2"))
-    assert again.receive(timeout=30).message.key == b"2"
+    assert again.receive(timeout=IN_TIME).message.key == b"2"
 
 
 def test_a_guest_that_begins_again_is_found_by_its_hosts(links):
     first = links.bank()
-    shop = links.host("shop", grace=60.0)
+    shop = links.host("shop")
     links.up(shop)
     name = new_conversation()
     first.open(name)
     shop.send("bank", OfferKey(name, "rlwe", b"1"))
-    assert first.receive(name, timeout=30).message.key == b"1"
+    assert first.receive(name, timeout=IN_TIME).message.key == b"1"
     until(lambda: not any(shop.peer("bank").outbox.depth().values()))
     first.shut_down()
     links.wires.remove(first)
@@ -164,7 +168,7 @@ def test_a_guest_that_begins_again_is_found_by_its_hosts(links):
     links.up(shop)
     second.open(name)
     shop.send("bank", OfferKey(name, "rlwe", b"2"))
-    assert second.receive(name, timeout=30).message.key == b"2"
+    assert second.receive(name, timeout=IN_TIME).message.key == b"2"
 
 
 def test_what_was_sent_last_is_delivered_before_a_party_stops(links):
@@ -176,7 +180,23 @@ def test_what_was_sent_last_is_delivered_before_a_party_stops(links):
     for n in range(5):
         shop.send("bank", OfferKey(name, "rlwe", bytes([n]) * MIB))
     shop.shut_down()
-    assert [bank.receive(name, timeout=30).message.key[0] for _ in range(5)] == list(range(5))
+    assert [bank.receive(name, timeout=IN_TIME).message.key[0] for _ in range(5)] == list(range(5))
+
+
+def test_a_process_ends_though_a_host_is_attached(links):
+    companies = links.companies
+    command = [sys.executable, "tests/link/ending.py", str(companies.path), str(companies.keys("bank"))]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, **pipes) as guest:
+        try:
+            links.port = int(guest.stdout.readline())
+            shop = links.host("shop")
+            links.up(shop)
+            guest.stdin.write("end\n")
+            guest.stdin.flush()
+            assert guest.wait(60) == 0
+        finally:
+            guest.kill()
 
 
 def test_without_the_extra_everything_else_is_imported_and_a_link_says_what_to_install(companies, monkeypatch):
@@ -199,13 +219,13 @@ def test_without_the_extra_everything_else_is_imported_and_a_link_says_what_to_i
 
 def test_a_full_lane_makes_the_sender_wait_and_loses_nothing(links):
     room = dict.fromkeys(LANES, 2)
-    bank = links.bank(queue=room, grace=60.0)
+    bank = links.bank(queue=room)
     shop = links.host("shop", queue=room)
     links.up(shop)
     name = new_conversation()
     done = threading.Thread(target=lambda: [bank.send("shop", OfferKey(name, "rlwe", bytes([n]))) for n in range(20)])
     done.start()
-    assert [shop.receive(timeout=60).message.key[0] for _ in range(20)] == list(range(20))
+    assert [shop.receive(timeout=IN_TIME).message.key[0] for _ in range(20)] == list(range(20))
     done.join()
 
 
@@ -232,7 +252,7 @@ def test_answers_come_back_in_the_lane_of_the_question(links):
     bank.open(name)
     bank.use_lane(name, "training")
     bank.send("shop", EndConversation(name))
-    shop.receive(timeout=30)
+    shop.receive(timeout=IN_TIME)
     assert shop._node._lanes[name] == "training"
 
 
@@ -250,7 +270,7 @@ def test_a_kind_of_message_that_no_purpose_allows_is_neither_sent_nor_taken(link
     # a bank that does not ask its own agreement
     bank._node.check_kind = lambda kind: None
     bank.send("shop", ModelKept(name, "m", "a" * 64))
-    answer = bank.receive(name, timeout=30)
+    answer = bank.receive(name, timeout=IN_TIME)
     assert answer.sender == "shop" and "No purpose" in answer.message.reason
     assert shop.receive(timeout=0.1) is None
 
@@ -263,13 +283,13 @@ def test_a_message_whose_deadline_is_over_is_not_handed_on(links, monkeypatch):
     bank.open(name)
     monkeypatch.setitem(LANE_SECONDS, "online", -1.0)
     bank.send("shop", EndConversation(name))
-    assert "deadline was over" in bank.receive(name, timeout=30).message.reason
+    assert "deadline was over" in bank.receive(name, timeout=IN_TIME).message.reason
     assert shop.receive(timeout=0.1) is None
 
 
 def test_a_renewed_leaf_is_taken_up_without_a_stop(links):
-    bank = links.bank(grace=60.0)
-    shop = links.host("shop", grace=60.0)
+    bank = links.bank()
+    shop = links.host("shop")
     links.up(shop)
     first = bank.peer("shop").expires
     renew(links.companies.keys("shop"), days=20)
@@ -278,7 +298,7 @@ def test_a_renewed_leaf_is_taken_up_without_a_stop(links):
     links.up(shop)
     name = new_conversation()
     bank.send("shop", EndConversation(name))
-    assert shop.receive(timeout=30).message == EndConversation(name)
+    assert shop.receive(timeout=IN_TIME).message == EndConversation(name)
 
 
 def test_a_leaf_that_ends_soon_is_said_on_both_sides(links):
@@ -300,3 +320,56 @@ def test_the_wire_is_what_protocols_expect(links):
     assert wire.receive() is None and wire.receive("never opened") is None
     with pytest.raises(SecurityError):
         wire.send("stranger", EndConversation("c"))
+
+
+def test_a_question_to_a_host_that_starts_again_comes_back_at_once_instead_of_in_silence(links):
+    bank = links.bank(grace=600.0)
+    shop = links.host("shop")
+    links.up(shop)
+    begun, waiting = new_conversation(), new_conversation()
+    bank.open(begun)
+    bank.open(waiting)
+    bank.send("shop", OfferKey(begun, "rlwe", b"1"))
+    assert shop.receive(timeout=30).message.key == b"1"
+    until(lambda: not any(bank.peer("shop").outbox.depth().values()))
+    kill(links, shop)
+    until(lambda: not bank.peer("shop").is_attached)
+    bank.send("shop", OfferKey(begun, "rlwe", b"2"))  # what belongs to the message before is no question of its own
+    bank.send("shop", OfferKey(waiting, "rlwe", b"3"))
+    again = links.host("shop")
+    links.up(again)
+    answer = bank.receive(begun, timeout=30)
+    assert answer.sender == "shop" and answer.message.wait > 0
+    assert "started again" in answer.message.reason
+    assert again.receive(timeout=30).message.key == b"3"
+    assert again.receive(timeout=0.2) is None and bank.receive(waiting, timeout=0.2) is None
+
+
+def test_what_a_guest_left_open_when_it_was_killed_is_over_at_its_hosts(links):
+    first = links.bank()
+    shop = links.host("shop", grace=600.0)
+    links.up(shop)
+    ended, left = new_conversation(), new_conversation()
+    for message in (OfferKey(ended, "rlwe", b"1"), EndConversation(ended), OfferKey(left, "rlwe", b"2")):
+        first.send("shop", message)
+        assert shop.receive(timeout=30).message == message
+    kill(links, first)
+    second = links.bank()
+    links.up(shop)
+    came = shop.receive(timeout=30)
+    assert (came.sender, came.message) == ("bank", EndConversation(left))
+    assert shop.receive(timeout=0.2) is None and second.is_up("shop")
+
+
+def kill(links, wire):
+    """A process that ends without a word: nothing that waits is delivered, and no leave is taken."""
+    links.wires.remove(wire)
+    for peer in wire._node.peers.values():
+        peer.outbox.close()
+    for dialler in wire._diallers:
+        dialler._stopped.set()
+        dialler._connection.channel.close()
+        dialler.close()
+    if wire._listener is not None:
+        wire._listener._server.stop(0).wait()
+        wire._listener.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgpack
 import pytest
-from companies import until
+from companies import IN_TIME, until
 
 from backend.errors import SecurityError
 from backend.link.envelope import Opener, Sealer, check_relay
@@ -35,7 +35,7 @@ def sealed(companies):
 def test_the_other_host_opens_it_and_knows_by_signature_who_sent_it(sealed):
     sealer, opener, shop, telecom, agreement = sealed
     envelope = sealer.seal(telecom, NAME, b"which leaves are left", NOW)
-    check_relay(agreement, envelope, shop, telecom, NAME)
+    check_relay(agreement.hash, envelope, shop, telecom, NAME)
     assert b"leaves" not in envelope
     assert opener.open(envelope, NAME, NOW) == (shop, b"which leaves are left")
 
@@ -93,7 +93,7 @@ def test_one_changed_byte_is_refused_by_relay_and_receiver(sealed, part):
     parts[part] = f"{value[:-1]}{int(value[-1] == '0')}" if signature else bytes([*value[:-1], value[-1] ^ 1])
     forged = msgpack.packb(parts)
     with pytest.raises(SecurityError):
-        check_relay(agreement, forged, shop, telecom, NAME)
+        check_relay(agreement.hash, forged, shop, telecom, NAME)
     with pytest.raises(SecurityError):
         opener.open(forged, NAME, NOW)
 
@@ -116,9 +116,9 @@ def test_an_envelope_of_another_conversation_or_agreement_is_refused(sealed, com
     with pytest.raises(SecurityError, match="another conversation"):
         opener.open(envelope, "b" * 32, NOW)
     with pytest.raises(SecurityError):
-        check_relay(agreement, envelope, shop, telecom, "b" * 32)
+        check_relay(agreement.hash, envelope, shop, telecom, "b" * 32)
     with pytest.raises(SecurityError):
-        check_relay(agreement, envelope, telecom, shop, NAME)
+        check_relay(agreement.hash, envelope, telecom, shop, NAME)
     other = agreement.model_copy(update={"title": "Another"})
     with pytest.raises(SecurityError):
         Opener(other, telecom, companies.identity("telecom").sealing, NOW).open(envelope, NAME, NOW)
@@ -131,10 +131,10 @@ def test_hosts_talk_to_each_other_through_the_guest(links):
     name = new_conversation()
     for n in range(6):
         shop.send("telecom", OfferKey(name, "rlwe", bytes([n]) * 400_000))
-    came = [telecom.receive(timeout=30) for _ in range(6)]
+    came = [telecom.receive(timeout=IN_TIME) for _ in range(6)]
     assert [(one.sender, one.message.key[0]) for one in came] == [("shop", n) for n in range(6)]
     telecom.send("shop", EndConversation(name))
-    assert shop.receive(timeout=30).sender == "telecom"
+    assert shop.receive(timeout=IN_TIME).sender == "telecom"
 
 
 def test_the_guest_refuses_to_pass_on_what_is_not_sealed(links):
@@ -148,7 +148,7 @@ def test_the_guest_refuses_to_pass_on_what_is_not_sealed(links):
         open_letter = Outgoing(name, kind, to, b"in the clear", "online", time.time() + 60)
         shop._node.peers["bank"].outbox.put(open_letter)
     shop.send("bank", EndConversation(name))  # comes after both
-    kinds = [bank.receive(name, timeout=30) for _ in range(2)]
+    kinds = [bank.receive(name, timeout=IN_TIME) for _ in range(2)]
     assert kinds[-1].message == EndConversation(name) or kinds[0].message == EndConversation(name)
     assert telecom.receive(timeout=0.2) is None
 
@@ -160,7 +160,7 @@ def test_a_host_is_told_when_the_other_one_cannot_be_reached_and_tells_the_guest
     name = new_conversation()
     bank.open(name)
     shop.send("telecom", EndConversation(name))
-    told = bank.receive(name, timeout=30)
+    told = bank.receive(name, timeout=IN_TIME)
     assert told.sender == "shop" and "telecom: down since" in told.message.reason
 
 
@@ -176,7 +176,7 @@ def test_an_envelope_from_a_host_itself_is_refused(links):
     node.peers["bank"].outbox.put(
         Outgoing(name, ENVELOPE, bank._node.party.spiffe, envelope, "online", time.time() + 60)
     )
-    told = bank.receive(name, timeout=30)
+    told = bank.receive(name, timeout=IN_TIME)
     assert "only the Guest passes them on" in told.message.reason
 
 
@@ -201,7 +201,7 @@ def test_neither_the_guests_memory_nor_its_disk_holds_what_it_passes_on(links):
             assert guest.stdout.readline().split() == ["shop", "64000"]
             for _ in range(3):
                 shop.send("telecom", OfferKey(name, "rlwe", secret * 2000))
-                assert telecom.receive(timeout=60).message.key == secret * 2000
+                assert telecom.receive(timeout=IN_TIME).message.key == secret * 2000
             memory = memory_of(guest.pid)
             assert memory.count(known) > 1000, "what it was sent itself is found, so the search can find"
             assert secret not in memory

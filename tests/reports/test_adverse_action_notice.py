@@ -13,7 +13,7 @@ from backend.reports.adverse_action_notice import (
     Blocker,
     Notice,
     NoticeLine,
-    Source,
+    NoticeSource,
     absent,
     draw,
     form,
@@ -36,12 +36,8 @@ def feature(meaning, meaning_zh="", name="f"):
     ("meaning", "side", "of_guest", "words"),
     [
         ("Years at the present address", "below", True, "Length of residence"),
-        (
-            "Years at the present address",
-            "above",
-            True,
-            None,
-        ),  # longer is worse: the form's reason would say the opposite
+        # longer is worse: the form's reason would say the opposite
+        ("Years at the present address", "above", True, None),
         ("Months with the current employer", "below", False, "Length of employment"),
         ("Months with the same network", "below", False, None),
         ("Repayment status in May 2005: months of delay", "above", True, "Poor credit performance with us"),
@@ -113,8 +109,8 @@ SEX = NoticeLine(
     "above",
     (Blocker("15 USC 1691(a)(1)", "prohibited"),),
 )
-LENDER = Source("Lender <Two>", "乙")
-AGENCY = Source("Bureau", "征信中心", "1 Main St", "主街 1 号", "1-800-1", reporting_agency=True)
+LENDER = NoticeSource("Lender <Two>", "乙")
+AGENCY = NoticeSource("Bureau", "征信中心", "1 Main St", "主街 1 号", "1-800-1", reporting_agency=True)
 
 
 def english(made):

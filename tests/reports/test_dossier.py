@@ -43,10 +43,8 @@ def test_no_band_stands_for_few_people_and_no_rare_or_undisclosed_code_is_named(
         for name, _ in bands(AMOUNT, values):
             first, last = (int(x) for x in (name.split("–")[0], name.split("–")[-1]))
             assert ((places >= first) & (places <= last)).sum() >= MIN_GROUP
-    assert [name for name, _ in bands(CODED, coded(a=100, b=50, c=3))] == [
-        "a",
-        OTHER,
-    ]  # 3 with the rarest of the others
+    # 3 with the rarest of the others
+    assert [name for name, _ in bands(CODED, coded(a=100, b=50, c=3))] == ["a", OTHER]
     assert [name for name, _ in bands(CODED, coded(a=100, b=50, secret=30))] == ["a", "b", OTHER]
     assert bands(CODED, coded(a=100, b=3)) == () and bands(CODED, coded(secret=100)) == ()
 
@@ -154,10 +152,8 @@ def test_drift_counts_from_what_was_signed_last_before_the_training(demo_home):
         own, federation = glassleaf.host_dossier("demo", "telecom"), glassleaf.federations.get("demo")
         file, store = federation.folder / federation.party("telecom").file, own._store()
         days = [DAY + timedelta(days=n * DAYS_BETWEEN) for n in range(5)]
-        trained = {
-            1: days[0] - timedelta(days=1),
-            3: days[1] + timedelta(days=1),
-        }  # before the second and the fourth signature
+        # before the second and the fourth signature
+        trained = {1: days[0] - timedelta(days=1), 3: days[1] + timedelta(days=1)}
         against = []
         for n, day in enumerate(days):
             if n in trained:

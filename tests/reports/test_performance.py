@@ -59,10 +59,8 @@ def test_small_bins_are_merged_with_their_neighbours_by_hand():
     assert (row.low, row.high) == wilson(11 / 45, 45)
     numbers = [Calibration(10, 1.0, 1.0, 0.0, 2.0), Calibration(10, 2.0, 3.0, 1.0, 5.0)]
     [row] = merged(numbers, shares=False)
-    assert (row.observed, row.high - row.observed) == (
-        2.0,
-        pytest.approx(np.hypot(0.5, 1.0)),
-    )  # half of 1 and half of 2
+    # half of 1 and half of 2
+    assert (row.observed, row.high - row.observed) == (2.0, pytest.approx(np.hypot(0.5, 1.0)))
 
 
 def test_a_model_of_numbers_has_no_curve():

@@ -11,15 +11,17 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from backend.data.demo import write_demo
 from backend.data.federation import load_federation
-from backend.errors import ApprovalPending, FederationError, NotAvailable, ParameterError
+from backend.errors import ApprovalPending, FederationError, NotAgreed, NotAvailable, ParameterError, PartyUnreachable
 from backend.link.agreement import load_agreement
 from backend.link.config import load_config
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
 from backend.services.companies import make_companies
+from backend.services.fairness import DisparityRequest
 from backend.services.host_operator import own_host
 from backend.services.host_service import HostService, host_service
 from backend.services.linked import check_parties
+from backend.services.reasons import ReasonsRequest
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 from backend.trees.serialization import load_host
@@ -27,6 +29,7 @@ from backend.trees.serialization import load_host
 ROWS = 200
 PARAMETERS = SecureBoostParameters(trees=2, depth=2, bins=4, cipher="rlwe")
 UNTIL = date(2100, 1, 1)
+UNWILLING = "telecom"  # does not agree to one of the purposes of measuring
 
 
 @contextmanager
@@ -77,6 +80,10 @@ def scored(glassleaf, record, companies=None):
 def hosts(tmp_path_factory):
     """Companies, and their Hosts as they are served."""
     companies = make_companies(tmp_path_factory.mktemp("apart") / "companies", ROWS)
+    config = companies.hosts[UNWILLING] / "host.toml"
+    told = tomllib.loads(config.read_text())
+    told["limits"]["measures"].remove("disparity")
+    config.write_text(tomli_w.dumps(told))
     with served(companies) as services:
         yield companies, services
 
@@ -122,6 +129,48 @@ def test_scores_are_those_of_the_simulation_to_the_last_bit(apart, together):
     assert [s.margin for s in apart[3].scores] == [s.margin for s in together[2].scores]
 
 
+def explained(glassleaf, record, companies=None):
+    sheet = glassleaf.samples.of_person(record.id, glassleaf.models.test_ids(record)[0])
+    while True:
+        try:
+            return glassleaf.reasons.start(ReasonsRequest(record.id, sheet)).get().people[0]
+        except ApprovalPending:
+            allow_all(companies)
+
+
+@pytest.fixture(scope="module")
+def reasons(apart):
+    """Of one person, over links."""
+    companies, glassleaf, record, _ = apart
+    return explained(glassleaf, record, companies)
+
+
+def test_reasons_are_those_of_the_simulation(reasons, together):
+    here, there = reasons, explained(*together[:2])
+    assert here.status == "ok" and here.reasons == there.reasons and here.score.margin == there.score.margin
+
+
+def test_the_report_says_what_the_simulations_says_but_for_what_only_a_simulation_measures(apart, together):
+    here, there = (glassleaf.reports.make(record.id).content for glassleaf, record in (apart[1:3], together[:2]))
+    for part in ("features", "structure", "proxies", "quality"):
+        assert getattr(here, part) == getattr(there, part), part
+    assert here.release is None and there.release is not None
+    assert [(party.name, party.role) for party in here.parties] == [(party.name, party.role) for party in there.parties]
+
+
+def test_what_a_host_has_not_agreed_to_measure_is_not_measured_in_words_and_so_in_the_report(apart):
+    _, glassleaf, record, _ = apart
+    feature = next(
+        p.features[0].name for p in glassleaf.federations.get(record.federation).hosts if p.name == UNWILLING
+    )
+    with pytest.raises(
+        NotAgreed, match=f"^Not measured: the Host has not agreed. {UNWILLING} does not allow the purpose"
+    ):
+        glassleaf.fairness.start_disparity(DisparityRequest(record.id, feature)).get()
+    (line,) = glassleaf.reports.make(record.id).content.fairness
+    assert line.feature == feature and not line.measures and line.on.refused == UNWILLING
+
+
 def kinds(transcript, ends=("EndConversation", "ConversationReceipt", "AskApproval", "ApprovalGranted")):
     return sorted((e.sender, e.receiver, e.kind) for e in transcript if e.kind not in ends)
 
@@ -130,7 +179,7 @@ def test_the_transcript_has_what_hosts_state_that_they_sent_each_other(apart, to
     assert kinds(apart[3].transcript) == kinds(together[2].transcript)
 
 
-def test_a_host_counts_people_and_kinds_and_its_figures_name_nobody(apart, hosts):
+def test_a_host_counts_people_and_kinds_and_its_figures_name_nobody(apart, hosts, reasons):
     asked = 0
     for service in hosts[1]:
         text = service.operation._metrics.text().decode()
@@ -142,7 +191,7 @@ def test_a_host_counts_people_and_kinds_and_its_figures_name_nobody(apart, hosts
         outcomes = ("answered", "no_record", "limit_reached")
         people = [found["glassleaf_host_people_total", outcome] for outcome in outcomes]
         if ("glassleaf_host_kind_seconds_count", "DecisionVectors") in found:  # it owns a split of the model
-            assert sum(people) == 12 and people[2] == 0
+            assert sum(people) == 12 + 1 and people[2] == 0  # of the scores and the reasons
             asked += 1
         assert found["glassleaf_host_kind_seconds_count", "StartTraining"] == 1
         words = {name for feature in service.config.features() for name in (feature.name, feature.meaning)}
@@ -189,6 +238,14 @@ def test_what_only_a_hosts_operator_has_is_not_available_in_words(apart):
     assert record.release is None  # a joint audit shows records; only a simulation makes one
     assert set(glassleaf.federations._workspace.databases(record.federation)) == {"bank"}
     assert [level.party for level in runtime.pools()] == ["bank"]
+
+
+def test_while_one_process_has_the_links_another_does_what_needs_no_host_and_says_what_to_do_for_the_rest(apart):
+    companies, _, record, _ = apart
+    with Glassleaf(companies.home) as second:
+        assert len(second.samples.table(record.id)) and second.audit.verify(record.federation) is not None
+        with pytest.raises(PartyUnreachable, match="holds the links: do this there, or stop it and repeat"):
+            scored(second, record, companies)
 
 
 def test_a_federation_file_that_says_something_else_than_the_agreement_is_refused(apart):

@@ -126,7 +126,7 @@ def test_with_a_link_it_is_ready_until_it_is_drained_or_its_agreement_or_store_i
     service.database.close()
     with monkeypatch.context() as changed:
         changed.setattr(service.operation._book, "_database", Gone())
-        assert ask(port, "/ready") == (503, "The store cannot be reached.\n")
+        assert ask(port, "/ready") == (503, "The store cannot be reached or written.\n")
         assert figures(port)["approvals_waiting",] != figures(port)["approvals_waiting",]  # not a number
 
 

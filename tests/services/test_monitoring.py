@@ -227,9 +227,8 @@ def test_two_runs_that_differ_by_a_person_tell_nothing_of_that_person(demo, monk
     assert (
         (done.n, done.failed) == (100, 0) and of(done, "host_columns").figures and of(done, "later_disparity").figures
     )
-    done = demo.run(
-        later=second, cutoff=cutoff
-    )  # 20 of them were scored, so that 100 others are left: no person is in two answers
+    # 20 of them were scored, so that 100 others are left: no person is in two answers
+    done = demo.run(later=second, cutoff=cutoff)
     assert (done.n, done.failed) == (100, 20) and of(done, "later_disparity").figures
     assert of(done, "host_columns").missing == "refused"  # the training records beside them are the same people
     with pytest.raises(SampleError, match="0 people were scored"):

@@ -238,9 +238,8 @@ def test_the_entry_says_what_was_done_without_the_id(glassleaf, people):
     glassleaf.people.show("demo", person)
     again = last(glassleaf).body["person"]
     glassleaf.people.show("demo", other)
-    assert (
-        again == entry.body["person"] != last(glassleaf).body["person"]
-    )  # who holds the Guest's secret can look it up
+    # who holds the Guest's secret can look it up
+    assert again == entry.body["person"] != last(glassleaf).body["person"]
 
 
 @pytest.mark.parametrize("why", ["", "short", "   asked    ", "x" * 5000])

@@ -45,9 +45,8 @@ def test_the_demo_has_a_model_that_says_it_was_grown_on_plain_numbers(glassleaf)
     assert 0.75 < record.metrics.auc < 0.9 and record.metrics.part == "test"
     assert sum(record.parts.values()) < 6000 and record.n_trees == 20
     assert glassleaf.models.all("demo") == [record] and len(record.curve) == 20
-    assert (
-        glassleaf.training.prepare_demo() == "demo" and len(glassleaf.models.all()) == 1
-    )  # a second time changes nothing
+    # a second time changes nothing
+    assert glassleaf.training.prepare_demo() == "demo" and len(glassleaf.models.all()) == 1
 
 
 def test_the_demo_checks_find_what_was_planted(glassleaf):

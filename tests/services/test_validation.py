@@ -16,7 +16,8 @@ from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services.measurement import Sessions, drawn
 from backend.services.training import TrainingRequest
-from backend.services.validation import GROUPS, NOISE, OperatorConfig, ValidationRequest, _Run
+from backend.services.validation import OperatorConfig, ValidationRequest
+from backend.services.validation_run import GROUPS, NOISE, ValidationRun
 from backend.store.accountant import Limits
 from backend.trees.ensemble import GuestTree, Leaf
 
@@ -43,7 +44,7 @@ class ValidatedDemo(TrainedDemo):
         """One run that has scored its people, to be broken by a test."""
         job = Job(lambda job: None, 0)
         measured = replace(self.measured, **context)
-        run = _Run(measured, request, standard(), Sessions(self.runtime, job), job)
+        run = ValidationRun(measured, request, standard(), Sessions(self.runtime, job), job)
         rows = drawn(measured, SAMPLES, request.seed)
         kept, run._margins = run._score(rows)
         run._rows = rows[kept]

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from backend.errors import ParameterError, QuestionRefused, SecurityError
+from backend.store import accountant
 from backend.store.accountant import (
     COHORT,
     DAYS,
@@ -280,10 +281,8 @@ def test_answers_before_and_after_a_forgetting_add_up_and_are_one_person():
     spent(two, "a", bits=3.0, capacity=4.0)
     two.forget("a")
     assert spent(two, "a", bits=3.0, capacity=4.0) == [False]
-    assert two.largest_given_away() == (
-        1,
-        4.0,
-    )  # one structure tells no more than its capacity, under however many names
+    # one structure tells no more than its capacity, under however many names
+    assert two.largest_given_away() == (1, 4.0)
     assert spent(two, "a") == [True]
     assert [(answer.under, answer.times) for answer in two.about("a")] == [("pseudonym", 1), ("id", 1)]
     two.forget("a")  # on the same day: the rows become one
@@ -303,10 +302,8 @@ def test_what_is_given_back_after_a_forgetting_is_given_back_to_the_same_person(
     spent(account(where=tmp_path), "a", "b", request="r")
     other = account(where=tmp_path, records="other records")
     other.forget("a")
-    assert spent(other, "a", "b", request="r") == [
-        False,
-        False,
-    ]  # nothing was answered yet: given back and counted anew
+    # nothing was answered yet: given back and counted anew
+    assert spent(other, "a", "b", request="r") == [False, False]
     assert spent(other, "a", "b") == [True, True]
 
 
@@ -351,3 +348,17 @@ def test_forgetting_beside_questions_loses_no_count(tmp_path):
         forgetting.forget("a")
     worker.join()
     assert sum(granted) == 20
+
+
+def test_an_answer_that_nobody_acknowledged_is_kept_for_a_day_and_within_a_quota(monkeypatch):
+    day = [date(2027, 1, 1)]
+    one = account(today=lambda: day[0])
+    monkeypatch.setattr(accountant, "REPLY_BYTES", 10)
+    for request, reply, kept in (("r", b"eight by", b"eight by"), ("s", b"three", None)):
+        spent(one, request, request=request)
+        one.reply_to("bank", request, "digest")
+        assert one.keep_reply("bank", request, reply) == reply
+        assert one.reply_to("bank", request, "digest") == kept
+    day[0] += timedelta(days=2)
+    assert spent(one, "r", request="r") == [False]  # what was counted stays counted
+    assert one.reply_to("bank", "r", "digest") is None

@@ -80,7 +80,7 @@ def test_models_of_a_home_of_0_3_0_become_drafts_of_whoever_made_them(tmp_path):
         for model in ("made", "found"):
             session.execute(text("insert into artefacts values (:m, 'hash', 'text')"), {"m": model})
             session.execute(text("insert into records values (:m, 'then', '{}')"), {"m": model})
-        for table in ("receipts", "approval_uses", "approvals", "jobs", "model_steps", "model_states"):
+        for table in ("trainings", "receipts", "approval_uses", "approvals", "jobs", "model_steps", "model_states"):
             session.execute(text(f"drop table {table}"))
         session.execute(text("update alembic_version set version_num = '0001'"))
     AuditLog(database).add("train", {"model": "made"}, "ana", "operator")
@@ -246,3 +246,24 @@ def test_a_transaction_reads_what_it_wrote_and_nobody_else_does_before_it_ends(t
 def test_in_memory_nothing_is_kept_besides():
     database, asked = Database(), []
     assert [records_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2
+
+
+def test_a_disk_that_is_full_is_noticed_though_it_can_be_read():
+    database = Database()
+    database.check_writable()
+    with database.read() as session:
+        pages = session.execute(text("PRAGMA page_count")).scalar()
+        session.execute(text(f"PRAGMA max_page_count = {pages}"))
+    with pytest.raises(StoreError, match="cannot be written"):
+        database.check_writable()
+    with database.read() as session:
+        assert session.execute(text("select count(*) from secrets")).scalar() == 0
+        session.execute(text("PRAGMA max_page_count = 100000"))
+    database.check_writable()
+
+
+def test_a_password_in_a_url_is_in_no_message():
+    pytest.importorskip("psycopg", reason="the extra postgres is not installed")
+    with pytest.raises(StoreError, match="cannot be opened") as refused:
+        Database("postgresql+psycopg://ana:secret-word@127.0.0.1:1/bank?connect_timeout=5")
+    assert "secret-word" not in str(refused.value)

@@ -99,9 +99,8 @@ def test_constraints_by_hand():
 def test_a_split_without_a_direction_hands_its_bounds_on_and_gains_less_within_them():
     free, held = (best_split(histogram([-4, 4, 0], [1, 1, 0]), bounds=b) for b in (FREE, Bounds(-1.0, 1.0)))
     assert held.bounds == (Bounds(-1.0, 1.0), Bounds(-1.0, 1.0))
-    assert held.gain == pytest.approx(6.0) and free.gain == pytest.approx(
-        8.0
-    )  # -(2·-4·1 + 2·1) = 6 on each side, halved
+    # -(2·-4·1 + 2·1) = 6 on each side, halved
+    assert held.gain == pytest.approx(6.0) and free.gain == pytest.approx(8.0)
 
 
 def test_a_leaf_stays_within_its_bounds():

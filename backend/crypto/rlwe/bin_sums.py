@@ -32,9 +32,8 @@ from backend.crypto.workers import Workers
 from backend.errors import SecurityError
 
 MAX_NUMBERS = 64  # polynomials of a row that a node can have
-MASK_BYTES = (
-    1 << 30
-)  # of 0/1 polynomials kept between trees, over all processes of a party; beyond, they are made again
+# of 0/1 polynomials kept between trees, over all processes of a party; beyond, they are made again
+MASK_BYTES = 1 << 30
 SEEN = 1024  # nodes remembered, so that polynomials are kept from the second time on that the same rows are asked about
 PARALLEL_MIN = 128  # products from which on other processes save more than they cost
 

@@ -86,9 +86,8 @@ class RlweParameters:
         """
         n, t, special = self.degree, self.plain_modulus, self.moduli[-1]
         fresh = t // 2 + FRESH_ERROR * t
-        zero = t * (n + 1) + -(
-            -t * FRESH_ERROR * (2 * n + 1) // special
-        )  # under the public key, special prime divided out
+        # under the public key, special prime divided out
+        zero = t * (n + 1) + -(-t * FRESH_ERROR * (2 * n + 1) // special)
         total = ciphertexts * fresh
         for place in range(hosts):
             total = total * n * (t // 2) + zero * (1 if place + 1 == hosts else ciphertexts)

@@ -96,9 +96,8 @@ class RlwePublicSide:
             raise SecurityError("The public key hides nothing; it was refused.")
         self.bits = self.ring.parameters.degree
         self.encryptor = seal.Encryptor(self.ring.context, public)
-        ready = (
-            0 if self.ring.parameters.name in sum_sets() else pool
-        )  # replies of sums by bin are flooded in another way
+        # replies of sums by bin are flooded in another way
+        ready = 0 if self.ring.parameters.name in sum_sets() else pool
         self.floods: Pool[Any] = Pool(FloodMaker(self.ring, self.encryptor), None, ready)
 
     def __repr__(self) -> str:

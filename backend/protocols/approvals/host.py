@@ -288,7 +288,7 @@ class ApprovalGate:
             return ApprovalPending(message.conversation, found.number, found.asked)
         _check_terms(training.asked, message)
         if isinstance(message, StartTraining | StartRanks):
-            approvals.use(found, 1)
+            approvals.use(found, 1, (session.guest, getattr(message, "request", "")))
         return None
 
     def _ask_training(self, sender: str, asked: AskTraining) -> Answer:

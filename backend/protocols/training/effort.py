@@ -9,10 +9,8 @@ ID = 0.9e-3  # seconds to align an id with one Host
 PAIR = {"paillier": 29e-3}  # seconds to encrypt a row's pair with a key of 3,072 bits
 KEY_BITS = 3072
 LEVEL, ROW = 0.03, 6e-6  # seconds a level of a tree: whatever its rows, and for each of them
-ENCRYPTED = {
-    "paillier": 10.0,
-    "rlwe": 12.0,
-}  # times as long a level takes where sums are encrypted; RLWE encrypts level by level
+# times as long a level takes where sums are encrypted; RLWE encrypts level by level
+ENCRYPTED = {"paillier": 10.0, "rlwe": 12.0}
 STORING = 3.5  # seconds: the model stored, and what its scores give away measured on a fixed number of people
 
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend import work
 from backend.errors import SecurityError
@@ -32,22 +33,34 @@ from backend.protocols.training.label_bound import told_bits
 from backend.protocols.training.messages import FeatureBins, SplitRows, StartTraining, TakeSplit
 from backend.protocols.training.node_sums import NodeSums, answers
 from backend.protocols.training.row_sets import pack_rows, unpack_rows
-from backend.trees.ensemble import NodeKey, SplitRule
+from backend.trees.ensemble import GuestTree, NodeKey, Split, SplitRule
 from backend.trees.growth import BestSplit
 
 __all__ = ["GrownTree", "TreeGrower", "TreeJob", "start"]
 
 
 @dataclass(eq=False, repr=False)
+class _Asked:
+    """A split that its owner is told of; `left` is the owner's answer about the joint records, of which `rows` are in the node."""
+
+    tree: int
+    node: int
+    rows: NDArray[np.intp]
+    owner: str
+    feature: str
+    left_bins: tuple[int, ...]
+    default_left: bool
+    left: Flags = field(default_factory=lambda: np.empty(0, dtype=bool))
+
+
+@dataclass(eq=False, repr=False)
 class _Chosen:
-    """A node and its best split; `left` is the owner's answer about the joint records."""
+    """A node and its best split."""
 
     tree: Growing
     node: Node
-    owner: str
-    feature: str
     best: BestSplit
-    left: Flags = field(default_factory=lambda: np.empty(0, dtype=bool))
+    split: _Asked
 
 
 Family = tuple[Growing, Node, Node, Node]  # tree, parent, left child, right child
@@ -71,9 +84,8 @@ def start(joint: Joint, bins: int, *, hide_order: bool = False) -> TreeGrower:
     """
     session = joint.conversation
     for host in session.hosts:
-        session.send(
-            host, StartTraining(session.name, pack_rows(joint.training), bins, joint.excluded[host], hide_order)
-        )
+        asked = pack_rows(joint.training), bins, joint.excluded[host], hide_order, joint.resumed.request
+        session.send(host, StartTraining(session.name, *asked))
     columns = BinnedColumns(joint.features[joint.guest], joint.table.columns, joint.training, bins)
     answers_of = session.expect_each(FeatureBins, session.hosts)
     for host, answer in answers_of.items():
@@ -99,6 +111,8 @@ class TreeGrower:
         (party, feature), the Guest first; on a tie the first one splits.
     rules : dict of (tree, node) to SplitRule
         The Guest's own splits.
+    choices : dict of (tree, node) to tuple of int
+        Which bins go left at each split, as its owner numbers them.
     label_bits : float or None
         Most that a set of records told to a Host has told about labels so far; None where the label is a number.
     """
@@ -112,6 +126,7 @@ class TreeGrower:
             (host, name) for host, bins in host_bins.items() for name in bins.names
         )
         self.rules: dict[NodeKey, SplitRule] = {}
+        self.choices: dict[NodeKey, tuple[int, ...]] = {}
         self._classes = joint.labels.astype(np.intp)
         self.label_bits: float | None = None if joint.task == "number" else 0.0
 
@@ -146,11 +161,14 @@ class TreeGrower:
                     if found is None:
                         tree.end(node)
                     else:
-                        chosen.append(_Chosen(tree, node, *found))
-            self._ask_owners(chosen)
-            families = [(c.tree, c.node, *c.tree.divide(c.node, c.owner, c.feature, c.best, c.left)) for c in chosen]
+                        chosen.append(_chosen(tree, node, *found))
+            self._ask_owners([c.split for c in chosen])
+            families = [
+                (c.tree, c.node, *c.tree.divide(c.node, c.split.owner, c.split.feature, c.best, c.split.left))
+                for c in chosen
+            ]
             for c, (tree, _, left, right) in zip(chosen, families, strict=True):
-                if c.owner != self._guest or (level + 1 < depth and self._sums.asks(tree.job, left)):
+                if c.split.owner != self._guest or (level + 1 < depth and self._sums.asks(tree.job, left)):
                     self._note_told(tree.job, left, right)
             if level + 1 < depth:
                 self._fill_children(families)
@@ -176,23 +194,58 @@ class TreeGrower:
             ]
             self.label_bits = max(self.label_bits, *(float(told_bits(c, counts[-1])) for c in counts[:-1]))
 
-    def _ask_owners(self, chosen: Sequence[_Chosen]) -> None:
+    def _ask_owners(self, splits: Sequence[_Asked]) -> None:
         """Step 4: the owners keep the thresholds and answer which records go left."""
-        asked: dict[str, deque[_Chosen]] = {host: deque() for host in self._hosts}
-        for c in chosen:
-            tree, node, best = c.tree.job.number, c.node.number, c.best
-            if c.owner == self._guest:
-                self.rules[tree, node], c.left = self._columns.take_split(c.feature, best.left_bins, best.default_left)
+        asked: dict[str, deque[_Asked]] = {host: deque() for host in self._hosts}
+        for split in splits:
+            name, how = (split.tree, split.node), (split.feature, split.left_bins, split.default_left)
+            self.choices[name] = split.left_bins
+            if split.owner == self._guest:
+                self.rules[name], split.left = self._columns.take_split(*how)
                 continue
-            inside = pack_rows(flags(c.node.rows, self._n))
-            self._session.send(
-                c.owner, TakeSplit(self._session.name, tree, node, c.feature, best.left_bins, best.default_left, inside)
-            )
-            asked[c.owner].append(c)
-        for host, c, answer in answers(self._session, SplitRows, asked):
-            if (answer.tree, answer.node) != (c.tree.job.number, c.node.number):
+            inside = pack_rows(flags(split.rows, self._n))
+            self._session.send(split.owner, TakeSplit(self._session.name, split.tree, split.node, *how, inside))
+            asked[split.owner].append(split)
+        for host, split, answer in answers(self._session, SplitRows, asked):
+            if (answer.tree, answer.node) != (split.tree, split.node):
                 raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
-            c.left = flags(c.node.rows[unpack_rows(answer.left, len(c.node.rows))], self._n)
+            split.left = flags(split.rows[unpack_rows(answer.left, len(split.rows))], self._n)
+
+    def take_up(
+        self, first: int, trees: Sequence[GuestTree], choices: Mapping[NodeKey, tuple[int, ...]]
+    ) -> list[GrownTree]:
+        """Trees that were grown before a break: their splits are named to their owners once more, and nothing is summed.
+
+        Parameters
+        ----------
+        first : int
+            Number of the first of them.
+        choices : mapping of (tree, node) to tuple of int
+            :attr:`choices`, as it was.
+
+        Raises
+        ------
+        Cancelled, PartyUnreachable, SecurityError
+            See :meth:`Session.expect`.
+        """
+        leaves = [np.zeros(self._n, dtype=np.intp) for _ in trees]
+        level = [(i, 0, np.arange(self._n)) for i in range(len(trees))]
+        while level:
+            work.check()
+            splits = []
+            for i, number, rows in level:
+                node = trees[i].nodes[number]
+                if isinstance(node, Split):
+                    how = node.owner, node.feature, choices[first + i, number], node.default_left
+                    splits.append((i, node, _Asked(first + i, number, rows, *how)))
+                else:
+                    leaves[i][rows] = number
+            self._ask_owners([asked for _, _, asked in splits])
+            level = []
+            for i, node, asked in splits:
+                left = asked.left[asked.rows]
+                level += [(i, node.left, asked.rows[left]), (i, node.right, asked.rows[~left])]
+        return [GrownTree(tree, leaf) for tree, leaf in zip(trees, leaves, strict=True)]
 
     def _fill_children(self, families: Sequence[Family]) -> None:
         """Histogram subtraction: request the smaller child only, the other is parent minus child (FL-DT eq. 14)."""
@@ -205,3 +258,8 @@ class TreeGrower:
             other = right if known is left else left
             other.histograms = {k: parent.histograms[k].minus(sums) for k, sums in known.histograms.items()}
             parent.histograms = {}
+
+
+def _chosen(tree: Growing, node: Node, owner: str, feature: str, best: BestSplit) -> _Chosen:
+    how = owner, feature, tuple(best.left_bins), best.default_left
+    return _Chosen(tree, node, best, _Asked(tree.job.number, node.number, node.rows, *how))

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -38,6 +39,7 @@ from backend.protocols.training.parameters import (
     TreeProgress,
     constraint_problems,
 )
+from backend.protocols.training.rounds import round_of
 from backend.protocols.transport.packing import chunks
 from backend.trees.criteria import Impurity, Stops
 from backend.trees.ensemble import GuestTree
@@ -134,16 +136,18 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     encrypted = sending_share(
         joint.key.scheme, parameters.key_bits, int(joint.training.sum()), parameters.depth, parameters.trees
     )
+    together = list(chunks(parameters.trees, TOGETHER))
     with work.part(0.0, encrypted):
-        grower.send_pairs(sums.batches)
+        grower.send_pairs(sums.batches, guest_only=len(joint.resumed.rounds) >= len(together))
     forest = _Forest(outputs, added)
     began = time.perf_counter()
-    for numbers in chunks(parameters.trees, TOGETHER):
+    for index, numbers in enumerate(together):
         joint.conversation.check()
         jobs = [replace(draw_job(joint, parameters, grower, sums, number), directions=directions) for number in numbers]
         before, after = (encrypted + (1 - encrypted) * n / parameters.trees for n in (numbers.start, numbers.stop))
         with work.part(before, after):
-            for job, tree in zip(jobs, grower.grow(jobs, parameters.depth), strict=True):
+            grow = partial(grower.grow, jobs, parameters.depth)
+            for job, tree in zip(jobs, round_of(joint, grower, index, numbers.start, grow), strict=True):
                 forest.add(tree, job.rows)
             joint.on_tree(_progress(joint, parameters, forest, time.perf_counter() - began))
     every = np.arange(len(joint.labels))

@@ -107,9 +107,8 @@ class Growing:
         self.nodes[node.number] = Split(owner, feature, number, number + 1, best.default_left, best.gain, cover)
         self.nodes += [None, None]
         right = node.sums - best.left
-        untold = node.untold or not self.job.may_tell(
-            best.left, right
-        )  # of either: the other is what remains of the parent
+        # of either: the other is what remains of the parent
+        untold = node.untold or not self.job.may_tell(best.left, right)
         children = (
             Node(number, node.rows[goes_left], best.left, best.bounds[0], untold=untold),
             Node(number + 1, node.rows[~goes_left], right, best.bounds[1], untold=untold),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from backend.protocols.scoring.guest import ScoringClient
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.training import effort
 from backend.protocols.training.algorithms import Parameters, grow, rounds
-from backend.protocols.training.joint import TEST, TRAINING, VALIDATION, Grown, Joint
+from backend.protocols.training.joint import TEST, TRAINING, VALIDATION, FromTheStart, Grown, Joint, Resumed
 from backend.protocols.training.messages import KeepModel, ModelKept
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import PARTS, SHARES, SecureBoostParameters, TreeProgress
@@ -104,6 +104,8 @@ class TrainingClient:
         Called after every tree.
     times : ndarray of str or None
         ``(n,)``, in the table's order: when each record is from, as of :func:`backend.data.table.read_times`.
+    resumed : Resumed
+        Rounds of the same training that were finished before it was broken off.
     """
 
     federation: Federation
@@ -114,6 +116,7 @@ class TrainingClient:
     on_stage: Callable[[str], None] = lambda stage: None
     on_tree: Callable[[TreeProgress], None] = lambda progress: None
     times: NDArray[np.str_] | None = None
+    resumed: Resumed = field(default_factory=FromTheStart)
 
     def train(self, labels: NDArray[np.float64], key: PairKeySide | NodeKeySide | None) -> Trained:
         """Align, grow, have every Host keep its partial model, and measure the test rows.
@@ -202,6 +205,7 @@ class TrainingClient:
             classes=label.classes,
             parts=parts,
             on_tree=self.on_tree,
+            resumed=self.resumed,
         )
 
     def _model(self, joint: Joint, grown: Grown) -> GuestModel:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import sha256
 
 from backend.crypto.interface import NodePublicSide, PairPublicSide
 from backend.data.dictionary import Feature
@@ -28,8 +29,10 @@ from backend.protocols.training.messages import (
     TakeSplit,
 )
 from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns
+from backend.protocols.transport.codec import encode
 from backend.protocols.transport.message import Message
 from backend.store.accountant import EVERYBODY, TABLE, Question
+from backend.store.trainings import KeptModel
 from backend.trees.ensemble import HostModel, Layout
 from backend.trees.serialization import load_skeleton
 
@@ -108,14 +111,16 @@ class TrainingHandler:
             )
         if session.rows is None:
             raise SecurityError("Training was asked for before ids were aligned.")
-        self._count(sender, start.conversation)
         training = HostTraining(self._table, self._features, session.rows, start, session.cipher)
+        if start.request:  # it may go on after a break: the same terms and records, or not at all
+            self._partial_models.trainings.begin(sender, start.request, training.digest(start))
+        self._count(sender, start.conversation, start.request)
         session.drop(HostRanks)
         yield sender, session.keep(HostTraining, training).feature_bins(start.conversation)
 
-    def _count(self, guest: str, conversation: str) -> None:
-        """A training reads every record; what the Guest learns of it, docs/threat-model.md says."""
-        self._answering.count_all(Question(guest, "", TABLE, "training", (EVERYBODY,)), conversation)
+    def _count(self, guest: str, conversation: str, request: str = "") -> None:
+        """A training reads every record; what the Guest learns of it, docs/threat-model.md says. One that goes on is counted once."""
+        self._answering.count_all(Question(guest, request, TABLE, "training", (EVERYBODY,)), conversation)
 
     def _summing(self, message: Message) -> HostTraining:
         session = self._sessions.of(message.conversation)
@@ -166,6 +171,16 @@ class TrainingHandler:
             raise SecurityError(
                 "This training's model is kept already; one training gives one model. Train again for another."
             )
+        request = training.request if isinstance(training, HostTraining) else ""
+        digest, trainings = sha256(encode(replace(keep, conversation=""))).hexdigest(), self._partial_models.trainings
+        before = trainings.kept(sender, request) if request else None
+        if before is not None:  # the answer was lost, or the Guest was killed before it had stored it
+            if before.digest != digest:
+                raise SecurityError(
+                    "This training has given another model; one training gives one. Train again for another."
+                )
+            yield sender, session.keep(ModelKept, ModelKept(keep.conversation, keep.model_id, before.content_hash))
+            return
         skeletons = tuple(load_skeleton(forks) for forks in keep.skeletons)
         parties = (keep.guest, *keep.hosts)
         owners = {fork.owner for skeleton in skeletons for fork in skeleton.forks.values()}
@@ -184,4 +199,6 @@ class TrainingHandler:
         model = HostModel(*shape, training.rules, salt, layout, keep.guest_hash, middle)
         kept = ModelKept(keep.conversation, keep.model_id, self._partial_models.put(model, keep.model_id))
         self._partial_models.note_training(keep.model_id)
+        if request:
+            trainings.keep(sender, request, KeptModel(digest, kept.content_hash))
         yield sender, session.keep(ModelKept, kept)

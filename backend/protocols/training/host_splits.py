@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -28,6 +30,7 @@ from backend.protocols.training.messages import (
 )
 from backend.protocols.training.parameters import BINS
 from backend.protocols.training.row_sets import Flags, pack_rows, unpack_rows
+from backend.protocols.transport.codec import encode
 from backend.protocols.transport.packing import from_bitmap
 from backend.trees.ensemble import NodeKey, SplitRule
 
@@ -46,6 +49,8 @@ class HostTraining:
     ----------
     medians : Medians
         Over the joint training records.
+    request : str
+        The Guest's name for it; empty where it will not go on after a break.
     """
 
     def __init__(
@@ -58,7 +63,7 @@ class HostTraining:
     ) -> None:
         if not BINS[0] <= start.bins <= BINS[1]:
             raise SecurityError(f"{start.bins:,} bins a feature were asked for; {BINS[0]} to {BINS[1]} can be.")
-        self._n = len(rows)
+        self._n, self.request = len(rows), start.request
         self._training = unpack_rows(start.training, self._n)
         columns = table.take(rows).columns
         self._columns = BinnedColumns(
@@ -71,6 +76,14 @@ class HostTraining:
         self._batches: list[Any] = []
         self._node: tuple[AskNodeSums, NodeSumming] | None = None  # whose rows are coming in
         self.rules: dict[NodeKey, SplitRule] = {}
+
+    def digest(self, start: StartTraining) -> str:
+        """SHA-256 of what was asked for and of the binned records: what the answers follow from, in hexadecimal."""
+        digest = sha256(encode(replace(start, conversation="")))
+        for b in self._columns.bins:
+            digest.update(repr((b.feature.name, b.cuts.tolist(), b.categories)).encode())
+            digest.update(self._columns.index(b.feature.name).astype("<i8").tobytes())
+        return digest.hexdigest()
 
     def feature_bins(self, conversation: str) -> FeatureBins:
         """All that the Guest needs about the bins: their number."""

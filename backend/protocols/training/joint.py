@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,36 @@ TRAINING, VALIDATION, TEST = 0, 1, 2
 DIRECTIONS = {ExpectedDirection.UP: 1, ExpectedDirection.DOWN: -1}
 FeatureKey = tuple[str, str]  # (party, feature)
 LINKS: dict[Task, Link] = {"binary": "logistic", "classes": "softmax", "number": "identity"}  # of boosted margins
+
+
+class Resumed(Protocol):
+    """A training as far as it had come when it was broken off; what is finished from now on is kept.
+
+    Attributes
+    ----------
+    request : str
+        Its name at the Hosts; empty where it cannot go on.
+    rounds : list
+        What each finished round came to, as JSON has it.
+    """
+
+    request: str
+    rounds: list[Any]
+
+    def add(self, finished: Any) -> None:
+        """Keep one round more."""
+
+
+class FromTheStart:
+    """A training that is kept nowhere: a :class:`Resumed` without rounds."""
+
+    request = ""
+
+    def __init__(self) -> None:
+        self.rounds: list[Any] = []
+
+    def add(self, finished: Any) -> None:
+        """Nothing: nobody goes on with it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -49,6 +80,8 @@ class Joint:
         ``(n_joint,)``: TRAINING, VALIDATION or TEST.
     on_tree : callable
         Called after every round.
+    resumed : Resumed
+        Rounds that need not be grown again.
     """
 
     conversation: Session
@@ -62,6 +95,7 @@ class Joint:
     classes: tuple[str, ...]
     parts: NDArray[np.int8]
     on_tree: Callable[[TreeProgress], None]
+    resumed: Resumed = field(default_factory=FromTheStart)
 
     @property
     def training(self) -> NDArray[np.bool_]:

@@ -10,7 +10,10 @@ from backend.protocols.transport.message import LISTS, NUMBERS, PEOPLE, WHOLE, L
 
 @dataclass(frozen=True)
 class StartTraining(Message):
-    """Guest → Host: which of the joint records are training rows, how finely to bin, and whether to hide the bins' order."""
+    """Guest → Host: which of the joint records are training rows, how finely to bin, and whether to hide the bins' order.
+
+    `request` is the Guest's name for the training, the same when it goes on after a break; empty = it will not.
+    """
 
     HOLDS: ClassVar[str] = "which joint records are training rows; number of bins; which of its features are left out"
     READABLE_BY: ClassVar[str] = "the receiving Host"
@@ -20,6 +23,7 @@ class StartTraining(Message):
     bins: int
     exclude: tuple[str, ...]
     hide_order: bool
+    request: str = ""
 
 
 @dataclass(frozen=True)

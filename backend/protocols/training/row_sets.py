@@ -11,7 +11,6 @@ A bitmap has the same length for every set; with gaps an eavesdropper learns fro
 
 from __future__ import annotations
 
-import json
 import struct
 
 import numpy as np
@@ -57,11 +56,6 @@ def unpack_rows(blob: bytes, n: int) -> Flags:
     flags = np.zeros(n, dtype=bool)
     flags[_indices(blob, n, k)] = True
     return ~flags if blob[0] & FLIPPED else flags
-
-
-def as_json(flags: Flags) -> bytes:
-    """The paper's vanilla form, the indices as text: for comparison, never sent."""
-    return json.dumps(np.flatnonzero(flags).tolist(), separators=(",", ":")).encode()
 
 
 def as_bits(flags: Flags) -> bytes:

@@ -17,11 +17,12 @@ from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
 from backend.errors import ParameterError
 from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import TreeGrower, start
-from backend.protocols.training.growing import Flags, IntArray, TreeJob
+from backend.protocols.training.growing import Flags, GrownTree, IntArray, TreeJob
 from backend.protocols.training.joint import FeatureKey, Grown, Joint
 from backend.protocols.training.label_bound import COUNTS, BoundedSplits, LabelBound
 from backend.protocols.training.label_trees import leaf_table
 from backend.protocols.training.parameters import SecureBoostParameters
+from backend.protocols.training.rounds import round_of
 from backend.trees.ensemble import GuestTree
 from backend.trees.growth import GrowthRules, gradients
 from backend.trees.outputs import ONE_LOGIT, Floats
@@ -57,7 +58,7 @@ def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
     best_loss, best_round = np.inf, 0
     for number in range(1, parameters.trees + 1):
         with work.part((number - 1) / parameters.trees, number / parameters.trees):
-            ensemble = boosting.add_round(ensemble)
+            ensemble = boosting.add_round(ensemble, number - 1)
         seconds = time.perf_counter() - began
         loss = joint.report(number, parameters.trees, ensemble.margins, boosting.outputs, seconds).log_loss_validation
         if loss < best_loss:
@@ -102,8 +103,20 @@ class _Boosting:
         margins = np.tile(self._base, (len(self._joint.labels), 1))
         return _Ensemble((), margins, quantise(margins, self._parameters.score_bits))
 
-    def add_round(self, ensemble: _Ensemble) -> _Ensemble:
-        """One more tree, or one more of every class."""
+    def add_round(self, ensemble: _Ensemble, index: int) -> _Ensemble:
+        """One more tree, or one more of every class; round `index` counts from 0."""
+        first = len(ensemble.trees)
+        grown = round_of(self._joint, self._grower, index, first, lambda: self._grow_round(ensemble))
+        values = np.stack([leaf_table(tree.tree, ONE_LOGIT)[tree.leaf, 0] for tree in grown], axis=1)
+        return _Ensemble(
+            (*ensemble.trees, *(tree.tree for tree in grown)),
+            ensemble.margins + values,
+            ensemble.units + quantise(values, self._parameters.score_bits),
+            (*ensemble.leaves, *(tree.leaf.astype(np.uint16) for tree in grown)),
+        )
+
+    def _grow_round(self, ensemble: _Ensemble) -> list[GrownTree]:
+        """Trees on the gradients of those before."""
         p, k, first = self._parameters, self.outputs.count, len(ensemble.trees)
         draw = np.random.default_rng((p.seed, first))
         # eq. 1: first and second derivatives of the loss at the margins so far
@@ -136,14 +149,7 @@ class _Boosting:
             for c in range(k)
         ]
         with work.part(encrypted, 1.0):
-            grown = self._grower.grow(jobs, p.depth)
-        values = np.stack([leaf_table(tree.tree, ONE_LOGIT)[tree.leaf, 0] for tree in grown], axis=1)
-        return _Ensemble(
-            (*ensemble.trees, *(tree.tree for tree in grown)),
-            ensemble.margins + values,
-            ensemble.units + quantise(values, p.score_bits),
-            (*ensemble.leaves, *(tree.leaf.astype(np.uint16) for tree in grown)),
-        )
+            return self._grower.grow(jobs, p.depth)
 
     def _draw_rows(self, g: Floats, draw: np.random.Generator) -> tuple[Flags, Floats]:
         """Training rows that count in this round and their weight, ``(n_joint,)`` each."""

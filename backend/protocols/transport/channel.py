@@ -95,7 +95,7 @@ class Session:
         sender, message = self._next()
         if isinstance(message, Refusal):
             if message.wait > 0:
-                raise HostBusy(f"{sender} refused: {message.reason}", message.wait)
+                raise HostBusy(f"{sender} refused: {message.reason}", message.wait, sender)
             denied = errors.ApprovalDenied.read(sender, message.reason)
             if denied is not None:
                 raise denied

@@ -47,7 +47,8 @@ class ConversationReceipt(Message):
 class Refusal(Message):
     """Host → Guest: it will not or cannot answer, and why, in words without data; `final` = however often it is asked.
 
-    `wait` is how many seconds later the same may be asked again, where it has too much to do at this moment; 0 otherwise.
+    `wait` is how many seconds later the same may be asked again, where it has too much to do at this moment or has started again; 0
+    otherwise.
     """
 
     HOLDS: ClassVar[str] = "why a Host did not answer"

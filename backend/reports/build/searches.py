@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from backend.fairness.alternatives import Decided, Figure, Point, Search
+from backend.fairness.alternatives import DecidedModels, IntervalFigure, Point, Search
 from backend.reports import schema as report
 from backend.reports.build.fill import fill
 from backend.reports.build.sources import Sources
@@ -27,7 +27,7 @@ def searches(sources: Sources) -> Iterable[report.SearchLine]:
             )
 
 
-def _alternatives(search: Search, decided: Decided) -> Iterable[report.AlternativeLine]:
+def _alternatives(search: Search, decided: DecidedModels) -> Iterable[report.AlternativeLine]:
     for tried, point in zip(search.tried, decided.points, strict=True):
         yield fill(
             report.AlternativeLine,
@@ -44,5 +44,5 @@ def _figures(point: Point) -> dict[str, report.IntervalLine | None]:
     return {name: _line(figure) for name, figure in found.items()}
 
 
-def _line(figure: Figure | None) -> report.IntervalLine | None:
+def _line(figure: IntervalFigure | None) -> report.IntervalLine | None:
     return None if figure is None else fill(report.IntervalLine, figure)

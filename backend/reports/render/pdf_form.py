@@ -25,10 +25,8 @@ from backend.reports.sections import outline
 
 ATTACHED = "report.json"
 LABELS, BAR = 74.0, 5.4  # millimetres
-KEPT, BEGINNING = (
-    140.0,
-    45.0,
-)  # millimetres: a block up to this is kept with its heading; of a longer one at least so much
+# millimetres: a block up to this is kept with its heading; of a longer one at least so much
+KEPT, BEGINNING = 140.0, 45.0
 PANEL = 78.0  # millimetres: side of a small chart with its words
 # Millimetres of a table: right of a cell's text, above and below it.
 BESIDE, ABOVE = 2.4, 0.8
@@ -133,9 +131,8 @@ def read_pdf(blob: bytes) -> Report:
 
 def is_drawn_here(blob: bytes, report: Report) -> bool:
     """Whether this machine draws exactly this file from the report in it; other fonts or another version draw another file."""
-    likely = sorted(
-        LANGUAGES, key=lambda language: f"/Lang ({language})".encode() not in blob
-    )  # drawing takes a second
+    # drawing takes a second
+    likely = sorted(LANGUAGES, key=lambda language: f"/Lang ({language})".encode() not in blob)
     return any(to_pdf(report, language) == blob for language in likely)
 
 

@@ -240,9 +240,8 @@ def _numeric(where: str, kind: int, threshold: float) -> tuple[bool, float]:
     default_left, missing = bool(kind & DEFAULT_LEFT), kind >> 2
     if missing not in (MISSING_NONE, MISSING_ZERO, MISSING_NAN):
         raise damaged(f"{where}, decision_type", f"{kind}", "a missing type of 0, 1 or 2")
-    if (
-        math.isnan(threshold) or threshold == -math.inf
-    ):  # inf is LightGBM's for all values to the left, missing ones to the right
+    # inf is LightGBM's for all values to the left, missing ones to the right
+    if math.isnan(threshold) or threshold == -math.inf:
         raise damaged(f"{where}, threshold", f"{threshold}", "a number")
     zero_left = default_left if missing == MISSING_ZERO else threshold >= 0.0
     if (zero_left and threshold < -ZERO) or (not zero_left and threshold > ZERO):

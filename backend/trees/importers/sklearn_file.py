@@ -59,7 +59,7 @@ class _Tree(BaseModel):
 
 
 class _Examples(BaseModel):
-    """Made-up rows beside thresholds, and what the estimator itself says of them, ``(n, outputs)``."""
+    """Synthetic rows beside thresholds, and what the estimator itself says of them, ``(n, outputs)``."""
 
     rows: list[list[float]]
     margins: list[list[float]]

@@ -342,9 +342,8 @@ def test_what_slots_of_one_persons_reply_add_up_to_is_uniform_until_the_blinds_a
         opened = encryption.opened(reply)
         values = [(o + s) % (1 << width) - lift for o, s in zip(opened, shares, strict=True)]
         scaled = [v / 2.0 ** (shape.scale + shape.ranking.tie_bits) for v in values]
-        assert scaled == pytest.approx(
-            [0.25, -0.75], abs=compiled.error_bound
-        )  # with the Host's shares they are the values
+        # with the Host's shares they are the values
+        assert scaled == pytest.approx([0.25, -0.75], abs=compiled.error_bound)
         assert all(0 <= o < key.modulus for o in opened)
         sums += [o % p.plain_modulus / p.plain_modulus for o in opened for p in key.parameters]
         whole.append(opened[0] / key.modulus)

@@ -56,11 +56,8 @@ def test_numbers_are_bins_of_equal_frequency_the_lowest_first_and_no_edge_is_tol
 def test_a_small_bin_joins_its_smaller_neighbour_and_few_missing_values_the_smallest_bin():
     values = np.array([1.0] * 5 + [2] + [3] * 3 + [4] * 6 + [np.nan])
     grouped = group(feature(Kind.NUMERIC), values, 8, 3)
-    assert to_wire(grouped.groups) == (
-        ("bin", "1", 5),
-        ("bin", "2", 5),
-        ("bin", "3", 6),
-    )  # 1 | 2 and 3, and missing | 4
+    # 1 | 2 and 3, and missing | 4
+    assert to_wire(grouped.groups) == (("bin", "1", 5), ("bin", "2", 5), ("bin", "3", 6))
     assert grouped.index[-1] == 1
     many = group(feature(Kind.NUMERIC), np.append(values, [np.nan, np.nan]), 8, 3)
     assert to_wire(many.groups)[-1] == ("missing", "", 3)

@@ -204,9 +204,8 @@ def test_a_message_asks_for_a_few_dozen_nodes_or_half_a_minute_of_work(monkeypat
         assert nodes_a_message(7) == [3, 3, 1]
         assert nodes_a_message(7, features=frozenset({("host0", "host0_x")})) == [7]
         assert nodes_a_message(7, batches=(0, 1)) == [2, 2, 2, 1]
-        monkeypatch.setattr(
-            node_sums, "MAX_SUMS", 2 * (7 + 7 + 5)
-        )  # six bins, or four categories, and one for missing values
+        # six bins, or four categories, and one for missing values
+        monkeypatch.setattr(node_sums, "MAX_SUMS", 2 * (7 + 7 + 5))
         assert nodes_a_message(5) == [2, 2, 1]
 
 

@@ -273,9 +273,8 @@ def test_balanced_classes_weigh_as_xgboosts_weights_do(task):
         assert grown.margins == pytest.approx(theirs, abs=2e-5)
         one = np.log(1 / len(counts)) if task == "classes" else 0.0
         assert grown.base_scores == pytest.approx([one] * grown.outputs.count, abs=2**-16)
-        if (
-            task == "binary"
-        ):  # the same as scale_pos_weight but for the common factor, which λ and the least weight share
+        # the same as scale_pos_weight but for the common factor, which λ and the least weight share
+        if task == "binary":
             scaled = parameters(score_bits=16, class_weight="balanced", reg_lambda=0.0, min_child_weight=0.0, trees=1)
             ours = grow(parties.joint, scaled)
             theirs = peer(parties, scaled, before(ours), parties.joint.training, scale_pos_weight=counts[0] / counts[1])

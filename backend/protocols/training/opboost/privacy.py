@@ -13,7 +13,7 @@ the b of a record is the sum over its features. Missing values are disclosed as 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from math import inf
 
@@ -52,10 +52,6 @@ class PrivacyFigures:
     categorical: int
     record: float
     shown_partitions: int
-
-    def as_dict(self) -> dict[str, float]:
-        """Field name → value, for a record."""
-        return asdict(self)
 
 
 def privacy_of(noise: Noise, features: Sequence[Feature]) -> PrivacyFigures:

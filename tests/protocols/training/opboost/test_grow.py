@@ -93,9 +93,8 @@ def test_a_host_sends_ranks_and_nothing_else_about_its_values(tmp_path, monkeypa
     }  # fmt: skip
     assert all(max(message.counts) <= SMALL.levels for kind, message in sent if kind == "Ranks")
     thresholds = {r.threshold for partial_model in kept.values() for r in partial_model.rules.values() if r.threshold}
-    thresholds = {
-        t for t in thresholds if 1e-9 < abs(t) < 1e300
-    }  # not that of a yes-or-no column, nor "all to one side"
+    # not that of a yes-or-no column, nor "all to one side"
+    thresholds = {t for t in thresholds if 1e-9 < abs(t) < 1e300}
     assert thresholds
     assert not any(struct.pack(">d", t) in blob for t in thresholds for _, _, _, blob in tap)  # as msgpack writes it
     assert not thresholds & {r.threshold for r in trained.model.rules.values()}

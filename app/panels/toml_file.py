@@ -1,0 +1,31 @@
+"""A form as a file: what stands as TOML to download, and one that was filled in to take over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from app.panels.reviews import Attempt
+from app.texts import Texts
+
+MEGABYTES = 1
+
+
+def panel(
+    t: Texts, part: str, template: Callable[[], str], keep: Callable[[str], object], said: str, attempt: Attempt
+) -> None:
+    """What `template` gives, and what `keep` takes, of one part of the dashboard; `said` once it is kept."""
+    st.download_button(
+        t("details.download"),
+        lambda: template().encode(),
+        f"glassleaf-{part.replace('_', '-')}.toml",
+        "application/toml",
+        key=f"{part}_toml",
+        icon=":material/download:",
+        on_click="ignore",
+    )
+    file = st.file_uploader(t("details.upload"), type="toml", key=f"{part}_file", max_upload_size=MEGABYTES)
+    if file is not None and st.button(t("details.take"), key=f"{part}_take", icon=":material/upload_file:"):
+        text = file.getvalue().decode("utf-8", errors="replace")
+        attempt(said, lambda: keep(text))

@@ -1,0 +1,418 @@
+"""What a rule looks for in a feature: phrases, code names and units, read by what the words around them say.
+
+A concept is data (words.yaml), compiled to a :class:`Pattern`; how a single phrase is found is :mod:`backend.compliance.phrases`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from backend.compliance.phrases import CHINESE, HAN, Affixes, FeatureTexts, Phrase, PhraseMatch, Segmenter, Span
+
+_NOTHING = re.compile(r"(?!)")
+_INITIALS = 2  # letters that are as likely to be initials of something else
+_OF = frozenset({"of", "de", "du", "des", "do", "da", "del", "der", "della"})
+_COMMON = 0.25  # share of a column's codes that have to speak of a concept, where it is fewer than two
+
+MatchedIn = Literal["name", "meaning", "meaning_zh", "unit", "codes"]
+Text = Annotated[str, StringConstraints(min_length=1)]
+Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
+Lists = dict[str, tuple[Text, ...]]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What the words around a phrase tell of whose attribute it is: a person's, or an object's.
+
+    Attributes
+    ----------
+    persons, objects, persons_zh, objects_zh : frozenset of str
+        What can have an attribute.
+    institutions : frozenset of str
+        What has a name: before them a word may be a part of it.
+    trades : frozenset of str
+        Before these a word names a kind of business, no attribute: "health sector".
+    nobody_zh : pattern
+        Words that hold a person's and name none: 客户端, 人民币.
+    firm_zh, at_firm_zh : pattern
+        What a Chinese text without a person is about wherever it stands in it; but not "at the company" (在某公司).
+    heads_zh, tails_zh : tuple of str
+        At the end of a Chinese text: what it is about, and what may stand behind that (余额).
+    plain : frozenset of str
+        Words with one sense. Any other word in a code name counts only where the meanings say the same, or nothing
+        (nothing but `fillers` and words of the name). None: every word has one sense.
+    """
+
+    persons: frozenset[str] = frozenset()
+    objects: frozenset[str] = frozenset()
+    trades: frozenset[str] = frozenset()
+    institutions: frozenset[str] = frozenset()
+    persons_zh: tuple[str, ...] = ()
+    objects_zh: tuple[str, ...] = ()
+    trades_zh: tuple[str, ...] = ()
+    nobody_zh: re.Pattern[str] = _NOTHING
+    firm_zh: re.Pattern[str] = _NOTHING
+    at_firm_zh: re.Pattern[str] = _NOTHING
+    heads_zh: tuple[str, ...] = ()
+    tails_zh: tuple[str, ...] = ()
+    fillers: frozenset[str] = frozenset()
+    fillers_zh: tuple[str, ...] = ()
+    plain: frozenset[str] | None = None
+    segmenter: Segmenter = field(default_factory=Segmenter)
+
+    @classmethod
+    def of(cls, lists: Lists, *, plain: Iterable[str] | None = None, segmenter: Segmenter | None = None) -> Context:
+        """From the lists of a vocabulary."""
+        persons, objects, trades = (frozenset(lists.get(name, ())) for name in ("person", "object", "trade"))
+        return cls(
+            persons,
+            objects,
+            trades,
+            frozenset(lists.get("institution", ())),
+            persons_zh=lists.get("person_zh", ()),
+            objects_zh=lists.get("object_zh", ()),
+            trades_zh=lists.get("trade_zh", ()),
+            nobody_zh=_any_of(lists.get("nobody_zh", ())),
+            firm_zh=_any_of(lists.get("firm_zh", ())),
+            at_firm_zh=_any_of(lists.get("at_zh", ()), then=lists.get("firm_zh", ())),
+            heads_zh=lists.get("head_zh", ()),
+            tails_zh=lists.get("tail_zh", ()),
+            fillers=frozenset(lists.get("filler", ())),
+            fillers_zh=tuple(sorted(lists.get("filler_zh", ()), key=len, reverse=True)),
+            plain=None if plain is None else frozenset(plain),
+            segmenter=segmenter or Segmenter(),
+        )
+
+    def person_follows(self, after: str) -> bool:
+        """Whether the next words are a person: "director", "s director"."""
+        words = after.split(maxsplit=3)[:3]
+        return any(word in self.persons for word in (words[1:] if words[:1] == ["s"] else words[:1]))
+
+    def explains(self, before: str, after: str) -> bool:
+        """Whether the words around a phrase make it an object's attribute, or the name of a trade."""
+        words = after.split(maxsplit=6)[:6]
+        if words[:1] and words[0] in self.trades:
+            return not self.person_follows(" ".join(words[1:]))
+        named = not {*words[:1]} <= self.fillers | self.persons | _OF
+        if named and words[1:2] and words[1] in self.institutions:  # "Catholic Syrian Bank"
+            return not self.person_follows(" ".join(words[2:]))
+        if words[:1] and words[0] in _OF:
+            for at, word in enumerate(words[1:5], 2):
+                if word in self.persons or word in ("of", "in", "by", "to", "and"):
+                    return False
+                if word in self.objects:
+                    return not self.person_follows(" ".join(words[at:]))
+        earlier = before.removesuffix(" s ").split()[-1:]
+        return bool(earlier) and earlier[0] in self.objects and not self.person_follows(after)
+
+    def explains_zh(self, before: str, hit: str, after: str) -> bool:
+        """The same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额, 企业现金流健康指数."""
+        if before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh):
+            return True
+        if self.firm_zh.search(self.at_firm_zh.sub("", f"{before}\n{after}")) and not self.person_in(
+            before + hit + after
+        ):
+            return True
+        head = after
+        while tail := next((tail for tail in self.tails_zh if head.endswith(tail)), ""):
+            head = head.removesuffix(tail)
+        return head.endswith(self.heads_zh) and not self.person_in(before + after)
+
+    def person_in(self, chinese: str) -> bool:
+        """Whether a Chinese text names a person: 客户, not 客户端."""
+        return any(word in self.nobody_zh.sub(" ", chinese) for word in self.persons_zh)
+
+    def of_object(self, texts: FeatureTexts) -> bool:
+        """Whether the meanings speak of an object and of no person."""
+        chinese = texts.meaning.text + texts.meaning_zh.text
+        about = texts.meaning.has & self.objects or any(word in chinese for word in self.objects_zh)
+        return bool(about) and not (texts.meaning.has & self.persons or self.person_in(chinese))
+
+    def of_something_else(self, texts: FeatureTexts) -> bool:
+        """Whether the meanings say something (:meth:`unsaid`), and neither they nor the name have a person in it."""
+        chinese = texts.meaning.text + texts.meaning_zh.text
+        person = (texts.meaning.has | texts.name.has) & self.persons or self.person_in(chinese)
+        return not person and not self.unsaid(texts)
+
+    def codes_say(self, texts: FeatureTexts) -> bool:
+        """Whether texts of codes say something."""
+        words = (word for text in texts.codes for word in text.has - self.fillers)
+        return any(len(word) > 2 and word.isalpha() for word in words)
+
+    def unsaid(self, texts: FeatureTexts) -> bool:
+        """Whether the meanings say nothing that the name does not."""
+        if texts.meaning.has - self.fillers - texts.name.has:
+            return False
+        chinese = texts.meaning.text + texts.meaning_zh.text
+        for word in self.fillers_zh:
+            chinese = chinese.replace(word, " ")
+        return not re.search(f"[{HAN}]{{2}}", chinese)
+
+    def has_one_sense(self, hit: str) -> bool:
+        """Whether a hit in a name counts whatever the meanings say."""
+        if self.plain is None or CHINESE.search(hit):
+            return True
+        return not self.plain.isdisjoint(PhraseMatch.of(hit).has)
+
+
+class _Search:
+    """Many phrases at once: most texts hold no word that any of them needs."""
+
+    def __init__(self, phrases: Sequence[Phrase]) -> None:
+        self._phrases: dict[str, list[Phrase]] = {}
+        for phrase in phrases:
+            for word in phrase.first:
+                self._phrases.setdefault(word, []).append(phrase)
+        self._keys = frozenset(self._phrases)
+
+    def may_be_in(self, keys: frozenset[str]) -> bool:
+        """Whether texts with these keys can hold one of the phrases at all."""
+        return not self._keys.isdisjoint(keys)
+
+    def candidates(self, text: PhraseMatch) -> list[Phrase]:
+        """The phrases that may be in a text."""
+        return [phrase for key in self._keys & text.keys for phrase in self._phrases[key]]
+
+
+class Pattern:
+    """What one rule looks for, compiled.
+
+    A hit is a phrase that no exclusion covers and that the words around it do not explain (:class:`Context`). An exclusion covers
+    nothing where a person follows it: "the company" explains the nationality in "nationality of the company", not in "nationality
+    of the company's director".
+
+    Parameters
+    ----------
+    phrases, exclusions : sequence of Phrase
+    names : sequence of str
+        Words that a code name may consist of, such as the initials of a Chinese word, beside `before` and `after`.
+    codes : sequence of Phrase
+        Sought in the texts of codes, beside `phrases`; two codes have to hold one.
+    units : sequence of Phrase
+    context : Context
+    """
+
+    def __init__(
+        self,
+        phrases: Sequence[Phrase],
+        exclusions: Sequence[Phrase] = (),
+        *,
+        names: Sequence[str] = (),
+        before: Sequence[str] = (),
+        after: Sequence[str] = (),
+        codes: Sequence[Phrase] = (),
+        units: Sequence[Phrase] = (),
+        context: Context | None = None,
+    ) -> None:
+        self.phrases = (*phrases, *codes, *units)
+        self._phrases, self._exclusions = _Search(phrases), _Search(exclusions)
+        self._codes, self._units, self._every = _Search(codes), _Search(units), _Search(self.phrases)
+        self._names, self._before, self._after = frozenset(names), frozenset(before), frozenset(after)
+        self._context = context or Context()
+
+    def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
+        """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
+        if not self._every.may_be_in(texts.keys) and self._names.isdisjoint(texts.name.has):
+            return None
+        in_meaning = self._hit(texts.meaning)
+        in_meaning_zh = self._hit(texts.meaning_zh)
+        in_codes = self._in_codes(texts)
+        in_name = self._in_name(texts, bool(in_meaning or in_meaning_zh or in_codes))
+        if in_name:
+            return in_name, "name"
+        if in_meaning:
+            return in_meaning, "meaning"
+        if in_meaning_zh:
+            return in_meaning_zh, "meaning_zh"
+        in_unit = next(self._uncovered(texts.unit, self._units), "")
+        if in_unit and not any(self._excluded(text) for text in (texts.name, texts.meaning, texts.meaning_zh)):
+            return in_unit, "unit"
+        return (in_codes, "codes") if in_codes else None
+
+    def words(self) -> Iterator[str]:
+        """The English words that its phrases begin with, without prefixes."""
+        yield from self._names
+        for phrase in self.phrases:
+            yield from (word for word in phrase.first if word.isascii() and word.isalpha())
+
+    def _in_name(self, texts: FeatureTexts, confirmed: bool) -> str:
+        counts = confirmed or self._context.unsaid(texts)
+        hit = self._hit(texts.name)
+        if hit and self._counts(hit, texts, counts, confirmed):
+            return hit
+        if not counts:
+            return ""
+        whole = self._whole_name(texts.name) if confirmed or not self._context.codes_say(texts) else ""
+        in_full = self._hit(texts.name_in_full)
+        return whole or (in_full if in_full and self._counts(in_full, texts, counts, confirmed) else "")
+
+    def _counts(self, hit: str, texts: FeatureTexts, counts: bool, confirmed: bool) -> bool:
+        """Whether a hit in the name counts. Alone it needs one sense, or meanings that say the same or nothing; among other words
+        the meanings must not be of something else, and initials (``ms``) need a second sign.
+        """
+        if confirmed:
+            return True
+        one_sense = self._context.has_one_sense(hit)
+        own = PhraseMatch.of(hit).has if not CHINESE.search(hit) else frozenset((hit,))
+        others = texts.name.has - own - self._before - self._after - self._context.persons
+        alone = not any(word.isalpha() for word in others) and (hit == texts.name.text or not CHINESE.search(hit))
+        if alone:
+            return counts or one_sense
+        if len(hit) <= _INITIALS and not one_sense:
+            return False
+        return counts or (one_sense and not self._context.of_something_else(texts))
+
+    def _whole_name(self, name: PhraseMatch) -> str:
+        """One of the names, where nothing but affixes and digits stands beside it."""
+        if self._names.isdisjoint(name.has):
+            return ""
+        words = name.words.split()
+        for at, word in enumerate(words):
+            rest = (later in self._after or later.isdecimal() for later in words[at + 1 :])
+            if word in self._names and all(first in self._before for first in words[:at]) and all(rest):
+                start, end = list(name.spans.values())[at]
+                return name.text[start:end]
+        return ""
+
+    def _in_codes(self, texts: FeatureTexts) -> str:
+        """The first hit in texts of codes, where it stands in two of them or in a good part of them."""
+        codes = texts.codes
+        strong = [hit for text in codes if (hit := self._hit(text))]
+        of_object = self._context.of_object(texts)
+        if strong and (len(strong) >= 2 or (len(strong) >= _COMMON * len(codes) and not of_object)):
+            return strong[0]
+        weak = [hit for text in codes if (hit := next(self._uncovered(text, self._codes), ""))]
+        return weak[0] if len(weak) + len(strong) >= 2 and weak and not of_object else ""
+
+    def _hit(self, text: PhraseMatch) -> str:
+        return next(self._uncovered(text, self._phrases), "")
+
+    def _excluded(self, text: PhraseMatch) -> list[Span]:
+        """What exclusions cover."""
+        found = (found for exclusion in self._exclusions.candidates(text) for found in exclusion.find_words(text))
+        return [span for span, _, after in found if not self._context.person_follows(after)]
+
+    def _uncovered(self, text: PhraseMatch, search: _Search) -> Iterator[str]:
+        """Hits that no exclusion covers, in the order of the text."""
+        candidates = search.candidates(text)
+        if not candidates:
+            return
+        excluded = self._excluded(text)
+        found = {span for phrase in candidates for span in self._standing(phrase, text)}
+        for start, end in sorted(found):
+            if not any(low <= start and end <= high for low, high in excluded):
+                yield text.text[start:end]
+
+    def _standing(self, phrase: Phrase, text: PhraseMatch) -> Iterator[Span]:
+        """Where a phrase stands as a word of its own and is not explained by the words around it."""
+        for span, before, after in phrase.find_words(text):
+            if phrase.chinese:
+                hit = text.text[span[0] : span[1]]
+                if self._context.segmenter.divides(text.text, span) and not self._context.explains_zh(
+                    before, hit, after
+                ):
+                    yield span
+            elif not self._context.explains(before, after):
+                yield span
+
+
+class Concept(BaseModel):
+    """What to look for in names, meanings, units and codes.
+
+    Attributes
+    ----------
+    sensitivity : tuple of str
+        The dictionary tags that stand for it.
+    phrases, phrases_zh, exclusions, exclusions_zh : tuple of str
+        English (and other languages in Latin letters) and Chinese; an exclusion cancels the phrases that it covers.
+    names : tuple of str
+        Whole code names, but for what may stand before and after (`lists`: ``before``, ``after``).
+    codes, units : tuple of str
+        Phrases for the texts of codes and for units.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sensitivity: tuple[Key, ...] = ()
+    phrases: tuple[Text, ...] = ()
+    phrases_zh: tuple[Text, ...] = ()
+    exclusions: tuple[Text, ...] = ()
+    exclusions_zh: tuple[Text, ...] = ()
+    names: tuple[Text, ...] = ()
+    codes: tuple[Text, ...] = ()
+    units: tuple[Text, ...] = ()
+
+    def pattern(self, lists: Lists, context: Context | None = None) -> Pattern:
+        """Compile; raises `ValueError` at a badly written phrase."""
+
+        def compiled(*sources: str) -> tuple[Phrase, ...]:
+            return tuple(Phrase.of(source, lists) for source in sources)
+
+        return Pattern(
+            compiled(*self.phrases, *self.phrases_zh),
+            compiled(*self.exclusions, *self.exclusions_zh),
+            names=self.names,
+            before=lists.get("before", ()),
+            after=lists.get("after", ()),
+            codes=compiled(*self.codes),
+            units=compiled(*self.units),
+            context=context or Context(frozenset(lists.get("person", ()))),
+        )
+
+
+class Vocabulary(BaseModel):
+    """The concepts that rules can refer to instead of having phrases, and the lists that every phrase may use.
+
+    Attributes
+    ----------
+    version : str
+    lists : dict of str to tuple of str
+    plain : tuple of str
+        Words with one sense (:class:`Context`).
+    short : dict of str to str
+        Abbreviations in code names, each with its word.
+    concepts : dict of str to Concept
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: Text
+    lists: Lists
+    plain: tuple[Text, ...] = ()
+    short: dict[Text, Text] = {}
+    concepts: dict[Key, Concept]
+
+    @cached_property
+    def patterns(self) -> dict[str, Pattern]:
+        """Concept → its compiled phrases."""
+        return {key: concept.pattern(self.lists, self.context) for key, concept in self.concepts.items()}
+
+    @cached_property
+    def context(self) -> Context:
+        """What the words around a phrase tell."""
+        own = (phrase for concept in self.concepts.values() for phrase in concept.phrases_zh if " " not in phrase)
+        segmenter = Segmenter(self.lists.get("common_zh", ()), own, self.lists.get("free_zh", ()))
+        return Context.of(self.lists, plain=self.plain, segmenter=segmenter)
+
+    @cached_property
+    def affixes(self) -> Affixes:
+        """How code names are taken apart."""
+        known = frozenset(word for pattern in self.patterns.values() for word in pattern.words())
+        before, after = (tuple(x for x in self.lists.get(name, ()) if len(x) > 1) for name in ("before", "after"))
+        return Affixes(known, before, after, self.short, self.plain)
+
+
+def _any_of(words: Iterable[str], then: Iterable[str] | None = None) -> re.Pattern[str]:
+    """One of the words, the longest first, perhaps with one of `then` after up to four characters; nothing where there are none."""
+    first, last = (
+        "|".join(re.escape(word) for word in sorted(some, key=len, reverse=True)) for some in (words, then or ())
+    )
+    if not first or (then is not None and not last):
+        return _NOTHING
+    return re.compile(f"(?:{first})[{HAN}]{{0,4}}?(?:{last})" if last else first)

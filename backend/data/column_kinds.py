@@ -1,0 +1,180 @@
+"""What a table says of itself: a column's kind from its cells, the label's task and its positive value.
+
+What cannot be told is refused with the words that settle it. What is not described has its column's name as meaning.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.csv_file import BOOLEANS, TableText, listed, shown, to_column
+from backend.data.decimal_mark import POINT, Marks
+from backend.data.dictionary import NO_MEANING, Feature, Kind
+from backend.data.federation import capped
+from backend.data.label import MAX_CLASSES, MIN_CLASSES, Label, Task
+from backend.data.missing import is_no_outcome, looks_missing
+from backend.data.overview import look_like_dates
+from backend.data.party_file import AMOUNT
+from backend.data.validation import sentences
+from backend.errors import FederationError
+
+MAX_CODES = 100  # different texts up to which an undescribed column counts as categorical
+MAX_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be codes as well as amounts
+# negative → positive label where none is named, compared without case; of 1 and 2 either may be the bad outcome
+PLAIN = {"0": "1", "no": "yes", "false": "true", "0.0": "1.0"}
+
+
+def guess(text: TableText, column: str, missing: Sequence[str]) -> Feature:
+    """Yes/no, numbers or codes, by the cells; numbers stay numbers beside a text such as ``NA``, which is then refused by its line."""
+    cells = {cell for cell in text.cells(column) if cell and cell not in missing}
+    plain_texts = [cell for cell in cells if not looks_missing(cell)]
+    values = {cell.casefold() for cell in plain_texts}
+    if len(values) == 2 and values <= BOOLEANS.keys():
+        kind = Kind.BOOLEAN
+    elif (plain_texts or not cells) and label_numbers(plain_texts, text.marks) is not None:
+        kind = Kind.NUMERIC
+    else:
+        kind = Kind.CATEGORICAL
+    return Feature.model_construct(name=column, meaning=f"{readable(column)} {NO_MEANING}"[-500:], kind=kind)
+
+
+def code_problems(text: TableText, guessed: Iterable[Feature]) -> list[str]:
+    """Columns taken for codes that hold too many different texts to be codes."""
+    problems = []
+    for feature in guessed:
+        codes = {cell: None for cell in text.cells(feature.name) if cell and cell not in feature.missing}
+        if feature.kind is Kind.CATEGORICAL and len(codes) > MAX_CODES:
+            unread = to_column(text.cells(feature.name), feature.model_copy(update={"kind": Kind.NUMERIC}))[1]
+            row, cell = next(iter(unread.items()))
+            dates = " that look like dates" if look_like_dates(codes) else ""
+            turn = (
+                "turn them into a number (days, years)"
+                if dates
+                else (f"correct {shown(cell)} on line {text.lines[row]} if it holds numbers")
+            )
+            problems.append(
+                f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts{dates}, expected numbers or "
+                f"at most {MAX_CODES} codes. Leave the column out, or {turn}, or describe it in a dictionary."
+            )
+    return problems
+
+
+def label_of(
+    text: TableText, column: str, task: str | None, positive: str | None, meaning: str | None, described: Feature | None
+) -> Label:
+    """The label for the federation file; what the caller leaves open is inferred from its cells."""
+    where = f"{text.name}, column {shown(column)} (label)"
+    values = _ordered({cell for cell in text.cells(column) if cell == positive or not is_no_outcome(cell)})
+    if len(values) < 2:
+        raise FederationError(
+            f"{where}: found {len(values)} different value{'s' * (not values)}, expected at least 2. Choose a column whose values differ."
+        )
+    data: dict[str, object] = {
+        "column": column,
+        "task": task or (_task(values, where) if positive is None else "binary"),
+    }
+    if positive is not None:
+        data["positive"] = positive  # which a task without a positive value refuses
+    elif data["task"] == "binary":
+        data["positive"] = _positive(values, where)
+    if data["task"] == "classes":
+        refuse(_class_problems(text, column, values, where))
+        data["classes"] = tuple(values)
+    if data["task"] == "number" and described:
+        data["unit"], data["unit_zh"] = described.unit, described.unit_zh
+    guessed = f"{readable(column)} is {data['positive']}" if "positive" in data else readable(column)
+    data["meaning"] = meaning or (described.meaning if described else f"{guessed} {NO_MEANING}")
+    data["meaning_zh"] = described.meaning_zh if described else ""
+    refuse(sentences(f"{text.name}, label", Label, data))
+    return Label.model_validate(data)
+
+
+def _task(values: Sequence[str], where: str) -> Task:
+    """Infer the task from the label's different values; whole numbers that may be codes as well as amounts are refused."""
+    numbers = label_numbers(values)
+    if len(values) == 2:
+        return "binary"
+    if numbers is None:
+        return "classes"
+    if len(values) > MAX_CLASS_NUMBERS or np.any(numbers % 1):
+        return "number"
+    raise FederationError(
+        f"{where}: found {len(values)} different whole numbers ({listed(values, 5)}), which may be the codes of classes "
+        "or amounts. Say which with --task classes or --task number."
+    )
+
+
+def label_numbers(values: Sequence[str], marks: Marks = POINT) -> NDArray[np.float64] | None:
+    """The values as numbers, or None where one of them is no number."""
+    column, unread = to_column(values, AMOUNT, marks)
+    return None if unread else column.astype(np.float64)
+
+
+def _ordered(values: Iterable[str]) -> list[str]:
+    """Texts in their order, or in that of their values where all are numbers."""
+    texts = sorted(values)
+    numbers = label_numbers(texts)
+    return texts if numbers is None else [texts[i] for i in np.argsort(numbers, kind="stable")]
+
+
+def _positive(values: Sequence[str], where: str) -> str:
+    """The one of the label's two values that plainly means 1."""
+    found = listed([shown(value) for value in values], 5)
+    if len(values) != 2:
+        raise FederationError(
+            f"{where}: found {len(values)} different values ({found}), expected exactly 2. "
+            "Choose a column with two outcomes, or --task classes or --task number."
+        )
+    plain = [
+        value for value in values if PLAIN.get(next(v for v in values if v != value).casefold()) == value.casefold()
+    ]
+    if len(plain) != 1:
+        raise FederationError(
+            f"{where}: found {found}; which value is the positive one is unclear. Name the bad outcome with --positive: people "
+            "whose score speaks for it are declined."
+        )
+    return plain[0]
+
+
+def _class_problems(text: TableText, column: str, values: Sequence[str], where: str) -> list[str]:
+    """Whether the label's different values can be classes; `values` in their order."""
+    found = f"{where}: found {len(values)} different values ({listed([shown(value) for value in values], 5)})"
+    expected = f"expected {MIN_CLASSES} to {MAX_CLASSES} classes"
+    if len(values) < MIN_CLASSES:
+        return [f"{found}, {expected}. Choose --task binary."]
+    unread = to_column(text.cells(column), AMOUNT)[1]
+    if len(values) > MAX_CLASSES and unread:
+        row, cell = next(iter(unread.items()))
+        return [
+            f"{found}, {expected}. Merge the rare ones or choose another column; if it holds numbers, correct "
+            f"{shown(cell)} on line {text.lines[row]} and choose --task number."
+        ]
+    if len(values) > MAX_CLASSES:
+        return [f"{found}, {expected}. Choose --task number if these are amounts; otherwise merge the rare ones."]
+    numbers = label_numbers(values)
+    same = [] if numbers is None else np.flatnonzero(numbers[1:] == numbers[:-1]).tolist()
+    return [
+        f"{where}: found {shown(values[i])} and {shown(values[i + 1])}, which are the same number, expected "
+        "every class written in one way. Write them alike."
+        for i in same
+    ]
+
+
+def readable(name: str) -> str:
+    """A column's or file's name as words: ``LIMIT_BAL`` → ``Limit bal``, ``paidOnTime`` → ``Paid on time``."""
+    spaced = re.sub(r"(?<=[a-z])(?=[A-Z])|[\W_]+", " ", name).strip() or name
+    words = [
+        word if word.isupper() and len(word) < 4 and not name.isupper() else word.lower() for word in spaced.split()
+    ]
+    text = " ".join(words)
+    return text[:1].upper() + text[1:]
+
+
+def refuse(problems: Sequence[str]) -> None:
+    """Raise FederationError with every problem, where there is one."""
+    if problems:
+        raise FederationError(capped(problems))

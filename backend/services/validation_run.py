@@ -1,0 +1,467 @@
+"""One run of the validation suite: what its tests need is asked for once, under encryption where a Host holds it.
+
+As the Guest sees it: kept scores without ids, scores of test and training records made again, sums over groups of a Host's feature.
+Every feature's groups are asked about in one question a part of the data, so that no two answers differ by a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend import work
+from backend.crypto.interface import KeySide
+from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.registry import Cipher
+from backend.data.dictionary import Feature, Kind
+from backend.data.table import PartyTable
+from backend.errors import HostRefused, ParameterError, PartyUnreachable, QuestionRefused
+from backend.evaluation.performance import Performance, performance, stability
+from backend.evaluation.validation import figures, slices
+from backend.evaluation.validation.suite import (
+    Figure,
+    Found,
+    Missing,
+    OperatorConfig,
+    Suite,
+    Validation,
+    overall,
+)
+from backend.explain.dependence import MIN_PEOPLE
+from backend.explain.direction import learned_directions
+from backend.explain.importance import by_tree, feature_importance
+from backend.jobs import Job
+from backend.protocols.group_sums.grouping import MIN_GROUP, group
+from backend.protocols.scoring.permuted_values_guest import have_blanked, have_permuted
+from backend.protocols.transport.channel import Session
+from backend.results import JOINT, TRAINING
+from backend.services.compliance import MeasuredEvidence
+from backend.services.leakage import MIN_RECORDS
+from backend.services.measurement import MeasurementContext, Rows, Sessions, drawn
+from backend.trees.serialization import content_hash, dump_guest
+
+GROUPS = 5  # of a feature's values
+PROBES = 300  # test records that are scored with changed values
+AGAIN = 50  # test records that are scored a second time
+NOISE = 0.1  # standard deviations, added to the Guest's numbers
+EXCHANGED = 0.2  # share of the people among whom a Host's values are exchanged
+SHARE = 0.05  # of the gain, from which a feature is tested to be missing
+MOST = 8  # features that are tested to be missing
+
+Floats = NDArray[np.float64]
+First = Callable[[Session, KeySide], None]
+Sliced = dict[slices.Key, tuple[slices.Slice, ...]]
+
+
+@dataclass(frozen=True)
+class ValidationRequest:
+    """Run the suite on a model, and beside a challenger where one is named.
+
+    Attributes
+    ----------
+    samples : int
+        Test records scored at most, and as many training records.
+    key_bits : int
+        Of the sums by group; scores come under the fastest cipher that holds them.
+    """
+
+    model_id: str
+    challenger: str = ""
+    config: OperatorConfig = field(default_factory=OperatorConfig)
+    samples: int = 1000
+    cipher: Cipher = "paillier"
+    key_bits: int = KEY_BITS
+    seed: int = 7
+
+
+class ValidationRun:
+    """One run of the suite: what was found so far, and what the tests share."""
+
+    def __init__(
+        self, context: MeasurementContext, request: ValidationRequest, suite: Suite, sessions: Sessions, job: Job[Any]
+    ) -> None:
+        self._context, self._request, self._suite = context, request, suite
+        self._sessions, self._job = sessions, job
+        self._runtime, self._outputs = context.runtime, context.compiled.outputs
+        self._binary = context.record.task == "binary"
+        self._chain = tuple(step.host for step in context.compiled.guest.folding.steps)
+        self._labels = self._runtime.labels()
+        self.found: dict[str, Found] = {} if self._binary else dict.fromkeys(_TWO_OUTCOMES, "two_outcomes")
+        self._unexamined: set[tuple[str, str]] = set()
+        self._rows: Rows = np.empty(0, dtype=np.intp)
+        self._margins: Floats = np.empty((0, self._outputs.count))
+        self._seen = 0
+
+    def result(self, challenger: str) -> Validation:
+        """Every test judged."""
+        tests = self._suite.judge({"swap_sets": "no_challenger", "challenger": "no_challenger", **self.found})
+        return Validation(
+            self._context.record.id,
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            self._suite.version,
+            overall(tests),
+            tests,
+            self._suite.cutoff,
+            len(self._rows),
+            self._seen,
+            challenger,
+            self._suite.time,
+            self._suite.tightened,
+            tuple(sorted(self._unexamined)),
+        )
+
+    @contextmanager
+    def guarded(self, *tests: str) -> Iterator[None]:
+        """Within, a Host that refuses or is down leaves these tests without a figure; whatever else goes wrong stops the run."""
+        reason: Missing = "refused"
+        try:
+            yield
+        except (HostRefused, QuestionRefused):
+            pass
+        except PartyUnreachable:
+            reason = "unreachable"
+        for test in tests:
+            self.found.setdefault(test, reason)
+
+    def check_features(self) -> None:
+        """Raise ParameterError where the operator's file names what the federation does not have."""
+        known = {feature.name for _, feature in self._runtime.federation.features()}
+        named = [name for name in (self._suite.time, *self._suite.attributes) if name and name not in known]
+        if named:
+            raise ParameterError(
+                f"{', '.join(named)} is not a feature of this federation; choose from its feature dictionary."
+            )
+
+    # from the Guest's partial model and record alone
+
+    def of_model(self) -> None:
+        """Concentration, rank stability, leaf support, direction."""
+        model, gains = self._context.model, by_tree(self._context.model, "gain")
+        parties, names = zip(*((party, feature.name) for party, feature in model.dictionary), strict=True)
+        self.found["concentration"] = figures.concentration(parties, names, gains)
+        self.found["rank_stability"] = figures.rank_agreement(gains, self._request.seed)
+        self.found["leaf_support"] = (figures.thin_leaves(model),)
+        shares = {row.feature: row.gain_share for row in feature_importance(model)}
+        expected = [
+            (d.party, d.feature, d.learned, d.contradicts)
+            for d in learned_directions(model)
+            if d.expected != "none" and d.learned in ("up", "down", "mixed")
+        ]
+        self.found["monotonicity"] = figures.against_expectation(expected, shares) if expected else "no_direction"
+
+    def of_record(self) -> None:
+        """What scores would give away, as it was measured before the model was registered."""
+        release = self._context.record.release
+        if not self._chain:
+            self.found["leak"] = "no_host"
+        elif release is None:
+            self.found["leak"] = "not_measured"
+        elif self._runtime.federation.synthetic:
+            self.found["leak"] = "synthetic"
+        elif release.records < MIN_RECORDS:
+            self.found["leak"] = "few_records"
+        else:
+            self.found["leak"] = (Figure("identifying", release.named, n=release.people),)
+
+    # from scores that are kept without ids (docs/decisions/0004 and 0009)
+
+    def of_scores(self, kept: dict[str, tuple[Floats, Floats]]) -> None:
+        """Discrimination, calibration, overfit and shift."""
+        test = next((part for part in ("test", JOINT) if part in kept), None)
+        if test is None:
+            for name in _OF_SCORES:
+                self.found.setdefault(name, "no_scores")
+            return
+        labels, margins = kept[test]
+        unseen = performance(labels, margins, self._outputs, test)
+        if self._binary:
+            self._discrimination(unseen, labels, self._outputs.predict(margins)[:, 0])
+        if TRAINING not in kept:
+            self.found["psi"] = self.found["overfit"] = "no_training_scores"
+            return
+        shift = stability(TRAINING, kept[TRAINING][1], test, margins, self._outputs)
+        self.found["psi"] = (figures.shift(shift),) if shift else "no_scores"
+        if self._context.record.task != "number":
+            seen = performance(*kept[TRAINING], self._outputs, TRAINING)
+            self.found["overfit"] = (figures.auc_gap(seen, unseen),)
+
+    def _discrimination(self, part: Performance, labels: Floats, p: Floats) -> None:
+        self.found |= {
+            "auc": figures.discrimination(part),
+            "ks": (figures.of_part(part, "ks"),),
+            "precision_recall": (figures.precision_lift(labels, p),),
+            "brier": (figures.brier_skill(labels, p),),
+            "calibration": (
+                figures.calibration_error(labels, p),
+                figures.hosmer_lemeshow(labels, p),
+                figures.spiegelhalter(labels, p),
+            ),
+        }
+
+    def of_evidence(self, protected: frozenset[str], evidence: MeasuredEvidence) -> None:
+        """Proxies as they were measured; the Hosts are not asked a second time."""
+        used = {row.feature: row.party for row in feature_importance(self._context.model) if row.splits}
+        rows = [
+            Figure("cramers_v", row.value, row.low, row.high, row.n, used[row.about], row.about, group=attribute)
+            for attribute, found in evidence.proxies.items()
+            for row in found
+            if row.measure == "Cramér's V" and row.about in used
+        ]
+        none: Missing = "not_measured" if protected else "no_attribute"
+        self.found["proxies"] = rows or none
+
+    # from people: scored again, and summed by group
+
+    def of_people(self, protected: frozenset[str], training: Sequence[str]) -> None:
+        """Slices of every feature of every party, on test and on training records."""
+        context, request = self._context, self._request
+        rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
+        with work.part(0.0, 0.1):
+            kept, self._margins = self._score(rows)
+        self._rows = rows[kept]
+        if not len(kept):
+            raise HostRefused("A Host refused everybody who was to be scored; it has answered about them before.")
+        if not self._binary:
+            return
+        test = self._sliced(self._rows, self._margins, (0.1, 0.4))
+        self.found["group_calibration"] = slices.calibration_gaps(test)
+        self.found["weak_spots"] = slices.weak_spots(test)
+        own = {key: found for key, found in test.items() if key[1] in protected}
+        self.found["disparity"] = slices.impact_ratios(own) if protected else "no_attribute"
+        self.found["time"] = self._over_time(test)
+        seen = [i for i in training if i in self._runtime.table.row_of]
+        if not seen:
+            self.found["overfit_regions"] = "no_training_scores"
+            return
+        rows = drawn(replace(context, test_ids=seen), min(request.samples, len(seen)), request.seed)
+        with work.part(0.4, 0.5):
+            kept, margins = self._score(rows)
+        self._seen = len(kept)
+        self.found["overfit_regions"] = slices.region_gaps(test, self._sliced(rows[kept], margins, (0.5, 0.7)))
+
+    def _over_time(self, test: Sliced) -> Found:
+        """Periods of the feature that the operator names, else of the federation's time column, which the Guest holds."""
+        times = self._runtime.times()
+        if self._suite.time or times is None:
+            named = (slices.over_time(key, found) for key, found in test.items() if key[1] == self._suite.time)
+            return next(named, "few_people" if self._suite.time else "no_time")
+        groups, index = slices.periods(times[self._rows], GROUPS)
+        sums = slices.summed(self._marks(self._rows, self._margins), index, len(groups))
+        key = self._runtime.guest.name, self._runtime.federation.time
+        return slices.over_time(key, slices.slices(groups, sums))
+
+    def _marks(self, rows: Rows, margins: Floats) -> list[NDArray[np.int64]]:
+        """What is summed of some records."""
+        p = self._outputs.predict(margins)[:, 0]
+        return slices.marks(self._labels[rows] > 0, p, self._suite.cutoff)
+
+    def _score(
+        self, rows: Rows, cipher: Cipher | None = None, first: First = lambda session, key: None
+    ) -> tuple[Rows, Floats]:
+        """Of some rows, which were scored, and their margins."""
+        return self._sessions.score(
+            self._context, self._runtime.table.take(rows), cipher or self._request.cipher, first
+        )
+
+    def _sliced(self, rows: Rows, margins: Floats, share: tuple[float, float]) -> Sliced:
+        """Every feature's slices of some records: the Guest's by itself, a Host's from one question a feature."""
+        made = self._marks(rows, margins)
+        guest, found = self._runtime.guest.name, Sliced()
+        asked: dict[str, list[str]] = {host: [] for host in self._context.record.hosts}
+        for party, feature in self._runtime.federation.features():
+            if party == guest:
+                own = group(feature, self._runtime.table.columns[feature.name][rows], GROUPS)
+                found[party, feature.name] = slices.slices(own.groups, slices.summed(made, own.index, len(own.groups)))
+            elif party in asked:
+                asked[party].append(feature.name)
+        if asked and len(rows) >= 2 * MIN_GROUP:
+            with work.part(*share):
+                found |= self._summed_by_hosts(rows, made, asked)
+        return {key: own for key, own in found.items() if own}
+
+    def _summed_by_hosts(self, rows: Rows, made: Sequence[NDArray[np.int64]], asked: dict[str, list[str]]) -> Sliced:
+        place, hosts = {row: i for i, row in enumerate(rows.tolist())}, tuple(asked)
+        found = Sliced()
+        with self._sessions.begin(hosts) as session:
+            questions, counted = self._sessions.ask(
+                session, self._request.cipher, self._request.key_bits, lambda joint: np.isin(joint, rows)
+            )
+            at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
+            questions.send([mark[at] for mark in made], hosts, largest=slices.LARGEST, on_piece=self._sessions.progress)
+            for host, names in asked.items():
+                self._job.at("sums", host)
+                for name in names:
+                    try:
+                        tables = questions.ask({host: (name,)}, GROUPS)
+                    except (HostRefused, QuestionRefused):
+                        self._unexamined.add((host, name))
+                        continue
+                    found |= {key: slices.slices(table.groups, table.sums) for key, table in tables.items()}
+        return found
+
+    def exactness(self) -> None:
+        """Encrypted scores against the same on plaintext, one by one; simulated Hosts answer plaintext, others refuse."""
+        rounding = figures.rounding(self._context.model)
+        if self._request.cipher == "none":
+            self.found["exactness"] = "plaintext"
+            return
+        if not len(self._probes):
+            self.found["exactness"] = "refused"
+            return
+        kept, plain = self._score(self._probes, "none")
+        wrong = int((plain != self._margins[kept]).any(axis=1).sum())
+        self.found["exactness"] = (Figure("not_exact", float(wrong), n=len(kept)), rounding)
+
+    def again(self) -> None:
+        """The stored partial model against the record's hash, and some people scored a second time."""
+        differs = content_hash(dump_guest(self._context.model)) != self._context.record.content_hash
+        found = [Figure("hash_differs", float(differs))]
+        if len(self._probes):
+            kept, second = self._score(self._probes[:AGAIN])
+            wrong = int((second != self._margins[kept]).any(axis=1).sum())
+            found.append(Figure("again_differs", float(wrong), n=len(kept)))
+        self.found["reproducibility"] = found
+
+    @property
+    def _probes(self) -> Rows:
+        """Rows that are scored with changed values: the first of those that were scored, in whose order the margins are."""
+        return self._rows[:PROBES]
+
+    # robustness
+
+    def robustness(self) -> None:
+        """Noise, a missing feature, a Host that is out."""
+        if not self._binary:
+            return
+        if len(self._probes) < MIN_PEOPLE:
+            self.found |= dict.fromkeys(("noise", "missing_feature", "host_out"), "few_people")
+            return
+        with work.part(0.7, 0.75):
+            self.found["noise"] = self._noise()
+        with work.part(0.75, 0.85):
+            self.found["missing_feature"] = self._without_features()
+        with work.part(0.85, 0.9):
+            self.found["host_out"] = self._without_hosts()
+
+    def _base(self, kept: Rows) -> tuple[Floats, Floats]:
+        """Labels and probabilities of some probes as they are."""
+        return self._labels[self._probes[kept]], self._outputs.predict(self._margins[kept])[:, 0]
+
+    def _changed(self, table: PartyTable, first: First = lambda session, key: None) -> tuple[Rows, Floats]:
+        """Which probes were scored with changed values, and their probabilities."""
+        kept, margins = self._sessions.score(self._context, table, self._request.cipher, first)
+        return kept, self._outputs.predict(margins)[:, 0]
+
+    def _noise(self) -> Found:
+        """Noise on the Guest's numbers; a Host's values, all of a person's together, exchanged among some people."""
+        own, guest = self._runtime.table.take(self._probes), self._runtime.guest.name
+        draw = np.random.default_rng(self._request.seed)
+        kept, changed = self._changed(PartyTable(own.party, own.ids, self._noisy(own, draw)))
+        labels, whole = self._base(kept)
+        found = [
+            figures.auc_fall("noise_fall", labels, whole, changed, guest),
+            figures.flips(whole, changed, self._suite.cutoff, guest),
+        ]
+        crowd = np.arange(min(len(own.ids), max(MIN_PEOPLE, round(EXCHANGED * len(own.ids)))))
+        some = own.take(crowd)
+        for host in self._chain:
+            names = self._used(host)
+            kept, moved = self._changed(some, lambda s, key: have_permuted(s, host, key, some.ids, names))  # noqa: B023 (called here)
+            labels, whole = self._base(np.arange(len(own.ids)))
+            changed = whole.copy()
+            changed[crowd[kept]] = moved
+            found += [
+                figures.auc_fall("noise_fall", labels, whole, changed, host),
+                figures.flips(whole, changed, self._suite.cutoff, host),
+            ]
+        return found
+
+    def _noisy(self, own: PartyTable, draw: np.random.Generator) -> dict[str, NDArray[np.generic]]:
+        """The Guest's columns with noise on the numbers; what is missing stays so."""
+        columns = dict(own.columns)
+        for party, feature in self._context.model.dictionary:
+            if party == self._runtime.guest.name and feature.kind is Kind.NUMERIC:
+                values = columns[feature.name].astype(np.float64)
+                columns[feature.name] = values + draw.normal(0.0, NOISE * float(np.nanstd(values)), len(values))
+        return columns
+
+    def _used(self, party: str) -> tuple[str, ...]:
+        """A party's features that the model splits by."""
+        rows = feature_importance(self._context.model)
+        return tuple(row.feature for row in rows if row.splits and row.party == party)
+
+    def _without_features(self) -> Found:
+        """AUC lost without each feature of weight, the largest first."""
+        own, guest, found = self._runtime.table.take(self._probes), self._runtime.guest.name, []
+        weighty = [row for row in feature_importance(self._context.model) if row.gain_share >= SHARE][:MOST]
+        for row in weighty:
+            if row.party == guest:
+                blank = {**own.columns, row.feature: _blank(self._context.model.feature(row.feature), len(own.ids))}
+                kept, changed = self._changed(PartyTable(own.party, own.ids, blank))
+            else:
+                kept, changed = self._changed(
+                    own,
+                    lambda s, key: have_blanked(s, row.party, key, own.ids, (row.feature,)),  # noqa: B023 (called here)
+                )
+            labels, whole = self._base(kept)
+            found.append(figures.auc_fall("missing_fall", labels, whole, changed, row.party, row.feature))
+        return found or "not_measured"
+
+    def _without_hosts(self) -> Found:
+        """What is left of the model where one Host gives no value of anybody."""
+        own, found = self._runtime.table.take(self._probes), list[Figure]()
+        for host in self._chain:
+            names = self._used(host)
+            kept, changed = self._changed(own, lambda s, key: have_blanked(s, host, key, own.ids, names))  # noqa: B023 (called here)
+            labels, whole = self._base(kept)
+            found += figures.without_host(labels, whole, changed, host)
+        return found or "no_host"
+
+    # two models
+
+    def beside(self, other: MeasurementContext) -> None:
+        """The challenger on the same people."""
+        kept, margins = self._sessions.score(other, self._runtime.table.take(self._rows), self._request.cipher)
+        labels, own = self._labels[self._rows[kept]], self._margins[kept]
+        outputs = self._outputs, other.compiled.outputs
+        self.found["challenger"] = (figures.challenger_gain(labels, own, margins, outputs, self._request.seed),)
+        if self._binary:
+            approved = [
+                out.predict(found)[:, 0] < self._suite.cutoff
+                for out, found in zip(outputs, (own, margins), strict=True)
+            ]
+            self.found["swap_sets"] = figures.swap_sets(np.asarray(labels > 0), *approved)
+
+
+_OF_SCORES = ("auc", "ks", "precision_recall", "brier", "calibration", "psi", "overfit")
+# tests that need a model of two outcomes; others of a model of classes are set over it
+_TWO_OUTCOMES = (
+    "auc",
+    "ks",
+    "precision_recall",
+    "brier",
+    "calibration",
+    "group_calibration",
+    "overfit",
+    "overfit_regions",
+    "time",
+    "noise",
+    "missing_feature",
+    "host_out",
+    "weak_spots",
+    "disparity",
+    "swap_sets",
+)
+
+
+def _blank(feature: Feature, n: int) -> NDArray[np.generic]:
+    """A column without a value."""
+    if feature.kind is Kind.CATEGORICAL:
+        return np.full(n, None, dtype=object)
+    return np.full(n, np.nan, dtype=np.float64)

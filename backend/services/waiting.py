@@ -1,0 +1,97 @@
+"""What a Guest does where a Host cannot answer now: it waits, says for whom, and asks the same question again in the same bytes.
+
+Knows no question: who hands one in has made sure that a Host counts it once, however often it comes (docs/decisions/0016-questions.md).
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from backend.errors import HostBusy, PartyUnreachable
+from backend.jobs import Job, Waits
+from backend.protocols.guest_runtime import GuestRuntime
+
+PATIENCE = 300.0  # seconds that busy Hosts are waited for, all waits for one question together
+LASTING = math.inf  # as long as nobody stops the work; then Hosts that are down are waited for, too
+LOOK = 0.05  # seconds between looks at whether the work was stopped, and whether links are up
+KEEPING = 600.0  # seconds between two times that what is under way is said to be wanted
+LONGEST = 60.0  # seconds between two times that the same is asked
+SPREAD = 0.5  # of a wait that is drawn on top, so that those who were refused together do not come back together
+T = TypeVar("T")
+
+
+def repeated(
+    ask: Callable[[], T],
+    runtime: GuestRuntime,
+    hosts: tuple[str, ...],
+    job: Job[Any],
+    patience: float,
+    keep: Callable[[], None] = lambda: None,
+    waits_for_links: Callable[[], bool] = lambda: True,
+) -> T:
+    """What `ask` returns; where Hosts are busy, or down and the wait is :data:`LASTING`, it is called again later.
+
+    Parameters
+    ----------
+    ask : callable
+        Begins a conversation of its own each time.
+    hosts : tuple of str
+        Who takes part.
+    patience : float
+        Seconds that may be waited; 0 = not at all.
+    keep : callable
+        Called now and then while it waits: what is under way is still wanted.
+    waits_for_links : callable
+        Whether, with :data:`LASTING`, Hosts that are down are waited for now.
+
+    Raises
+    ------
+    HostBusy
+        Longer than that.
+    PartyUnreachable
+        A Host is down, and it is not waited for.
+    Cancelled
+        The work was stopped meanwhile.
+    """
+    waited, tries = 0.0, 0
+    while True:
+        try:
+            return ask()
+        except HostBusy as busy:
+            delay = min(LONGEST, max(busy.wait, busy.wait * 2**tries / 2))
+            if waited + delay > patience:
+                raise
+            _wait(job, Waits("busy", (busy.host,) if busy.host else hosts, str(busy)), lasting(delay), keep)
+            waited, tries = waited + delay, min(tries + 1, 10)
+        except PartyUnreachable as down:
+            if patience < LASTING or runtime.simulated or not waits_for_links():
+                raise
+            tries = min(tries + 1, 10)
+            gone = runtime.down(hosts)
+            if gone:  # else it was cut and is back, or a Host was silent for too long
+                why = Waits("down", gone, f"Waits until {', '.join(gone)} can be reached: {down}")
+                _wait(job, why, lambda: not runtime.down(hosts), keep)
+            _wait(job, Waits("busy", hosts, str(down)), lasting(min(LONGEST, 2.0**tries / 2)), keep)
+
+
+def lasting(seconds: float) -> Callable[[], bool]:
+    """Whether so many seconds, and a little more, are over."""
+    until = time.monotonic() + seconds * (1.0 + SPREAD * random.random())
+    return lambda: time.monotonic() >= until
+
+
+def _wait(job: Job[Any], why: Waits, over: Callable[[], bool], keep: Callable[[], None]) -> None:
+    job.waits, kept = why, time.monotonic()
+    try:
+        while not over():
+            job.check()
+            if time.monotonic() > kept + KEEPING:
+                keep()
+                kept = time.monotonic()
+            time.sleep(LOOK)
+    finally:
+        job.waits = None

@@ -1,0 +1,125 @@
+"""Trainings that may go on after a break: at the Guest the trees that are finished, at a Host what it was asked for and what it kept.
+
+A Host keeps no tree: its splits are named to it again, and give the same rules as long as its records are the same. Nothing here names a
+person, and no row says which record goes which way (docs/decisions/0031-faults.md).
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import delete, select
+
+from backend.errors import QuestionRefused, SecurityError
+from backend.store.database import Database, timestamp
+from backend.store.schema import TrainingRow
+
+
+@dataclass(frozen=True)
+class KeptModel:
+    """The one model that a training has given a Host: digest of what was to be kept, and the hash that was answered."""
+
+    digest: str
+    content_hash: str
+
+
+class HostTrainings:
+    """What one Host knows of trainings, by Guest and the Guest's name for each.
+
+    Parameters
+    ----------
+    database : Database
+        The Host's.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(self, guest: str, request: str, digest: str) -> None:
+        """A training begins, or goes on.
+
+        Parameters
+        ----------
+        digest : str
+            SHA-256 of what was asked for and of the records that it is about, in hexadecimal.
+
+        Raises
+        ------
+        QuestionRefused
+            Under this name it was another one, or about other records.
+        """
+        with self._database.write() as session:
+            row = session.get(TrainingRow, (guest, request))
+            if row is None:
+                row = TrainingRow(guest=guest, request=request, question=digest, created=timestamp(), body="{}")
+                session.add(row)
+            if row.question != digest:
+                raise QuestionRefused(
+                    "This training was begun with other terms, or this Host's records have changed since; it cannot go on. Begin another."
+                )
+
+    def kept(self, guest: str, request: str) -> KeptModel | None:
+        """The model that a training has given, if it has given one."""
+        with self._database.read() as session:
+            row = session.get(TrainingRow, (guest, request))
+        found = {} if row is None else json.loads(row.body)
+        return KeptModel(**found) if found else None
+
+    def keep(self, guest: str, request: str, model: KeptModel) -> None:
+        """Note the model that a training has given; raises SecurityError where it has given one."""
+        with self._database.write() as session:
+            row = session.get(TrainingRow, (guest, request))
+            if row is None or row.body != "{}":
+                raise SecurityError("This training was not begun here, or has given its model.")
+            row.body = json.dumps({"digest": model.digest, "content_hash": model.content_hash})
+
+
+class GuestTraining:
+    """One training of the Guest, as far as it has come.
+
+    Attributes
+    ----------
+    request : str
+        Its name at the Hosts.
+    rounds : list
+        What each finished round came to, as JSON has it.
+    """
+
+    def __init__(self, database: Database, guest: str, request: str, rounds: Sequence[Any]) -> None:
+        self._database, self._guest, self.request, self.rounds = database, guest, request, list(rounds)
+
+    def add(self, finished: Any) -> None:
+        """Keep one round more."""
+        self.rounds.append(finished)
+        with self._database.write() as session:
+            row = session.get(TrainingRow, (self._guest, self.request))
+            if row is not None:
+                row.body, row.created = json.dumps(self.rounds), timestamp()
+
+    def forget(self) -> None:
+        """It is through, or will not go on."""
+        with self._database.write() as session:
+            key = TrainingRow.guest == self._guest, TrainingRow.request == self.request
+            session.execute(delete(TrainingRow).where(*key))
+
+
+def guest_training(database: Database, guest: str, question: str) -> GuestTraining:
+    """The Guest's training of these terms and records that was broken off last; a new one where there is none.
+
+    Parameters
+    ----------
+    question : str
+        SHA-256 of all that the trees follow from, in hexadecimal.
+    """
+    with database.write() as session:
+        asked = TrainingRow.guest == guest, TrainingRow.question == question
+        row = session.scalars(select(TrainingRow).where(*asked).order_by(TrainingRow.created.desc())).first()
+        if row is None:
+            request = secrets.token_hex(16)
+            row = TrainingRow(guest=guest, request=request, question=question, created=timestamp(), body="[]")
+            session.add(row)
+        return GuestTraining(database, guest, row.request, json.loads(row.body))

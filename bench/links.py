@@ -1,0 +1,307 @@
+"""What links between companies cost beside the simulation: the Guest here, every Host a process of its own, mTLS on localhost.
+
+The credit-card data in three parties (the demo, where it is absent). What is compared is measured in turns, so that a busy machine
+hits both: trainings under RLWE, people scored one by one in an open conversation, and a table scored as a whole. Then Hosts dial
+through a line that delays every byte by :data:`DELAY` each way, and people are scored one by one again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import os
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from datetime import date
+from multiprocessing.connection import Connection
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any, TypeVar
+
+import tomli_w
+
+from backend.data.credit_card import (
+    CREDIT_CARD_FEATURES,
+    DICTIONARY,
+    GUEST_COLUMNS,
+    HOST_COLUMNS,
+    ID_COLUMN,
+    LABEL,
+    LABEL_MEANING,
+    POSITIVE,
+)
+from backend.data.demo import write_demo
+from backend.data.federation import Federation, write_federation
+from backend.data.split import Division, split_table
+from backend.errors import ApprovalPending
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.results import ModelRecord
+from backend.services import Glassleaf
+from backend.services.companies import Companies, part_companies
+from backend.services.host_operator import own_host
+from backend.services.online import OpenModel, Person
+from backend.services.scoring import ScoringRequest
+from bench import setting
+from bench.setting import fresh_folder, progress, run, train
+from bench.tables import links as describe
+from bench.timing import interleaved, seconds_of
+
+T = TypeVar("T")
+TREES, DEPTH, SCORED_TREES = 3, 4, 40  # of the trainings that are timed, and of the model that scores
+SCORES, REPEATS = 60, 3
+ROWS = int(os.environ.get("LINKS_ROWS", "30000"))
+WARM = 5  # scores that are left out: keys, tables, the first question of a conversation
+DELAY = 0.010  # seconds each way
+QUICK = 6, 60, 1, 2, 1
+PERSONAL = [column for column in HOST_COLUMNS if not column.startswith("PAY_")]
+UNTIL = date(2100, 1, 1)
+
+
+def measure(quick: bool = False) -> dict[str, Any]:
+    """Ratios to the simulation, and milliseconds over the delayed line."""
+    scores, rows, repeats, trees, short = QUICK if quick else (SCORES, ROWS, REPEATS, SCORED_TREES, TREES)
+    with fresh_folder() as folder:
+        federation = written(folder / "tables", quick)
+        companies = part_companies(federation, folder / "companies", budget=0)
+        with Glassleaf(folder / "together", pools=False) as together:
+            together.federations.add(federation.folder)
+            with hosts(companies), Glassleaf(companies.home, pools=False) as apart:
+                apart.federations.add(companies.guest)
+                both = Both(companies, together, apart, federation.name)
+                training = both.trainings(short, repeats)
+                records = both.models(trees)
+                rows = min(rows, len(together.samples.table(records[0].id)))
+                near, bulk = both.singles(records, scores), both.tables(records, rows, repeats)
+            with delayed(companies), hosts(companies), Glassleaf(companies.home, pools=False) as apart:
+                far = Both(companies, together, apart, federation.name).singles(records, scores)
+    delay = f"{1000 * DELAY:g} ms each way"
+    aims = [
+        row("one score", near, at_most=3.0),
+        row(f"one score, {delay}", far, at_most_ms=110.0, p95_at_most_ms=150.0),
+        row(f"{rows:,} rows", bulk, at_least=0.7),
+        row(f"training, {short} trees", training, at_most=1.3),
+    ]
+    facts = {"data": federation.title, "hosts": len(federation.hosts), "leaves": records[0].n_leaves, "trees": trees}
+    return {**facts, "depth": DEPTH, "scores": scores, "repeats": repeats, "rows": aims}
+
+
+def written(folder: Path, quick: bool) -> Federation:
+    """The parties' tables: credit cards at a bank and two Hosts, or the demo; without limits, so that they can be asked again."""
+    if quick or not setting.CREDIT_CARD.exists():
+        federation = write_demo(folder, rows=200 if quick else 6_000)
+    else:
+        held = {"platform": PERSONAL, "bureau": [column for column in HOST_COLUMNS if column not in PERSONAL]}
+        division = Division(
+            label=LABEL,
+            guest=GUEST_COLUMNS,
+            hosts=held,
+            id_column=ID_COLUMN,
+            positive=POSITIVE,
+            dictionary=DICTIONARY,
+            name="cards",
+            title=f"Credit cards, {len(CREDIT_CARD_FEATURES)} features",
+            label_meaning=LABEL_MEANING,
+        )
+        federation = split_table(setting.CREDIT_CARD, division, folder)
+    free = tuple(host.model_copy(update={"budget": 0}) for host in federation.hosts)
+    federation = federation.model_copy(update={"hosts": free, "folder": folder})
+    write_federation(federation, folder)
+    return federation
+
+
+class Both:
+    """The simulation and the companies' Guest, asked for the same in turns."""
+
+    def __init__(self, companies: Companies, together: Glassleaf, apart: Glassleaf, simulated: str) -> None:
+        self._companies, self._sides = companies, {"simulation": together, "links": apart}
+        self._names = {"simulation": simulated, "links": "companies"}
+
+    def trainings(self, trees: int, repeats: int) -> dict[str, list[float]]:
+        """Seconds of each training, alignment and messages included; the first one of each side is left out."""
+        progress("links: training")
+        self.models(trees)
+        parameters = SecureBoostParameters(trees=trees, depth=DEPTH, cipher="rlwe")
+        tasks = {side: lambda side=side: self._trained(side, parameters).seconds for side in self._sides}
+        return interleaved(tasks, repeats)
+
+    def models(self, trees: int) -> list[ModelRecord]:
+        """The same model on both sides."""
+        parameters = SecureBoostParameters(trees=trees, depth=DEPTH, learning_rate=0.1, cipher="rlwe")
+        return [self._trained(side, parameters) for side in self._sides]
+
+    def _trained(self, side: str, parameters: SecureBoostParameters) -> ModelRecord:
+        return self._allowed(lambda: train(self._sides[side], self._names[side], parameters))
+
+    def singles(self, records: list[ModelRecord], scores: int) -> dict[str, list[float]]:
+        """Seconds of each person's score, one after the other in a conversation that stays open."""
+        progress("links: one by one")
+        opened = [one.online.open(record, "rlwe") for one, record in zip(self._sides.values(), records, strict=True)]
+        ids = self._sides["simulation"].models.test_ids(records[0])[: scores + WARM]
+        people = [[Person(one)] for one in ids]
+        tasks = {side: self._next(model, people) for side, model in zip(self._sides, opened, strict=True)}
+        found = interleaved(tasks, len(people))
+        for model in opened:
+            model.close()
+        return {side: seconds[WARM:] for side, seconds in found.items()}
+
+    def _next(self, model: OpenModel, people: list[list[Person]]) -> Callable[[], float]:
+        left = iter(people)
+
+        def score() -> float:
+            sheet = model.sheet(next(left))
+            began = time.perf_counter()
+            batch = self._allowed(lambda: model.score(sheet))
+            seconds = time.perf_counter() - began
+            model.handed_over(batch)
+            return seconds
+
+        return score
+
+    def tables(self, records: list[ModelRecord], rows: int, repeats: int) -> dict[str, list[float]]:
+        """Seconds of a table of so many rows."""
+        progress(f"links: {rows:,} rows")
+        tasks = {}
+        for (side, glassleaf), record in zip(self._sides.items(), records, strict=True):
+            table = glassleaf.samples.table(record.id).head(rows)
+            sheet = glassleaf.samples.read(record.id, table.to_csv().encode())
+            request = ScoringRequest(record.id, sheet, cipher="rlwe")
+
+            def score(glassleaf: Glassleaf = glassleaf, request: ScoringRequest = request) -> float:
+                return seconds_of(lambda: self._allowed(lambda: glassleaf.scoring.start(request).get()))
+
+            tasks[side] = score
+        return interleaved(tasks, repeats)
+
+    def _allowed(self, ask: Callable[[], T]) -> T:
+        """What is asked, allowed by every Host's operator where it waits for that."""
+        while True:
+            try:
+                return ask()
+            except ApprovalPending:
+                for folder in self._companies.hosts.values():
+                    operator = own_host(folder, "operator")
+                    for request in operator.requests(waiting=True):
+                        operator.approve(request.approval.number, UNTIL, 10_000_000)
+                    operator.close()
+
+
+@contextmanager
+def hosts(companies: Companies) -> Iterator[None]:
+    """Every Host as `glassleaf host serve` in its own folder."""
+    command = [sys.executable, "-m", "glassleaf", "host", "serve", "--config"]
+    running = [
+        subprocess.Popen([*command, str(folder / "host.toml")], stdout=sys.stderr)  # noqa: S603 (our own command)
+        for folder in companies.hosts.values()
+    ]
+    try:
+        yield
+    finally:
+        for process in running:
+            process.terminate()
+        for process in running:
+            process.wait()
+
+
+@contextmanager
+def delayed(companies: Companies) -> Iterator[None]:
+    """Hosts dial through a line that keeps every byte for :data:`DELAY`."""
+    context = multiprocessing.get_context("spawn")  # a process of its own: it shares no lock with the Guest
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve_line, args=(companies.port, theirs), daemon=True)
+    process.start()
+    port = ours.recv()
+    for folder in companies.hosts.values():
+        path = folder / "host.toml"
+        shutil.copy(path, folder / "before.toml")
+        told = tomllib.loads(path.read_text(encoding="utf-8"))
+        told["link"] = {"connect": {companies.guest.name: f"127.0.0.1:{port}"}}
+        path.write_text(tomli_w.dumps(told), encoding="utf-8")
+    try:
+        yield
+    finally:
+        process.terminate()
+        process.join()
+        for folder in companies.hosts.values():
+            (folder / "before.toml").replace(folder / "host.toml")
+
+
+def _serve_line(target: int, told: Connection) -> None:
+    async def serve() -> None:
+        server = await line(target)
+        told.send(server.sockets[0].getsockname()[1])
+        await server.serve_forever()
+
+    asyncio.run(serve())
+
+
+async def line(target: int) -> asyncio.Server:
+    """A port of this machine that leads to another one, :data:`DELAY` away."""
+
+    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer), suppress(OSError):  # nothing listens there yet
+            far_reader, far_writer = await asyncio.open_connection("localhost", target)
+            with closing(far_writer):
+                await asyncio.gather(_keep(reader, far_writer), _keep(far_reader, writer))
+
+    return await asyncio.start_server(connect, "127.0.0.1", 0)
+
+
+async def _keep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Pass on what comes, each piece :data:`DELAY` after it came, however many are on the way."""
+    loop = asyncio.get_running_loop()
+    on_the_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+
+    async def deliver() -> None:
+        while True:
+            due, blob = await on_the_way.get()
+            await asyncio.sleep(max(0.0, due - loop.time()))
+            if not blob:
+                break
+            writer.write(blob)
+            await writer.drain()
+        if writer.can_write_eof():
+            writer.write_eof()
+
+    delivering = asyncio.create_task(deliver())
+    with suppress(OSError):
+        while blob := await reader.read(1 << 16):
+            on_the_way.put_nowait((loop.time() + DELAY, blob))
+    on_the_way.put_nowait((loop.time() + DELAY, b""))
+    with suppress(OSError):
+        await delivering
+
+
+def row(name: str, seconds: dict[str, list[float]], **aim: float) -> dict[str, Any]:
+    """Medians, the links' 95th percentile, the median ratio turn by turn, and whether the aims are reached.
+
+    Parameters
+    ----------
+    aim : float
+        ``at_most``: times as long as the simulation; ``at_least``: of its throughput; ``at_most_ms``, ``p95_at_most_ms``: over links.
+    """
+    alone, linked = seconds["simulation"], seconds["links"]
+    worst = quantiles(linked, n=20, method="inclusive")[-1] if len(linked) > 1 else linked[0]
+    times = median(b / a for a, b in zip(alone, linked, strict=True))
+    reached = {
+        "at_most": times <= aim.get("at_most", times),
+        "at_least": 1 / times >= aim.get("at_least", 1 / times),
+        "at_most_ms": 1000 * median(linked) <= aim.get("at_most_ms", float("inf")),
+        "p95_at_most_ms": 1000 * worst <= aim.get("p95_at_most_ms", float("inf")),
+    }
+    return {
+        "name": name,
+        "simulation_seconds": median(alone),
+        "links_seconds": median(linked),
+        "links_p95_seconds": worst,
+        "ratio": times,
+        "aim": {**aim, "reached": all(reached.values())},
+    }
+
+
+if __name__ == "__main__":
+    run(__doc__, measure, describe)

@@ -1,0 +1,247 @@
+"""A bank and two Hosts of their own, in one process, on a wire that fails at one message: lost, twice, swapped, or a party killed.
+
+Hosts keep what they keep in databases that outlive them, and start again as soon as they are killed, as a service manager has them.
+"""
+
+import threading
+from contextlib import contextmanager
+from datetime import date
+
+from sqlalchemy import delete, func, select
+
+from backend.crypto.signing import SigningKey
+from backend.data.table import read_table
+from backend.link.inbox import AGAIN
+from backend.link.node import STARTED_AGAIN
+from backend.protocols.approvals.host import Approvals
+from backend.protocols.guest_runtime import GuestRuntime, RemoteHosts
+from backend.protocols.host import HostParty
+from backend.protocols.transport.messages import EndConversation, Refusal
+from backend.protocols.transport.network import LocalWire, Network
+from backend.store.accountant import Accountant, Limits
+from backend.store.database import Database
+from backend.store.journal import Journal
+from backend.store.party_store import PartyStore
+from backend.store.schema import AnswerRow, ApprovalRow, ApprovalUseRow, QuestionRow
+
+GUEST = "bank"
+FAULTS = ("lost", "twice", "swapped", "host", "guest")
+GRANTED = date(2100, 1, 1), 1_000_000
+
+
+class Killed(BaseException):
+    """The Guest's process ends here."""
+
+
+class Process(LocalWire):
+    """The wire of one start of a party's process: once it is killed it sends, takes and closes nothing."""
+
+    dead = False
+
+    def send(self, receiver, message):
+        if self.dead:
+            raise Killed
+        return super().send(receiver, message)
+
+    def receive(self, conversation="", timeout=None):
+        if self.dead and self.party == GUEST:
+            raise Killed
+        return None if self.dead else super().receive(conversation, timeout)
+
+    def close(self, conversation=""):
+        if not self.dead:
+            super().close(conversation)
+
+    def is_up(self, party):
+        return not (self.dead and party == self.party) and super().is_up(party)
+
+
+class FaultyNetwork(Network):
+    """A network on which message `at` (from 1) suffers `fault`."""
+
+    def __init__(self):
+        super().__init__()
+        self.fail("", 0)
+        self.federation, self._held = None, None
+        self.conversation, self._cut = "", {}
+        self._counting = threading.Lock()
+
+    def fail(self, fault, at):
+        self.count, self.at, self.fault, self.struck, self.sent = 0, at, fault, "", []
+
+    def open(self, party, conversation=""):
+        if party == GUEST:
+            self.conversation = conversation
+        super().open(party, conversation)
+
+    def is_up(self, party):
+        left = self._cut.get(party, 0)  # looks until the line is mended
+        if left:
+            self._cut[party] = left - 1
+        return not left and super().is_up(party)
+
+    def send(self, sender, receiver, message):
+        with self._counting:
+            self.count += 1
+            struck = self.count == self.at
+        self.sent.append(message)
+        if struck:
+            self.struck = type(message).__name__
+            return self._strike(sender, receiver, message)
+        size = super().send(sender, receiver, message)
+        held, self._held = self._held, None
+        if held is not None:
+            super().send(*held)
+        return size
+
+    def receive(self, party, conversation="", timeout=None):
+        found = super().receive(party, conversation, timeout)
+        if (
+            found is None and self._held is not None and party == GUEST
+        ):  # nothing more comes that it could be swapped with
+            held, self._held = self._held, None
+            super().send(*held)
+        return found
+
+    def _strike(self, sender, receiver, message):
+        host = next(party for party in (sender, receiver) if party != GUEST)
+        if self.fault == "lost":
+            self._cut[host] = 3
+        elif self.fault == "twice":
+            super().send(sender, receiver, message)
+            return super().send(sender, receiver, message)
+        elif self.fault == "swapped":
+            self._held = sender, receiver, message
+        elif self.fault == "guest":
+            self.federation.wires[GUEST].dead = True
+            if GUEST not in (sender, receiver):
+                return super().send(sender, receiver, message)
+        elif self.fault == "host":
+            self.federation.kill(host)
+        if (self.fault == "guest" and sender == GUEST) or (self.fault == "host" and sender == host):
+            raise Killed
+        return 0
+
+
+class Federation:
+    """The Guest's runtime and the Hosts, killed and started again at will.
+
+    Parameters
+    ----------
+    federation : backend.data.federation.Federation
+        With the Hosts' tables beside it.
+    folder : Path
+        For the Guest's keys.
+    keys : dict of str to SigningKey
+        The Hosts'.
+    budget : int
+        Answers about a person.
+    """
+
+    def __init__(self, federation, folder, keys, budget=1):
+        self.federation, self.folder, self.budget = federation, folder, budget
+        self.network = FaultyNetwork()
+        self.network.federation = self
+        self.kept = {party.name: Database() for party in federation.parties}
+        self._keys, self._threads = keys, []
+        self.accountants, self.hosts, self.wires = {}, {}, {}
+        for host in federation.hosts:
+            self._start(host.name)
+        self.options = {"key_floor": 512, "pools": False, "journal": Journal(self.kept[GUEST])}
+        self.guest = self._guest()
+
+    def _guest(self):
+        wire = self.wires[GUEST] = Process(self.network, GUEST)
+        return GuestRuntime(self.federation, self.folder, wire, RemoteHosts(), **self.options)
+
+    def _start(self, name):
+        database, party = self.kept[name], self.federation.party(name)
+        self.accountants[name] = Accountant(database, Limits(self.budget), "records")
+        host = HostParty(
+            name,
+            read_table(self.federation, name),
+            party.features,
+            PartyStore(database),
+            key_floor=512,
+            accountant=self.accountants[name],
+            approvals=Approvals(name, database, self._keys[name], agreed=lambda _: GRANTED),
+            dither=0.0,
+        )
+        wire = self.wires[name] = Process(self.network, name)
+        self.hosts[name] = host
+        wire.open()
+        thread = threading.Thread(target=host.serve, args=(wire,), daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def kill(self, name):
+        """A Host's process ends, and another begins: who waits for the one before is told, as a link does when it greets."""
+        self.wires[name].dead = True
+        self.network.close(name)
+        self._start(name)
+        conversation = self.network.conversation
+        if (GUEST, conversation) in self.network._boxes:
+            Network.send(self.network, name, GUEST, Refusal(conversation, STARTED_AGAIN, wait=AGAIN))
+
+    def with_options(self, options):
+        """The Guest's runtime as services set it up."""
+        self.guest.close()
+        self.options = options
+        self.guest = self._guest()
+        return self.guest
+
+    def restart_hosts(self):
+        """Each Host's process ends, and another begins."""
+        for name in list(self.hosts):
+            self.kill(name)
+
+    def forget_answers(self, host):
+        """As if four weeks had passed."""
+        with self.kept[host].write() as session:
+            for table in (AnswerRow, QuestionRow):
+                session.execute(delete(table))
+
+    def restart_guest(self):
+        """Another process of the Guest; what the one before had begun is over at the Hosts."""
+        for host in self.hosts.values():
+            for _, conversation in list(host._sessions._open):
+                Network.send(self.network, GUEST, host.name, EndConversation(conversation))
+        self.guest.close()
+        self.options["journal"] = Journal(self.kept[GUEST])
+        self.guest = self._guest()
+
+    def counted(self, kind="score"):
+        """The most that any Host has counted about one person, or of everybody's records."""
+        statement = select(func.max(AnswerRow.asked)).where(AnswerRow.kind == kind)
+        return max(self._ask(name, statement) for name in self.hosts)
+
+    def volume(self, purpose):
+        """Host → people, or trainings, that were taken off an approval's volume."""
+        of = ApprovalUseRow.number == ApprovalRow.number
+        statement = select(func.sum(ApprovalUseRow.used)).join(ApprovalRow, of).where(ApprovalRow.purpose == purpose)
+        return {name: self._ask(name, statement) for name in self.hosts}
+
+    def _ask(self, name, statement):
+        with self.kept[name].read() as session:
+            return session.scalar(statement) or 0
+
+    def close(self):
+        self.network.fail("", 0)
+        for name in self.hosts:
+            self.network.close(name)
+        for thread in self._threads:
+            thread.join(30)
+        self.guest.close()
+
+
+def signing_keys(federation):
+    return {host.name: SigningKey.generate() for host in federation.hosts}
+
+
+@contextmanager
+def running(federation, folder, keys, budget=1):
+    made = Federation(federation, folder, keys, budget)
+    try:
+        yield made
+    finally:
+        made.close()
