@@ -203,49 +203,45 @@ def aged(folder, seconds):
     os.utime(folder / "store.db", ns=(then, then))
 
 
-def records_of(database, asked):
+def artefacts_of(database, asked):
     def read(session):
         asked.append(True)
-        return tuple(session.scalars(text("select model_id from records order by model_id")))
+        return tuple(session.scalars(text("select model_id from artefacts order by model_id")))
 
     return database.kept("all", read)
-
-
-def add_record(database, name):
-    PartyStore(database).put_record(name, {"created": "then"})
 
 
 def test_what_was_read_is_read_again_once_anybody_has_written_and_not_before(tmp_path):
     database, another_process, asked = Database(tmp_path), Database(tmp_path), []
     for number, (writer, name) in enumerate([(database, "first"), (another_process, "other")], start=1):
-        add_record(writer, name)
-        assert len(records_of(database, asked)) == number
+        PartyStore(writer).put_artefact(name, "text")
+        assert len(artefacts_of(database, asked)) == number
         aged(tmp_path, 60 - number)
         before = len(asked)
-        assert [len(records_of(database, asked)) for _ in range(5)] == [number] * 5
+        assert [len(artefacts_of(database, asked)) for _ in range(5)] == [number] * 5
         assert len(asked) == before + 1
 
 
 def test_what_was_just_written_is_read_each_time_for_a_file_tells_no_two_changes_of_one_moment_apart(tmp_path):
     database, asked = Database(tmp_path), []
     aged(tmp_path, -60)
-    assert [records_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2
+    assert [artefacts_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2
 
 
 def test_a_transaction_reads_what_it_wrote_and_nobody_else_does_before_it_ends(tmp_path):
     database, asked = Database(tmp_path), []
     aged(tmp_path, 60)
-    assert records_of(database, asked) == ()
+    assert artefacts_of(database, asked) == ()
     with pytest.raises(RuntimeError), database.write() as session:
-        session.execute(text("insert into records values ('new', 'then', '{}')"))
-        assert records_of(database, asked) == ("new",)
+        session.execute(text("insert into artefacts values ('new', 'hash', 'text')"))
+        assert artefacts_of(database, asked) == ("new",)
         raise RuntimeError
-    assert records_of(database, asked) == ()
+    assert artefacts_of(database, asked) == ()
 
 
 def test_in_memory_nothing_is_kept_besides():
     database, asked = Database(), []
-    assert [records_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2
+    assert [artefacts_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2
 
 
 def test_a_disk_that_is_full_is_noticed_though_it_can_be_read():
