@@ -13,7 +13,7 @@ from backend.crypto.interface import PublicSide
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
-from backend.crypto.rlwe.parameters import residues_for
+from backend.crypto.rlwe.product_parameters import keys_for
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.errors import ParameterError
@@ -91,7 +91,7 @@ class ReasonPipeline:
     def under(cls, parties: Parties, bits: int, people: int = 0) -> ReasonPipeline:
         """Under Paillier with tables for obfuscators, or RLWE where `bits` is 0; for names, or for a cohort of so many people."""
         if not bits:
-            sets = residues_for(parties.shape.load(parties.terms.rows, people))
+            sets = keys_for(parties.shape.load(parties.terms.rows, people))
             residues = ResidueKeySide([RlweKeySide(RlweSecretKey.generate(p)) for p in sets])
             return cls._of(parties, "rlwe", residues, ResiduePublicSide(residues.offer()), people)
         secret = PaillierSecretKey.generate(bits, floor=min(bits, 2048))
@@ -117,12 +117,14 @@ class ReasonPipeline:
             of_person = PersonEncryption(key, parties.terms, parties.shape), ways
         return cls(parties, cipher, key.bits, len(key.offer()) * len(weightings), encryption, weightings, of_person)
 
-    def contributions(self, sample: str, meter: Meter, before: Any = None) -> Any:
-        """One person's contributions, encrypted, as the last Host holds them; added to those `before`."""
-        columns, _ = self.parties.record(self.parties.case.model.guest, sample)
-        sent = meter.sent("guest", meter.timed("guest", self.encryption.encrypted, columns))
+    def contributions(self, samples: Sequence[str], meter: Meter, before: Any = None) -> Any:
+        """Contributions of people who share a message, encrypted, as the last Host holds them; added to those `before`."""
+        columns = [self.parties.record(self.parties.case.model.guest, sample)[0] for sample in samples]
+        table = {name: np.concatenate([one[name] for one in columns]) for name in columns[0]}
+        sent = meter.sent("guest", meter.timed("guest", self.encryption.encrypted, table, len(samples)))
         for factors, weighting in zip(self.parties.factors, self.weightings, strict=True):
-            kept = meter.timed("host", factors.decide, *self.parties.record(factors.step.host, sample))
+            records = [self.parties.record(factors.step.host, sample) for sample in samples]
+            kept = np.concatenate([meter.timed("host", factors.decide, *record) for record in records], axis=1)
             if weighting is not self.weightings[-1]:
                 sent = meter.sent("host", meter.timed("host", weighting.passed_on, sent, kept))
         return meter.timed("host", self.weightings[-1].values, sent, kept, before)
@@ -150,8 +152,8 @@ class ReasonPipeline:
     def summed(self, samples: Sequence[str], meter: Meter) -> NDArray[np.float64]:
         """Contributions of a cohort, ``(features,)``, in the margin's unit."""
         held = None
-        for sample in samples:
-            held = self.contributions(sample, meter, held)
+        for start in range(0, len(samples), self.encryption.together):
+            held = self.contributions(samples[start : start + self.encryption.together], meter, held)
         sent = meter.sent("host", meter.timed("host", self.weightings[-1].sums, held))
         numbers: list[int] = meter.timed("guest", self.encryption.sums, sent)
         return np.array(numbers, dtype=np.float64) / float(1 << self.parties.shape.scale)

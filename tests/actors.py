@@ -70,7 +70,7 @@ class TappedNetwork(Network):
 
 def score(world: World, guest, network, key, name="c", **kwargs):
     """Score the Guest's own records; returns (scored, transcript)."""
-    session = Session(network.end(GUEST), name, world.model.hosts, timeout=20)
+    session = Session(network.end(GUEST), name, world.model.hosts, timeout=120)
     try:
         scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session, **kwargs)
     finally:

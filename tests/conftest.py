@@ -2,12 +2,12 @@
 
 import os
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from homes import copied_home
+from homes import copied_home, made_once
 from hypothesis import settings
 
 from backend.cli import main
@@ -17,14 +17,30 @@ from backend.data.demo import write_demo
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
 from backend.services.training import TrainingRequest
+from backend.store import database
 
 Run = Callable[..., tuple[int, str, str]]
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
-# The same examples in every run, so that a red test is the change's; HYPOTHESIS_PROFILE=explore draws new ones.
-settings.register_profile("fixed", derandomize=True)
-settings.register_profile("explore", print_blob=True)
+# The same examples in every run, so that a red test is the change's; HYPOTHESIS_PROFILE=explore draws new ones. No verdict depends on time.
+settings.register_profile("fixed", derandomize=True, deadline=None)
+settings.register_profile("explore", print_blob=True, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_waiting_for_the_disk() -> Iterator[None]:
+    """No test pulls the plug: what is written need not be on the disk before the test goes on."""
+    set_up = database._set_up_sqlite
+
+    def without_waiting(connection: Any, record: object) -> None:
+        set_up(connection, record)
+        connection.execute("PRAGMA synchronous = OFF")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "_set_up_sqlite", without_waiting)
+        patch.setattr(os, "fsync", lambda file: None)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -41,6 +57,14 @@ def key_side(secret_key: PaillierSecretKey) -> PaillierKeySide:
 @pytest.fixture
 def public_side(secret_key: PaillierSecretKey) -> PaillierPublicSide:
     return PaillierPublicSide(secret_key.public)
+
+
+@pytest.fixture(scope="module")
+def quick_scrypt() -> Iterator[None]:
+    """A guess at a passphrase costs next to nothing."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("backend.store.key_backup.N", 1 << 10)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -79,16 +103,27 @@ def car_csv() -> Path:
 
 @pytest.fixture(scope="session")
 def demo_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home in which the demo was prepared, made once a run: workers share the folder above their own. Only to be copied."""
-    base = tmp_path_factory.getbasetemp()
-    template = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "demo-template"
-    if not template.exists():
-        draft = tmp_path_factory.mktemp("draft") / "home"
+    """A home in which the demo was prepared; only to be copied."""
+
+    def make(draft: Path) -> None:
         with Glassleaf(draft, pools=False) as glassleaf:
             glassleaf.training.prepare_demo()
-        with suppress(OSError):  # another worker was first
-            draft.rename(template)
-    return template
+
+    return made_once(tmp_path_factory.getbasetemp(), "demo-template", make)
+
+
+@pytest.fixture(scope="session")
+def home_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A home with the demo's three parties and one model; only to be copied."""
+
+    def make(draft: Path) -> None:
+        write_demo(draft / "demo", rows=600)
+        with Glassleaf(draft, pools=False) as glassleaf:
+            glassleaf.federations.add(draft / "demo")
+            asked = TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))
+            glassleaf.training.start(asked).get()
+
+    return made_once(tmp_path_factory.getbasetemp(), "home-template", make)
 
 
 @pytest.fixture(scope="session")
@@ -98,15 +133,9 @@ def demo_home(demo_template: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with the demo's three parties and one model."""
-    home = tmp_path_factory.mktemp("home")
-    write_demo(home / "demo", rows=600)
-    glassleaf = Glassleaf(home, pools=False)
-    glassleaf.federations.add(home / "demo")
-    glassleaf.training.start(TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))).get()
-    glassleaf.close()
-    return home
+def home(home_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A module's own home with the demo's three parties and one model."""
+    return copied_home(home_template, tmp_path_factory.mktemp("home") / "home")
 
 
 @pytest.fixture

@@ -4,13 +4,14 @@ Hosts keep what they keep in databases that outlive them, and start again as soo
 """
 
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import date
 
 from sqlalchemy import delete, func, select
 
 from backend.crypto.signing import SigningKey
 from backend.data.table import read_table
+from backend.errors import PartyUnreachable
 from backend.link.inbox import AGAIN
 from backend.link.node import STARTED_AGAIN
 from backend.protocols.approvals.host import Approvals
@@ -53,6 +54,8 @@ class Process(LocalWire):
             super().close(conversation)
 
     def is_up(self, party):
+        if self.party == GUEST and self._network.is_cut(party):
+            return False
         return not (self.dead and party == self.party) and super().is_up(party)
 
 
@@ -63,7 +66,7 @@ class FaultyNetwork(Network):
         super().__init__()
         self.fail("", 0)
         self.federation, self._held = None, None
-        self.conversation, self._cut = "", {}
+        self.conversation, self._cut, self._gone = "", {}, {}
         self._counting = threading.Lock()
 
     def fail(self, fault, at):
@@ -74,39 +77,43 @@ class FaultyNetwork(Network):
             self.conversation = conversation
         super().open(party, conversation)
 
-    def is_up(self, party):
-        left = self._cut.get(party, 0)  # looks until the line is mended
-        if left:
-            self._cut[party] = left - 1
-        return not left and super().is_up(party)
+    def is_cut(self, host):
+        """Whether the line to a Host is cut, as the Guest sees it for a few looks."""
+        left = self._cut.get(host, 0)
+        self._cut[host] = max(0, left - 1)
+        return left > 0
 
     def send(self, sender, receiver, message):
         with self._counting:
             self.count += 1
             struck = self.count == self.at
         self.sent.append(message)
+        if not struck and {sender, receiver} & self._gone.get(message.conversation, set()):
+            return 0  # behind a cut nothing more of the conversation passes
         if struck:
             self.struck = type(message).__name__
             return self._strike(sender, receiver, message)
         size = super().send(sender, receiver, message)
         held, self._held = self._held, None
         if held is not None:
-            super().send(*held)
+            with suppress(PartyUnreachable):  # it is so late that nobody waits for it
+                super().send(*held)
         return size
 
     def receive(self, party, conversation="", timeout=None):
         found = super().receive(party, conversation, timeout)
-        if (
-            found is None and self._held is not None and party == GUEST
-        ):  # nothing more comes that it could be swapped with
+        # nothing more comes that it could be swapped with
+        if found is None and self._held is not None and party == GUEST:
             held, self._held = self._held, None
-            super().send(*held)
+            with suppress(PartyUnreachable):
+                super().send(*held)
         return found
 
     def _strike(self, sender, receiver, message):
         host = next(party for party in (sender, receiver) if party != GUEST)
         if self.fault == "lost":
             self._cut[host] = 3
+            self._gone[message.conversation] = {host}
         elif self.fault == "twice":
             super().send(sender, receiver, message)
             return super().send(sender, receiver, message)
@@ -178,10 +185,10 @@ class Federation:
         """A Host's process ends, and another begins: who waits for the one before is told, as a link does when it greets."""
         self.wires[name].dead = True
         self.network.close(name)
-        self._start(name)
         conversation = self.network.conversation
-        if (GUEST, conversation) in self.network._boxes:
+        with suppress(PartyUnreachable):
             Network.send(self.network, name, GUEST, Refusal(conversation, STARTED_AGAIN, wait=AGAIN))
+        self._start(name)
 
     def with_options(self, options):
         """The Guest's runtime as services set it up."""

@@ -94,7 +94,7 @@ def joined(
         network,
         [HostParty(p, tables[p], features[p], memory_store(), simulated=True, key_floor=512) for p in parties[1:]],
     )
-    session = Session(network.end(GUEST), "c", tuple(parties[1:]), timeout=20)
+    session = Session(network.end(GUEST), "c", tuple(parties[1:]), timeout=120)
     session.broadcast(OfferKey("c", side.scheme, side.offer()))
     rows = align(session, GUEST, ids, "dh")[0] if hosts else np.arange(n)
     joint = Joint(

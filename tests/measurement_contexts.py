@@ -2,10 +2,12 @@
 
 import numpy as np
 import pandas as pd
+from homes import copied_home, made_once
 from inside import runtime_of
 
 from backend.crypto.workers import Workers
 from backend.data.demo import write_demo
+from backend.data.federation import load_federation
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
 from backend.services.measurement import MeasurementContext as Measured
@@ -15,15 +17,26 @@ KEY = 512
 PARAMETERS = SecureBoostParameters(trees=8, depth=3, learning_rate=0.4, cipher="none")
 
 
+def train_a_demo(home, change=lambda demo: None):
+    write_demo(home / "demo", rows=1500)
+    change(home / "demo")
+    with Glassleaf(home, key_floor=KEY, pools=False) as glassleaf:
+        glassleaf.federations.add(home / "demo")
+        glassleaf.training.start(TrainingRequest("demo", PARAMETERS)).get()
+
+
 class TrainedDemo:
     """A home with a trained demo, what measurements start from, and all columns in one hand."""
 
-    def __init__(self, folder, change=lambda demo: None):
-        federation = write_demo(folder / "demo", rows=1500)
-        change(folder / "demo")
-        self.glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
-        self.glassleaf.federations.add(folder / "demo")
-        self.record = self.glassleaf.training.start(TrainingRequest("demo", PARAMETERS)).get()
+    def __init__(self, folder, change=None):
+        home = folder / "home"
+        if change is None:
+            copied_home(made_once(folder.parent, "trained-demo", train_a_demo), home)
+        else:
+            train_a_demo(home, change)
+        federation = load_federation(home / "demo")
+        self.glassleaf = Glassleaf(home, key_floor=KEY, pools=False)
+        self.record = self.glassleaf.models.get("latest")
         self.runtime = runtime_of(self.glassleaf)
         self.offered = self.glassleaf.models.guest_model(self.record.id).dictionary
         self.measured = Measured(
@@ -36,7 +49,7 @@ class TrainedDemo:
         )
         self.people = None
         for party in federation.parties:
-            own = pd.read_csv(folder / "demo" / party.file, dtype={party.id: str}).set_index(party.id)
+            own = pd.read_csv(home / "demo" / party.file, dtype={party.id: str}).set_index(party.id)
             self.people = own if self.people is None else self.people.join(own, how="left")
 
     def probabilities(self):

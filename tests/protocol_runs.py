@@ -25,7 +25,7 @@ class Ran:
     """One protocol on a world's own records: its outcome, its statements by party, and the messages by receiver."""
 
     def __init__(self, name, world, guest, network, every, tap):
-        session = Session(network.end(GUEST), name, world.model.hosts, timeout=20)
+        session = Session(network.end(GUEST), name, world.model.hosts, timeout=120)
         before = len(tap)
         try:
             outcome = every[name].run(MODEL_ID, world.tables[GUEST], session)
@@ -76,6 +76,6 @@ def run_comparison(world, **kwargs):
         number = itertools.count(1)
 
         def open_session():
-            return Session(network.end(GUEST), f"c{next(number)}", world.model.hosts, timeout=20)
+            return Session(network.end(GUEST), f"c{next(number)}", world.model.hosts, timeout=120)
 
         return compare(every, MODEL_ID, world.tables[GUEST], key, open_session, **kwargs)

@@ -96,9 +96,10 @@ class Garbler:
         """And (ZRE15 Figure 2, procedure GbAnd): generator half, then evaluator half."""
         a, b = left.reshape(-1, 2), right.reshape(-1, 2)
         p_a, p_b = _colour(a), _colour(b)
-        at_a, at_a1 = self._hash(a, 0), self._hash(a ^ self._delta, 0)
-        at_b, at_b1 = self._hash(b, len(a)), self._hash(b ^ self._delta, len(a))
-        self._hashed += 2 * len(a)
+        inputs = np.concatenate([a, b])
+        hashes = _hash(np.concatenate([inputs, inputs ^ self._delta]), self._hashed, len(inputs))
+        at_a, at_b, at_a1, at_b1 = hashes.reshape(4, len(a), 2)
+        self._hashed += len(inputs)
         t_g = at_a ^ at_a1 ^ p_b * self._delta
         t_e = at_b ^ at_b1 ^ a
         self._tables.append(np.stack([t_g, t_e], axis=1).tobytes())
@@ -107,12 +108,9 @@ class Garbler:
 
     def decoding(self, outputs: Wires) -> bytes:
         """What turns labels of `outputs`, ``(m, 2)``, into bits: the hashes of both labels, :data:`DECODING` bytes a wire."""
-        hashes = [self._hash(outputs, 0), self._hash(outputs ^ self._delta, 0)]
+        hashes = _hash(np.concatenate([outputs, outputs ^ self._delta]), self._hashed, len(outputs))
         self._hashed += len(outputs)
-        return np.stack(hashes, axis=1).tobytes()
-
-    def _hash(self, labels: Wires, offset: int) -> Wires:
-        return _hash(labels, self._hashed + offset)
+        return hashes.reshape(2, -1, 2).swapaxes(0, 1).tobytes()
 
 
 class Evaluator:
@@ -136,7 +134,7 @@ class Evaluator:
         """And (ZRE15 Figure 2, procedure Ev)."""
         a, b = left.reshape(-1, 2), right.reshape(-1, 2)
         t_g, t_e = self._tables[self._used : self._used + len(a)].swapaxes(0, 1)
-        at_a, at_b = _hash(a, self._hashed), _hash(b, self._hashed + len(a))
+        at_a, at_b = _hash(np.concatenate([a, b]), self._hashed, 2 * len(a)).reshape(2, len(a), 2)
         self._hashed += 2 * len(a)
         self._used += len(a)
         labels: Wires = at_a ^ _colour(a) * t_g ^ at_b ^ _colour(b) * (t_e ^ a)
@@ -151,7 +149,7 @@ class Evaluator:
             A label is neither of its wire's two: labels, tables or decoding were damaged.
         """
         known = np.frombuffer(decoding, dtype="<u8").reshape(-1, 2, 2)
-        matches = (known == _hash(outputs, self._hashed)[:, np.newaxis]).all(axis=2)
+        matches = (known == _hash(outputs, self._hashed, len(outputs))[:, np.newaxis]).all(axis=2)
         if not (matches.sum(axis=1) == 1).all():
             raise SecurityError("A garbled circuit gave an output that is neither 0 nor 1; it was damaged. Ask again.")
         ones: Bits = matches[:, 1]
@@ -172,11 +170,14 @@ def _colour(labels: Wires) -> Wires:
     return labels[:, :1] & np.uint64(1)
 
 
-def _hash(labels: Wires, first: int) -> Wires:
-    """SHA-256(number, label), cut to a label; numbers count from `first` and never come twice in a garbling."""
+def _hash(labels: Wires, first: int, wires: int) -> Wires:
+    """SHA-256(number, label), cut to a label.
+
+    Numbers count from `first`, one for each of so many wires and no other in a garbling; a wire's second label has the same again.
+    """
     inputs = np.empty((len(labels), 3), dtype="<u8")
-    inputs[:, 0] = np.arange(first, first + len(labels))
+    inputs[:, 0] = np.resize(np.arange(first, first + wires), len(labels))
     inputs[:, 1:] = labels
-    data, size, sha256 = inputs.tobytes(), inputs.itemsize * 3, hashlib.sha256
-    hashes = b"".join([sha256(data[start : start + size]).digest()[:LABEL] for start in range(0, len(data), size)])
+    sha256 = hashlib.sha256
+    hashes = b"".join([sha256(one).digest()[:LABEL] for one in inputs.view("V24").ravel().tolist()])
     return np.frombuffer(hashes, dtype="<u8").reshape(len(labels), 2)

@@ -78,6 +78,7 @@ class Dialler:
     def __init__(self, node: Node, peer: Peer) -> None:
         self._node, self._peer = node, peer
         self._stopped = threading.Event()
+        self._connection: Connection | None = None
         self._flow: Outflow | None = None
         self._thread = threading.Thread(target=self._run, name=f"link to {peer.name}", daemon=True)
         self._thread.start()
@@ -120,7 +121,7 @@ class Dialler:
         flow = Outflow(self._node, self._peer)
         inflow = Inflow(self._node, self._peer, flow)
         call: Any = connection.channel.stream_stream(ATTACH)(flow.frames(), metadata=connection.metadata)
-        self._flow, why, up = flow, "", False
+        self._connection, self._flow, why, up = connection, flow, "", False
         watch = threading.Thread(target=self._watch, args=(connection, call, flow), name="link watch", daemon=True)
         try:
             for frame in call:
@@ -136,7 +137,7 @@ class Dialler:
             why = str(error)
         finally:
             connection.lost.set()
-            self._flow = None
+            self._connection, self._flow = None, None
             flow.end()
             with suppress(Exception):
                 call.cancel()

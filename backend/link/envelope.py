@@ -155,11 +155,6 @@ class Opener:
                 self._floor = max(self._floor, self._marks.popitem(last=False)[1][1])
 
 
-def addressed_to(envelope: bytes) -> Address:
-    """What stands on an envelope: all that a relay needs to look at."""
-    return _parts(envelope)[0]
-
-
 def check_relay(agreement: str, envelope: bytes, sender: AgreedParty, receiver: AgreedParty, conversation: str) -> None:
     """Raise SecurityError unless a relay may pass this on: sealed, signed by the Host whose link it came on, between two Hosts.
 

@@ -173,6 +173,15 @@ class Inbox:
                     self._ids.popitem(last=False)
             return receipt
 
+    def refuse(self, header: Header, words: str) -> Receipt:
+        """Refuse a message of which nothing was taken; the next one of its conversation follows it."""
+        with self._lock:
+            last = self._sequences.get(header.conversation, 0)
+            if header.sequence > last + 1:
+                return Receipt(header.id, "busy", after=GAP_SECONDS)
+            self._sequences[header.conversation] = max(last, header.sequence)
+            return Receipt(header.id, "refused", words)
+
     def _judge(self, peer: AgreedParty, header: Header, blob: bytes, now: float) -> Receipt:
         last = self._sequences.get(header.conversation, 0)
         if header.sequence <= last:

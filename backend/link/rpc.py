@@ -148,7 +148,7 @@ class Inflow:
             self._skip(header)
             limit = self._node.settings.message
             words = f"A message of {header.length:,} bytes was announced; at most {limit:,} are accepted."
-            self._answers.receipt(Receipt(header.id, "refused", words))
+            self._answers.receipt(self._peer.inbox.refuse(header, words))
             return
         if header.lane not in self._assemblies:
             self._assemblies[header.lane] = (header.id, self._node.assembly())

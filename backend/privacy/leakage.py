@@ -99,6 +99,10 @@ class _Options:
         """Units between the smallest and the largest."""
         return int(self.offsets[-1])
 
+    def mirrored(self) -> _Options:
+        """The same in units below the largest."""
+        return _Options(self.spread - self.offsets[::-1], self.values[:, ::-1])
+
 
 class LeakMeter:
     """Reads the naive count of one score after another; built once per model.
@@ -212,8 +216,11 @@ def _windows(values: NDArray[Any], reach: int, operation: np.ufunc) -> NDArray[A
 
 def _at(trees: Sequence[_Options], target: int, dither: int) -> tuple[int, float, float]:
     """Count, entropy and min-entropy of the combinations whose offsets sum to `target` ± `dither`, by meeting in the middle."""
-    if not -dither <= target <= sum(tree.spread for tree in trees) + dither:
+    whole = sum(tree.spread for tree in trees)
+    if not -dither <= target <= whole + dither:
         return 0, math.nan, math.nan
+    if 2 * target > whole:  # from the nearer end, for sums beyond the target are not worked out
+        trees, target = [tree.mirrored() for tree in trees], whole - target
     halves: tuple[list[_Options], list[_Options]] = [], []
     for tree in sorted(trees, key=lambda tree: tree.spread):  # narrow ones first
         min(halves, key=lambda half: sum(other.spread for other in half)).append(tree)

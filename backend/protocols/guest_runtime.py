@@ -24,7 +24,8 @@ from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.crypto.registry import Cipher
-from backend.crypto.rlwe.parameters import Load, RlweParameters, parameters_for, residues_for
+from backend.crypto.rlwe.parameters import Load, RlweParameters, parameters_for
+from backend.crypto.rlwe.product_parameters import keys_for
 from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.crypto.rlwe.sum_key import RlweSumKey
@@ -323,7 +324,7 @@ class GuestRuntime:
         """The Guest's side of a cipher for reasons; `bits` are Paillier's, under RLWE `load` says which keys it takes."""
         if cipher != "rlwe":
             return self.pair_key(cipher, bits)
-        return ResidueKeySide([self._lattice_key(parameters) for parameters in residues_for(load)])
+        return ResidueKeySide([self._lattice_key(parameters) for parameters in keys_for(load)])
 
     def _lattice_key(self, parameters: RlweParameters) -> RlweKeySide:
         """Made once per set and kept in the Guest's folder."""
@@ -428,7 +429,10 @@ class GuestRuntime:
     def warm_up(self, bits: int) -> None:
         """Make the key and have every Host start its pool, before the first sample comes; a Host that is down is left out."""
         key = self.pair_key("paillier", bits)
-        session = self.open_session(self.hosts)
+        try:
+            session = self.open_session(self.hosts)
+        except PartyUnreachable:  # another process of this home has the links
+            return
         for host in self.hosts:
             with suppress(PartyUnreachable):
                 session.send(host, OfferKey(session.name, key.scheme, key.offer()))

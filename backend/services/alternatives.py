@@ -56,7 +56,7 @@ from backend.services.fairness import GROUPS, feature_of, group_names
 from backend.services.leakage import refuse_if_identifying, released, usual_bound
 from backend.services.measurement import NOT_AGREED, Measurement, MeasurementContext, Sessions
 from backend.services.model_card import ModelCards, without_ids
-from backend.services.training import TrainingRequest, train
+from backend.services.training import TrainingRequest, forget, train
 from backend.store.measurements import Kept
 from backend.store.reviews import REASON_MIN
 from backend.trees.metrics import auc, ks
@@ -327,6 +327,7 @@ class Alternatives:
     ) -> TestedModel:
         base = context.record
         grown, trained = train(context.runtime, asked, job)
+        forget(context.runtime, asked)
         if not number and grown.content_hash != base.content_hash:
             raise ParameterError(
                 f"Trained again, {base.id} comes out as another model: records or features have changed since. Train it on what "

@@ -119,8 +119,7 @@ class Training:
             )
             digest = audit.federation_hash(self._workspace.federation(request.federation))
             note.body = audit.of_training(record, digest, self._compliance.pack_versions(record.id), job.transcript)
-            if (resumable := resumed(runtime, request)) is not None:
-                resumable.forget()
+            forget(runtime, request)
 
         note.keep = keep
         return record
@@ -227,6 +226,12 @@ def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]
         test_from=trained.test_from,
     )
     return record, trained
+
+
+def forget(runtime: GuestRuntime, request: TrainingRequest) -> None:
+    """A training is through, and what came of it is kept: the next one of the same terms is another."""
+    if (kept := resumed(runtime, request)) is not None:
+        kept.forget()
 
 
 def resumed(runtime: GuestRuntime, request: TrainingRequest) -> GuestTraining | None:

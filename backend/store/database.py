@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import Connection, Engine, create_engine, event, inspect, make_url, text
+from sqlalchemy import Connection, Engine, create_engine, create_mock_engine, event, inspect, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import NullPool, StaticPool
@@ -28,9 +29,8 @@ FILE = "store.db"
 VARIABLE = "GLASSLEAF_STORE"
 HEAD = "0005"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
-# What a party's folder, or a home, held before there was one database
+# What a party's folder, or a home, held before there was one database, beside an earlier FILE
 BEFORE = (
-    FILE,
     "audit.db",
     "reviews.db",
     "measurements.db",
@@ -39,10 +39,11 @@ BEFORE = (
     "cohorts.json",
     "federations.json",
 )
-KEPT = 512  # answers that are kept in memory
-SETTLED = 50_000_000  # nanoseconds after which a file's time tells a later change apart, however coarse its clock
-T = TypeVar("T")
 PROBE, PROBE_BYTES = "probe", 1 << 14  # a row that is never there, of more than a free page
+KEPT = 512  # answers that are kept in memory
+# nanoseconds after which a file's time of change tells a later change apart, however coarse its clock
+SETTLED = 50_000_000
+T = TypeVar("T")
 LOCK = 7_305_101  # of PostgreSQL's advisory locks: who writes to a Glassleaf database
 
 
@@ -108,8 +109,7 @@ class Database:
             self._make_or_migrate()
         if self.folder is not None:
             for file in BEFORE:
-                if file != FILE:
-                    (self.folder / file).unlink(missing_ok=True)
+                (self.folder / file).unlink(missing_ok=True)
 
     def _make_or_migrate(self) -> None:
         with self._engine.execution_options(write=True).begin() as connection:
@@ -118,7 +118,8 @@ class Database:
                 return
             older = self.folder is not None and any((self.folder / file).exists() for file in BEFORE)
             if found is None and not older and not inspect(connection).get_table_names():
-                Base.metadata.create_all(connection)
+                for statement in _tables(connection.dialect.name):
+                    connection.exec_driver_sql(statement)
                 connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY)"))
                 connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
                 return
@@ -217,6 +218,17 @@ class Database:
         """Release the database; using it again opens it again."""
         if not self._shared:
             self._engine.dispose()
+
+
+@cache
+def _tables(dialect: str) -> tuple[str, ...]:
+    """The statements that make a new database's tables; compiled once, for a process may open many."""
+    made: list[str] = []
+    engine = create_mock_engine(
+        f"{dialect}://", lambda step, *_: made.append(str(step.compile(dialect=engine.dialect)))
+    )
+    Base.metadata.create_all(engine, checkfirst=False)
+    return tuple(made)
 
 
 def _shown(where: Path | str | None) -> str:

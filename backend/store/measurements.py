@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from backend.store.database import Database, timestamp
 from backend.store.schema import MeasurementRow
@@ -49,11 +48,7 @@ class Measurements:
             .where(MeasurementRow.model == model, MeasurementRow.kind == kind)
             .order_by(MeasurementRow.feature)
         )
-
-        def read(session: Session) -> list[tuple[str, str]]:
-            return [(row.feature, row.body) for row in session.execute(query)]
-
-        found = self._database.kept(("measured", model, kind), read)
+        found = self._database.kept(("measured", model, kind), lambda session: session.execute(query).all())
         bodies = {feature: json.loads(body) for feature, body in found}
         # early versions stored the rows alone
         return {name: Kept(body, {}) if isinstance(body, list) else Kept(**body) for name, body in bodies.items()}

@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from short_keys import shorter_keys
 from streamlit import config
 from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
@@ -57,6 +58,7 @@ OF_A_MODEL = tuple(page for page in PAGES if page not in ("attack_lab", "own_dat
 
 
 Opened = Callable[..., AppTest]
+Rendered = Callable[..., AppTest]
 Answers = dict[str, Callable[..., object]]
 
 
@@ -109,6 +111,13 @@ def _twins_open() -> Iterator[None]:
     """The tables of charts stand open, for tests read them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(frame, "TWINS_OPEN", True)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_keys() -> Iterator[None]:
+    """Long ones would take most of the time of every page that encrypts."""
+    with shorter_keys():
         yield
 
 
@@ -205,6 +214,20 @@ def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
 def opened(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     yield _fresh(world.home, monkeypatch)
     forget_jobs(world.home)
+
+
+@pytest.fixture(scope="session")
+def rendered(world: World) -> Rendered:
+    """Each page as it opens in a language, drawn once for all tests that only look at it."""
+
+    @functools.cache
+    def render(page: str, language: str = "en") -> AppTest:
+        with pytest.MonkeyPatch.context() as patch:
+            at = _fresh(world.home, patch)(page, lang=language)
+        forget_jobs(world.home)
+        return at
+
+    return render
 
 
 @pytest.fixture

@@ -46,9 +46,7 @@ def test_a_search_runs_from_the_page_and_its_frontier_is_shown(opened: Opened) -
 def test_a_model_is_opened_compared_and_chosen_with_a_reason(
     opened: Opened, world: World, searched: str, language: str
 ) -> None:
-    at = opened("compliance", model=world.record.id)
-    at.get_by_key("language").set_value(language)
-    at.run()
+    at = opened("compliance", model=world.record.id, lang=language)
     at.selectbox(key="lda_open_gender").set_value(searched).run()
     assert not at.exception and says(at, "lda.leans", language)
     at.button(key="lda_choose").click().run()

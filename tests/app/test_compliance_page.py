@@ -321,9 +321,7 @@ def test_the_model_is_retrained_from_the_card_and_compared_there(opened: Opened,
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, retrained: ModelRecord, language: str) -> None:
-    at = opened("compare_models")
-    at.get_by_key("language").set_value(language)
-    at.run()
+    at = opened("compare_models", lang=language)
     t = Texts(language)
     assert not at.exception and at.title[0].value == t("compare_models.title")
     shown = everything(at)

@@ -136,7 +136,7 @@ def test_a_chinese_page_says_why_a_job_failed_in_chinese(opened: Opened) -> None
         job.cancel()
         raise GlassleafError(EN("error.host_down", host="telecom"))
 
-    put_job("train", Job(fail, 1).start().wait(5))
+    put_job("train", Job(fail, 1).start().wait(60))
     assert job_of("train").state == "failed"
     assert ZH("error.host_down", host="telecom").split("：")[0] in everything(opened("train", lang="zh"))
     assert EN("error.host_down", host="telecom").split(":")[0] in everything(opened("train", lang="en"))

@@ -101,9 +101,7 @@ def test_what_was_not_measured_is_called_not_measured(opened: Opened, answers: A
 def test_what_a_host_has_not_agreed_to_is_said_so(opened: Opened, answers: Answers, language: str) -> None:
     refused = Basis(0, refused="telecom")
     pretend(answers, proxies=None, disparities=None, proxies_on=refused, disparities_on=refused)
-    at = opened("compliance")
-    at.get_by_key("language").set_value(language)
-    at.run()
+    at = opened("compliance", lang=language)
     assert not at.exception
     assert sum(says(text, "disparity.not_agreed", language) for text in texts(at)) == 2
 
@@ -113,9 +111,7 @@ def test_a_card_shows_evidence_with_its_number_of_records_and_interval(
     opened: Opened, answers: Answers, language: str
 ) -> None:
     pretend(answers, proxies=PROXIES, disparities=OUTCOMES)
-    at = opened("compliance")
-    at.get_by_key("language").set_value(language)
-    at.run()
+    at = opened("compliance", lang=language)
     assert not at.exception
     t, shown = Texts(language), "\n".join(texts(at))
     interval = t("compliance.interval", value="0.768", low="0.739", high="0.790")
@@ -236,9 +232,7 @@ def test_a_finding_whose_rule_asks_for_elderly_ages_shows_them_with_every_class(
     opened: Opened, answers: Answers, language: str
 ) -> None:
     pretend(answers, ages=AGES)
-    at = opened("compliance")
-    at.get_by_key("language").set_value(language)
-    at.run()
+    at = opened("compliance", lang=language)
     at.session_state["finding_age"] = True  # open
     at.run()
     assert not at.exception

@@ -154,7 +154,7 @@ def test_contributions_of_a_group_are_shown_once_they_are_summed(opened: Opened,
     assert not at.exception and says(at, "importance.shap_why")
     name = session.view(world.record.id).importance[0].feature
     found = (CohortImportance(session.view(world.record.id).importance[0].party, name, -0.25, 95, 1e-6, "rlwe", 8192),)
-    put_job(f"shap:{world.record.id}", Job(lambda job: found, 1).start().wait(10))
+    put_job(f"shap:{world.record.id}", Job(lambda job: found, 1).start().wait(60))
     at.run()
     cipher = frame.cipher(T, "rlwe", 8192)
     assert not at.exception and says(at, "importance.shap_sentence", people=95, mean="−0.250", cipher=cipher)

@@ -56,7 +56,7 @@ def test_cancelling_in_one_tab_stops_the_job_of_the_other(opened: Opened, go: th
     put_job("score", waiting(go))
     one, two = opened("score"), opened("score")
     two.button(key="cancel_score").click().run()
-    job_of("score").wait(5)
+    job_of("score").wait(60)
     assert job_of("score").state == "cancelled" and says(one.run(), "stage.cancelled")
 
 
@@ -73,7 +73,7 @@ def test_every_other_page_says_what_runs_and_how_far_and_links_to_it(opened: Ope
 
 def test_what_has_ended_is_said_until_its_page_was_looked_at(opened: Opened, go: threading.Event) -> None:
     go.set()
-    put_job("train", waiting(go).wait(5))
+    put_job("train", waiting(go).wait(60))
     assert links(opened("audit")) == [line("train", T("jobs.done"))] == links(opened("report"))
     opened("train")
     assert links(opened("audit")) == []
@@ -128,7 +128,7 @@ def test_an_upload_is_there_again_while_its_scoring_runs_and_forgotten_afterward
     at = opened("score")
     assert not at.exception and says(at, "jobs.upload", name="people.csv")
     go.set()
-    job_of("score").wait(5)
+    job_of("score").wait(60)
     assert not says(opened("score"), "jobs.upload", name="people.csv")
 
 
@@ -152,7 +152,7 @@ def test_after_a_restart_an_interrupted_scoring_says_that_nothing_was_counted_tw
 
 
 def test_after_a_restart_a_trained_model_is_one_press_away(opened: Opened, world: World) -> None:
-    done = Job(lambda job: world.record, 1).start().wait(5)
+    done = Job(lambda job: world.record, 1).start().wait(60)
     at = restarted(opened, lambda jobs: jobs.of("").start("train", lambda: done), "train")
     [status] = [job for job in session.jobs() if not job.seen]
     assert status.result == world.record.id
@@ -179,7 +179,7 @@ def test_after_a_restart_scores_wait_in_the_journal_and_are_not_counted_again(op
 
 def test_after_a_restart_a_leak_run_is_drawn_again(opened: Opened, world: World) -> None:
     points = (LeakPoint(16, 100, 2000, 0.5, 3.0, 2.0, 0.625, 1.0),)
-    done = Job(lambda job: points, 1).start().wait(5)
+    done = Job(lambda job: points, 1).start().wait(60)
     name = f"leak:{world.record.id}"
     at = restarted(opened, lambda jobs: jobs.of("").start(name, lambda: done), "privacy")
     [status] = [job for job in session.jobs() if not job.seen]
@@ -202,7 +202,7 @@ def test_a_started_job_is_shown_in_the_same_draw_in_place_of_the_last_result(
     opened: Opened, go: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = opened("train")
-    put_job("train", Job(lambda job: job.cancel() or job.check(), 1).start().wait(5))
+    put_job("train", Job(lambda job: job.cancel() or job.check(), 1).start().wait(60))
     at.run()
     assert says(at, "train.cancelled")
     real = session.service().training
@@ -225,7 +225,7 @@ def test_the_end_of_a_long_job_is_told_once_on_whatever_page_with_a_way_to_the_r
     at = opened("audit")
     assert not at.toast
     go.set()
-    job_of(name).wait(5)
+    job_of(name).wait(60)
     at.run()
     [told] = at.toast
     assert not at.exception and T("jobs.kind_leak") in told.value
@@ -240,7 +240,7 @@ def test_a_short_job_one_that_was_stopped_and_one_on_its_own_page_are_not_told(
     put_job("train", waiting(go, "tree"))
     at = opened("audit")
     go.set()
-    job_of("train").wait(5)
+    job_of("train").wait(60)
     assert not at.run().toast
     for page, stop in (("train", False), ("audit", True)):
         wait = threading.Event()
@@ -249,13 +249,13 @@ def test_a_short_job_one_that_was_stopped_and_one_on_its_own_page_are_not_told(
         if stop:
             job_of("train").cancel()
         wait.set()
-        job_of("train").wait(5)
+        job_of("train").wait(60)
         assert not at.run().toast
 
 
 def test_whoever_did_not_see_it_run_is_told_by_the_line_alone(opened: Opened, go: threading.Event) -> None:
     go.set()
-    put_job("train", aged(waiting(go, "tree"), 30.0).wait(5))
+    put_job("train", aged(waiting(go, "tree"), 30.0).wait(60))
     at = opened("audit")
     assert not at.toast and links(at) == [line("train", T("jobs.done"))]
 
@@ -266,5 +266,5 @@ def test_a_page_with_a_clock_of_its_own_tells_it_too(opened: Opened, go: threadi
     put_job("score", waiting(go))
     at = opened("score")
     other.set()
-    job_of("train").wait(5)
+    job_of("train").wait(60)
     assert len(at.run().toast) == 1 and not at.exception

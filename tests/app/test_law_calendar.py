@@ -14,9 +14,7 @@ from tests.app.reading_out import everything, says
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_page_ends_with_what_is_in_force_and_what_is_to_come(opened: Opened, language: str) -> None:
-    at = opened("compliance")
-    at.get_by_key("language").set_value(language)
-    at.run()
+    at = opened("compliance", lang=language)
     shown, t = everything(at), Texts(language)
     assert not at.exception
     assert any(t("law.title") in box.label for box in at.expander) and not says(shown, "law.no_report", language)

@@ -38,9 +38,7 @@ def test_every_figure_stands_there_and_nothing_leaks(
     opened: Opened, answers: Answers, done: Monitored, world: World, language: str
 ) -> None:
     answers["monitoring.last"] = lambda model_id: done
-    at = opened("validation")
-    at.get_by_key("language").set_value(language)
-    at.run()
+    at = opened("validation", lang=language)
     t, text = Texts(language), everything(at)
     assert not at.exception
     assert not [test.id for test in done.tests if t(f"validation.test_{test.id}") not in text]

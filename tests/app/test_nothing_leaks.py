@@ -12,7 +12,7 @@ from backend.services import Glassleaf
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_host
-from tests.app.conftest import OFFSET, PAGES, Opened, World, job_of
+from tests.app.conftest import OFFSET, PAGES, Opened, Rendered, World, job_of
 from tests.app.reading_out import everything
 from tests.app.test_scoring import finished, scored, template, uploaded
 
@@ -44,11 +44,8 @@ def test_the_net_has_no_hole(world: World) -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("page", PAGES)
-def test_no_page_shows_a_host_number(opened: Opened, world: World, page: str, language: str) -> None:
-    at = opened(page)
-    at.get_by_key("language").set_value(language)
-    at.run()
-    assert not leaks(world, everything(at))
+def test_no_page_shows_a_host_number(rendered: Rendered, world: World, page: str, language: str) -> None:
+    assert not leaks(world, everything(rendered(page, language)))
 
 
 def test_no_tree_shows_a_host_threshold(opened: Opened, world: World) -> None:

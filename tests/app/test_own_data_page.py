@@ -171,5 +171,5 @@ def test_a_check_that_runs_shows_its_rows_after_a_reload_and_can_be_stopped(
         assert T("stage.count", done="1,250", total="5,000") in everything(at)
         assert at.button(key="own_check").disabled and at.button(key="own_import").disabled
     at.button(key="cancel_import").click().run()
-    job_of("import").wait(10)
+    job_of("import").wait(60)
     assert says(at.run(), "stage.cancelled") and not says(at, "importing.kept", name="mine.json")

@@ -1,5 +1,6 @@
 """Every page opens, answers its question at once, speaks two languages and survives bad links and an empty home."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -12,45 +13,49 @@ from backend import __version__
 from backend.data.demo import write_demo
 from backend.data.federation import write_federation
 from backend.services import Glassleaf
-from tests.app.conftest import OF_A_MODEL, PAGES, Answers, Opened, World, _fresh
+from tests.app.conftest import OF_A_MODEL, PAGES, Answers, Opened, Rendered, World, _fresh
 from tests.app.reading_out import everything, heading_levels, says
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_opens_with_its_title_and_question(opened: Opened, page: str) -> None:
-    at = opened(page)
+def test_a_page_opens_with_its_title_and_question(rendered: Rendered, page: str) -> None:
+    at = rendered(page)
     assert not at.exception
     assert at.title[0].value == Texts("en")(f"{page}.title")
     assert any(Texts("en")(f"{page}.question") in text.value for text in at.markdown)
     assert any(Texts("en")("states.line_draft") in text.value for text in at.caption)  # nobody approved it
+    assert any(caption.value.endswith(__version__) for caption in at.sidebar.caption)
     levels = heading_levels(at)
     assert levels[0] == 1
     assert all(after <= before + 1 for before, after in pairwise(levels)), levels
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_a_page_speaks_chinese_once_chosen(opened: Opened, page: str) -> None:
-    at = opened(page)
-    at.get_by_key("language").set_value("zh")
-    at.run()
+def test_a_page_speaks_chinese(rendered: Rendered, page: str) -> None:
+    at = rendered(page, "zh")
     assert not at.exception
     assert at.title[0].value == catalogue("zh")[f"{page}.title"]
 
 
-def test_the_sidebar_shows_the_version(opened: Opened) -> None:
-    assert any(caption.value.endswith(__version__) for caption in opened().sidebar.caption)
-
-
-def test_meanings_are_shown_in_chinese_once_chosen(opened: Opened, world: World) -> None:
+def test_a_page_speaks_chinese_once_it_is_chosen_with_its_meanings(opened: Opened, world: World) -> None:
     at = opened("features")
     at.get_by_key("language").set_value("zh")
     at.run()
+    assert not at.exception
+    assert at.title[0].value == catalogue("zh")["features.title"]
     assert world.federation.guest.features[0].meaning_zh in everything(at)
 
 
+@pytest.fixture(scope="module")
+def empty_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    home = tmp_path_factory.mktemp("empty")
+    yield home
+    session._service(str(home)).close()
+
+
 @pytest.mark.parametrize("page", OF_A_MODEL)
-def test_without_a_model_a_page_says_what_to_do(opened_empty: Opened, page: str) -> None:
-    at = opened_empty(page)
+def test_without_a_model_a_page_says_what_to_do(empty_home: Path, monkeypatch: pytest.MonkeyPatch, page: str) -> None:
+    at = _fresh(empty_home, monkeypatch)(page)
     assert not at.exception
     assert at.button(key="prepare_demo").label == Texts("en")("empty.prepare")
 
@@ -146,8 +151,8 @@ def test_following_a_person_counts_the_leaves_left_open(opened: Opened) -> None:
     assert says(at, "structure.left_open")
 
 
-def test_the_compliance_page_shows_the_gender_flag(opened: Opened) -> None:
-    at = opened("compliance")
+def test_the_compliance_page_shows_the_gender_flag(rendered: Rendered) -> None:
+    at = rendered("compliance")
     assert any("Gender" in text.value for text in at.markdown)
     assert "1691" in everything(at)
 
@@ -170,8 +175,8 @@ def test_a_search_without_a_match_says_so(opened: Opened) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_no_page_claims_more_than_an_assessment(opened: Opened, page: str) -> None:
-    said = everything(opened(page)).lower()
+def test_no_page_claims_more_than_an_assessment(rendered: Rendered, page: str) -> None:
+    said = everything(rendered(page)).lower()
     assert not [word for word in ("compliant", "unbiased", "debiased") if word in said]
 
 

@@ -111,7 +111,7 @@ def test_a_presentation_begins_where_its_link_says_and_goes_on_with_a_key(opened
 
 def test_an_attack_on_a_step_is_the_labs_and_asks_no_host(opened: Opened, answers: dict[str, object]) -> None:
     started: list[list[str]] = []
-    over = Job[tuple[()]](lambda job: (), 1).start().wait(5)
+    over = Job[tuple[()]](lambda job: (), 1).start().wait(60)
     answers["attack_runs.start"] = lambda names: started.append(names) or over
     answers["scoring.start"] = lambda request: pytest.fail("an attack asks no Host")
     at = opened("score", presenter="encrypt")

@@ -39,8 +39,8 @@ def points(glassleaf: Glassleaf, world: World) -> tuple[LeakPoint, ...]:
 def seen(opened: Opened, world: World, batch: ScoreBatch, points: tuple[LeakPoint, ...]) -> AppTest:
     """The page after a scoring and an audit that were made once for all tests."""
     at = opened("privacy")
-    put_job("score", Job(lambda job: batch, 1).start().wait(10))
-    put_job(f"leak:{world.record.id}", Job(lambda job: points, 1).start().wait(10))
+    put_job("score", Job(lambda job: batch, 1).start().wait(60))
+    put_job(f"leak:{world.record.id}", Job(lambda job: points, 1).start().wait(60))
     return at.run()
 
 
@@ -208,7 +208,7 @@ def test_the_frontier_says_what_dither_would_do_and_marks_the_model(
 ) -> None:
     found = glassleaf.leakage.start_tradeoff(world.record.id, people=20).get()
     at = opened("privacy")
-    put_job(f"frontier:{world.record.id}", Job(lambda job: found, 1).start().wait(10))
+    put_job(f"frontier:{world.record.id}", Job(lambda job: found, 1).start().wait(60))
     at.run()
     assert not at.exception
     own = next(p for p in found if p.score_bits == world.record.score_bits and not p.dither)

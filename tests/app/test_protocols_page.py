@@ -33,7 +33,7 @@ def compared(world: World) -> Iterator[Compared]:
 def raced(opened: Opened, compared: Compared) -> AppTest:
     """The page after a race that was run once for all tests."""
     at = opened("protocols")
-    put_job("protocols", Job(lambda job: compared, 10).start().wait(10))
+    put_job("protocols", Job(lambda job: compared, 10).start().wait(60))
     return at.run()
 
 

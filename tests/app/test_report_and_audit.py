@@ -16,9 +16,7 @@ T = Texts("en")
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_report_page_answers_a_regulators_questions(opened: Opened, world: World, language: str) -> None:
-    at = opened("report")
-    at.get_by_key("language").set_value(language)
-    at.run()
+    at = opened("report", lang=language)
     glassleaf = Glassleaf(world.home, pools=False)
     answers = glassleaf.reports.answers(glassleaf.reports.make(world.record.id), language)
     glassleaf.close()

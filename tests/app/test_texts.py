@@ -18,6 +18,8 @@ from backend.protocols.transport.message import MESSAGES
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = [*ROOT.glob("app/**/*.py"), *ROOT.glob("pages/*.py")]
 LITERAL = re.compile(r"""(?:\bt\(|section\(t,)\s*f?["']([a-z_]+\.[A-Za-z_.]+)["']""")
+# sections whose keys come out of results, parameter classes, reports, dictionaries, remarks, dates of the law; see test_details,
+# test_notice_details
 BY_RESULT = (
     "attack",
     "direction",
@@ -41,8 +43,7 @@ BY_RESULT = (
     "details",
     "dossier",
     "mapping",
-)  # sections whose keys come out of results, parameter classes, reports, dictionaries, remarks, dates of the law; see test_details,
-# test_notice_details
+)
 PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 

@@ -31,9 +31,7 @@ def test_every_test_stands_there_with_its_verdict_and_nothing_leaks(
     opened: Opened, answers: Answers, done: Validation, world: World, language: str
 ) -> None:
     answers["validation.last"] = lambda model_id: done
-    at = opened("validation")
-    at.get_by_key("language").set_value(language)
-    at.run()
+    at = opened("validation", lang=language)
     t, text = Texts(language), everything(at)
     assert not at.exception
     missing = [test.id for test in done.tests if t(f"validation.test_{test.id}") not in text]

@@ -48,16 +48,22 @@ def test_the_line_passes_every_byte_on_in_order_both_ways(at_once):
             writer.write(blob)
             await writer.drain()
         writer.close()
+        await writer.wait_closed()
 
     async def through():
-        far = await asyncio.start_server(echo, "localhost", 0)
+        far = await asyncio.start_server(echo, "127.0.0.1", 0)
         line = await links.line(far.sockets[0].getsockname()[1])
         reader, writer = await asyncio.open_connection("127.0.0.1", line.sockets[0].getsockname()[1])
         writer.write(sent)
         writer.write_eof()
         came = await reader.read(-1)
+        writer.close()
+        await writer.wait_closed()
         for server in (line, far):
             server.close()
+        await asyncio.sleep(0)
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        await asyncio.gather(*others)  # both ends of the line close behind the last byte
         return came
 
     assert asyncio.run(through()) == sent

@@ -10,6 +10,8 @@ from backend.services import Glassleaf
 from backend.services.online import Person
 from backend.services.scoring import ScoringRequest
 
+pytestmark = pytest.mark.usefixtures("quick_scrypt")
+
 
 @pytest.fixture
 def passphrase(tmp_path):

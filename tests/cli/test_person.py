@@ -11,6 +11,8 @@ from backend.store.retention import RETENTION
 
 PASSPHRASE = "five words drawn at random"  # noqa: S105
 
+pytestmark = pytest.mark.usefixtures("quick_scrypt")
+
 
 @pytest.fixture
 def someone(run):

@@ -24,7 +24,7 @@ HEADER = ("id", "income", "home")
 numbers = st.none() | st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9, allow_nan=False).map(lambda x: round(x, 4))
 words = st.text("abcdeäöü中文", min_size=1, max_size=6)
 people = st.lists(st.tuples(numbers, st.none() | words), min_size=1, max_size=8)
-relaxed = settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+relaxed = settings(deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def rows_of(found):

@@ -103,7 +103,7 @@ def with_random_covers(model, seed):
     return replace(model, trees=tuple(covered(tree) for tree in model.trees))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.data())
 def test_the_guest_alone_gets_the_expectation_over_the_hosts_splits(seed, data):
     world = random_world(seed)

@@ -44,9 +44,9 @@ class Line(RuleBasedStateMachine):
         self.outbox.put(Outgoing(name, "OfferKey", "receiver", blob, "online", LATER))
         self.expected[name].append(blob)
 
-    @rule(alone=st.booleans())
-    def leave(self, alone):
-        message = self.outbox.next("online", 0.0, one_at_a_time=alone)
+    @rule()
+    def leave(self):
+        message = self.outbox.next("online")
         if message is not None:
             self.line.append(replace(message))
 
@@ -105,7 +105,7 @@ class Line(RuleBasedStateMachine):
         if not hasattr(self, "taken"):
             return
         self.cut()
-        while (message := self.outbox.next("online", 0.0, one_at_a_time=True)) is not None:
+        while (message := self.outbox.next("online")) is not None:
             self.accept(message)
             self.outbox.settle(self.receipts.pop())
         assert self.taken == self.expected and not self.refused

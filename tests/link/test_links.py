@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 import tomllib
 from pathlib import Path
 
@@ -12,8 +13,9 @@ import pytest
 from companies import IN_TIME, Proxy, until
 
 from backend.errors import ParameterError, PartyUnreachable, SecurityError
-from backend.link.frames import LANES
+from backend.link.frames import LANES, Memory, Receipt
 from backend.link.identity import renew
+from backend.link.outbox import Outbox, Outgoing
 from backend.link.peers import LANE_SECONDS, MIB
 from backend.link.wire import LinkWire
 from backend.protocols.training.messages import ModelKept
@@ -183,6 +185,18 @@ def test_what_was_sent_last_is_delivered_before_a_party_stops(links):
     assert [bank.receive(name, timeout=IN_TIME).message.key[0] for _ in range(5)] == list(range(5))
 
 
+def test_a_message_that_is_too_long_for_the_other_side_is_refused_and_what_follows_comes(links):
+    bank = links.bank()
+    shop = links.host("shop", message=2 * MIB)
+    links.up(shop)
+    name = new_conversation()
+    bank.open(name)
+    bank.send("shop", OfferKey(name, "rlwe", LONG))
+    assert "at most 2,097,152 are accepted" in bank.receive(name, timeout=30).message.reason
+    bank.send("shop", EndConversation(name))
+    assert shop.receive(timeout=30).message == EndConversation(name)
+
+
 def test_a_process_ends_though_a_host_is_attached(links):
     companies = links.companies
     command = [sys.executable, "tests/link/ending.py", str(companies.path), str(companies.keys("bank"))]
@@ -242,6 +256,27 @@ def test_a_full_lane_does_not_hold_up_another(links):
     bank.send("shop", OfferKey(online, "rlwe", b"quick"))
     until(lambda: shop._node.mailboxes._waiting["online"] == 1)  # while nobody has taken anything of the full lane
     assert shop._node.mailboxes._waiting["bulk"] == 1
+    delivered = bank.peer("shop").outbox.depth
+    until(lambda: shop.receive(timeout=0.05) is None and not any(delivered().values()))  # else the bank waits for it
+
+
+def test_what_may_be_sent_later_alone_keeps_no_sender_busy():
+    outbox = Outbox(dict.fromkeys(LANES, 4), Memory(MIB), lambda message, words: None)
+
+    def put(conversation):
+        outbox.put(Outgoing(conversation, "OfferKey", "shop", b"", "bulk", time.time() + 86_400))
+
+    put("one")
+    put("one")
+    tried = outbox.next("bulk", 0.0, one_at_a_time=False)
+    outbox.settle(Receipt(tried.id, "busy", after=86_400.0))
+    waiting = threading.Thread(target=outbox.wait, args=(86_400.0,))
+    waiting.start()
+    waiting.join(0.05)
+    assert waiting.is_alive()
+    put("another")
+    waiting.join(IN_TIME)
+    assert not waiting.is_alive()
 
 
 def test_answers_come_back_in_the_lane_of_the_question(links):

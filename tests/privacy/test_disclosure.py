@@ -20,7 +20,7 @@ def transcripts():
     world, out = random_world(5, n_trees=8), {}
     with running(world) as (guest, network, _):
         for name, protocol in protocols(guest, world.model, CompiledGuest(world.model), PlainKeySide()).items():
-            session = Session(network.end(GUEST), name, world.model.hosts, timeout=20)
+            session = Session(network.end(GUEST), name, world.model.hosts, timeout=120)
             protocol.run(MODEL_ID, world.tables[GUEST], session)
             out[name] = session.close()
     return out

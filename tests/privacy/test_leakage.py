@@ -221,7 +221,7 @@ def test_the_population_count_is_that_of_walking_every_record(seed: int, kind: s
 def test_a_joint_audit_gives_what_the_hosts_leave_open() -> None:
     world = random_world(8, n_trees=5)
     with running(world) as (_, network, _):
-        session = Session(network.end(GUEST), "audit", world.model.hosts, timeout=20)
+        session = Session(network.end(GUEST), "audit", world.model.hosts, timeout=120)
         try:
             # three messages to each Host
             audited = joint_audit(session, MODEL_ID, world.model, world.tables[GUEST].ids, batch=5)
@@ -233,7 +233,7 @@ def test_a_joint_audit_gives_what_the_hosts_leave_open() -> None:
 def test_a_host_that_is_not_simulated_takes_part_in_no_audit() -> None:
     world = random_world(8, n_trees=5)
     with running(world, simulated=False) as (_, network, _):
-        session = Session(network.end(GUEST), "audit", world.model.hosts, timeout=20)
+        session = Session(network.end(GUEST), "audit", world.model.hosts, timeout=120)
         try:
             with pytest.raises(SecurityError, match="Only simulated Hosts"):
                 joint_audit(session, MODEL_ID, world.model, world.tables[GUEST].ids)

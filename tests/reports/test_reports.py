@@ -271,7 +271,9 @@ def test_a_changed_pdf_differs_from_one_that_was_drawn_here(report, pdf):
 def by_hand(command, file):
     """What a reader's shell prints, run as it was copied."""
     shell = command.replace("python3", shlex.quote(sys.executable), 1).replace("report.json", shlex.quote(str(file)))
-    return subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False, timeout=30).stdout.strip()
+    return subprocess.run(
+        ["bash", "-c", shell], capture_output=True, text=True, check=False, timeout=120
+    ).stdout.strip()
 
 
 def copied(text):

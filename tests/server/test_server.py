@@ -13,6 +13,7 @@ import httpx
 import pandas as pd
 import pytest
 from homes import copied_home
+from short_keys import shorter_keys
 
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, PartyUnreachable
@@ -28,6 +29,12 @@ from backend.services.online import OpenModel, Person
 from backend.services.scoring import ScoringRequest
 
 PLAIN = Settings(cipher="none", open_to_all=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_keys():
+    with shorter_keys():
+        yield
 
 
 @pytest.fixture(scope="module")

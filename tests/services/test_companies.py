@@ -3,12 +3,16 @@
 import tomllib
 from contextlib import contextmanager
 from datetime import date
+from pathlib import Path
 from threading import Thread
 
 import pytest
 import tomli_w
 from prometheus_client.parser import text_string_to_metric_families
+from streamlit.testing.v1 import AppTest
 
+from app import session
+from app.texts import Texts
 from backend.data.demo import write_demo
 from backend.data.federation import load_federation
 from backend.errors import ApprovalPending, FederationError, NotAgreed, NotAvailable, ParameterError, PartyUnreachable
@@ -26,6 +30,7 @@ from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 from backend.trees.serialization import load_host
 
+ROOT = Path(__file__).resolve().parents[2]
 ROWS = 200
 PARAMETERS = SecureBoostParameters(trees=2, depth=2, bins=4, cipher="rlwe")
 UNTIL = date(2100, 1, 1)
@@ -92,7 +97,7 @@ def hosts(tmp_path_factory):
 def apart(hosts):
     """Companies that are served, their bank's services, its model and scores of some people."""
     companies = hosts[0]
-    with Glassleaf(companies.home) as glassleaf:
+    with Glassleaf(companies.home, pools=False) as glassleaf:
         record = trained(glassleaf, companies.guest, companies)
         yield companies, glassleaf, record, scored(glassleaf, record, companies)
 
@@ -102,7 +107,7 @@ def together(tmp_path_factory):
     """The same people, model and scores in one process."""
     folder = tmp_path_factory.mktemp("together")
     write_demo(folder / "demo", rows=ROWS)
-    with Glassleaf(folder / "home") as glassleaf:
+    with Glassleaf(folder / "home", pools=False) as glassleaf:
         record = trained(glassleaf, folder / "demo")
         yield glassleaf, record, scored(glassleaf, record)
 
@@ -246,6 +251,26 @@ def test_while_one_process_has_the_links_another_does_what_needs_no_host_and_say
         assert len(second.samples.table(record.id)) and second.audit.verify(record.federation) is not None
         with pytest.raises(PartyUnreachable, match="holds the links: do this there, or stop it and repeat"):
             scored(second, record, companies)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("page", "key"), [("privacy", "told"), ("privacy", "widths"), ("overview", "widths"), ("host", "host")]
+)
+def test_pages_say_what_only_hosts_operators_see(apart, monkeypatch, page, key):
+    monkeypatch.setenv("GLASSLEAF_HOME", str(apart[0].home))
+    at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
+    at.switch_page(f"../pages/{page}.py").run()
+    session.service().close()
+    assert not at.exception and not at.warning
+    assert any(Texts("en")(f"linked.{key}") in text.value for text in (*at.info, *at.markdown))
+
+
+def test_the_meter_reads_a_score_with_the_dither_that_came_with_it(apart):
+    _, glassleaf, record, batch = apart
+    for score in batch.scores:
+        read = glassleaf.leakage.meter(record.id, score, dither=batch.dither)
+        assert 1 <= read.count <= read.combinations
 
 
 def test_a_federation_file_that_says_something_else_than_the_agreement_is_refused(apart):

@@ -1,24 +1,21 @@
 """The Guest's keys: what may be known of them, a backup that comes back whole or not at all, a rotation that loses nothing."""
 
 import json
-import shutil
 import subprocess
 import sys
 import time
 from functools import partial
 
 import pytest
+from homes import copied_home
 from inside import runtime_of, workspace_of
 
 from backend.crypto.paillier.keys import PaillierSecretKey
-from backend.data.demo import write_demo
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.simulation import simulator
-from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
-from backend.services.training import TrainingRequest
 from backend.store.key_backup import seal, unseal
 from backend.store.key_file import read_key
 from backend.store.request_log import RequestLog
@@ -26,21 +23,20 @@ from backend.store.request_log import RequestLog
 PASSPHRASE = "five words drawn at random"  # noqa: S105
 PAILLIER, SIGNING = "paillier-512.key", "signing.key"
 
+pytestmark = pytest.mark.usefixtures("quick_scrypt")
+
 
 @pytest.fixture(scope="module")
-def template(tmp_path_factory):
-    home = tmp_path_factory.mktemp("template") / "home"
-    write_demo(home / "demo", rows=300)
+def template(home_template, tmp_path_factory):
+    home = copied_home(home_template, tmp_path_factory.mktemp("template") / "home")
     with Glassleaf(home, pools=False, key_floor=512) as glassleaf:
-        glassleaf.federations.add(home / "demo")
-        glassleaf.training.start(TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))).get()
         runtime_of(glassleaf).pair_key("paillier", 512)
     return home
 
 
 @pytest.fixture
 def home(template, tmp_path):
-    return shutil.copytree(template, tmp_path / "home")
+    return copied_home(template, tmp_path / "home")
 
 
 @pytest.fixture

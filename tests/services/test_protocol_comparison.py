@@ -3,7 +3,9 @@
 import json
 
 import pytest
+from homes import copied_home
 from inside import runtime_of
+from short_keys import SHORTER, shorter_keys
 
 from backend.data.demo import write_demo
 from backend.errors import Cancelled, ParameterError
@@ -27,12 +29,21 @@ FIGURES = {
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     """A demo of three parties with one model."""
-    folder = tmp_path_factory.mktemp("compare")
-    write_demo(folder / "demo", rows=400)
-    glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
-    glassleaf.training.start(TrainingRequest(glassleaf.federations.add(folder / "demo").name, GROWN)).get()
+    home = tmp_path_factory.mktemp("compare") / "home"
+    write_demo(home / "demo", rows=400)
+    glassleaf = Glassleaf(home, key_floor=KEY, pools=False)
+    glassleaf.training.start(TrainingRequest(glassleaf.federations.add(home / "demo").name, GROWN)).get()
     glassleaf.close()
-    return folder / "home"
+    return home
+
+
+@pytest.fixture
+def small_pools(monkeypatch):
+    """Pools that are soon full, and waited for on a slow machine too."""
+    monkeypatch.setattr("backend.protocols.guest_runtime.GUEST_POOL", 256)
+    for module in ("simulator", "synthetic_model"):
+        monkeypatch.setattr(f"backend.protocols.simulation.{module}.HOST_POOL", 256)
+    monkeypatch.setattr("backend.services.protocol_comparison.POOLS_WAIT", 120.0)
 
 
 @pytest.fixture
@@ -75,6 +86,7 @@ def test_samples_are_test_records_and_the_same_for_the_same_seed(glassleaf):
     assert {parts.iloc[row] for row in rows[0]} == {"test"}
 
 
+@pytest.mark.usefixtures("small_pools")
 def test_pools_are_warm_once_they_hold_what_a_run_takes(home):
     glassleaf = Glassleaf(home, key_floor=KEY)
     try:
@@ -168,10 +180,9 @@ def test_a_made_up_model_runs_through_every_protocol_under_the_guests_key(glassl
     )
 
 
-def test_a_made_up_model_touches_no_file_but_the_guests_key(tmp_path):
-    write_demo(tmp_path / "demo", rows=400)
-    glassleaf = Glassleaf(tmp_path / "home", key_floor=KEY, pools=False)
-    glassleaf.training.start(TrainingRequest(glassleaf.federations.add(tmp_path / "demo").name, GROWN)).get()
+def test_a_made_up_model_touches_no_file_but_the_guests_key(home, tmp_path):
+    glassleaf = Glassleaf(copied_home(home, tmp_path / "home"), key_floor=KEY, pools=False)
+    assert glassleaf.models.guest_model("latest") and (tmp_path / "home" / "demo" / "bank.csv").is_file()
 
     def files():
         return {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*") if file.is_file()}
@@ -185,6 +196,7 @@ def test_a_made_up_model_touches_no_file_but_the_guests_key(tmp_path):
     assert {file.name for file in changed - told} <= {f"paillier-{KEY}.key", f"paillier-{KEY}.tables", "store.db"}
 
 
+@pytest.mark.usefixtures("small_pools")
 def test_a_made_up_models_pools_are_filled_like_any_others(home):
     glassleaf = Glassleaf(home, key_floor=KEY)
     try:
@@ -225,14 +237,14 @@ def test_node_by_node_is_left_out_for_many_samples():
 
 
 def test_the_command_prints_every_figure_as_json(run):
-    status, text, progress = run(
-        "compare", "latest", "--samples", 2, "--latency", 10, "--bandwidth", 500, "--bits", 2048, "--json"
-    )
+    words = ("--samples", 2, "--latency", 10, "--bandwidth", 500, "--bits", 2048, "--json")
+    with shorter_keys():
+        status, text, progress = run("compare", "latest", *words)
     found = json.loads(text)
     assert status == 0
     assert found["latency_seconds"] == 0.01
     assert found["bandwidth_bytes_per_second"] == 500_000
-    assert (found["samples"], found["cipher"], found["key_bits"]) == (2, "paillier", 2048)
+    assert (found["samples"], found["cipher"], found["key_bits"]) == (2, "paillier", 2048 // SHORTER)
     assert (found["pools"], found["left_out"], found["shape"]) == ("cold", [], None)
     assert [p["protocol"] for p in found["protocols"]] == list(PROTOCOLS)
     for protocol in found["protocols"]:

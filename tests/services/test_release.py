@@ -29,6 +29,13 @@ def measured_with_dither(tmp_path_factory):
 
 
 @pytest.fixture
+def small(home_template, tmp_path):
+    """The services on a home of 600 people."""
+    with Glassleaf(copied_home(home_template, tmp_path / "small"), key_floor=512, pools=False) as opened:
+        yield opened
+
+
+@pytest.fixture
 def glassleaf(measured_with_dither, tmp_path, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0.0625")
     opened = Glassleaf(copied_home(measured_with_dither, tmp_path / "home"), key_floor=512, pools=False)
@@ -89,21 +96,20 @@ def test_a_coarser_scale_is_taken_where_it_may_be_and_the_record_and_the_log_say
     assert (entry.body["score_bits"], entry.body["score_bits_asked"]) == (expected, 16)
 
 
-def test_a_scale_that_names_few_enough_is_kept_and_no_coarser_one_taken(glassleaf):
+def test_a_scale_that_names_few_enough_is_kept_and_no_coarser_one_taken(small, monkeypatch):
+    monkeypatch.setenv("GLASSLEAF_DITHER", "0.0625")
     asked = SecureBoostParameters(trees=4, depth=3, cipher="none", score_bits=16)
-    record = glassleaf.training.start(TrainingRequest("demo", asked, most_named=1.0, coarser=True)).get()
+    record = small.training.start(TrainingRequest("demo", asked, most_named=1.0, coarser=True)).get()
     assert record.score_bits == 16 and record.release.asked_bits is None
 
 
-def test_where_no_scale_is_coarse_enough_the_model_is_refused_all_the_same(demo_home, monkeypatch):
+def test_where_no_scale_is_coarse_enough_the_model_is_refused_all_the_same(small, monkeypatch):
     monkeypatch.setenv("GLASSLEAF_DITHER", "0")
-    bare = Glassleaf(demo_home(), key_floor=512, pools=False)
-    before = [record.id for record in bare.models.all()]
+    before = [record.id for record in small.models.all()]
     asked = SecureBoostParameters(trees=1, depth=4, cipher="none", score_bits=16)  # of one tree every leaf names itself
-    job = bare.training.start(TrainingRequest("demo", asked, most_named=0.0, coarser=True)).wait(120)
+    job = small.training.start(TrainingRequest("demo", asked, most_named=0.0, coarser=True)).wait(120)
     assert isinstance(job.failure, ReleaseRefused) and job.failure.bits is None and job.state == "failed"
-    assert [record.id for record in bare.models.all()] == before
-    bare.close()
+    assert [record.id for record in small.models.all()] == before
 
 
 def test_the_finest_resolution_that_fits_is_named():

@@ -215,7 +215,7 @@ def test_a_host_that_is_down_is_an_error_in_words_and_comes_back_with_a_new_door
     other.training.start(request).get()
     host = other.federations.get(name).hosts[0].name
     runtime_of(other, name).stop_host(host)
-    job = other.training.start(request).wait(20)
+    job = other.training.start(request).wait(60)
     assert job.state == "failed" and f"{host} is not reachable" in job.error and "Start it again" in job.error
     other.close()
     again = Glassleaf(tmp_path / "home", pools=False)
@@ -245,7 +245,7 @@ def test_a_fault_inside_shows_no_traceback_and_no_value(caplog):
     def work(job):
         raise RuntimeError(f"secret {12344 + 1}")
 
-    job = Job(work, 1).start().wait(5)
+    job = Job(work, 1).start().wait(60)
     assert job.state == "failed" and "RuntimeError" in job.error and "12345" not in job.error + caplog.text
 
 

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import pytest
 from sqlalchemy import text
 
-from backend.errors import ParameterError, QuestionRefused, SecurityError
+from backend.errors import ParameterError, QuestionRefused, StoreError
 from backend.store import accountant
 from backend.store.accountant import (
     COHORT,
@@ -149,7 +149,7 @@ def test_many_that_open_and_count_at_once_do_not_grant_twice(tmp_path):
 def test_a_count_that_cannot_be_kept_answers_nothing(tmp_path):
     one = account(where=tmp_path)
     (tmp_path / "store.db").write_bytes(b"this is no database, and long enough to be looked at" * 200)
-    with pytest.raises(SecurityError):
+    with pytest.raises(StoreError):
         spent(one, "a")
 
 

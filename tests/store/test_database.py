@@ -7,6 +7,7 @@ import sqlite3
 import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from sqlalchemy import text
 from backend.errors import StoreError
 from backend.store.accountant import COHORT, EVERYBODY, SCORE, Accountant, Limits, Question
 from backend.store.audit_log import AuditLog
-from backend.store.database import BEFORE, HEAD, Database
+from backend.store.database import BEFORE, FILE, HEAD, Database
 from backend.store.migrations import configuration
 from backend.store.party_store import PartyStore
 from backend.store.schema import Base
@@ -42,6 +43,29 @@ def test_a_new_database_is_what_the_migrations_make_and_stamped_with_the_newest_
     assert differences(Database(tmp_path / "new")) == []
     assert differences(Database(unpacked("0.2.0", tmp_path) / "parties" / "demo" / "bank")) == []
     assert ScriptDirectory.from_config(configuration()).get_current_head() == HEAD
+
+
+def made(folder):
+    """Of every table its columns and keys, and every index, as SQLite has them."""
+    with closing(sqlite3.connect(folder / FILE)) as database:
+        named = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        tables = [name for (name,) in named if name != "alembic_version"]  # which is Alembic's own
+        parts = ("table_info", "foreign_key_list")
+        found = {
+            (table, part): sorted((row[1:] for row in database.execute(f"PRAGMA {part}({table})")), key=str)
+            for table in tables
+            for part in parts
+        }
+        other = "SELECT type, name, sql FROM sqlite_master WHERE type <> 'table' AND sql IS NOT NULL"
+        return found, sorted((kind, name, "".join(sql.split())) for kind, name, sql in database.execute(other))
+
+
+def test_a_new_database_is_made_at_once_and_no_other_than_the_steps_make_of_an_older_one(tmp_path, monkeypatch):
+    older = unpacked("0.2.0", tmp_path) / "parties" / "demo" / "bank"
+    Database(older)
+    monkeypatch.setattr("backend.store.migrations.migrate", None)
+    Database(tmp_path / "new")
+    assert made(tmp_path / "new") == made(older)
 
 
 @pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
@@ -68,7 +92,7 @@ def test_what_an_older_home_kept_in_many_files_is_in_one(version, tmp_path):
     assert PartyStore(database).artefact(json.loads(PartyStore(database).records()[0])["id"])
     Database(host)
     for folder in (guest, host):
-        assert {file.name for file in folder.iterdir()} & set(BEFORE) == {"store.db"}
+        assert {file.name for file in folder.iterdir()} & {FILE, *BEFORE} == {FILE}
     one = Accountant(Database(host), Limits())
     for person, times in counted.items():  # what was counted by model id counts for everything now
         assert times and one.count(Question("bank", "", SCORE, "any", (person,))).all()
@@ -197,53 +221,6 @@ def test_what_is_read_within_a_reading_is_part_of_it(tmp_path):
             assert after is not outer
 
 
-def aged(folder, seconds):
-    """Have the file be changed that long ago."""
-    then = time.time_ns() - seconds * 10**9
-    os.utime(folder / "store.db", ns=(then, then))
-
-
-def artefacts_of(database, asked):
-    def read(session):
-        asked.append(True)
-        return tuple(session.scalars(text("select model_id from artefacts order by model_id")))
-
-    return database.kept("all", read)
-
-
-def test_what_was_read_is_read_again_once_anybody_has_written_and_not_before(tmp_path):
-    database, another_process, asked = Database(tmp_path), Database(tmp_path), []
-    for number, (writer, name) in enumerate([(database, "first"), (another_process, "other")], start=1):
-        PartyStore(writer).put_artefact(name, "text")
-        assert len(artefacts_of(database, asked)) == number
-        aged(tmp_path, 60 - number)
-        before = len(asked)
-        assert [len(artefacts_of(database, asked)) for _ in range(5)] == [number] * 5
-        assert len(asked) == before + 1
-
-
-def test_what_was_just_written_is_read_each_time_for_a_file_tells_no_two_changes_of_one_moment_apart(tmp_path):
-    database, asked = Database(tmp_path), []
-    aged(tmp_path, -60)
-    assert [artefacts_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2
-
-
-def test_a_transaction_reads_what_it_wrote_and_nobody_else_does_before_it_ends(tmp_path):
-    database, asked = Database(tmp_path), []
-    aged(tmp_path, 60)
-    assert artefacts_of(database, asked) == ()
-    with pytest.raises(RuntimeError), database.write() as session:
-        session.execute(text("insert into artefacts values ('new', 'hash', 'text')"))
-        assert artefacts_of(database, asked) == ("new",)
-        raise RuntimeError
-    assert artefacts_of(database, asked) == ()
-
-
-def test_in_memory_nothing_is_kept_besides():
-    database, asked = Database(), []
-    assert [artefacts_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2
-
-
 def test_a_disk_that_is_full_is_noticed_though_it_can_be_read():
     database = Database()
     database.check_writable()
@@ -263,3 +240,54 @@ def test_a_password_in_a_url_is_in_no_message():
     with pytest.raises(StoreError, match="cannot be opened") as refused:
         Database("postgresql+psycopg://ana:secret-word@127.0.0.1:1/bank?connect_timeout=5")
     assert "secret-word" not in str(refused.value)
+
+
+def aged(folder, seconds):
+    """Have the file be changed that long ago."""
+    then = time.time_ns() - seconds * 10**9
+    os.utime(folder / "store.db", ns=(then, then))
+
+
+def records_of(database, asked):
+    def read(session):
+        asked.append(True)
+        return tuple(session.scalars(text("select model_id from records order by model_id")))
+
+    return database.kept("all", read)
+
+
+def add_record(database, name):
+    PartyStore(database).put_record(name, {"created": "then"})
+
+
+def test_what_was_read_is_read_again_once_anybody_has_written_and_not_before(tmp_path):
+    database, another_process, asked = Database(tmp_path), Database(tmp_path), []
+    for number, (writer, name) in enumerate([(database, "first"), (another_process, "other")], start=1):
+        add_record(writer, name)
+        assert len(records_of(database, asked)) == number
+        aged(tmp_path, 60 - number)
+        before = len(asked)
+        assert [len(records_of(database, asked)) for _ in range(5)] == [number] * 5
+        assert len(asked) == before + 1
+
+
+def test_what_was_just_written_is_read_each_time_for_a_file_tells_no_two_changes_of_one_moment_apart(tmp_path):
+    database, asked = Database(tmp_path), []
+    aged(tmp_path, -60)
+    assert [records_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2
+
+
+def test_a_transaction_reads_what_it_wrote_and_nobody_else_does_before_it_ends(tmp_path):
+    database, asked = Database(tmp_path), []
+    aged(tmp_path, 60)
+    assert records_of(database, asked) == ()
+    with pytest.raises(RuntimeError), database.write() as session:
+        session.execute(text("insert into records values ('new', 'then', '{}')"))
+        assert records_of(database, asked) == ("new",)
+        raise RuntimeError
+    assert records_of(database, asked) == ()
+
+
+def test_in_memory_nothing_is_kept_besides():
+    database, asked = Database(), []
+    assert [records_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2

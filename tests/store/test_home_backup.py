@@ -17,10 +17,7 @@ from backend.store.home_backup import KEYS, MANIFEST, holds_keys, read_backup, w
 
 PASSPHRASE = "five words drawn at random"  # noqa: S105 - of tests
 
-
-@pytest.fixture(autouse=True)
-def _quick_scrypt(monkeypatch):
-    monkeypatch.setattr("backend.store.key_backup.N", 1 << 10)
+pytestmark = pytest.mark.usefixtures("quick_scrypt")
 
 
 @pytest.fixture

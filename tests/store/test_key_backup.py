@@ -5,20 +5,29 @@ import json
 import pytest
 
 from backend.errors import ParameterError, SecurityError
-from backend.store.key_backup import PASSPHRASE_MIN, seal, unseal
+from backend.store import key_backup
+from backend.store.key_backup import PASSPHRASE_MIN, N, R, seal, unseal
 
 PASSPHRASE = "five words drawn at random"  # noqa: S105
 BODY = b"the numbers of a key"
 
+pytestmark = pytest.mark.usefixtures("quick_scrypt")
+
 
 @pytest.fixture(scope="module")
-def sealed():
+def sealed(quick_scrypt):
     return seal(BODY, PASSPHRASE, "bank in demo")
 
 
 def test_what_was_sealed_comes_back_and_is_not_in_the_file(sealed):
     assert unseal(sealed, PASSPHRASE) == ("bank in demo", BODY)
     assert BODY not in sealed and BODY.hex().encode() not in sealed
+
+
+def test_a_guess_costs_a_hundred_megabytes_and_what_was_sealed_so_comes_back(monkeypatch):
+    monkeypatch.setattr(key_backup, "N", N)  # as it is outside tests
+    assert 128 * N * R >= 100_000_000  # bytes, RFC 7914 §2
+    assert unseal(seal(BODY, PASSPHRASE, "x"), PASSPHRASE) == ("x", BODY)
 
 
 def test_the_same_keys_sealed_twice_are_two_files(sealed):

@@ -38,6 +38,8 @@ OBJECT = 48  # bytes of an mpz beside its digits, including its list entry
 WINDOWS = range(4, 13)  # bits per digit
 FEW = 64  # up to so many obfuscators, building a table costs more than it saves
 FEW_KEPT = 3  # the same for reading a table from its file
+SHORT_BITS = 1024  # shorter keys are for arithmetic, not for secrets
+FEW_SHORT = 4096  # as FEW, for a short key: its powers take hardly longer than looking up their products
 
 Obfuscation = Literal["full", "short"]
 Quotients = NDArray[np.uint32]  # (2**window, limbs): one number per row, lowest limb first
@@ -163,7 +165,7 @@ class OwnerMaker:
 
     def make(self, count: int) -> list[mpz]:
         """From the tables; the first few without them."""
-        if self._tables is None and self._made + count <= _few(self._file):
+        if self._tables is None and self._made + count <= _few(self._p * self._q, self._file):
             self._made += count
             return self.make_unlocked(count)
         self.prepare()
@@ -231,7 +233,7 @@ class PublicMaker:
 
     def make(self, count: int) -> list[mpz]:
         """From the table; the first few without it."""
-        if self._rows is None and self._made + count <= _few(self._file):
+        if self._rows is None and self._made + count <= _few(self._n, self._file):
             self._made += count
             return self.make_unlocked(count)
         self.prepare()
@@ -266,8 +268,10 @@ def _window(bits: int, entry: int, memory: int) -> int:
     return max(fitting, default=WINDOWS.start)
 
 
-def _few(file: Path | None) -> int:
-    return FEW_KEPT if file is not None and file.exists() else FEW
+def _few(n: mpz, file: Path | None) -> int:
+    if file is not None and file.exists():
+        return FEW_KEPT
+    return FEW if n.bit_length() >= SHORT_BITS else FEW_SHORT
 
 
 def _digits_per_base(bits: int, window: int) -> list[int]:

@@ -27,7 +27,7 @@ from backend.crypto.rlwe.coefficients import blocks, check_block, groups, mask_p
 from backend.crypto.rlwe.flooding import hiding
 from backend.crypto.rlwe.layout import check_length, cuts
 from backend.crypto.rlwe.ring import Ring, read, ring, written
-from backend.crypto.rlwe.sum_parameters import features_a_reply
+from backend.crypto.rlwe.sum_parameters import features_a_reply, flood_range
 from backend.crypto.workers import Workers
 from backend.errors import SecurityError
 
@@ -202,7 +202,7 @@ def replies_of(
                 if mask is not None:
                     sums[g][p] = _plus(of, sums[g][p], ciphertext, mask)
     replies = (
-        _reply(of, encryptor, one, sum_positions(group, block))
+        sealed(of, encryptor, one, sum_positions(group, block), flood_range(of.parameters))
         for group, row in zip(wanted, sums, strict=True)
         for one in row
     )
@@ -252,13 +252,13 @@ def _plus(of: Ring, total: Any, ciphertext: Any, mask: Any) -> Any:
     return total
 
 
-def _reply(of: Ring, encryptor: Any, total: Any, shown: NDArray[np.intp]) -> bytes:
+def sealed(of: Ring, encryptor: Any, total: Any, shown: NDArray[np.intp], span: int) -> bytes:
     """A sum as it may go to the Guest: plus a fresh Enc(0) under the public key, uniform numbers and uniform noise."""
     reply = seal.Ciphertext()
     encryptor.encrypt_zero(reply)
     if total is not None:
         of.evaluator.add_inplace(reply, total)
-    hidden = hiding(of.parameters, shown)
+    hidden = hiding(of.parameters, shown, span)
     of.evaluator.add_inplace(reply, of.ciphertext_of(hidden + bytes(len(hidden))))
     return of.pad(written(reply), of.full_width)
 

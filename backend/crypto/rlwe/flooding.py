@@ -1,4 +1,4 @@
-"""Draws what hides a reply of sums by bin, in numpy: uniform noise, and uniform numbers for all coefficients but the sums."""
+"""Draws what hides a reply, in numpy: uniform noise, and for sums in coefficients uniform numbers modulo q in all others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.rlwe.parameters import RlweParameters
-from backend.crypto.rlwe.sum_parameters import LOW_BITS, flood_range
+from backend.crypto.rlwe.sum_parameters import LOW_BITS
 
 Words = NDArray[np.uint64]
 LIMB = np.uint64(32)
@@ -35,29 +35,42 @@ def times(small: Words, factor: int, modulus: int) -> Words:
     return np.where(rest >= modulus, rest - modulus, rest).astype(np.uint64)
 
 
-def hiding(parameters: RlweParameters, shown: NDArray[np.intp]) -> bytes:
-    """Coefficients u + t·f of what is added to a reply, modulo every prime of q, as SEAL lays them out.
+def hiding(parameters: RlweParameters, shown: NDArray[np.intp], span: int) -> bytes:
+    """Coefficients of what is added to a reply, modulo every prime of q, as SEAL lays them out; all are new for each reply.
 
     Parameters
     ----------
     shown : ndarray of int
-        Coefficients that are not masked.
-
-    Notes
-    -----
-    u is uniform modulo t, 0 where the sums are; f is uniform in a range of R·2^64 integers around 0. Both are new for each reply.
+        Coefficients that the Guest is to read: they get t·f, f uniform in a range of span·2^64 integers around 0. All others are
+        uniform modulo q, so that neither what was multiplied nor its noise is left in them.
+    span : int
+        R: see :func:`backend.crypto.rlwe.sum_parameters.flood_range`.
     """
-    t, degree, span = parameters.plain_modulus, parameters.degree, flood_range(parameters)
-    masked = uniform(t, degree)
-    masked[shown] = 0
-    top, low = uniform(span, degree), np.frombuffer(os.urandom(8 * degree), dtype="<u8").astype(np.uint64)
-    limbs = (low & LOW, low >> LIMB, top & LOW, top >> LIMB)
-    offset = (span << LOW_BITS) >> 1
-    return b"".join(_residues(masked, limbs, offset, t, modulus) for modulus in parameters.moduli[:-1])
+    limbs, out = drawn(span, LOW_BITS // 32, len(shown)), []
+    for modulus in parameters.moduli[:-1]:
+        numbers = uniform(modulus, parameters.degree)
+        numbers[shown] = _residues(limbs, (span << LOW_BITS) >> 1, parameters.plain_modulus, modulus)
+        out.append(numbers.astype("<u8").tobytes())
+    return b"".join(out)
 
 
-def _residues(masked: Words, limbs: tuple[Words, ...], offset: int, t: int, modulus: int) -> bytes:
-    total = masked + np.uint64(-t * offset % modulus)
+def flood(parameters: RlweParameters) -> bytes:
+    """Coefficients t·f modulo every prime of q, as SEAL lays them out; f is uniform from -F to F - 1, new for each reply."""
+    limbs, t = drawn(*parameters.flood_range, parameters.degree), parameters.plain_modulus
+    return b"".join(
+        _residues(limbs, parameters.flood, t, modulus).astype("<u8").tobytes() for modulus in parameters.moduli[:-1]
+    )
+
+
+def drawn(top: int, words: int, count: int) -> tuple[Words, ...]:
+    """`count` uniform integers from 0 to top·2^(32·words) - 1, as digits to the base 2^32, lowest first."""
+    low = np.frombuffer(os.urandom(4 * words * count), dtype="<u4").reshape(words, count).astype(np.uint64)
+    highest = uniform(top, count)
+    return (*low, highest & LOW, highest >> LIMB)
+
+
+def _residues(limbs: tuple[Words, ...], offset: int, t: int, modulus: int) -> Words:
+    total = np.full(limbs[0].shape, -t * offset % modulus, dtype=np.uint64)
     for i, limb in enumerate(limbs):
         total = total + times(limb, (t << (32 * i)) % modulus, modulus)
-    return (total % np.uint64(modulus)).astype("<u8").tobytes()
+    return total % np.uint64(modulus)

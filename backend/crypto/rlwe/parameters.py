@@ -22,6 +22,10 @@ SPECIAL_BITS = 22  # of the prime that only the public key has
 RESIDUE_RINGS = ((8192, 3), (16384, 4), (16384, 5), (16384, 6))
 RESIDUE_BITS = range(27, 44, 2)
 MAX_RESIDUES = 8
+MAX_TOGETHER = 8  # people of a group whose numbers share a message
+# of the sets for inner products: N and how many primes q has, and bits of t, which has to differ from the primes of q
+PRODUCT_RINGS = ((8192, 2), (8192, 3))
+PRODUCT_BITS = range(24, 60)
 
 
 @dataclass(frozen=True)
@@ -65,14 +69,23 @@ class RlweParameters:
         return int(prod(others) * (first - 2 * rounding) // (2 * self.plain_modulus)) - 1
 
     @cached_property
-    def noise_allowed(self) -> int:
-        """Most noise V that a reply may have before it is flooded: N·V/(2F + 1) ≤ 2^-40."""
-        return 2 * self.max_noise // ((self.degree << MARGIN_BITS) + 2)
+    def flood_range(self) -> tuple[int, int]:
+        """R < 2^63 and L: a reply's noise gets uniform integers from a range of R·2^(32·L) added, as wide as correct decryption allows."""
+        allowed = 2 * self.max_noise // ((self.degree << MARGIN_BITS) + 2)
+        span = 2 * (self.max_noise - allowed)
+        limbs = max(0, -(-(span.bit_length() - 63) // 32))
+        return span >> (32 * limbs), limbs
 
     @cached_property
     def flood(self) -> int:
-        """F: a reply's noise gets uniform integers from [-F, F] added, as wide as correct decryption allows."""
-        return self.max_noise - self.noise_allowed
+        """F: they are from -F to F - 1."""
+        top, limbs = self.flood_range
+        return top << (32 * limbs) >> 1
+
+    @cached_property
+    def noise_allowed(self) -> int:
+        """Most noise V that a reply may have before it is flooded: N·V/2F ≤ 2^-40."""
+        return 2 * self.flood // (self.degree << MARGIN_BITS)
 
     def noise(self, hosts: int, ciphertexts: int) -> int:
         """Upper bound on the noise of a reply before it is flooded, in the worst case.
@@ -133,8 +146,13 @@ def residue_sets(degree: int, primes: int, bits: int) -> tuple[RlweParameters, .
 @cache
 def _all_named() -> dict[str, RlweParameters]:
     """Every set that a key may have."""
+    kinds = (RESIDUE_RINGS, RESIDUE_BITS), (PRODUCT_RINGS, PRODUCT_BITS)
     residues = (
-        p for degree, primes in RESIDUE_RINGS for bits in RESIDUE_BITS for p in residue_sets(degree, primes, bits)
+        p
+        for rings, widths in kinds
+        for degree, primes in rings
+        for b in widths
+        for p in residue_sets(degree, primes, b)
     )
     return PARAMETERS | {p.name: p for p in residues}
 
@@ -194,23 +212,40 @@ class Load:
         Sums.
     people : int
         Whose sums are added up before they are decrypted.
-    bits : int
-        What is decrypted lies in a range of 2^bits integers.
+    span : int
+        What is decrypted lies in a range of so many integers.
+    own : int
+        0 = numbers lie in slots. Else they lie in coefficients, as rows of so many features of the Guest's and a base of all others
+        (:mod:`backend.crypto.rlwe.inner_products`).
+    factor_bits : int
+        Of such rows the Host's factors are at most 2^factor_bits in absolute value.
     """
 
     hosts: int
     rows: int
     features: int
     people: int
-    bits: int
+    span: int
+    own: int = 0
+    factor_bits: int = 0
 
-    def ciphertexts(self, degree: int) -> int:
-        """Of one person under one key."""
-        return -(-self.rows // (degree // self.features))
+    def ciphertexts(self, degree: int, people: int = 1) -> int:
+        """Of a message about so many people, under one key."""
+        rows = people * self.rows
+        return -(-rows // (degree // (self.own or self.features))) + (-(-rows // degree) if self.own else 0)
+
+    def together(self, degree: int) -> int:
+        """How many people share a message, so that fewest ciphertexts are half empty."""
+        return min(range(1, min(self.people, MAX_TOGETHER) + 1), key=lambda n: (self.ciphertexts(degree, n) / n, n))
+
+    def sent(self, degree: int) -> int:
+        """Ciphertexts about all people, under one key."""
+        whole, rest = divmod(self.people, self.together(degree))
+        return whole * self.ciphertexts(degree, self.together(degree)) + (self.ciphertexts(degree, rest) if rest else 0)
 
 
 def residues_for(load: Load) -> tuple[RlweParameters, ...]:
-    """The sets under which fewest bytes travel, of those whose noise bound holds and whose primes t together exceed 2^bits.
+    """The sets under which fewest bytes travel, of those whose noise bound holds and whose primes t together reach what is decrypted.
 
     Raises
     ------
@@ -220,9 +255,9 @@ def residues_for(load: Load) -> tuple[RlweParameters, ...]:
     found: list[tuple[int, tuple[RlweParameters, ...]]] = []
     for degree, primes in RESIDUE_RINGS:
         for bits in RESIDUE_BITS if load.features <= degree else ():
-            sets, sent = residue_sets(degree, primes, bits), load.people * load.ciphertexts(degree)
+            sets, sent = residue_sets(degree, primes, bits), load.sent(degree)
             count = next(
-                (k for k in range(1, MAX_RESIDUES + 1) if prod(p.plain_modulus for p in sets[:k]) >> load.bits), 0
+                (k for k in range(1, MAX_RESIDUES + 1) if prod(p.plain_modulus for p in sets[:k]) >= load.span), 0
             )
             if count and all(p.noise(load.hosts, sent) <= p.noise_allowed for p in sets[:count]):
                 keys, replies = load.hosts * (primes + 1), 2

@@ -5,7 +5,6 @@ The layout is :mod:`backend.crypto.rlwe.layout`'s; why a reply hides what was mu
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,17 +16,16 @@ from backend.crypto.paillier.bin_products import BinIndex
 from backend.crypto.pool import Pool
 from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.bin_sums import BinSumming
+from backend.crypto.rlwe.flooding import flood
 from backend.crypto.rlwe.layout import block_mask, blocks_of, check_length, cuts
 from backend.crypto.rlwe.ring import Ring, read, ring, written
 from backend.crypto.rlwe.sum_parameters import sum_sets
 from backend.crypto.workers import Workers
 from backend.errors import SecurityError
 
-SPARE_BYTES = 8  # drawn beyond a flood's size before it is reduced: 2^-64 from uniform
-
 
 class FloodMaker:
-    """Makes what a last Host adds to its reply: Enc(0) under the public key, with uniform noise from [-F, F] added to c0."""
+    """Makes what a last Host adds to its reply: Enc(0) under the public key, with uniform noise from -F to F - 1 added to c0."""
 
     def __init__(self, of: Ring, encryptor: Any) -> None:
         self._ring, self._encryptor = of, encryptor
@@ -37,25 +35,13 @@ class FloodMaker:
 
     def make(self, count: int) -> list[Any]:
         """`count` flooded zeros."""
-        return [self._flooded(self._noise()) for _ in range(count)]
+        return [self._flooded(flood(self._ring.parameters)) for _ in range(count)]
 
     def make_unlocked(self, count: int) -> list[Any]:
         """The same: SEAL's calls are short."""
         return self.make(count)
 
-    def _noise(self) -> list[int]:
-        parameters = self._ring.parameters
-        span = 2 * parameters.flood + 1
-        width = -(-span.bit_length() // 8) + SPARE_BYTES
-        drawn = os.urandom(width * parameters.degree)
-        numbers = (int.from_bytes(drawn[i : i + width], "little") for i in range(0, len(drawn), width))
-        return [number % span - parameters.flood for number in numbers]
-
-    def _flooded(self, noise: list[int]) -> Any:
-        parameters = self._ring.parameters
-        scaled = [parameters.plain_modulus * f for f in noise]
-        residues = [np.array([f % modulus for f in scaled], dtype="<u8") for modulus in parameters.moduli[:-1]]
-        c0 = np.concatenate(residues).tobytes()
+    def _flooded(self, c0: bytes) -> Any:
         zero = seal.Ciphertext()
         self._encryptor.encrypt_zero(zero)
         self._ring.evaluator.add_inplace(zero, self._ring.ciphertext_of(c0 + bytes(len(c0))))

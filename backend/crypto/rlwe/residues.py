@@ -2,7 +2,7 @@
 
 A number is its residues modulo distinct primes t_1 … t_R, one key each; sums and products are computed residue by residue, and the Chinese
 remainder theorem recovers the result, exact within a range of T = t_1 ⋯ t_R integers. Which sets and how many follow from the computation
-(:func:`backend.crypto.rlwe.parameters.residues_for`).
+(:func:`backend.crypto.rlwe.product_parameters.keys_for`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from backend.crypto.interface import Fold, FoldPlan, IntArray
 from backend.crypto.rlwe.layout import blocks_of, check_length
-from backend.crypto.rlwe.parameters import MAX_RESIDUES, Load, residues_for
+from backend.crypto.rlwe.parameters import MAX_RESIDUES, Load
+from backend.crypto.rlwe.product_parameters import keys_for
 from backend.crypto.rlwe.public import RlwePublicSide
 from backend.crypto.rlwe.ring import written
 from backend.crypto.rlwe.scheme import RlweKeySide
@@ -64,7 +65,7 @@ class ResidueKeySide:
     scheme = "rlwe-residues"
 
     def __init__(self, sides: Sequence[RlweKeySide]) -> None:
-        self._sides = tuple(sides)
+        self.sides = tuple(sides)
         self.parameters = tuple(side.parameters for side in sides)
         self._moduli = [p.plain_modulus for p in self.parameters]
         self.bits, self.modulus = sides[0].bits, prod(self._moduli)
@@ -75,30 +76,30 @@ class ResidueKeySide:
 
     def check(self, load: Load) -> None:
         """Raise ParameterError where these are not the keys for this load."""
-        if self.parameters != residues_for(load):
+        if self.parameters != keys_for(load):
             raise ParameterError(
                 "These RLWE keys are of other parameter sets than this request takes; make keys for it."
             )
 
     def offer(self) -> bytes:
         """Every key's offer behind its length."""
-        offers = [side.offer() for side in self._sides]
+        offers = [side.offer() for side in self.sides]
         return b"".join(len(offer).to_bytes(LENGTH_BYTES, "big") + offer for offer in offers)
 
     def encrypt(self, values: IntArray | NDArray[np.object_]) -> bytes:
         """``(n, k)`` integers of any size that fits the array → ``⌈k/G⌉`` ciphertexts per key; the sums are over k."""
         out = []
-        for side in self._sides:
+        for side in self.sides:
             t = side.parameters.plain_modulus
             out.append(side.encrypt((values + side.limit) % t - side.limit))
         return b"".join(out)
 
     def decrypt(self, blob: bytes, n: int) -> list[int]:
         """``n`` sums from -limit to limit; raises SecurityError where the message is none."""
-        width = self._sides[0].reply_width
-        check_length(blob, len(self._sides), width)
+        width = self.sides[0].reply_width
+        check_length(blob, len(self.sides), width)
         parts = [blob[i : i + width] for i in range(0, len(blob), width)]
-        residues = [side.decrypt(part, n) for side, part in zip(self._sides, parts, strict=True)]
+        residues = [side.decrypt(part, n) for side, part in zip(self.sides, parts, strict=True)]
         return [v if v <= self.limit else v - self.modulus for v in from_residues(residues, self._moduli)]
 
 
@@ -140,7 +141,7 @@ class ResiduePublicSide:
 
     def check(self, load: Load) -> None:
         """Raise SecurityError where these are not the keys for this load."""
-        wanted = residues_for(load)
+        wanted = keys_for(load)
         if self.parameters != wanted:
             sets, came = (", ".join(p.name for p in some) for some in (wanted, self.parameters))
             raise SecurityError(f"This request takes {len(wanted)} keys ({sets}); {len(self.sides)} came ({came}).")

@@ -39,15 +39,21 @@ def max_noise(parameters: RlweParameters) -> int:
     return prod(parameters.moduli[:-1]) // (2 * parameters.plain_modulus) - 1
 
 
-def flood_range(parameters: RlweParameters) -> int:
-    """R: a reply's noise gets a uniform integer from a range of R·2^64 added, coefficient by coefficient."""
-    allowed = (2 * max_noise(parameters)) // ((parameters.degree << MARGIN_BITS) + 2)
+def flood_range(parameters: RlweParameters, shown: int = 0) -> int:
+    """R: a reply's noise gets a uniform integer from a range of R·2^64 added, coefficient by coefficient.
+
+    Parameters
+    ----------
+    shown : int
+        Coefficients of a reply that are not uniform modulo q; 0 = as if none were.
+    """
+    allowed = (2 * max_noise(parameters)) // (((shown or parameters.degree) << MARGIN_BITS) + 2)
     return min(max(0, 2 * (max_noise(parameters) - allowed)) >> LOW_BITS, TOP)
 
 
-def noise_allowed(parameters: RlweParameters) -> int:
-    """Most noise V that a reply may have before it is flooded: N·V / (R·2^64) ≤ 2^-40."""
-    return (flood_range(parameters) << LOW_BITS) // (parameters.degree << MARGIN_BITS)
+def noise_allowed(parameters: RlweParameters, shown: int = 0) -> int:
+    """Most noise V that a reply may have before it is flooded: n·V / (R·2^64) ≤ 2^-40, n being what is `shown`, or N."""
+    return (flood_range(parameters, shown) << LOW_BITS) // ((shown or parameters.degree) << MARGIN_BITS)
 
 
 def sum_noise(parameters: RlweParameters, ones: int) -> int:
@@ -56,7 +62,8 @@ def sum_noise(parameters: RlweParameters, ones: int) -> int:
     Parameters
     ----------
     ones : int
-        Ones in the 0/1 polynomials of all blocks: each adds one coefficient of a fresh ciphertext.
+        Ones in the 0/1 polynomials of all blocks, or absolute values of other coefficients added up: each adds one coefficient of a
+        fresh ciphertext.
     """
     n, t, special = parameters.degree, parameters.plain_modulus, parameters.moduli[-1]
     fresh = t // 2 + FRESH_ERROR * t

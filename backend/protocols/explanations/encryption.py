@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from backend.crypto.interface import KeySide
+from backend.crypto.interface import IntArray, KeySide
 from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.crypto.rlwe.inner_products import RowKey
 from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.errors import ParameterError
 from backend.protocols.explanations.guest_terms import Compiled, CompiledTerms
@@ -34,7 +35,11 @@ class PaillierEncryption:
     ----------
     ciphertexts : int
         That the Guest encrypts a person.
+    together : int
+        People of a cohort whose numbers share a message.
     """
+
+    together = 1
 
     def __init__(self, key: KeySide, compiled: Compiled, shape: ReasonShape) -> None:
         self._key, self._compiled = key, compiled
@@ -42,7 +47,7 @@ class PaillierEncryption:
         width = len(self._layout.packs(0))
         self.ciphertexts = (compiled.rows - 1) * (1 + width) + width
 
-    def encrypted(self, columns: Columns) -> bytes:
+    def encrypted(self, columns: Columns, people: int = 1) -> bytes:
         """One person's numbers, columns ``(1,)`` each."""
         numbers = paillier_numbers(self._compiled, self._layout, columns)
         row = np.empty((1, len(numbers)), dtype=object)  # integers of any size as one row of a batch
@@ -61,7 +66,8 @@ class PaillierEncryption:
 class RlweEncryption:
     """RLWE: a slot for every feature, entry and point, and one for the constant, which every Host multiplies by 1.
 
-    Methods as in :class:`PaillierEncryption`; `people` are those of a cohort, 0 = one person's names.
+    Methods as in :class:`PaillierEncryption`; `people` are those of a cohort, 0 = one person's names. Of a cohort, several people's rows
+    lie one after the other.
 
     Raises
     ------
@@ -73,15 +79,22 @@ class RlweEncryption:
         load = shape.load(compiled.rows, people)
         key.check(shape.load(compiled.key_rows, people))
         self._key, self._compiled, self._shape = key, compiled, shape
+        self.together = load.together(key.bits)
         self.ciphertexts = len(key.parameters) * load.ciphertexts(key.bits)
 
-    def encrypted(self, columns: Columns) -> bytes:
-        """``(features, entries · points + 1)``: what is the Guest's own, and the base for what is a Host's."""
-        terms, own = self._compiled.encode(columns), self._shape.features[0]
-        table = np.zeros((sum(self._shape.features), self._compiled.rows), dtype=np.int64)
-        table[:own, :-1], table[:own, -1] = terms.own.T, terms.constant
-        table[own:, :-1] = terms.base
-        return self._key.encrypt(table)
+    def encrypted(self, columns: Columns, people: int = 1) -> bytes:
+        """``(features, rows)``: what is the Guest's own, and the base for what is a Host's."""
+        own, base = self._numbers(columns, people)
+        return self._key.encrypt(np.concatenate([own, np.tile(base, (sum(self._shape.features[1:]), 1))]))
+
+    def _numbers(self, columns: Columns, people: int) -> tuple[IntArray, IntArray]:
+        """``(own features, rows)`` and ``(rows,)``; columns are ``(n,)`` each, a person has entries · points + 1 rows."""
+        own, base = [], []
+        for i in range(people):
+            terms = self._compiled.encode({name: column[i : i + 1] for name, column in columns.items()})
+            own.append(np.concatenate([terms.own, terms.constant[np.newaxis]]).T)
+            base.append(np.append(terms.base, 0))
+        return np.concatenate(own, axis=1), np.concatenate(base)
 
     def opened(self, blob: bytes) -> list[int]:
         """Blinded numbers may be any residues modulo T."""
@@ -92,25 +105,37 @@ class RlweEncryption:
         return self._key.decrypt(blob, sum(self._shape.features))
 
 
+class RowEncryption(RlweEncryption):
+    """RLWE, for a cohort at a single Host: inner products, where own features and the base lie side by side."""
+
+    def __init__(self, key: ResidueKeySide, compiled: Compiled, shape: ReasonShape, people: int) -> None:
+        super().__init__(key, compiled, shape, people)
+        self._rows = RowKey(key, *shape.features)
+
+    def encrypted(self, columns: Columns, people: int = 1) -> bytes:
+        """Own numbers and the base, each in blocks."""
+        return self._rows.encrypt(*self._numbers(columns, people))
+
+    def sums(self, blob: bytes) -> list[int]:
+        """One sum a feature."""
+        return self._rows.decrypt(blob)
+
+
 TermEncryption = PaillierEncryption | RlweEncryption
 
 
 class PersonEncryption:
-    """For the names of one person: contributions, and behind them drops.
+    """For the names of one person: contributions, and behind them drops; attributes as of :class:`PaillierEncryption`."""
 
-    Attributes
-    ----------
-    ciphertexts : int
-        That the Guest encrypts a person.
-    """
+    together = 1
 
     def __init__(self, key: ReasonKey, compiled: CompiledTerms, shape: ReasonShape) -> None:
         self._parts = encryption_of(key, compiled, shape), encryption_of(key, compiled.drops, shape)
         self.ciphertexts = sum(part.ciphertexts for part in self._parts)
 
-    def encrypted(self, columns: Columns) -> bytes:
+    def encrypted(self, columns: Columns, people: int = 1) -> bytes:
         """One person's numbers, columns ``(1,)`` each."""
-        return b"".join(part.encrypted(columns) for part in self._parts)
+        return b"".join(part.encrypted(columns, people) for part in self._parts)
 
     def opened(self, blob: bytes) -> list[int]:
         """As the parts do, of either."""
@@ -126,7 +151,8 @@ def encryption_of(key: ReasonKey, compiled: Compiled, shape: ReasonShape, people
         The key does not suit: names are ranked under Paillier or RLWE only, and RLWE's sets depend on the request.
     """
     if isinstance(key, ResidueKeySide):
-        return RlweEncryption(key, compiled, shape, people)
+        kind = RowEncryption if shape.load(compiled.rows, people).own else RlweEncryption
+        return kind(key, compiled, shape, people)
     if not people:
         _ranked_under(key)
     return PaillierEncryption(key, compiled, shape)

@@ -212,7 +212,7 @@ class ReasonsClient:
             sizes = compiled.shares_of(host), shape.features, shape.value_bits
             self._session.send(host, AskCohort(name, self._model_id, people.ids, *sizes))
         _refused(self._session.expect_each(HeldRecords, compiled.chain), n)
-        for i in range(n):
+        for i in range(0, n, encryption.together):
             self._send(people, i, encryption)
         self._on_stage("weigh", self._last, n)
         answer = self._session.expect_each(ContributionSums, [self._last])[self._last]
@@ -225,8 +225,9 @@ class ReasonsClient:
         self._on_stage("encrypt", self._guest, i)
         with self._timings.measured("encrypt", self._guest):
             sent = () if self._run is None else self._run.batch(i).sent
-            person = people.take(np.array([i], dtype=np.intp)).columns
-            terms_enc = sent[0] if sent else encryption.encrypted(person)
+            some = np.arange(i, min(i + encryption.together, len(people.ids)), dtype=np.intp)
+            person = people.take(some).columns
+            terms_enc = sent[0] if sent else encryption.encrypted(person, len(some))
             # before they can be sent, by whomever: an auditor may draw any terms that have left
             if self._journal is not None and not sent and isinstance(self._key, PaillierKeySide):
                 self._journal.state(terms_enc, values_alike(self._compiled.model, person))

@@ -66,11 +66,13 @@ class _Request:
     sides: Flags | None = None  # (2, features): of that person, this Host's shares
     opened: OpenRanking | None = None
 
-    def person(self, index: int) -> Decided:
-        """How a person whose terms have come answers here."""
-        if index not in self.factors:
+    def people(self, index: int) -> list[Decided]:
+        """How those whose terms have come answer here: from that one on, as many of a cohort as share a message."""
+        together = 1 if isinstance(self.weighting, PersonWeighting) else self.weighting.together
+        indices = range(index, min(index + together, len(self.held)))
+        if index % together or not indices or any(i not in self.factors for i in indices):
             raise SecurityError("Terms came of somebody who is not answered about, or twice; they were refused.")
-        return self.factors.pop(index)
+        return [self.factors.pop(i) for i in indices]
 
 
 @dataclass(repr=False)
@@ -183,22 +185,23 @@ class ReasonsHandler:
         return session.keep(_Request, _Request(served, shape, weighting, factors, held, asked, same))
 
     def _reason_terms(self, sender: str, message: ReasonTerms) -> Answer:
-        """Step 2; at a cohort's last person, step 3."""
+        """Step 2; at a cohort's last people, step 3."""
         session = self.sessions.of(message.conversation)
         request = session.need(_Request, "Terms came before reasons were asked for.")
         served = request.served
         if sender != served.preceding:
             raise SecurityError(f"Terms for this model come from {served.preceding}; others were refused.")
-        decided, question = request.person(message.person), message.question
+        decided, question = request.people(message.person), message.question
         self._keep_sample(session, request, message)
         if isinstance(request.asked, AskReasons):
             # a Host before this one made new bytes of the same question
             question = question if served.index else digest_of(request.digest, message.terms)
             name = of_person(request.asked.request, message.person)
             self.answering.bind(session.guest, name, message.conversation, question)
-            yield from self._one_of_many(request, message, decided, question)
+            yield from self._one_of_many(request, message, decided[0], question)
         else:
-            yield from self._one_of_cohort(session, request, message, decided, question)
+            kept = np.concatenate([one.kept for one in decided], axis=1)
+            yield from self._some_of_cohort(session, request, message, kept, question)
 
     def _one_of_many(self, request: _Request, message: ReasonTerms, decided: Decided, question: str) -> Answer:
         """Step 2 for names."""
@@ -223,20 +226,20 @@ class ReasonsHandler:
         count = sum(request.shape.features[1 : request.served.index + 1])
         return from_bitmap(sides, 2 * count).reshape(count, 2)
 
-    def _one_of_cohort(
-        self, session: HostSession, request: _Request, message: ReasonTerms, decided: Decided, question: str
+    def _some_of_cohort(
+        self, session: HostSession, request: _Request, message: ReasonTerms, kept: Flags, question: str
     ) -> Answer:
-        """Step 2 for sums; at the last person, step 3."""
+        """Step 2 for sums; at the last people, step 3."""
         served, weighting = request.served, request.weighting
         if isinstance(weighting, PersonWeighting):
             raise SecurityError("Terms for sums came where names were asked for; they were refused.")
         if not request.factors and request.cohort is not None:
             self.answering.count_all(request.cohort, message.conversation)
         if not served.plan.last:
-            terms = weighting.passed_on(message.terms, decided.kept)
+            terms = weighting.passed_on(message.terms, kept)
             yield served.following, ReasonTerms(message.conversation, message.person, terms, question)
             return
-        request.values_enc = weighting.values(message.terms, decided.kept, request.values_enc)
+        request.values_enc = weighting.values(message.terms, kept, request.values_enc)
         if not request.factors:
             session.drop(_Request)
             sums = weighting.sums(request.values_enc)

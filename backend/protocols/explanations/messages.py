@@ -59,8 +59,9 @@ class AskCohort(Message):
 class ReasonTerms(Message):
     """Guest → first Host, Host → next Host: terms of SHAP values of one person, named by position among the ids.
 
-    For names, terms of drops stand behind them. From Host to Host, `question` is the SHA-256 of the Guest's bytes, and `sides` say, by two
-    bits a feature of the Hosts so far, on which side of the median the person is, each masked by its bit of `HeldRecords.masks`.
+    Of a cohort, those who follow may share the message: sizes say how many. For names, terms of drops stand behind them. From Host to
+    Host, `question` is the SHA-256 of the Guest's bytes, and `sides` say, by two bits a feature of the Hosts so far, on which side of
+    the median the person is, each masked by its bit of `HeldRecords.masks`.
     """
 
     HOLDS: ClassVar[str] = (

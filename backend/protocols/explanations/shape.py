@@ -80,8 +80,12 @@ class ReasonShape:
         rows : int
             Entries times points, and one for what no Host has to do with.
         """
-        bits = self.value_bits + people.bit_length() + 1 if people else self.ranking.slot
-        return Load(len(self.features) - 1, rows, sum(self.features), max(1, people), bits)
+        hosts, features = len(self.features) - 1, sum(self.features)
+        if not people:
+            return Load(hosts, rows, features, 1, 1 << self.ranking.slot)
+        # a single Host's factors meet the Guest's numbers once: that is an inner product, and takes no slots
+        products = (self.features[0], COEFFICIENT_BITS) if hosts == 1 else (0, 0)
+        return Load(hosts, rows, features, people, (2 * people + 1) << self.value_bits, *products)
 
 
 def names_bits(features: int, names: int) -> float:

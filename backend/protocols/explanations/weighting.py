@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.interface import FoldPlan, PublicSide, Weighted, WeightedPublicSide
 from backend.crypto.paillier.scheme import PaillierPublicSide
+from backend.crypto.rlwe.inner_products import RowProducts, Totals
 from backend.crypto.rlwe.residues import ResiduePublicSide, Weighed
 from backend.errors import SecurityError
 from backend.protocols.explanations.host_factors import AnyFactors, CompiledDropFactors, CompiledFactors, Decided, Flags
@@ -44,7 +45,11 @@ class PaillierWeighting:
     ----------
     ciphertexts : int
         That come of one person.
+    together : int
+        People of a cohort whose numbers share a message.
     """
+
+    together = 1
 
     def __init__(self, side: WeightedPublicSide, compiled: AnyFactors, shape: ReasonShape, party: int) -> None:
         self._side, self._compiled, self._shape, self._party = side, compiled, shape, party
@@ -148,7 +153,8 @@ class PaillierWeighting:
 class RlweWeighting:
     """RLWE: every slot times one factor; the Guest's slots go through all Hosts as they are, so that only the last one adds up.
 
-    Methods as in :class:`PaillierWeighting`; `people` are those of a cohort, 0 = one person's names.
+    Methods as in :class:`PaillierWeighting`; `people` are those of a cohort, 0 = one person's names. What is `kept` of several people
+    lies side by side, ``(m, people)``.
 
     Raises
     ------
@@ -164,8 +170,9 @@ class RlweWeighting:
         self._features, self._lift = self._ranking.n, self._ranking.tie_bits if plan.last and not people else 0
         self._origin = np.array(plan.origin, dtype=np.intp)
         side.check(shape.load(len(plan.origin) * compiled.key_points + 1, people))
-        rows = len(plan.origin) * len(compiled.points) + 1
-        self.ciphertexts = len(side.sides) * shape.load(rows, people).ciphertexts(side.bits)
+        load = shape.load(len(plan.origin) * len(compiled.points) + 1, people)
+        self.together = load.together(side.bits)
+        self.ciphertexts = len(side.sides) * load.ciphertexts(side.bits)
 
     def passed_on(self, terms: bytes, kept: NDArray[np.bool_]) -> bytes:
         """As many ciphertexts as came."""
@@ -189,15 +196,41 @@ class RlweWeighting:
         return self._side.weighted(terms, self._factors(kept) << self._lift, self._plan.place == 0)
 
     def _factors(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """``(features, entries · points + 1)``, laid out as the Guest's numbers; where nothing of this Host's stands, 1."""
-        others = self._compiled.others(kept)[self._origin].ravel()
-        table = np.tile(np.append(others, 1 << COEFFICIENT_BITS), (self._features, 1))
-        (entries, features), points = self._compiled.where, len(self._compiled.points)
-        own = np.zeros((len(self._compiled.names), len(self._compiled.step.own), points), dtype=np.int64)
-        own[features, entries] = self._compiled.own(kept)
-        mine = table[self._first : self._first + len(own)]
-        mine[:, :-1], mine[:, -1] = own[:, self._origin].reshape(len(own), -1), 0
+        """``(features, rows)``, laid out as the Guest's numbers; where nothing of this Host's stands, 1."""
+        others, own = self._parts(kept)
+        table = np.tile(others, (self._features, 1))
+        table[self._first : self._first + len(own)] = own
         return table
+
+    def _parts(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Factors for what is somebody else's, ``(rows,)``, and for own features, ``(features, rows)``, person after person."""
+        (entries, features), points = self._compiled.where, len(self._compiled.points)
+        others, parts = [], []
+        for i in range(kept.shape[-1]):
+            person = kept[..., i : i + 1]
+            others.append(np.append(self._compiled.others(person)[self._origin].ravel(), 1 << COEFFICIENT_BITS))
+            own = np.zeros((len(self._compiled.names), len(self._compiled.step.own), points), dtype=np.int64)
+            own[features, entries] = self._compiled.own(person)
+            parts.append(np.pad(own[:, self._origin].reshape(len(own), -1), ((0, 0), (0, 1))))
+        return np.concatenate(others), np.concatenate(parts, axis=1)
+
+
+class RowWeighting(RlweWeighting):
+    """RLWE, for a cohort at a single Host: inner products."""
+
+    def __init__(
+        self, side: ResiduePublicSide, compiled: AnyFactors, shape: ReasonShape, plan: FoldPlan, people: int
+    ) -> None:
+        super().__init__(side, compiled, shape, plan, people)
+        self._rows = RowProducts(side, *shape.features)
+
+    def values(self, terms: bytes, kept: NDArray[np.bool_], before: Any = None) -> Totals:
+        """A ciphertext a key for the Guest's features, and one for each of the Host's."""
+        return self._rows.add(terms, *self._parts(kept), before)
+
+    def sums(self, values: Totals) -> bytes:
+        """Each of them with all but the sums hidden."""
+        return self._rows.replies(values)
 
 
 Weighting = PaillierWeighting | RlweWeighting
@@ -243,7 +276,8 @@ def weighting_of(
         There is no key, or none that can weigh numbers like these.
     """
     if isinstance(side, ResiduePublicSide):
-        return RlweWeighting(side, compiled, shape, plan, people)
+        kind = RowWeighting if shape.load(len(plan.origin) * len(compiled.points) + 1, people).own else RlweWeighting
+        return kind(side, compiled, shape, plan, people)
     if isinstance(side, WeightedPublicSide):
         return PaillierWeighting(side, compiled, shape, plan.place + 1)
     raise SecurityError("Reasons were asked for under no key that can weigh numbers; offer a key for reasons first.")

@@ -199,7 +199,9 @@ class Page(FPDF):
                 for name, font in self._spare.items():
                     self._load(name, font)
                 self._spare = {}
-            loaded = (name for name in ("latin", "chinese", "symbols") if name in self.fonts and self._has(name, letter))
+            loaded = (
+                name for name in ("latin", "chinese", "symbols") if name in self.fonts and self._has(name, letter)
+            )
             self._families[letter] = self.family if self._has(self.family, letter) else next(loaded, self.family)
         return self._families[letter]
 

@@ -14,6 +14,8 @@ from backend.crypto.paillier.obfuscators import (
     BASES,
     FEW,
     FEW_KEPT,
+    FEW_SHORT,
+    SHORT_BITS,
     SLACK_BITS,
     OwnerMaker,
     PublicMaker,
@@ -38,9 +40,11 @@ def test_every_obfuscator_encrypts_zero(maker, how, key_side):
     assert len(set(made)) == 80
 
 
-def test_the_first_few_need_no_table_and_many_make_one(secret_key):
-    maker = PublicMaker(secret_key.public.n)
-    maker.make(FEW)
+@pytest.mark.parametrize(("bits", "few"), [(SHORT_BITS - 1, FEW_SHORT), (SHORT_BITS, FEW)])
+def test_the_first_few_need_no_table_and_many_make_one(bits, few):
+    maker = PublicMaker(mpz(1 << bits - 1) + 1, memory=1)
+    maker._made = few - 1
+    maker.make(1)
     assert maker._rows is None
     maker.make(1)
     assert maker._rows is not None
@@ -120,6 +124,7 @@ def test_a_table_in_a_file_is_used_almost_from_the_first(secret_key, tmp_path):
 def test_short_exponents_are_half_as_long_and_still_encrypt_zero(secret_key, key_side):
     full, short = (OwnerMaker(secret_key.p, secret_key.q, how) for how in ("full", "short"))
     assert short._bits == [128, 128] and full._bits == [256 + SLACK_BITS] * 2
+    short.prepare()
     assert key_side.decrypt_numbers(short.make(100)) == [0] * 100
 
 

@@ -170,8 +170,15 @@ def noise_bits(guest, ciphertext):
 def test_noise_of_a_reply_stays_below_its_bound_before_the_flood_and_fills_it_after(monkeypatch):
     guest, _ = sides()
     values, bins = node(9, rows=4000, counts=(33, 33))
+    degree, uniform = guest.parameters.degree, flooding.uniform
+    # all other coefficients are uniform modulo q, so that a budget would be 0
+    monkeypatch.setattr(
+        flooding,
+        "uniform",
+        lambda below, count: np.zeros(degree, dtype=np.uint64) if count == degree else uniform(below, count),
+    )
     flooded = summed(values, bins, 128)
-    monkeypatch.setattr(bin_sums, "hiding", lambda of, shown: bytes(8 * of.degree * len(of.data_bits)))
+    monkeypatch.setattr(bin_sums, "hiding", lambda of, shown, span: bytes(8 * of.degree * len(of.data_bits)))
     bare = summed(values, bins, 128)
     ring, width = guest._ring, guest._ring.full_width
     before, after = (noise_bits(guest, ring.ciphertext(blob[:width], ring.first)) for blob in (bare, flooded))
@@ -188,19 +195,30 @@ def test_floods_have_the_residues_of_one_integer_in_their_range(rows, monkeypatc
     monkeypatch.setattr(
         flooding.os, "urandom", lambda n, urandom=flooding.os.urandom: drawn.append(urandom(n)) or drawn[-1]
     )
-    shown = np.arange(7)
-    blob = flooding.hiding(parameters, shown)
+    shown = np.arange(3, 703)
     t, span = parameters.plain_modulus, flood_range(parameters)
-    words = [np.frombuffer(d, dtype="<u8") for d in drawn if len(d) == 8 * parameters.degree]
-    masked, top, low = ([int(w) for w in column] for column in words)
+    blob = flooding.hiding(parameters, shown, span)
+    low, top = (np.frombuffer(d, dtype=kind) for d, kind in zip(drawn, ("<u4", "<u8"), strict=False))
     residues = np.frombuffer(blob, dtype="<u8").reshape(-1, parameters.degree)
     wrong = 0
-    for i in range(parameters.degree):
-        u = 0 if i in shown else masked[i] % t
-        f = (top[i] % span << 64) + low[i] - (span << 63)
+    for k, i in enumerate(shown):
+        f = (int(top[k]) % span << 64) + (int(low[700 + k]) << 32) + int(low[k]) - (span << 63)
         assert -(span << 63) <= f < span << 63
-        wrong += any(int(r) != (u + t * f) % m for r, m in zip(residues[:, i], parameters.moduli, strict=False))
+        wrong += any(int(r) != t * f % m for r, m in zip(residues[:, i], parameters.moduli, strict=False))
     assert wrong <= 1  # a word beyond the last whole multiple was redrawn
+
+
+def test_all_but_the_sums_are_uniform_modulo_q():
+    parameters = sum_parameters(18_000)
+    first, second = (
+        np.frombuffer(flooding.hiding(parameters, np.arange(7), 1), dtype="<u8").reshape(-1, parameters.degree)
+        for _ in range(2)
+    )
+    for one, other, modulus in zip(first, second, parameters.moduli, strict=False):
+        assert max(one) < modulus and (one[7:] != other[7:]).all()
+        share = one[7:] / modulus  # mean and spread within six standard errors
+        assert abs(share.mean() - 0.5) < 6 / np.sqrt(12 * len(share))
+        assert abs(share.var() - 1 / 12) < 6 / np.sqrt(180 * len(share))
 
 
 def test_uniform_numbers_lie_below_their_bound_and_those_beyond_a_whole_multiple_are_redrawn(monkeypatch):

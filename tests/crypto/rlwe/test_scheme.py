@@ -12,7 +12,7 @@ from tenseal.sealapi import util
 
 from backend.crypto.interface import FoldPlan
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
-from backend.crypto.rlwe import layout, public
+from backend.crypto.rlwe import flooding, layout, public
 from backend.crypto.rlwe import ring as ring_module
 from backend.crypto.rlwe.parameters import MARGIN_BITS, PARAMETERS, parameters_for
 from backend.crypto.rlwe.public import RlwePublicSide
@@ -270,17 +270,32 @@ def test_the_largest_flood_is_still_decrypted(name, sign, monkeypatch):
     parameters = PARAMETERS[name]
     maker = public.FloodMaker(host.ring, host.encryptor)
     extreme = [sign * (parameters.flood + parameters.noise_allowed // 2)] * parameters.degree
-    monkeypatch.setattr(host.floods, "take", lambda count: [maker._flooded(extreme)])
+    scaled = [parameters.plain_modulus * f for f in extreme]
+    residues = b"".join(np.array([f % m for f in scaled], dtype="<u8").tobytes() for m in parameters.moduli[:-1])
+    monkeypatch.setattr(host.floods, "take", lambda count: [maker._flooded(residues)])
     values = np.array([[3, -4]])
     assert scores(guest, host, values, [np.array([[True, True]])], [one_host(2)]) == [-1]
 
 
 def test_flooding_is_uniform_over_its_whole_width():
     _, host = sides(ONE_HOST)
-    flood = host.ring.parameters.flood
-    drawn = np.array([float(f) / flood for f in public.FloodMaker(host.ring, host.encryptor)._noise()])
+    parameters = host.ring.parameters
+    digits = flooding.drawn(*parameters.flood_range, parameters.degree)
+    numbers = [sum(int(d) << (32 * i) for i, d in enumerate(column)) for column in zip(*digits, strict=True)]
+    assert min(numbers) >= 0 and max(numbers) < 2 * parameters.flood
+    drawn = np.array([number / parameters.flood - 1 for number in numbers])
     assert drawn.min() < -0.99 and drawn.max() > 0.99
     assert abs(drawn.mean()) < 0.03 and abs((drawn**2).mean() - 1 / 3) < 0.03
+
+
+@pytest.mark.parametrize("name", [ONE_HOST, LARGEST])
+def test_floods_have_the_residues_of_one_integer(name, monkeypatch):
+    parameters, kept = PARAMETERS[name], []
+    monkeypatch.setattr(flooding, "drawn", lambda *of, drawn=flooding.drawn: kept.append(drawn(*of)) or kept[-1])
+    residues = np.frombuffer(flooding.flood(parameters), dtype="<u8").reshape(-1, parameters.degree)
+    for i in range(0, parameters.degree, 101):
+        f = sum(int(d[i]) << (32 * k) for k, d in enumerate(kept[0])) - parameters.flood
+        assert residues[:, i].tolist() == [parameters.plain_modulus * f % m for m in parameters.moduli[:-1]]
 
 
 def test_every_parameter_set_has_128_bits_against_quantum_computers_and_40_bits_of_margin():
@@ -289,8 +304,9 @@ def test_every_parameter_set_has_128_bits_against_quantum_computers_and_40_bits_
         assert total <= util.seal_he_std_parms_128_tq(parameters.degree)
         assert ring(parameters.name).context.key_context_data().qualifiers().sec_level == seal.SEC_LEVEL_TYPE.TC128
         assert parameters.plain_modulus % (2 * parameters.degree) == 1
-        assert parameters.degree * parameters.noise_allowed << MARGIN_BITS <= 2 * parameters.flood + 1
-        assert parameters.flood + parameters.noise_allowed == parameters.max_noise
+        most = parameters.max_noise
+        assert parameters.degree * parameters.noise_allowed << MARGIN_BITS <= 2 * parameters.flood
+        assert most - most // (1 << 30) <= parameters.flood + parameters.noise_allowed <= most
 
 
 def test_the_cheapest_parameters_that_hold_are_chosen():

@@ -60,7 +60,7 @@ def ready(method, ids=("a", "b", "c"), held=("b", "c", "d")):
     st.sets(st.text(min_size=1, max_size=8), min_size=1, max_size=10),
     st.randoms(use_true_random=False),
 )
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_the_joint_records_are_the_intersection_of_plain_sets(method, left, right, shared, random):
     guest, host = list(left | shared), list(right | shared)
     random.shuffle(guest)

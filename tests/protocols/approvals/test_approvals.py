@@ -81,7 +81,7 @@ def test_a_score_waits_until_the_operator_allows_it_and_nobody_is_counted_before
 
 def test_what_the_guest_is_told_holds_no_threshold_and_nothing_of_the_hosts_own_record():
     with asking() as (_, network, _, approvals, _, _):
-        session = Session(network.end(GUEST), "c1", WORLD.model.hosts, timeout=5)
+        session = Session(network.end(GUEST), "c1", WORLD.model.hosts, timeout=120)
         question = AskApproval("c1", MODEL_ID, "scoring", 3)
         with pytest.raises(ApprovalPending):
             ask(session, GUEST, {"host0": question})
@@ -381,7 +381,7 @@ def test_the_guest_states_what_it_will_send():
 
 def test_a_host_that_asks_nobody_allows_everything_and_signs_nothing():
     with running(WORLD) as (_, network, _):
-        session = Session(network.end(GUEST), "c", WORLD.model.hosts, timeout=5)
+        session = Session(network.end(GUEST), "c", WORLD.model.hosts, timeout=120)
         assert ask(session, GUEST, {"host0": AskApproval("c", MODEL_ID, "scoring", 1), "host1": terms("c")}) == ()
         session.close()
 
@@ -431,7 +431,7 @@ def test_since_when_it_waits_is_said_in_words(past, words):
 @pytest.mark.parametrize("since", ["then", "2026-05-04T10:00:00"])
 def test_a_time_that_is_none_stops_the_exchange(since):
     with running(WORLD) as (_, network, _):
-        session = Session(network.end(GUEST), "c", WORLD.model.hosts, timeout=5)
+        session = Session(network.end(GUEST), "c", WORLD.model.hosts, timeout=120)
         network.send("host0", GUEST, sent.ApprovalPending("c", 1, since))
         with pytest.raises(SecurityError, match="none in UTC"):
             session.expect(ApprovalGranted)

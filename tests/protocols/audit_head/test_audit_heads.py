@@ -2,10 +2,10 @@
 
 import sqlite3
 import threading
-import time
 
 import pytest
 from actors import running
+from companies import IN_TIME, until
 from worlds import GUEST, random_world
 
 from backend.crypto.signing import SigningKey
@@ -31,9 +31,15 @@ HOST, EMPTY = "host0", Head(0, START)
 def session():
     world = random_world(1, 2, n=3)
     with running(world) as (_, network, _):
-        conversation = Session(network.end(GUEST), "c", world.model.hosts, timeout=20)
+        conversation = Session(network.end(GUEST), "c", world.model.hosts, timeout=120)
         yield conversation
         conversation.close()
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A Host on a slow machine is not taken for a busy one."""
+    monkeypatch.setattr("backend.protocols.guest_runtime.HEAD_TIMEOUT", IN_TIME)
 
 
 @pytest.fixture
@@ -179,23 +185,20 @@ def test_a_busy_host_is_not_waited_for_and_keeps_the_head_once_it_is_free(tmp_pa
     log.add("score", {}, "ana", "analyst")
     busy, free = runtime._simulated.hosts[runtime.hosts[0]], threading.Event()
     handler = busy._handlers[AskAuditHeads]
-    busy._handlers[AskAuditHeads] = lambda *asked: free.wait(20) and handler(*asked)
+    busy._handlers[AskAuditHeads] = lambda *asked: free.wait() and handler(*asked)
     others = [runtime.open_session(runtime.hosts[:1]) for _ in range(SIZES[Lane.ONLINE].workers)]
     for other in others:
         other.send(runtime.hosts[0], AskAuditHeads(other.name, 9, 1))
-    began = time.monotonic()
+    monkeypatch.setattr("backend.protocols.guest_runtime.HEAD_TIMEOUT", 0.5)
     with pytest.raises(PartyUnreachable, match=r"for 0\.5 s"):
         runtime.tell_audit_head(log, KEY)
-    assert set(runtime.audit_heads()) == set(runtime.hosts[1:])  # the others witness
-    assert time.monotonic() - began < 15  # the Host is busy for 20 seconds
+    until(lambda: set(runtime.audit_heads()) == set(runtime.hosts[1:]))  # the others witness
     free.set()
     for other in others:
         other.expect(AuditHeads)
-    told, until = dict.fromkeys(runtime.hosts, log.head().hash), time.monotonic() + 20
+    told = dict.fromkeys(runtime.hosts, log.head().hash)
     # the head is kept in a conversation of its own, beside those that ask for it
-    while (kept := {host: heads[0].hash for host, heads in runtime.audit_heads().items()}) != told:
-        assert time.monotonic() < until, kept
-        time.sleep(0.05)
+    until(lambda: {host: heads[0].hash for host, heads in runtime.audit_heads().items()} == told)
     for other in others:
         other.close()
     runtime.close()

@@ -110,7 +110,7 @@ def named_by_host(world, host, seen, row, one_step):
     return directions, leaves
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n_hosts=st.integers(1, 3), together=st.integers(1, 13))
 def test_what_a_host_learns_from_a_walk_is_what_its_messages_say(seed, n_hosts, together):
     world = random_world(seed, n_hosts, depth=4)
@@ -129,7 +129,7 @@ def test_what_a_host_learns_from_a_walk_is_what_its_messages_say(seed, n_hosts, 
             assert ran.learned[host].leaves == pytest.approx(leaves), name
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n_hosts=st.integers(1, 3), together=st.integers(1, 13))
 def test_what_the_guest_learns_from_a_walk_is_every_host_split_on_the_true_paths(seed, n_hosts, together):
     world = random_world(seed, n_hosts, depth=4)
@@ -152,7 +152,7 @@ def test_what_the_guest_learns_from_a_walk_is_every_host_split_on_the_true_paths
             assert sum(len(m.nodes) // width for _, m in ran.got[GUEST] if isinstance(m, Walked)) == passed
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n_hosts=st.integers(1, 3), together=st.integers(1, 13))
 def test_what_the_guest_learns_in_one_round_is_every_host_split_with_a_candidate_below(seed, n_hosts, together):
     world = random_world(seed, n_hosts, depth=4)

@@ -14,7 +14,7 @@ def test_the_toy_samples_score_the_weights_of_leaves_one_and_two_under_every_pro
         assert ran.scored.held["host0"].tolist() == [True, False]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), n_hosts=st.integers(0, 3), together=st.integers(1, 13), depth=st.integers(1, 4))
 def test_all_protocols_give_the_plain_walks_score(seed, n_hosts, together, depth):
     world = random_world(seed, n_hosts, depth=depth)
@@ -28,7 +28,7 @@ def test_all_protocols_give_the_plain_walks_score(seed, n_hosts, together, depth
             assert held.tolist() == [i in world.tables[host].row_of for i in ids]
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_three_parties_under_encryption_agree_with_the_protocols_in_the_clear(seed):
     runs = run(random_world(seed, 2, n=4), key=PaillierKeySide(KEY))

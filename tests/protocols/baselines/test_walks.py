@@ -25,7 +25,7 @@ def test_a_real_host_refuses_every_protocol_in_the_clear_and_says_why(name):
     world = random_world(3, 2)
     with running(world, simulated=False) as (guest, network, _):
         every = protocols(guest, world.model, CompiledGuest(world.model), PaillierKeySide(KEY))
-        session = Session(network.end(GUEST), "c", world.model.hosts, timeout=20)
+        session = Session(network.end(GUEST), "c", world.model.hosts, timeout=120)
         with pytest.raises(SecurityError, match=r"refused: .* in the clear. Only simulated Hosts answer that"):
             every[name].run(MODEL_ID, world.tables[GUEST], session)
         assert {e.kind for e in session.close()} <= {
@@ -41,7 +41,7 @@ def test_a_real_host_refuses_every_protocol_in_the_clear_and_says_why(name):
 def answers(world, *messages):
     """Send messages to host0 and yield what comes, until it refuses."""
     with running(world) as (_, network, _):
-        session = Session(network.end(GUEST), "c", ("host0",), timeout=5)
+        session = Session(network.end(GUEST), "c", ("host0",), timeout=120)
         for message in messages:
             session.send("host0", message)
         while True:
@@ -73,7 +73,7 @@ def test_a_host_refuses_what_does_not_fit_the_walk(messages, why):
 def test_only_the_models_guest_may_start_a_walk():
     world = toy_world()
     with running(world) as (_, network, _):
-        session = Session(network.end("stranger"), "c", ("host0",), timeout=5)
+        session = Session(network.end("stranger"), "c", ("host0",), timeout=120)
         session.send("host0", START)
         with pytest.raises(SecurityError, match="Only the model's Guest"):
             session.expect(Message)

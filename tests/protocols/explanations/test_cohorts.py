@@ -5,6 +5,7 @@ import math
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from backend.crypto.plain import PlainKeySide
 from backend.errors import Cancelled, SecurityError
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
+from backend.protocols.explanations.host import _Request
 from backend.protocols.explanations.shape import names_bits
 from backend.protocols.host import HostParty
 from backend.protocols.simulation.hosts import SimulatedHosts
@@ -54,7 +56,7 @@ def counting(world, folders, limits=None):
 
 def ask(world, network, rows, model_id, table=None, cancelled=lambda: False):
     name = f"c{next(NUMBERS)}"
-    session = Session(network.end(GUEST), name, ("host0",), cancelled, timeout=20)
+    session = Session(network.end(GUEST), name, ("host0",), cancelled, timeout=120)
     try:
         client = ReasonsClient(session, GUEST, model_id, CompiledTerms(world.model), PlainKeySide())
         return client.sums((table or world.tables[GUEST]).take(np.array(rows)))
@@ -135,3 +137,14 @@ def test_fewer_than_fifty_people_and_somebody_twice_are_refused(tmp_path):
 @pytest.mark.parametrize(("names", "bits"), [(0, 0.0), (1, math.log2(1 + 24 * 3)), (4, 19.81), (8, 32.41)])
 def test_names_tell_as_many_bits_as_there_are_sets_of_so_many_or_fewer_each_above_below_or_neither(names, bits):
     assert names_bits(24, names) == pytest.approx(bits, abs=0.005)
+
+
+def test_terms_come_of_as_many_people_at_once_as_the_sizes_say_and_of_nobody_twice():
+    asked = _Request(
+        None, None, SimpleNamespace(together=3), {i: i for i in range(8)}, np.ones(8, dtype=bool), None, ""
+    )
+    assert asked.people(3) == [3, 4, 5]
+    for index in (-3, 1, 3, 4, 9):
+        with pytest.raises(SecurityError):
+            asked.people(index)
+    assert asked.people(6) == [6, 7] and asked.people(0) == [0, 1, 2]

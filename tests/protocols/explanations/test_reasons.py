@@ -14,7 +14,7 @@ from worlds import GUEST, World, imported_world, random_world, with_bands, with_
 
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
-from backend.crypto.rlwe.parameters import residues_for
+from backend.crypto.rlwe.product_parameters import keys_for
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.dictionary import Feature
@@ -76,7 +76,7 @@ _sets = {}
 
 def residue_key(compiled, people=0):
     """The keys that a request takes; each is made once."""
-    sets = residues_for(compiled.shape(1).load(compiled.rows, people))
+    sets = keys_for(compiled.shape(1).load(compiled.rows, people))
     _sets.update({p.name: p for p in sets})
     return ResidueKeySide([lattice(p.name) for p in sets])
 
@@ -180,13 +180,17 @@ def weighted(world, compiled, side, key, rows):
         for place, step in enumerate(folding.steps)
         for factors in [CompiledFactors(world.hosts[step.host], step, compiled.shares_of(step.host))]
     ]
-    for i in rows:
-        sent = encryption.encrypted(world.tables[GUEST].take(np.array([i])).columns)
+    for start in range(0, people, encryption.together):
+        some = rows[start : start + encryption.together]
+        sent = encryption.encrypted(world.tables[GUEST].take(np.array(some)).columns, len(some))
         for step, factors, weighting in ways:
             table = world.tables[step.host]
-            row = table.row_of.get(world.tables[GUEST].ids[i], -1)
-            columns = {name: column[row : row + 1] for name, column in table.columns.items()} if row >= 0 else {}
-            kept = factors.decide(columns, row >= 0)
+            decided = []
+            for i in some:
+                row = table.row_of.get(world.tables[GUEST].ids[i], -1)
+                columns = {name: column[row : row + 1] for name, column in table.columns.items()} if row >= 0 else {}
+                decided.append(factors.decide(columns, row >= 0))
+            kept = np.concatenate(decided, axis=1)
             if step is folding.steps[-1]:
                 held = weighting.values(sent, kept, held)
             else:
@@ -385,7 +389,7 @@ def test_wrong_keys_and_damaged_or_repeated_terms_are_refused(send, match):
     terms = PersonEncryption(names, compiled, shape).encrypted(world.tables[GUEST].columns)
     key, messages = send(names, cohort, terms)
     with running(world) as (_, network, _):
-        session = Session(network.end(GUEST), "c", ("host0",), timeout=20)
+        session = Session(network.end(GUEST), "c", ("host0",), timeout=120)
         session.send("host0", OfferKey("c", key.scheme, key.offer()))
         shares = compiled.shares_of("host0")
         session.send("host0", AskReasons("c", MODEL_ID, ("a",), 1, shares, shape.features, shape.value_bits))
@@ -448,7 +452,7 @@ def test_a_host_refuses_a_request_that_does_not_fit_its_partial_model(change, ma
     crooked = {"shares": (1.5,) * len(shares), "features": (-1, shape.features[1])}
     change = {name: crooked[name] if value is None else value for name, value in change.items()}
     with running(world) as (_, network, _):
-        session = Session(network.end(GUEST), "c", ("host0",), timeout=20)
+        session = Session(network.end(GUEST), "c", ("host0",), timeout=120)
         session.send("host0", OfferKey("c", key.scheme, key.offer()))
         session.send("host0", AskReasons("c", **{**request, "value_bits": shape.value_bits, **change}))
         with pytest.raises(SecurityError, match=match):

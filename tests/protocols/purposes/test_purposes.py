@@ -19,7 +19,7 @@ def stated(purpose, *, simulated=True, measures=None, first="host0"):
     world = random_world(1, 2)
     options = {first: {"measures": measures}}
     with running(world, simulated=simulated, options=options) as (_, network, _):
-        session = Session(network.end(GUEST), "c1", tuple(world.hosts), timeout=5)
+        session = Session(network.end(GUEST), "c1", tuple(world.hosts), timeout=120)
         try:
             state_purpose(session, purpose)
         finally:

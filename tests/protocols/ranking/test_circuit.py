@@ -56,7 +56,7 @@ def rankings(draw):
 
 
 @given(rankings(), st.integers(0, 2**32))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 def test_the_circuit_on_plain_bits_finds_the_same(ranking, seed):
     values, k, order = ranking
     shape = RankingShape(len(values), k, 12)
@@ -74,7 +74,7 @@ def test_the_circuit_on_plain_bits_finds_the_same(ranking, seed):
 
 
 @given(rankings(), st.integers(1, 5), st.integers(0, 2**32))
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 def test_names_of_k_groups_are_those_of_plain_arithmetic(ranking, kinds, seed):
     values, _, order = ranking
     rng, k = np.random.default_rng(seed), 1 + seed % 3

@@ -138,7 +138,7 @@ def test_of_2_to_the_65_blinds_one_at_most_spoils_a_share(n, bits):
     packing, largest = RankingPacking(shape, 2048), (1 << shape.width) - 1
     assert all(plain << (SLACK_BITS + 1) < 1 << (packing.key_bits - 1) for plain in packing.join([largest] * n))
     assert largest << (SLACK_BITS + 1) < 1 << shape.slot
-    assert prod(p.plain_modulus for p in residues_for(Load(1, 100, min(n, 100), 1, shape.slot))) >> shape.slot
+    assert prod(p.plain_modulus for p in residues_for(Load(1, 100, min(n, 100), 1, 1 << shape.slot))) >> shape.slot
 
 
 def test_whatever_the_blind_is_short_of_those_the_shares_add_up(sides, key_side, monkeypatch):

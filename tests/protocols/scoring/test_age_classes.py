@@ -46,7 +46,7 @@ def world_of_ages(n=160, elderly=30):
 def scored_at(world, key, place, tap=None, feature="host0_x", ids=None):
     """Units of everybody, how many classes there are, and whose ages they got; the last from within the Host."""
     with running(world, tap=tap) as (guest, network, served):
-        session = Session(network.end(GUEST), "c", world.model.hosts, timeout=20)
+        session = Session(network.end(GUEST), "c", world.model.hosts, timeout=120)
         try:
             people = ids or world.tables[GUEST].ids
             classes = have_ages(session, "host0", key, people, feature, place)

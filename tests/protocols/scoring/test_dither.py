@@ -274,7 +274,7 @@ def test_permuting_what_no_split_asks_about_gives_no_other_number_to_average_ove
     with dithering(world, (2.0**-4,)) as (guest, network, _):
         plain, _ = score(world, guest, network, key, name="plain")
         for name, feature in (("idle", idle), ("moved", next(iter(used)))):
-            session = Session(network.end(GUEST), name, world.model.hosts, timeout=20)
+            session = Session(network.end(GUEST), name, world.model.hosts, timeout=120)
             have_permuted(session, "host0", key, world.tables[GUEST].ids, (feature,))
             scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
             session.close()

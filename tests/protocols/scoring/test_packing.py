@@ -45,7 +45,7 @@ def test_packed_outputs_are_those_of_a_walk_by_every_protocol(kind, seed):
     compiled = CompiledGuest(world.model)
     with running(world) as (guest, network, _):
         for name, protocol in protocols(guest, world.model, compiled, PlainKeySide()).items():
-            session = Session(network.end(GUEST), name, world.model.hosts, timeout=20)
+            session = Session(network.end(GUEST), name, world.model.hosts, timeout=120)
             try:
                 session.broadcast(OfferKey(session.name, "none", b""))
                 outcome = protocol.run(MODEL_ID, world.tables[GUEST], session)

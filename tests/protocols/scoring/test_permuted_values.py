@@ -23,7 +23,7 @@ from backend.store.database import Database
 def permuted_scores(world, host, features, key, tap=None, ids=None):
     """Units of everybody, and whose values each of them got; the second from within the Host, where no Guest can look."""
     with running(world, tap=tap) as (guest, network, served):
-        session = Session(network.end(GUEST), "c", world.model.hosts, timeout=20)
+        session = Session(network.end(GUEST), "c", world.model.hosts, timeout=120)
         try:
             have_permuted(session, host, key, ids or world.tables[GUEST].ids, features)
             scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
@@ -103,7 +103,7 @@ def test_a_shuffled_scoring_counts_against_the_budget_like_any_other(secret_key)
     with running(world, options={"host0": {"accountant": Accountant(Database(), Limits(1))}}) as (guest, network, _):
         refused = []
         for name in ("first", "second"):
-            session = Session(network.end(GUEST), name, world.model.hosts, timeout=20)
+            session = Session(network.end(GUEST), name, world.model.hosts, timeout=120)
             key = PaillierKeySide(secret_key)
             have_permuted(session, "host0", key, world.tables[GUEST].ids, ("host0_x",))
             scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
@@ -118,7 +118,7 @@ def test_without_values_scores_are_those_of_records_without_them(cipher, n_trees
     world = random_world(3, n_hosts=2, n_trees=n_trees, n=90)
     key = PaillierKeySide(secret_key) if cipher == "paillier" else PlainKeySide()
     with running(world) as (guest, network, _):
-        session = Session(network.end(GUEST), "c", world.model.hosts, timeout=20)
+        session = Session(network.end(GUEST), "c", world.model.hosts, timeout=120)
         have_blanked(session, "host0", key, world.tables[GUEST].ids, features)
         units = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session).units
         session.close()
@@ -145,7 +145,7 @@ def test_what_was_asked_last_counts_and_nobody_else_is_scored_without():
     world = random_world(0, n_hosts=1, n=90)
     with running(world) as (guest, network, served):
         session, key, everybody = (
-            Session(network.end(GUEST), "c", world.model.hosts, timeout=20),
+            Session(network.end(GUEST), "c", world.model.hosts, timeout=120),
             PlainKeySide(),
             world.tables[GUEST],
         )
@@ -169,7 +169,7 @@ def test_a_blanked_scoring_counts_against_the_budget_like_any_other(secret_key):
     with running(world, options={"host0": {"accountant": Accountant(Database(), Limits(1))}}) as (guest, network, _):
         refused = []
         for name in ("first", "second"):
-            session, key = Session(network.end(GUEST), name, world.model.hosts, timeout=20), PlainKeySide()
+            session, key = Session(network.end(GUEST), name, world.model.hosts, timeout=120), PlainKeySide()
             have_blanked(session, "host0", key, world.tables[GUEST].ids, ("host0_x",))
             scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
             session.close()

@@ -22,7 +22,7 @@ from backend.protocols.transport.network import Network
 from backend.trees.folding import fold_structure
 
 
-def ask(network, *messages, host="host0", timeout=5):
+def ask(network, *messages, host="host0", timeout=120):
     session = Session(network.end(GUEST), "c", (host,), timeout=timeout)
     try:
         for message in messages:
@@ -147,7 +147,7 @@ def test_a_host_whose_thread_dies_in_the_middle_of_a_score_is_named_at_once(deat
         monkeypatch.setattr(network, "receive", dying)
         with pytest.raises(PartyUnreachable, match="host1 stopped"):
             score(world, guest, network, PlainKeySide())
-        assert time.monotonic() - died[0] < 10  # the Guest would wait for 20 seconds
+        assert time.monotonic() - died[0] < 100  # the Guest would wait for 120 seconds
         assert (network.is_up("host0"), network.is_up("host1")) == (True, False)
 
 
@@ -189,7 +189,7 @@ def test_hosts_forget_a_conversation_that_was_cancelled():
         session.send("host0", OfferKey("c", "none", b""))
         transcript = session.close()
         assert [e.kind for e in transcript] == ["OfferKey", "EndConversation"]
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + 120
         while served.hosts["host0"]._sessions and time.monotonic() < deadline:
             time.sleep(0.01)
         assert len(served.hosts["host0"]._sessions) == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgpack
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from backend.crypto.plain import PlainKeySide
@@ -104,6 +104,7 @@ anything = st.recursive(
 )
 
 
+@settings(max_examples=40, deadline=None)
 @given(anything)
 def test_values_are_counted_over_every_form_that_msgpack_writes(value):
     codec._check_values(msgpack.packb(value))  # raises where it counts more than there are

@@ -1,0 +1,149 @@
+"""Inner products of encrypted rows with one Host's factors, as coefficients of polynomial products modulo X^N + 1. Both sides.
+
+The Guest has rows of *own* numbers, one a feature of its own, and a *base* a row. Over all rows of all people it gets Σ own·factor, the
+factor of a row being the Host's and the same for all own features, and Σ base·part for every feature of the Host's, and nothing else.
+
+A block is s = N // own rows: g(X) = Σ_f Σ_i own_{f,i}·X^(f·s + i), the Host's polynomial is b(X) = Σ_i factor_i·X^(s−1−i), and coefficient
+f·s + s−1 of g·b is f's sum: i − i' is a multiple of s only where i = i', and what wraps round at N ends below s−1. Of the base a block is
+N rows, multiplied by a polynomial for each of the Host's features, whose sum is coefficient N−1. Why a reply shows no more:
+docs/decisions/0034-group-reasons.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.interface import IntArray
+from backend.crypto.rlwe import seal
+from backend.crypto.rlwe.bin_sums import sealed
+from backend.crypto.rlwe.layout import check_length
+from backend.crypto.rlwe.public import RlwePublicSide
+from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide, from_residues
+from backend.crypto.rlwe.sum_parameters import flood_range
+
+Totals = list[list[Any | None]]  # by key: the sum of the Guest's own features, then one a feature of the Host's
+
+
+def blocks_of_rows(numbers: IntArray, size: int) -> IntArray:
+    """``(features, rows)`` → ``(blocks, features · size)``: the rows of each block, feature by feature; rows that are missing are 0."""
+    features, rows = numbers.shape
+    count = -(-rows // size)
+    padded = np.zeros((features, count * size), dtype=np.int64)
+    padded[:, :rows] = numbers
+    return padded.reshape(features, count, size).transpose(1, 0, 2).reshape(count, features * size)
+
+
+def own_positions(own: int, degree: int) -> NDArray[np.intp]:
+    """``(own,)``: the coefficients that are the sums of the Guest's own features."""
+    size = degree // own
+    return np.arange(own) * size + size - 1
+
+
+class RowKey:
+    """The Guest's side.
+
+    Parameters
+    ----------
+    key : ResidueKeySide
+    own, others : int
+        Features of the Guest's and of the Host's.
+    """
+
+    def __init__(self, key: ResidueKeySide, own: int, others: int) -> None:
+        self._key, self._own, self._others = key, own, others
+
+    def encrypt(self, own: IntArray, base: IntArray) -> bytes:
+        """``(own, rows)`` and ``(rows,)`` integers → by key, blocks of own numbers, then blocks of the base."""
+        degree = self._key.bits
+        polynomials = [*blocks_of_rows(own, degree // self._own), *blocks_of_rows(base[np.newaxis], degree)]
+        return b"".join(
+            side.encrypt_coefficients((one % side.parameters.plain_modulus).astype(np.uint64))
+            for side in self._key.sides
+            for one in polynomials
+        )
+
+    def decrypt(self, blob: bytes) -> list[int]:
+        """Sums of the Guest's features, then of the Host's, from -limit to limit; raises SecurityError where the message is none."""
+        key, width = self._key, self._key.sides[0].full_width
+        check_length(blob, len(key.sides) * (1 + self._others), width)
+        parts = iter(blob[i : i + width] for i in range(0, len(blob), width))
+        own, last = own_positions(self._own, key.bits), np.array([key.bits - 1], dtype=np.intp)
+        residues = []
+        for side in key.sides:
+            sums = side.decrypt_coefficients(next(parts), own)
+            for _ in range(self._others):
+                sums += side.decrypt_coefficients(next(parts), last)
+            residues.append([number % side.parameters.plain_modulus for number in sums])
+        found = from_residues(residues, [p.plain_modulus for p in key.parameters])
+        return [number if number <= key.limit else number - key.modulus for number in found]
+
+
+class RowProducts:
+    """The Host's side; parameters as of :class:`RowKey`, for the Guest's public keys."""
+
+    def __init__(self, side: ResiduePublicSide, own: int, others: int) -> None:
+        self._sides, self._degree, self._own, self._others = side.sides, side.bits, own, others
+
+    def add(self, blob: bytes, factors: IntArray, parts: IntArray, before: Totals | None) -> Totals:
+        """Multiply and add up.
+
+        Parameters
+        ----------
+        blob : bytes
+            As the Guest encrypted.
+        factors : ndarray of int64
+            ``(rows,)``, for the Guest's own features.
+        parts : ndarray of int64
+            ``(others, rows)``, for the base.
+        before : Totals, optional
+            What was added up before; changed in place.
+
+        Raises
+        ------
+        SecurityError
+            The message has another length or holds what is no ciphertext.
+        """
+        whole = blocks_of_rows(factors[np.newaxis], self._degree // self._own)[:, ::-1]
+        by_base = blocks_of_rows(parts, self._degree).reshape(-1, self._others, self._degree)[:, :, ::-1]
+        width = self._sides[0].ring.seeded_width
+        check_length(blob, len(self._sides) * (len(whole) + len(by_base)), width)
+        ciphertexts = iter(blob[i : i + width] for i in range(0, len(blob), width))
+        totals: Totals = before or [[None] * (1 + self._others) for _ in self._sides]
+        for side, total in zip(self._sides, totals, strict=True):
+            for numbers in whole:
+                total[:1] = _plus(side, total[:1], next(ciphertexts), numbers[np.newaxis])
+            for lines in by_base:
+                total[1:] = _plus(side, total[1:], next(ciphertexts), lines)
+        return totals
+
+    def replies(self, totals: Totals) -> bytes:
+        """By key, the sums as they may go to the Guest."""
+        return b"".join(self._sealed(side, total) for side, total in zip(self._sides, totals, strict=True))
+
+    def _sealed(self, side: RlwePublicSide, total: list[Any | None]) -> bytes:
+        span, last = flood_range(side.ring.parameters, self._own), np.array([self._degree - 1], dtype=np.intp)
+        shown = [own_positions(self._own, self._degree), *[last] * self._others]
+        return b"".join(sealed(side.ring, side.encryptor, *one, span) for one in zip(total, shown, strict=True))
+
+
+def _plus(side: RlwePublicSide, totals: list[Any | None], blob: bytes, lines: IntArray) -> list[Any | None]:
+    """One ciphertext times several polynomials, added to as many sums."""
+    ciphertext = side.ring.ciphertext(blob, side.ring.first)
+    return [side.plus(total, product) for total, product in zip(totals, _times(side, ciphertext, lines), strict=True)]
+
+
+def _times(side: RlwePublicSide, ciphertext: Any, lines: IntArray) -> Iterator[Any | None]:
+    """None for a polynomial that is 0, which SEAL refuses to multiply by."""
+    ring = side.ring
+    for line in lines:
+        if not line.any():
+            yield None
+            continue
+        plain, product = ring.plaintext((line % ring.parameters.plain_modulus).astype(np.uint64)), seal.Ciphertext()
+        ring.evaluator.transform_to_ntt_inplace(plain, ring.first)
+        ring.evaluator.multiply_plain(ciphertext, plain, product)
+        yield product

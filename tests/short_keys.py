@@ -1,0 +1,25 @@
+"""Short keys for what is drawn, printed and sent around them: nothing there depends on their length."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from backend.crypto.paillier import keys
+from backend.crypto.paillier.keys import PaillierSecretKey
+
+SHORTER = 4
+
+
+@contextmanager
+def shorter_keys() -> Iterator[None]:
+    """Homes make Paillier keys of a quarter of the bits that they are asked for, in files of the asked size's name."""
+    generate, floor = PaillierSecretKey.generate, keys.KEY_BITS_FLOOR // SHORTER
+
+    def shorter(bits: int = keys.KEY_BITS, _floor: int = 0) -> PaillierSecretKey:
+        return generate(bits // SHORTER, floor)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PaillierSecretKey, "generate", shorter)
+        patch.setattr(keys, "KEY_BITS_FLOOR", floor)
+        yield
