@@ -262,6 +262,7 @@ def test_pages_say_what_only_hosts_operators_see(apart, monkeypatch, page, key):
     at = AppTest.from_file(str(ROOT / "app" / "main.py"), default_timeout=60)
     at.switch_page(f"../pages/{page}.py").run()
     session.service().close()
+    session._service.clear()
     assert not at.exception and not at.warning
     assert any(Texts("en")(f"linked.{key}") in text.value for text in (*at.info, *at.markdown))
 
