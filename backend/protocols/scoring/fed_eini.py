@@ -137,6 +137,7 @@ class _Spans:
         tree = np.repeat(np.arange(len(leaves)), leaves)[packing.leaf]
         order = np.lexsort((tree, packing.slot))
         narrow = np.abs(packing.unit).max(initial=0) < np.iinfo(np.int32).max
+        self._far = int(np.iinfo(np.int32).max if narrow else np.iinfo(np.int64).max)
         self._leaf = packing.leaf[order]
         self._unit = packing.unit[order][:, None].astype(np.int32 if narrow else np.int64)
         groups = np.stack([packing.slot, tree])[:, order]
@@ -148,7 +149,7 @@ class _Spans:
     def of(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """``(n_leaves, n)`` candidates → smallest and largest sums, base scores included, ``(slots, n)`` each."""
         low, high = np.empty((2, len(self._trees), kept.shape[1]), dtype=self._unit.dtype)
-        far = np.iinfo(self._unit.dtype).max
+        far = self._far
         for k, tree in enumerate(self._trees):  # some ten lines at a time stay in the core's cache
             candidates, unit = kept[self._leaf[tree]], self._unit[tree]
             np.where(candidates, unit, far).min(axis=0, out=low[k])
