@@ -13,6 +13,7 @@ from backend.services import Glassleaf, waiting
 from backend.services.streaming import StreamRequest
 from backend.services.training import TrainingRequest
 
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 PEOPLE, GROUP = 12, 4
 
 

@@ -21,6 +21,7 @@ from backend.store.database import column_values
 from backend.store.schema import ArtefactRow
 from backend.trees.serialization import dump_guest, load_host
 
+pytestmark = [pytest.mark.faults, pytest.mark.slow]
 PEOPLE = 2
 MESSAGES = 14  # of such a score
 

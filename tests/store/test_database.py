@@ -222,8 +222,7 @@ def test_what_is_read_within_a_reading_is_part_of_it(tmp_path):
 
 
 def test_a_disk_that_is_full_is_noticed_though_it_can_be_read():
-    database = Database()
-    database.check_writable()
+    database = Database()  # without a free page
     with database.read() as session:
         pages = session.execute(text("PRAGMA page_count")).scalar()
         session.execute(text(f"PRAGMA max_page_count = {pages}"))
