@@ -225,9 +225,8 @@ class Database:
 def _tables(dialect: str) -> tuple[str, ...]:
     """The statements that make a new database's tables; compiled once, for a process may open many."""
     made: list[str] = []
-    engine = create_mock_engine(
-        f"{dialect}://", lambda step, *_: made.append(str(step.compile(dialect=engine.dialect)))
-    )
+    spoken = make_url(f"{dialect}://").get_dialect()()
+    engine = create_mock_engine(f"{dialect}://", lambda step, *_: made.append(str(step.compile(dialect=spoken))))
     Base.metadata.create_all(engine, checkfirst=False)
     return tuple(made)
 

@@ -268,7 +268,7 @@ def test_what_may_be_sent_later_alone_keeps_no_sender_busy():
 
     put("one")
     put("one")
-    tried = outbox.next("bulk", 0.0, one_at_a_time=False)
+    tried = outbox.next("bulk")
     outbox.settle(Receipt(tried.id, "busy", after=86_400.0))
     waiting = threading.Thread(target=outbox.wait, args=(86_400.0,))
     waiting.start()
