@@ -29,7 +29,7 @@ federation: .venv-dev ## The demo as three companies: processes and folders of t
 
 .PHONY: test
 test: .venv-dev ## Run the tests but those marked slow and those in the browser (what fails runs once more, and the summary says so)
-	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "not e2e and not slow" --reruns 1 -rR
+	@$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not e2e and not slow" --reruns 1 -rR
 
 .PHONY: test-slow
 test-slow: .venv-dev ## Run the tests marked slow: walks over real data, the papers' tables, the wheel
@@ -38,7 +38,7 @@ test-slow: .venv-dev ## Run the tests marked slow: walks over real data, the pap
 .PHONY: test-fast
 test-fast: .venv-dev ## Run in a minute what finds most mistakes; says what it leaves out
 	@echo "Left out: $(SLOW), and tests marked slow; make test and make test-slow run them."
-	@$(PY) -m pytest -q -n $(WORKERS) --dist worksteal -m "not e2e and not slow" $(addprefix --ignore=,$(SLOW))
+	@$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not e2e and not slow" $(addprefix --ignore=,$(SLOW))
 
 .PHONY: fuzz
 fuzz: .venv-dev ## Damage every kind of file that a user can hand in, 10,000 times (other numbers: make fuzz INPUTS=500)

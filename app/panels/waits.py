@@ -40,7 +40,8 @@ def pause(t: Texts, why: Waits | None) -> None:
     """For whom work under way waits at this moment; nothing where it does not."""
     if why is not None:
         hosts = t.listed([_name(t, host) for host in why.hosts])
-        st.info(t(f"pause.{why.kind}", hosts=hosts), icon=":material/hourglass_top:")
+        said = t("pause.busy", hosts=hosts) if why.kind == "busy" else t("pause.down", hosts=hosts)
+        st.info(said, icon=":material/hourglass_top:")
 
 
 def _name(t: Texts, host: str) -> str:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+from backend import __version__
 from backend.data.demo import write_demo
 from backend.data.federation import Federation
 from backend.errors import Cancelled, ParameterError, QuestionRefused
@@ -247,6 +248,7 @@ def resumed(runtime: GuestRuntime, request: TrainingRequest) -> GuestTraining | 
     if getattr(asked, "shuffle_sides", False):
         return None
     follows_from = [
+        __version__,  # another version may grow other trees
         audit.federation_hash(runtime.federation),
         asked.ALGORITHM,
         asked.as_dict(),

@@ -67,6 +67,7 @@ class World:
     home: Path
     federation: Federation
     record: ModelRecord
+    fresh: Path  # the same home as it was before the first test
 
 
 class Answering:
@@ -134,14 +135,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     assert grown.result is not None, grown.error
     record = grown.result
     glassleaf.close()
-    return World(home, federation, record)
+    fresh = tmp_path_factory.mktemp("fresh") / "home"
+    shutil.copytree(home, fresh)
+    return World(home, federation, record, fresh)
 
 
 @pytest.fixture(scope="module")
 def home(world: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A home of one file's own: what is decided, measured or trained there is on nobody else's pages."""
+    """A home of one file's own: what is decided, measured or trained there is on nobody else's pages, nor theirs on its."""
     copy = tmp_path_factory.mktemp("own") / "home"
-    shutil.copytree(world.home, copy, ignore=shutil.ignore_patterns("*.new"))  # files that somebody is writing
+    shutil.copytree(world.fresh, copy)
     yield copy
     session._service(str(copy)).close()
 

@@ -7,14 +7,21 @@ import pytest
 from app.texts import Texts
 from backend.compliance.resemblance import Proposal
 from backend.data.dictionary import Feature
+from backend.services import Glassleaf
 from backend.services.compliance import Proposed
 from tests.app.conftest import Answers, Opened
 from tests.app.reading_out import everything, says
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_the_page_ends_with_what_is_in_force_and_what_is_to_come(opened: Opened, language: str) -> None:
-    at = opened("compliance", lang=language)
+def test_the_page_ends_with_what_is_in_force_and_what_is_to_come(
+    opened: Opened, answers: Answers, glassleaf: Glassleaf, language: str
+) -> None:
+    before_any_report = glassleaf.compliance.calendar()
+    answers["compliance.calendar"] = lambda model_id: before_any_report
+    at = opened("compliance")
+    at.get_by_key("language").set_value(language)
+    at.run()
     shown, t = everything(at), Texts(language)
     assert not at.exception
     assert any(t("law.title") in box.label for box in at.expander) and not says(shown, "law.no_report", language)

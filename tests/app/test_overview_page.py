@@ -23,7 +23,7 @@ WHY = "read with the whole team"
 @pytest.fixture
 def own(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     """Pages on a home of the test's own."""
-    shutil.copytree(world.home, tmp_path / "home", ignore=shutil.ignore_patterns("*.new"))
+    shutil.copytree(world.fresh, tmp_path / "home")
     yield _fresh(tmp_path / "home", monkeypatch)
     session._service(str(tmp_path / "home")).close()
 

@@ -1,6 +1,5 @@
 """A training and a score wait for a Host's operator: said calmly, for whom and since when; asked again once it was decided."""
 
-import threading
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,9 +11,8 @@ from app import session
 from app.texts import Texts
 from backend.data.federation import load_federation, write_federation
 from backend.errors import ApprovalDenied
-from backend.jobs import Job, Waits
 from backend.services.host_operator import HostOperator
-from tests.app.conftest import Opened, World, _fresh, forget_jobs, job_of, put_job
+from tests.app.conftest import Opened, World, _fresh, forget_jobs, job_of
 from tests.app.reading_out import everything, says
 
 HOST = "telecom"
@@ -117,23 +115,3 @@ def test_a_denial_is_read_as_it_was_said_and_nothing_else_is_one() -> None:
 def test_how_long_it_waits_is_said_in_whole_units(seconds: float, said: str) -> None:
     t = Texts("en")
     assert t.past(seconds).replace("\u00a0", " ") == (said or t("waits.moment"))
-
-
-@pytest.mark.parametrize("kind", ["busy", "down"])
-def test_work_that_waits_for_a_host_by_itself_says_for_whom(opened: Opened, home: Path, kind: str) -> None:
-    begun, go = threading.Event(), threading.Event()
-
-    def work(job: Job[None]) -> None:
-        job.waits = Waits(kind, (HOST,), "in English")
-        begun.set()
-        go.wait(120)
-
-    opened("overview")
-    put_job("train", Job(work, 3).start())
-    assert begun.wait(60)
-    at = opened("train")
-    assert says(at, f"pause.{kind}", hosts=TITLES["en"]) and not at.warning
-    assert says(in_chinese(at), f"pause.{kind}", "zh", hosts=TITLES["zh"])
-    go.set()
-    job_of("train").wait(60)
-    forget_jobs(home)

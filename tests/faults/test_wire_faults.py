@@ -21,7 +21,6 @@ from backend.store.database import column_values
 from backend.store.schema import ArtefactRow
 from backend.trees.serialization import dump_guest, load_host
 
-pytestmark = [pytest.mark.faults, pytest.mark.slow]
 PEOPLE = 2
 MESSAGES = 14  # of such a score
 
@@ -127,9 +126,8 @@ def struck(bank, fault, places):
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_whatever_happens_to_one_message_of_a_score_nobody_is_counted_twice(bank, fault):
-    """Each message suffers one of the faults."""
-    places = range(FAULTS.index(fault) + 1, MESSAGES + 1, len(FAULTS))
-    assert len(struck(bank, fault, places)) >= 2
+    """One message for each fault; `make faults` has every fault strike every message."""
+    assert len(struck(bank, fault, [3 * FAULTS.index(fault) + 1])) == 1
 
 
 @pytest.mark.faults
@@ -159,7 +157,7 @@ def retrained(bank, fault, at):
         return said, made.network.struck, made.network.sent
 
 
-@pytest.mark.parametrize("fault", ["host", "guest"])
+@pytest.mark.parametrize("fault", [pytest.param("host", marks=[pytest.mark.faults, pytest.mark.slow]), "guest"])
 def test_a_training_goes_on_at_the_last_tree_that_is_finished(bank, fault):
     at = next(i for i, message in enumerate(bank.training, 1) if isinstance(message, Gradients) and message.tree == 1)
     said, _, sent = retrained(bank, fault, at + 1)
@@ -169,6 +167,8 @@ def test_a_training_goes_on_at_the_last_tree_that_is_finished(bank, fault):
         assert {message.tree for message in sent if isinstance(message, TakeSplit)} == {0, 1}
 
 
+@pytest.mark.faults
+@pytest.mark.slow
 def test_a_training_whose_last_answer_was_lost_gives_its_one_model(bank):
     at = next(i for i, message in enumerate(bank.training, 1) if isinstance(message, KeepModel))
     said, struck, sent = retrained(bank, "guest", at + 2)

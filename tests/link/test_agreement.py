@@ -21,7 +21,9 @@ from backend.link.agreement import (
     signers,
 )
 
-NOW = datetime.now(UTC)
+
+def now():
+    return datetime.now(UTC)
 
 
 def data(companies):
@@ -30,7 +32,7 @@ def data(companies):
 
 def test_all_three_have_signed_and_it_is_in_force(companies):
     assert signers(companies.path) == ("bank", "shop", "telecom")
-    assert load_in_force(companies.path, "shop", NOW).hash == companies.agreement.hash
+    assert load_in_force(companies.path, "shop", now()).hash == companies.agreement.hash
 
 
 def test_the_hash_is_of_what_it_says_not_of_how_it_is_written(companies):
@@ -46,17 +48,17 @@ def test_one_changed_figure_is_signed_by_nobody(companies):
     companies.path.write_text(tomli_w.dumps(changed))
     assert signers(companies.path) == ()
     with pytest.raises(SecurityError, match="has not signed"):
-        load_in_force(companies.path, "shop", NOW)
+        load_in_force(companies.path, "shop", now())
 
 
 def test_nothing_is_answered_before_every_party_has_signed(companies):
     path = companies.amended("bank", "shop")
     with pytest.raises(SecurityError, match="not signed by telecom"):
-        load_in_force(path, "shop", NOW)
+        load_in_force(path, "shop", now())
     with pytest.raises(SecurityError, match="telecom has not signed"):
-        load_in_force(path, "telecom", NOW)
+        load_in_force(path, "telecom", now())
     sign(path, companies.identity("telecom"))
-    load_in_force(path, "telecom", NOW)
+    load_in_force(path, "telecom", now())
 
 
 def test_signing_twice_leaves_one_signature(companies):
@@ -93,7 +95,7 @@ def test_a_damaged_file_of_signatures_says_so(companies, text):
 @pytest.mark.parametrize("days", [-4, 368])
 def test_outside_its_days_it_is_not_in_force(companies, days):
     with pytest.raises(SecurityError, match=r"valid from|ended on"):
-        load_in_force(companies.path, "shop", NOW + timedelta(days=days))
+        load_in_force(companies.path, "shop", now() + timedelta(days=days))
 
 
 def test_whoever_is_no_party_or_has_other_keys_signs_nothing(companies):

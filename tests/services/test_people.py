@@ -21,7 +21,6 @@ from backend.store.request_log import RequestLog
 from backend.store.schema import AnswerRow
 
 WHY = "asked to be erased"
-TODAY = datetime.now(UTC).date().toordinal()
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +99,7 @@ def test_an_answer_about_all_records_is_shown_as_one_about_everybody_and_stays(g
                 kind="table",
                 structure="ages",
                 guest="bank",
-                day=TODAY,
+                day=datetime.now(UTC).date().toordinal(),
                 asked=1,
                 bits=1.0,
                 capacity=1.0,

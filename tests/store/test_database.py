@@ -256,6 +256,8 @@ def records_of(database, asked):
 
 
 def add_record(database, name):
+    with database.write() as session:
+        session.execute(text("insert into artefacts values (:m, 'hash', 'text')"), {"m": name})
     PartyStore(database).put_record(name, {"created": "then"})
 
 
@@ -281,6 +283,7 @@ def test_a_transaction_reads_what_it_wrote_and_nobody_else_does_before_it_ends(t
     aged(tmp_path, 60)
     assert records_of(database, asked) == ()
     with pytest.raises(RuntimeError), database.write() as session:
+        session.execute(text("insert into artefacts values ('new', 'hash', 'text')"))
         session.execute(text("insert into records values ('new', 'then', '{}')"))
         assert records_of(database, asked) == ("new",)
         raise RuntimeError

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
+from companies import free_port
 
 from backend.data.demo import write_demo
 from backend.errors import QuestionRefused, StoreError
@@ -34,11 +35,11 @@ BINARIES = sorted(Path("/usr/lib/postgresql").glob("*/bin/pg_ctl"))
 
 
 @pytest.fixture(scope="session")
-def server(tmp_path_factory, worker_id):
+def server(tmp_path_factory):
     """Port of a server of our own. Root may not run one, so it runs as Debian's user ``postgres`` then."""
     if not BINARIES:
         pytest.skip("PostgreSQL's server is not installed here; Debian: apt-get install postgresql")
-    port = 54_320 + int(worker_id.removeprefix("gw") or 0 if worker_id != "master" else 99)
+    port = free_port()
     folder = tmp_path_factory.mktemp("postgresql")
     for above in (folder, *folder.parents[:3]):  # the other user has to get there
         above.chmod(0o755) if above.owner() == Path.home().owner() else None
