@@ -1,7 +1,7 @@
 """What the Guest has asked and not yet handed over: written before it is sent, so that a killed Guest repeats the same bytes.
 
 Holds ciphertexts under the Guest's own key until the answer has come, then the scores, until whoever asked has them. What nobody fetched
-is deleted after :data:`KEPT` (docs/decisions/0016-questions.md). Long messages lie beside a database that is a file, since to pass some
+is deleted after :data:`KEPT` (docs/decisions/0016-questions.md). Ciphertexts lie beside a database that is a file, since to pass some
 megabytes through one costs more than to encrypt them (docs/decisions/0033-streaming-speed.md).
 """
 
@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from itertools import count, takewhile
 from pathlib import Path
 
 from sqlalchemy import delete, func, select
@@ -28,7 +27,6 @@ from backend.store.trainings import GuestTraining, guest_training
 
 KEPT = timedelta(days=1)
 SENT = "questions"  # folder beside the database: RUN-BATCH-PIECE.sent
-LONG = 1 << 20  # bytes; to bring a shorter message to disk takes a row less time than a file
 STATED = timedelta(days=90)  # an auditor who comes once a quarter has drawn none that is older
 
 
@@ -88,15 +86,14 @@ class Run:
             return {n: Batch(rows[n].request, self._pieces(session, n), rows[n].answer) for n in numbers}
 
     def _pieces(self, session: Session, number: int) -> tuple[bytes, ...]:
-        found = select(RunPieceRow).where(RunPieceRow.run == self.name, RunPieceRow.number == number)
-        sent = {row.piece: row.sent for row in session.scalars(found)}
         if self._sent is not None:
-            sent |= self._sent.pieces(self.name, number)
-        return tuple(sent[piece] for piece in takewhile(sent.__contains__, count()))
+            return tuple(self._sent.pieces(self.name, number))
+        sent = select(RunPieceRow.sent).where(RunPieceRow.run == self.name, RunPieceRow.number == number)
+        return tuple(session.scalars(sent.order_by(RunPieceRow.piece)))
 
     def sending(self, number: int, piece: int, sent: bytes) -> bytes:
         """Write down what is about to be sent; returns what is to be sent, another process's message where it was first."""
-        if self._sent is not None and len(sent) >= LONG:
+        if self._sent is not None:
             with self._database.read() as session:
                 self._check_open(session)
             return self._sent.put(self.name, number, piece, sent)
@@ -157,11 +154,12 @@ class _SentFiles:
                 f"{file.parent} cannot be written ({error.strerror}); nothing was asked. Make room, and try again."
             ) from error
 
-    def pieces(self, run: str, number: int) -> dict[int, bytes]:
-        """Those messages of a batch that are here, by their number."""
-        begins, ends = f"{run}-{number}-", ".sent"
-        names = [name for name in self.names() if name.startswith(begins) and name.endswith(ends)]
-        return {int(name[len(begins) : -len(ends)]): (self._folder / name).read_bytes() for name in names}
+    def pieces(self, run: str, number: int) -> Iterator[bytes]:
+        """The first messages of a batch, as far as there are."""
+        piece = 0
+        while (file := self._file(run, number, piece)).exists():
+            yield file.read_bytes()
+            piece += 1
 
     def _file(self, run: str, number: int, piece: int) -> Path:
         return self._folder / f"{run}-{number}-{piece}.sent"
