@@ -145,7 +145,7 @@ class Engine:
             textbook = PublicMaker(side.key.n).make_unlocked
             sources = {"made": lambda: cold.take(1), "pool": lambda: warm.take(1), "textbook": lambda: textbook(1)}
         else:
-            maker = FloodMaker(side.ring, side.encryptor)
+            maker = FloodMaker(side.zeros)
             sources = {"made": lambda: maker.make(1), "pool": lambda: side.floods.take(1)}
         return {
             f"{source}_seconds": median(seconds_of(take) for _ in range(repeats)) for source, take in sources.items()

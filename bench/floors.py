@@ -7,12 +7,11 @@ from collections.abc import Callable
 from statistics import median
 
 import gmpy2
-import tenseal.sealapi as seal
 from gmpy2 import mpz
 
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.obfuscators import OwnerMaker, PublicMaker, random_unit
-from backend.crypto.rlwe.ring import Ring
+from backend.crypto.rlwe.zeros import Zeros
 from bench.cases import Case
 
 Floors = dict[tuple[str, str], tuple[float, str]]  # (party's part, stage) → seconds, in words
@@ -83,9 +82,8 @@ class RlweFloor:
         Seconds of one.
     """
 
-    def __init__(self, ring: Ring, encryptor: seal.Encryptor) -> None:
-        zero = seal.Ciphertext()
-        encryptor.encrypt_zero(zero)
+    def __init__(self, zeros: Zeros) -> None:
+        ring, zero = zeros.ring, zeros.make()
         self._primes = len(ring.parameters.data_bits)
 
         def back_and_forth() -> None:
@@ -98,7 +96,7 @@ class RlweFloor:
     def of(self, batches: int, bytes_up: int, warm: bool) -> Floors:
         """Floors for vectors of `bytes_up` bytes in all, sent to one Host in so many batches."""
         k, sent = self._primes, bytes_up // self._width
-        zero = 0 if warm else 5 * (k + 1)  # three polynomials, and two freed of the special prime
+        zero = 0 if warm else 3 * k  # v, e₁ and the flood
         steps = "mask, switch to one prime" if warm else "zero under the public key, mask, switch to one prime"
         counts = {
             (GUEST, "encrypt"): (sent, 2 * k + 1, "encoding, noise and message"),

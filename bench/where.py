@@ -39,7 +39,7 @@ def time_by_stage(
     for how in ("cold", "warm"):
         sides = rlwe_sides(case, warm=how == "warm")
         sent = case.model.guest, case.chain[0]
-        lattice = RlweFloor(sides.hosts[0].ring, sides.hosts[0].encryptor)
+        lattice = RlweFloor(sides.hosts[0].zeros)
         for n in (1, sizes["rlwe"]):
             runs = repeated(partial(run_chain, case, sides.key, sides.hosts, n), repeats)
             row = _row(case, n, runs, lattice.of(runs[0].rounds, runs[0].bytes[sent], how == "warm"))

@@ -26,8 +26,9 @@ from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.coefficients import blocks, check_block, groups, mask_positions, places_of, sum_positions
 from backend.crypto.rlwe.flooding import hiding
 from backend.crypto.rlwe.layout import check_length, cuts
-from backend.crypto.rlwe.ring import Ring, read, ring, written
+from backend.crypto.rlwe.ring import Ring, written
 from backend.crypto.rlwe.sum_parameters import features_a_reply, flood_range
+from backend.crypto.rlwe.zeros import Zeros, zeros_under
 from backend.crypto.workers import Workers
 from backend.errors import SecurityError
 
@@ -188,7 +189,8 @@ def replies_of(
     room : int
         Bytes of polynomials that this process may keep.
     """
-    encryptor, of = _opened(offered)
+    zeros = zeros_under(offered)
+    of = zeros.ring
     masks = _masks(of, places, wanted, block, _kept(room))
     blob = source if isinstance(source, bytes) else Path(source).read_bytes()
     width = of.seeded_width
@@ -202,7 +204,7 @@ def replies_of(
                 if mask is not None:
                     sums[g][p] = _plus(of, sums[g][p], ciphertext, mask)
     replies = (
-        sealed(of, encryptor, one, sum_positions(group, block), flood_range(of.parameters))
+        sealed(zeros, one, sum_positions(group, block), flood_range(of.parameters))
         for group, row in zip(wanted, sums, strict=True)
         for one in row
     )
@@ -252,24 +254,13 @@ def _plus(of: Ring, total: Any, ciphertext: Any, mask: Any) -> Any:
     return total
 
 
-def sealed(of: Ring, encryptor: Any, total: Any, shown: NDArray[np.intp], span: int) -> bytes:
+def sealed(zeros: Zeros, total: Any, shown: NDArray[np.intp], span: int) -> bytes:
     """A sum as it may go to the Guest: plus a fresh Enc(0) under the public key, uniform numbers and uniform noise."""
-    reply = seal.Ciphertext()
-    encryptor.encrypt_zero(reply)
+    of = zeros.ring
+    reply = zeros.make(hiding(of.parameters, shown, span))
     if total is not None:
         of.evaluator.add_inplace(reply, total)
-    hidden = hiding(of.parameters, shown, span)
-    of.evaluator.add_inplace(reply, of.ciphertext_of(hidden + bytes(len(hidden))))
     return of.pad(written(reply), of.full_width)
-
-
-@lru_cache(maxsize=4)
-def _opened(offered: bytes) -> tuple[Any, Ring]:
-    """Encryptor under a public key that this party has checked."""
-    name, _, key = offered.partition(b"\n")
-    of, public = ring(name.decode("ascii", "replace")), seal.PublicKey()
-    read(public, of.context, key)
-    return seal.Encryptor(of.context, public), of
 
 
 @lru_cache(maxsize=1)

@@ -127,7 +127,7 @@ class RowProducts:
     def _sealed(self, side: RlwePublicSide, total: list[Any | None]) -> bytes:
         span, last = flood_range(side.ring.parameters, self._own), np.array([self._degree - 1], dtype=np.intp)
         shown = [own_positions(self._own, self._degree), *[last] * self._others]
-        return b"".join(sealed(side.ring, side.encryptor, *one, span) for one in zip(total, shown, strict=True))
+        return b"".join(sealed(side.zeros, *one, span) for one in zip(total, shown, strict=True))
 
 
 def _plus(side: RlwePublicSide, totals: list[Any | None], blob: bytes, lines: IntArray) -> list[Any | None]:

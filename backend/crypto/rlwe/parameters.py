@@ -14,7 +14,8 @@ from backend.crypto.rlwe import seal
 from backend.errors import ParameterError, SecurityError
 
 BGV = 3  # SEAL's number for the scheme; TenSEAL has no name for it
-FRESH_ERROR = 21  # largest error coefficient that SEAL draws: the difference of two sums of 21 bits
+ERROR_BITS = FRESH_ERROR = 21  # largest error coefficient: the difference of two sums of 21 bits, as SEAL draws it
+ZERO_NOISE = 18  # times N: most noise of an Enc(0) that its maker cannot see, see short_enough
 MARGIN_BITS = 40  # a flooded reply is within 2^-40 of one whose noise says nothing, all coefficients together
 SPECIAL_BITS = 22  # of the prime that only the public key has
 
@@ -97,14 +98,32 @@ class RlweParameters:
         ciphertexts : int
             How many the Guest sent; the reply adds all of them up.
         """
-        n, t, special = self.degree, self.plain_modulus, self.moduli[-1]
-        fresh = t // 2 + FRESH_ERROR * t
-        # under the public key, special prime divided out
-        zero = t * (n + 1) + -(-t * FRESH_ERROR * (2 * n + 1) // special)
+        n, t = self.degree, self.plain_modulus
+        fresh, zero = t // 2 + FRESH_ERROR * t, t * zero_noise(n)
         total = ciphertexts * fresh
         for place in range(hosts):
             total = total * n * (t // 2) + zero * (1 if place + 1 == hosts else ciphertexts)
         return total // t + 2  # rounded up; one more for the mask
+
+
+def short_enough(degree: int, nonzero: int, absolute: int) -> bool:
+    """Whether an Enc(0) under the public key keeps to :func:`zero_noise`; of ten billion draws, not one is expected that does not.
+
+    Its noise is e·v + e₀ + e₁·s for the key's error e and its ternary secret s.
+
+    Parameters
+    ----------
+    nonzero : int
+        Coefficients of v that are not 0.
+    absolute : int
+        Σ|e₁|.
+    """
+    return FRESH_ERROR * nonzero + absolute <= ZERO_NOISE * degree
+
+
+def zero_noise(degree: int) -> int:
+    """Upper bound on the noise of an Enc(0) under the public key."""
+    return ZERO_NOISE * degree + FRESH_ERROR
 
 
 PARAMETERS = {

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from backend.crypto.interface import FoldPlan
 from backend.crypto.paillier.bin_products import BinIndex
 from backend.crypto.pool import Pool
-from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.bin_sums import BinSumming
 from backend.crypto.rlwe.flooding import flood
 from backend.crypto.rlwe.layout import block_mask, blocks_of, check_length, cuts
-from backend.crypto.rlwe.ring import Ring, read, ring, written
+from backend.crypto.rlwe.ring import written
 from backend.crypto.rlwe.sum_parameters import sum_sets
+from backend.crypto.rlwe.zeros import Zeros, zeros_under
 from backend.crypto.workers import Workers
 from backend.errors import SecurityError
 
@@ -27,25 +27,19 @@ from backend.errors import SecurityError
 class FloodMaker:
     """Makes what a last Host adds to its reply: Enc(0) under the public key, with uniform noise from -F to F - 1 added to c0."""
 
-    def __init__(self, of: Ring, encryptor: Any) -> None:
-        self._ring, self._encryptor = of, encryptor
+    def __init__(self, zeros: Zeros) -> None:
+        self._zeros = zeros
 
     def prepare(self) -> None:
         """Nothing: the ring is there."""
 
     def make(self, count: int) -> list[Any]:
         """`count` flooded zeros."""
-        return [self._flooded(flood(self._ring.parameters)) for _ in range(count)]
+        return [self._zeros.make(flood(self._zeros.ring.parameters)) for _ in range(count)]
 
     def make_unlocked(self, count: int) -> list[Any]:
         """The same: SEAL's calls are short."""
         return self.make(count)
-
-    def _flooded(self, c0: bytes) -> Any:
-        zero = seal.Ciphertext()
-        self._encryptor.encrypt_zero(zero)
-        self._ring.evaluator.add_inplace(zero, self._ring.ciphertext_of(c0 + bytes(len(c0))))
-        return zero
 
 
 class RlwePublicSide:
@@ -70,21 +64,12 @@ class RlwePublicSide:
 
     def __init__(self, offered: bytes, pool: int = 0, workers: Workers | None = None) -> None:
         self._offered, self._workers = offered, workers or Workers()
-        name, _, key = offered.partition(b"\n")
-        self.ring = ring(name.decode("ascii", "replace"))
-        if len(key) > self.ring.key_width:
-            raise SecurityError(
-                f"The public key has {len(key):,} bytes; {self.ring.parameters.name} has at most {self.ring.key_width:,}."
-            )
-        public = seal.PublicKey()
-        read(public, self.ring.context, key)
-        if not seal.is_valid_for(public, self.ring.context) or public.data().is_transparent():
-            raise SecurityError("The public key hides nothing; it was refused.")
+        self.zeros = zeros_under(offered)
+        self.ring = self.zeros.ring
         self.bits = self.ring.parameters.degree
-        self.encryptor = seal.Encryptor(self.ring.context, public)
         # replies of sums by bin are flooded in another way
         ready = 0 if self.ring.parameters.name in sum_sets() else pool
-        self.floods: Pool[Any] = Pool(FloodMaker(self.ring, self.encryptor), None, ready)
+        self.floods: Pool[Any] = Pool(FloodMaker(self.zeros), None, ready)
 
     def __repr__(self) -> str:
         return f"RlwePublicSide({self.ring.parameters.name})"
@@ -121,9 +106,7 @@ class RlwePublicSide:
 
     def refreshed(self, summed: Any | None) -> Any:
         """What may go to another Host: plus a fresh Enc(0) under the public key."""
-        fresh = seal.Ciphertext()
-        self.encryptor.encrypt_zero(fresh)
-        return self.plus(fresh, summed)
+        return self.plus(self.zeros.make(), summed)
 
     def reply(self, summed: Any | None, n: int, added: Sequence[int] = ()) -> bytes:
         """What may go to the Guest: flooded, its slots masked but for the sum of each sample's blocks, at one prime.

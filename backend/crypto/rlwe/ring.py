@@ -91,12 +91,12 @@ class Ring:
             raise SecurityError("A ciphertext has another form than agreed; the message was refused.")
         return loaded
 
-    def ciphertext_of(self, residues: bytes) -> Any:
-        """Ciphertext of given c0 ‖ c1, each as its coefficients mod every prime of q."""
+    def ciphertext_of(self, residues: bytes, *, transformed: bool = False) -> Any:
+        """Ciphertext of given c0 ‖ c1, each as its coefficients mod every prime of q, or as those `transformed`."""
         values = HEADER.pack(MAGIC, HEADER.size, *_version(), UNCOMPRESSED, 0, HEADER.size + 8 + len(residues))
         values += struct.pack("<Q", len(residues) // 8) + residues
         count = len(self.parameters.data_bits)
-        body = struct.pack("<4QB3QdQ", *self.first, False, 2, self.parameters.degree, count, 1.0, 1) + values
+        body = struct.pack("<4QB3QdQ", *self.first, transformed, 2, self.parameters.degree, count, 1.0, 1) + values
         made = seal.Ciphertext()
         read(
             made,

@@ -18,8 +18,8 @@ from backend.crypto.interface import IntArray, WorkerPayload
 from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.layout import blocks_of, check_length, cuts
 from backend.crypto.rlwe.parameters import RlweParameters
-from backend.crypto.rlwe.public import RlwePublicSide
 from backend.crypto.rlwe.ring import read, ring, written
+from backend.crypto.rlwe.zeros import zeros_under
 from backend.errors import ParameterError, SecurityError
 
 PARALLEL_MIN = 512  # ciphertexts from which on worker processes encrypt: about a second of work
@@ -66,8 +66,8 @@ class RlweSecretKey:
         try:
             parameters = ring(numbers["parameters"]).parameters
             key = cls(parameters, *(b64decode(numbers[name], validate=True) for name in ("secret", "public")))
-            side, zero = RlweKeySide(key), seal.Ciphertext()
-            RlwePublicSide(side.offer()).encryptor.encrypt_zero(zero)
+            side = RlweKeySide(key)
+            zero = zeros_under(side.offer()).make()
         except (KeyError, Base64Error, SecurityError) as error:
             raise SecurityError("The key file is damaged; delete it, and a new key is made.") from error
         if not side.noise_budget(zero):

@@ -11,7 +11,7 @@ from math import prod
 
 from backend.crypto.fixedpoint import GRADIENT_BITS, MAX_ROWS
 from backend.crypto.rlwe import seal
-from backend.crypto.rlwe.parameters import FRESH_ERROR, MARGIN_BITS, SPECIAL_BITS, RlweParameters
+from backend.crypto.rlwe.parameters import FRESH_ERROR, MARGIN_BITS, SPECIAL_BITS, RlweParameters, zero_noise
 from backend.errors import ParameterError
 
 DEGREE = 8192
@@ -65,11 +65,9 @@ def sum_noise(parameters: RlweParameters, ones: int) -> int:
         Ones in the 0/1 polynomials of all blocks, or absolute values of other coefficients added up: each adds one coefficient of a
         fresh ciphertext.
     """
-    n, t, special = parameters.degree, parameters.plain_modulus, parameters.moduli[-1]
-    fresh = t // 2 + FRESH_ERROR * t
-    # an Enc(0) under the public key, its special prime divided out
-    zero = t * (n + 1) - (-t * FRESH_ERROR * (2 * n + 1) // special)
-    return (ones * fresh + zero) // t + 2  # rounded up; one more for the masked coefficients
+    fresh = parameters.plain_modulus // 2 + FRESH_ERROR * parameters.plain_modulus
+    # rounded up; one more for the masked coefficients
+    return ones * fresh // parameters.plain_modulus + zero_noise(parameters.degree) + 2
 
 
 def features_a_reply(parameters: RlweParameters, rows: int) -> int:

@@ -23,7 +23,6 @@ from backend.crypto.rlwe.parameters import (
     residue_sets,
     residues_for,
 )
-from backend.crypto.rlwe.public import FloodMaker
 from backend.crypto.rlwe.residues import LENGTH_BYTES, ResidueKeySide, ResiduePublicSide, from_residues
 from backend.crypto.rlwe.ring import ring
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
@@ -176,11 +175,11 @@ def test_measured_noise_is_below_the_bound_and_40_bits_below_the_flood(load):
 def test_the_largest_flood_on_the_most_noise_is_still_decrypted(sign, monkeypatch):
     _, host = sides(ONE)
     for side in host.sides:
-        p, maker = side.ring.parameters, FloodMaker(side.ring, side.encryptor)
+        p, maker = side.ring.parameters, side.zeros
         extreme = [sign * (p.flood + p.noise_allowed // 2)] * p.degree
         scaled = [p.plain_modulus * f for f in extreme]
         c0 = b"".join(np.array([f % m for f in scaled], dtype="<u8").tobytes() for m in p.moduli[:-1])
-        monkeypatch.setattr(side.floods, "take", lambda _, maker=maker, c0=c0: [maker._flooded(c0)])
+        monkeypatch.setattr(side.floods, "take", lambda _, maker=maker, c0=c0: [maker.make(c0)])
     values, factors = draw(5, (24, 700), 30), draw(6, (1, 24, 700), 22)
     assert through(ONE, values, factors) == plainly(values, factors)
 

@@ -12,7 +12,7 @@ from tenseal.sealapi import util
 
 from backend.crypto.interface import FoldPlan
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
-from backend.crypto.rlwe import flooding, layout, public
+from backend.crypto.rlwe import flooding, layout
 from backend.crypto.rlwe import ring as ring_module
 from backend.crypto.rlwe.parameters import MARGIN_BITS, PARAMETERS, parameters_for
 from backend.crypto.rlwe.public import RlwePublicSide
@@ -268,11 +268,10 @@ def test_measured_noise_is_below_the_bound_and_40_bits_below_the_flood(name, hos
 def test_the_largest_flood_is_still_decrypted(name, sign, monkeypatch):
     guest, host = sides(name)
     parameters = PARAMETERS[name]
-    maker = public.FloodMaker(host.ring, host.encryptor)
     extreme = [sign * (parameters.flood + parameters.noise_allowed // 2)] * parameters.degree
     scaled = [parameters.plain_modulus * f for f in extreme]
     residues = b"".join(np.array([f % m for f in scaled], dtype="<u8").tobytes() for m in parameters.moduli[:-1])
-    monkeypatch.setattr(host.floods, "take", lambda count: [maker._flooded(residues)])
+    monkeypatch.setattr(host.floods, "take", lambda count: [host.zeros.make(residues)])
     values = np.array([[3, -4]])
     assert scores(guest, host, values, [np.array([[True, True]])], [one_host(2)]) == [-1]
 

@@ -306,10 +306,10 @@ def test_what_the_guest_decrypts_of_one_person_says_nothing_of_a_contribution(ci
             ask(world, guest, network, key, "names", world.tables[GUEST], 1)
     slots = np.array(seen, dtype=object)
     value_span = 2 ** (shape.value_bits + shape.ranking.tie_bits + 2)
-    assert slots.shape == (30, 2)
+    assert slots.shape == (60, 2)  # contributions, and their drops
     # repeated questions about one person: spread over the blinds' whole range, 2^64 times a value's
     for column in slots.T:
-        assert len(set(column.tolist())) == 30
+        assert len(set(column.tolist())) == 60
         assert max(column) - min(column) > value_span << 50
     differences = [int(a) - int(b) for a, b in slots]
     assert min(map(abs, differences)) > value_span

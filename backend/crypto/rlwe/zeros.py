@@ -1,0 +1,105 @@
+"""Fresh encryptions of zero under the Guest's public key: what a Host adds to whatever it computed before that leaves. Holds no secret.
+
+(b·v + c0, a·v + t·e₁) for the public key (b, a), a ternary v and a short e₁ that are drawn anew each time, and a c0 that the caller draws:
+short noise, or a flood (Lyubashevsky, Peikert and Regev, EUROCRYPT 2010). SEAL's own encryption under a public key also works modulo the
+prime that it sets aside, and divides that out again (docs/decisions/0006-rlwe.md).
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.crypto.rlwe import seal
+from backend.crypto.rlwe.flooding import times
+from backend.crypto.rlwe.parameters import ERROR_BITS, RlweParameters, short_enough
+from backend.crypto.rlwe.ring import Ring, read, ring
+from backend.errors import SecurityError
+
+KEPT = 16  # keys, of half a megabyte each; a request for reasons takes up to eight
+LOW = np.uint64((1 << ERROR_BITS) - 1)
+
+
+def error(count: int) -> NDArray[np.int64]:
+    """``(count,)`` from SEAL's centred binomial: the ones of 21 bits less those of 21 others; variance 10.5."""
+    words = np.frombuffer(os.urandom(8 * count), dtype="<u8")
+    ones, others = np.bitwise_count(words & LOW), np.bitwise_count(words >> np.uint64(ERROR_BITS) & LOW)
+    drawn: NDArray[np.int64] = ones.astype(np.int64) - others.astype(np.int64)
+    return drawn
+
+
+def noise(parameters: RlweParameters, short: NDArray[np.int64]) -> bytes:
+    """Coefficients t·e modulo every prime of q, as SEAL lays them out."""
+    size, below = np.abs(short).astype(np.uint64), short < 0
+    out = []
+    for modulus in parameters.moduli[:-1]:
+        residues = times(size, parameters.plain_modulus % modulus, modulus)
+        out.append(np.where(below, np.uint64(modulus) - residues, residues).astype("<u8").tobytes())
+    return b"".join(out)
+
+
+def ternary(count: int) -> NDArray[np.int64]:
+    """``(count,)`` uniform from -1, 0 and 1; bytes of 255 are redrawn."""
+    drawn = np.frombuffer(os.urandom(count), dtype=np.uint8).copy()
+    while (beyond := np.flatnonzero(drawn == 255)).size:
+        drawn[beyond] = np.frombuffer(os.urandom(beyond.size), dtype=np.uint8)
+    return (drawn % 3).astype(np.int64) - 1
+
+
+class Zeros:
+    """Makes them under one key; see :func:`zeros_under`.
+
+    Attributes
+    ----------
+    ring : Ring
+    """
+
+    def __init__(self, of: Ring, key: Any) -> None:
+        self.ring, count = of, len(of.parameters.moduli) * of.parameters.degree
+        # of either half, what holds modulo q and the prime set aside holds modulo q
+        residues = [[key[i] for i in range(start, start + count - of.parameters.degree)] for start in (0, count)]
+        self._key = of.ciphertext_of(np.array(residues, dtype="<u8").tobytes(), transformed=True)
+
+    def make(self, c0: bytes | None = None) -> Any:
+        """A fresh one, with `c0` added to its first half; default noise."""
+        of, parameters = self.ring, self.ring.parameters
+        while True:
+            v, short = ternary(parameters.degree), error(parameters.degree)
+            if short_enough(parameters.degree, int(np.count_nonzero(v)), int(np.abs(short).sum())):
+                break
+        plain, made = of.plaintext((v % parameters.plain_modulus).astype(np.uint64)), seal.Ciphertext()
+        of.evaluator.transform_to_ntt_inplace(plain, of.first)
+        of.evaluator.multiply_plain(self._key, plain, made)
+        first = noise(parameters, error(parameters.degree)) if c0 is None else c0
+        of.evaluator.add_inplace(made, of.ciphertext_of(first + noise(parameters, short)))
+        return made
+
+
+@lru_cache(maxsize=KEPT)
+def zeros_under(offered: bytes) -> Zeros:
+    """Those under a Guest's key, which is read once and kept: that takes as long as ten of them.
+
+    Parameters
+    ----------
+    offered : bytes
+        As the Guest offered it.
+
+    Raises
+    ------
+    SecurityError
+        The parameter set is unknown, or the key is none of it, or hides nothing.
+    """
+    name, _, key = offered.partition(b"\n")
+    of, public = ring(name.decode("ascii", "replace")), seal.PublicKey()
+    if len(key) > of.key_width:
+        raise SecurityError(
+            f"The public key has {len(key):,} bytes; {of.parameters.name} has at most {of.key_width:,}."
+        )
+    read(public, of.context, key)
+    if not seal.is_valid_for(public, of.context) or public.data().is_transparent():
+        raise SecurityError("The public key hides nothing; it was refused.")
+    return Zeros(of, public.data())
