@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -15,6 +16,8 @@ if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
+
+NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}  # of a file system without hard links
 
 
 def write_whole(path: Path, *parts: bytes) -> None:
@@ -50,13 +53,25 @@ def write_first(path: Path, data: bytes) -> bool:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        path.hardlink_to(draft)
+        _name(draft, path)
     except FileExistsError:
         return False
     finally:
         draft.unlink(missing_ok=True)
     sync_folder(path.parent)
     return True
+
+
+def _name(draft: Path, path: Path) -> None:
+    """Give a file its name unless another has it. Where there are no hard links, two at the same moment could both believe to be the first."""
+    try:
+        path.hardlink_to(draft)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        if path.exists():
+            raise FileExistsError(path) from error
+        draft.replace(path)
 
 
 def sync_folder(folder: Path) -> None:
