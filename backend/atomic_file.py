@@ -63,7 +63,7 @@ def write_first(path: Path, data: bytes) -> bool:
 
 
 def _name(draft: Path, path: Path) -> None:
-    """Give a file its name unless another has it. Where there are no hard links, two at the same moment could both believe to be the first."""
+    """Give a file its name unless another has it; where there are no hard links, two at the same moment may both be the first."""
     try:
         path.hardlink_to(draft)
     except OSError as error:
