@@ -55,6 +55,8 @@ def likeliest(trees: Sequence[tuple[Integers, Floats]], low: int, high: int) -> 
     float or None
         None where more than :data:`MANY` combinations are as likely as the best, so that this is no way to find it.
     """
+    if not trees:
+        return 0.0 if low <= 0 <= high else -np.inf
     offsets, logs = _padded(trees)
     tilted, wanted = _tilt(offsets, logs, low, high)
     gaps = np.sort(np.concatenate([gap for _, gap in tilted.moves]))

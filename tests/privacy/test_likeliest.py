@@ -67,3 +67,8 @@ def test_what_nobody_reaches_is_never_the_likeliest():
     never = _Options.of(np.array([0, 1]), np.array([0.0, 1.0]))
     assert likeliest.likeliest(as_given([never, never]), 2, 2) == 0.0
     assert likeliest.likeliest(as_given([never, never]), 0, 1) == -np.inf
+
+
+def test_without_trees_there_is_the_empty_sum():
+    assert likeliest.likeliest([], -1, 0) == 0.0 and likeliest.likeliest([], 1, 2) == -np.inf
+    assert leakage._at([], 0, 0) == (1, 0.0, 0.0)
