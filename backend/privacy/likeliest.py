@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 FIRST, GROWTH = 32, 1.2  # leaves beside the best ones that are looked at; how many more the next time
+ROUNDED = 1e-9  # bits that sums of gaps may differ by in another order
 MANY = 1 << 16  # combinations of half the trees; beyond, to go sum by sum is faster
 
 Floats = NDArray[np.float64]
@@ -72,7 +73,7 @@ def likeliest(trees: Sequence[tuple[Integers, Floats]], low: int, high: int) -> 
         lacking += tilted.slope * (tilted.best - wanted)
         if lacking <= limit or every:
             return tilted.value - tilted.slope * wanted - lacking
-        looked_at, found = looked_at * GROWTH, lacking
+        looked_at, found = looked_at * GROWTH, lacking + ROUNDED
 
 
 def _padded(trees: Sequence[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
