@@ -107,9 +107,12 @@ class Conversation:
         self._due += self._owed.pop(run, [])
 
     def _acknowledge(self, session: Session) -> None:
-        due, self._due = self._due, []
-        for host in sorted({host for host, _ in due}):
-            session.send(host, Acknowledge(session.name, tuple(request for one, request in due if one == host)))
+        """A Host that cannot be told now is told with the question after the next."""
+        for host in sorted({host for host, _ in self._due}):
+            requests = tuple(request for one, request in self._due if one == host)
+            with suppress(PartyUnreachable):
+                session.send(host, Acknowledge(session.name, requests))
+                self._due = [(one, request) for one, request in self._due if one != host]
 
     def _stopped(self) -> bool:
         return self._job is not None and self._job.cancelled()
@@ -119,8 +122,7 @@ class Conversation:
         if self._session is None:
             return ()
         if not keep:
-            with suppress(PartyUnreachable):
-                self._acknowledge(self._session)
+            self._acknowledge(self._session)
         messages = self._session.transcript() if keep else self._session.close()
         self._session = self._session if keep else None
         return messages[self._before :]
