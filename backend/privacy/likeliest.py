@@ -90,7 +90,8 @@ def _tilt(offsets: Integers, logs: Floats, low: int, high: int) -> tuple[Tilted,
     rows = np.arange(len(offsets))
 
     def best(slope: float) -> NDArray[np.intp]:
-        return (logs + slope * offsets).argmax(axis=1)
+        chosen: NDArray[np.intp] = (logs + slope * offsets).argmax(axis=1)
+        return chosen
 
     def sum_of(slope: float) -> int:
         return int(offsets[rows, best(slope)].sum())
