@@ -249,7 +249,7 @@ def test_who_dies_with_two_groups_asked_about_has_both_from_the_journal(
     with monkeypatch.context() as patched:
         patched.setattr(streaming._Partial, "add", killed)
         # nobody stops what is under way: both groups are answered, and nothing of either is written down but in the journal
-        patched.setattr(streaming.Streaming, "_stopped", lambda jobs: [job.get() for job in jobs])
+        patched.setattr(streaming.Streaming, "_stopped", staticmethod(lambda jobs: [job.get() for job in jobs]))
         assert one_answer.streaming.start(request).wait().state == "failed"
     first = begun["jobs"][:]
     assert [job.state for job in first] == ["done"] * 2
