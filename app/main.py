@@ -26,13 +26,13 @@ st.html(ASSETS / "page.css")
 st.logo(ASSETS / "logo.svg", size="large", icon_image=ASSETS / "mark.svg")
 with st.sidebar:
     frame.let_save(t)
-if (why := session.why_out()) is not None:
-    sidebar.sign_in(t, why)
-    st.stop()
-role = session.role()
-here, page = navigation.find(t)
-session.arrive(here)
 try:
+    if (why := session.why_out()) is not None:
+        sidebar.sign_in(t, why)
+        st.stop()
+    role = session.role()
+    here, page = navigation.find(t)
+    session.arrive(here)
     if session.open_to_network():
         sidebar.open_to_all(t)
     frame.broken(t, session.service().federations.broken())

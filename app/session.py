@@ -13,7 +13,7 @@ from functools import partial
 from importlib.resources import files
 from ipaddress import ip_address
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import pandas as pd
@@ -73,7 +73,15 @@ class Work:
 
 
 def service() -> Glassleaf:
-    """The service that all sessions share, for this session's actor and role; raises SignInError once a sign-in is over."""
+    """The service that all sessions share, for this session's actor and role, found once while a page is drawn.
+
+    Raises
+    ------
+    SignInError
+        A sign-in is over.
+    """
+    if "service" in st.session_state:
+        return cast(Glassleaf, st.session_state["service"])
     shared = _shared()
     try:
         who = account()
@@ -176,13 +184,15 @@ def signed_in() -> bool | None:
 
 
 def account() -> Account | None:
-    """Who is signed in; None where nobody has to be. Asked for in every run: a sign-in ends while its page is open.
+    """Who is signed in; None where nobody has to be. Asked once while a page is drawn, and for all else anew: a sign-in ends meanwhile.
 
     Raises
     ------
     SignInError
         Somebody has to sign in: the home or Streamlit is set up for it.
     """
+    if "account" in st.session_state:
+        return cast("Account | None", st.session_state["account"])
     found, accounts = signed_in(), _shared().accounts
     if found is None:
         if accounts.wanted():
@@ -194,12 +204,19 @@ def account() -> Account | None:
 
 
 def why_out() -> SignInError | None:
-    """Why nobody can go on without signing in; None where one can."""
+    """Begin to draw a page, for one account until `depart`; why nobody can go on without signing in, None where one can."""
+    _forget_who()
     try:
-        account()
+        st.session_state["account"] = account()
     except SignInError as error:
         return error
+    st.session_state["service"] = service()
     return None
+
+
+def _forget_who() -> None:
+    for name in ("account", "service"):
+        st.session_state.pop(name, None)
 
 
 def known_as() -> str:
@@ -315,7 +332,10 @@ def _draw_choices_again() -> None:
 
 
 def depart() -> None:
-    """End a run: write the address, if it has changed."""
+    """End a run: write the address, if it has changed, and ask anew from now on who is signed in."""
+    _forget_who()
+    if "address" not in st.session_state:  # nobody was let in, or another run took over before the page was known
+        return
     wanted: dict[str, str] = st.session_state.pop("address")
     if wanted != st.query_params.to_dict():
         st.query_params.from_dict(wanted)

@@ -1,4 +1,4 @@
-"""Growth beside XGBoost on the credit-card data: quality on the same rows and bins, time, and the price of encryption.
+"""Growth beside XGBoost on the credit-card data: quality on the same rows and bins, and time.
 
 XGBoost gets the same bin numbers as its columns. `numbers`: the three coded columns are read as numbers by both, as XGBoost does
 by default. `codes`: both treat them as unordered categories.
@@ -7,7 +7,6 @@ by default. `codes`: both treat them as unordered categories.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from statistics import median
 from typing import Any
 
@@ -27,8 +26,6 @@ from bench.setting import ABSENT, REPEATS, add_credit_card, fresh_glassleaf, pro
 from bench.tables import training as describe
 
 PARAMETERS = SecureBoostParameters(trees=20, depth=4, bins=32, cipher="none")
-ENCRYPTED = replace(PARAMETERS, trees=100, learning_rate=0.1, cipher="paillier", key_bits=2048)
-PLAIN_REPEATS = 3
 
 
 def measure() -> dict[str, Any]:
@@ -41,8 +38,6 @@ def measure() -> dict[str, Any]:
         results: dict[str, Any] = {"repeats": REPEATS, "trees": p.trees, "depth": p.depth, "bins": p.bins}
         progress("codes")
         results["codes"] = _beside_xgboost(glassleaf, name)
-        progress("a training on ciphertexts")
-        results["encrypted"] = _encrypted(glassleaf, name)
         progress("numbers")
         results["numbers"] = _beside_xgboost(glassleaf, _with_codes_as_numbers(glassleaf, name))
     return results
@@ -51,7 +46,7 @@ def measure() -> dict[str, Any]:
 def _beside_xgboost(glassleaf: Glassleaf, federation: str) -> dict[str, Any]:
     # the first training reads the tables
     ours = [train(glassleaf, federation, PARAMETERS) for _ in range(REPEATS + 1)][1:]
-    theirs, seconds = _xgboost(glassleaf, ours[0])
+    theirs, seconds = xgboost_beside(glassleaf, ours[0])
     mine = median(r.seconds for r in ours)
     return {
         "auc": ours[0].metrics.auc,
@@ -62,25 +57,6 @@ def _beside_xgboost(glassleaf: Glassleaf, federation: str) -> dict[str, Any]:
         "xgboost_seconds": seconds,
         "times_xgboost": mine / seconds,
         "n_test": theirs.n,
-    }
-
-
-def _encrypted(glassleaf: Glassleaf, federation: str) -> dict[str, Any]:
-    """A whole training on ciphertexts, once (it takes minutes), beside the same on plaintext and XGBoost's."""
-    encrypted = train(glassleaf, federation, ENCRYPTED)
-    plain = [train(glassleaf, federation, replace(ENCRYPTED, cipher="none")) for _ in range(PLAIN_REPEATS)]
-    plain_seconds = median(r.seconds for r in plain)
-    _, xgboost_seconds = _xgboost(glassleaf, encrypted)
-    return {
-        **{name: getattr(ENCRYPTED, name) for name in ("key_bits", "trees", "depth")},
-        "rows": encrypted.parts["training"],
-        "repeats": 1,
-        "seconds": encrypted.seconds,
-        "plain_seconds": plain_seconds,
-        "times_plain": encrypted.seconds / plain_seconds,
-        "xgboost_seconds": xgboost_seconds,
-        "times_xgboost": encrypted.seconds / xgboost_seconds,
-        "same_trees_as_plain": encrypted.content_hash == plain[0].content_hash,
     }
 
 
@@ -102,7 +78,7 @@ def _with_codes_as_numbers(glassleaf: Glassleaf, name: str) -> str:
     return glassleaf.federations.add(target).name
 
 
-def _xgboost(glassleaf: Glassleaf, record: ModelRecord) -> tuple[Metrics, float]:
+def xgboost_beside(glassleaf: Glassleaf, record: ModelRecord) -> tuple[Metrics, float]:
     """XGBoost's test metrics and median seconds on the same bins, as many trees: reading the matrix and growing, one thread."""
     data = pooled(glassleaf, record, PARAMETERS.bins)
     bins = np.column_stack(list(data.bins.values()))

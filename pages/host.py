@@ -19,7 +19,9 @@ elif simulated:
     looked = st.segmented_control(
         t("host.look_as"), hosts, format_func=lambda name: t.party(federation, name), key="host_look"
     )
-    if looked:
+    if looked is None:
+        st.info(t("host.choose"), icon=":material/touch_app:")
+    else:
         st.caption(f":material/science: {t('host.look_note')}")
         try:
             operator = backend.host_operator(federation.name, looked, shown=True)

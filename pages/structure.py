@@ -42,7 +42,9 @@ sentence = tree.sentence(t, view, index)
 if marked is not None:
     tree_choice.mark(t, view, index, marked)
 if candidates is not None:
-    sentence += " " + t("structure.left_open", n=len(candidates), leaves=len(view.model.trees[index].leaves))
+    sentence = t.joined(
+        sentence, t("structure.left_open", n=len(candidates), leaves=len(view.model.trees[index].leaves))
+    )
 frame.chart(
     t,
     tree.figure(t, view, index, candidates, top, marked),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec
 
 import plotly.graph_objects as go
 import plotly.io
 import streamlit as st
 
 from app.panels import palette
-from app.texts import label, wrap
+from app.texts import Texts, label, wrap
+from backend.services.cache import Cache
 
 TEMPLATES = {palette.LIGHT: "glassleaf-light", palette.DARK: "glassleaf-dark"}
 TEXT = 12  # pixels; no chart writes smaller, so that a phone shows what can be read
@@ -19,6 +21,8 @@ LINE = 16  # pixels that a line of words above a bar takes
 ROOM = 30  # pixels from one bar's words to the next, those words left out
 ONE_LINE = 56  # letters of a bar's words that a phone shows beside each other
 BELOW = {"l": 0, "r": 0, "t": 0, "b": 0}
+P = ParamSpec("P")
+_drawn: Cache[tuple[object, go.Figure]] = Cache(64)  # what is shown, so that it stays itself, and the chart
 
 
 def _template(look: palette.Look) -> go.layout.Template:
@@ -79,6 +83,22 @@ def halo() -> str:
 def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
     """An empty chart of so many pixels, `top` of them above the plot for a legend; `layout` is Plotly's."""
     return go.Figure(layout={"template": TEMPLATES[look()], "height": height, "margin": {**BELOW, "t": top}, **layout})
+
+
+def kept(draw: Callable[Concatenate[Texts, P], go.Figure]) -> Callable[Concatenate[Texts, P], go.Figure]:
+    """Have a chart drawn once for a language, a look and what it shows: the same words and numbers, and the very same objects.
+
+    Plotly checks each setting, which is most of a page's time. What is drawn is not to be changed by whoever asks.
+    """
+
+    @wraps(draw)
+    def drawn(t: Texts, /, *shown: P.args, **named: P.kwargs) -> go.Figure:
+        given = (*shown, *named.values())
+        same = (one if isinstance(one, str | int | float | None) else ("object", id(one)) for one in given)
+        key = (draw, t.language, dark(), *named, *same)
+        return _drawn.get(key, lambda: (given, draw(t, *shown, **named)))[1]
+
+    return drawn
 
 
 def line(

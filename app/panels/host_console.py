@@ -143,17 +143,17 @@ def _splits(t: Texts, splits: tuple[OwnSplit, ...], key: str) -> None:
             t("host.tree"): [split.tree + 1 for split in splits],
             t("host.node"): [split.node for split in splits],
             t("host.feature"): [t.meaning(split.feature) if split.feature else split.name for split in splits],
-            t("host.rule"): [_rule(split) for split in splits],
+            t("host.rule"): [_rule(t, split) for split in splits],
         }
         st.dataframe(pd.DataFrame(rows), hide_index=True, key=f"{key}_table", alt=t("host.splits", count=len(splits)))
 
 
-def _rule(split: OwnSplit) -> str:
+def _rule(t: Texts, split: OwnSplit) -> str:
     rule = split.rule
     if rule.threshold is None:
         return f"{', '.join(sorted(rule.left_categories))} | {', '.join(sorted(rule.right_categories))}"
-    unit = f" {split.feature.unit}" if split.feature and split.feature.unit else ""
-    return f"{'≥' if rule.above else '<'} {rule.threshold:.10g}{unit}"
+    unit = t.unit(split.feature) if split.feature else ""
+    return f"{'≥' if rule.above else '<'} {rule.threshold:.10g} {unit}".rstrip()
 
 
 def _approve(t: Texts, operator: HostOperator, request: Request, key: str) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, cast
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from app import view_models
@@ -63,9 +64,21 @@ def parties(view: View, rows: Sequence[Permuted]) -> tuple[Permuted, ...]:
 
 def by_feature(t: Texts, view: View, measure: str, rows: Rows, everything: bool) -> None:
     """Bars by feature, longest first; arrow and words say the direction, a red mark a contradiction."""
+    ordered, learned = _ordered(view, rows), {direction.feature: direction for direction in view.directions}
+    sentence = _sentence(t, view, measure, ordered, learned)
+    figure = _bars(t, view, rows, everything)
+    frame.chart(t, figure, sentence, lambda: _twin(t, view, ordered, learned), "importance_bars")
+
+
+def _ordered(view: View, rows: Rows) -> Rows:
+    """Those of features in use, largest first."""
     used = {row.feature for row in view_models.used(view.importance)}
-    ordered = sorted((row for row in rows if row.feature in used), key=lambda row: -_value(row))
-    learned = {direction.feature: direction for direction in view.directions}
+    return sorted((row for row in rows if row.feature in used), key=lambda row: -_value(row))
+
+
+@charts.kept
+def _bars(t: Texts, view: View, rows: Rows, everything: bool) -> go.Figure:
+    learned, ordered = {direction.feature: direction for direction in view.directions}, _ordered(view, rows)
     drawn = ordered if everything else ordered[:SHOWN]
     bars = [_bar(t, view, row, learned.get(row.feature)) for row in drawn]
     figure = charts.bars(bars, top=34)
@@ -78,19 +91,11 @@ def by_feature(t: Texts, view: View, measure: str, rows: Rows, everything: bool)
             marker={"symbol": sign.symbol, "color": sign.colour, "size": 11},
             name=label(t.party(view.federation, party)),
         )
-    figure.update_layout(showlegend=True, hovermode="closest")
-    sentence = _sentence(t, view, measure, ordered, learned)
-    frame.chart(t, figure, sentence, _twin(t, view, ordered, learned), "importance_bars")
+    return figure.update_layout(showlegend=True, hovermode="closest")
 
 
 def by_party(t: Texts, view: View, measure: str, rows: Rows) -> None:
     """Each party's part of the whole."""
-    bars = []
-    for row in rows:
-        title = t.party(view.federation, row.party)
-        hover = f"<b>{label(title)}</b><br>{_words(row)}{_within(t, row)}"
-        mark = palette.mark(view.federation, row.party)
-        bars.append(Bar(title, _words(row), _value(row), mark, hover, row.low, row.high))
     hosts = [row for row in rows if row.party != view.model.guest]
     if measure == WORTH:
         dearest = max(rows, key=_value)
@@ -113,7 +118,18 @@ def by_party(t: Texts, view: View, measure: str, rows: Rows) -> None:
         t(f"importance.column_{measure}"): [_words(row) for row in rows],
         t("importance.interval"): [_ends(row) for row in rows],
     }
-    frame.chart(t, charts.bars(bars), sentence, twin, "importance_party")
+    frame.chart(t, _party_bars(t, view, rows), sentence, twin, "importance_party")
+
+
+@charts.kept
+def _party_bars(t: Texts, view: View, rows: Rows) -> go.Figure:
+    bars = []
+    for row in rows:
+        title = t.party(view.federation, row.party)
+        hover = f"<b>{label(title)}</b><br>{_words(row)}{_within(t, row)}"
+        mark = palette.mark(view.federation, row.party)
+        bars.append(Bar(title, _words(row), _value(row), mark, hover, row.low, row.high))
+    return charts.bars(bars)
 
 
 def whiskers(t: Texts, view: View, measure: str, rows: Rows, agreement: float) -> None:
@@ -130,7 +146,7 @@ def whiskers(t: Texts, view: View, measure: str, rows: Rows, agreement: float) -
     grown = {"forest": "forest", view_models.IMPORTED: "imported"}.get(view_models.algorithm(view.record), "boosted")
     words = t(f"importance.whiskers_{grown}")
     if not math.isnan(agreement):
-        words += " " + t("importance.agreement", rank=f"{agreement:+.2f}".replace("-", "−"))
+        words = t.joined(words, t("importance.agreement", rank=f"{agreement:+.2f}".replace("-", "−")))
     st.caption(f":material/error_med: {words}", help=t("glossary.stability"))
 
 

@@ -52,6 +52,7 @@ def _twin(t: Texts, view: View, found: Sequence[Interaction]) -> frame.Columns:
     }
 
 
+@charts.kept
 def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
     """The features that meet most, each a row and a column; a number joins the two."""
     met: dict[tuple[str, str], float] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import plotly.graph_objects as go
 import streamlit as st
 
 from app import view_models
@@ -149,6 +150,19 @@ def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
     moved = [one for one in shifts if one.moved]
     words = {"part": _part(t, worst.part), "psi": number(worst.psi), "chance": number(worst.chance)}
     sentence = t("card.moved" if moved else "card.stable", **words)
+    twin: frame.Columns = {
+        t("card.part"): [_part(t, one.part) for one in shifts],
+        t("importance.people"): [f"{one.n:,}" for one in shifts],
+        "PSI": [number(one.psi) for one in shifts],
+        t("card.chance"): [number(one.chance) for one in shifts],
+        t("card.reading"): [t("card.is_moved" if one.moved else "card.is_stable") for one in shifts],
+    }
+    frame.chart(t, _shares(t, view, shifts, worst), sentence, twin, "card_stability")
+    st.caption(f":material/info: {t('card.stability_caption')}")
+
+
+@charts.kept
+def _shares(t: Texts, view: View, shifts: Sequence[Stability], worst: Stability) -> go.Figure:
     figure = charts.figure(300, top=44, hovermode="x unified")
     bins = _bins(view, worst)
     for name, values in (
@@ -158,16 +172,7 @@ def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
         charts.line(figure, _part(t, name), bins, values, PARTS.get(name, "dashdot"))
     title = label(t("card.bin_class" if view.task == "classes" else "card.bin"))
     figure.update_xaxes(title=title, showgrid=False, type="category")
-    figure.update_yaxes(tickformat=".0%", rangemode="tozero")
-    twin: frame.Columns = {
-        t("card.part"): [_part(t, one.part) for one in shifts],
-        t("importance.people"): [f"{one.n:,}" for one in shifts],
-        "PSI": [number(one.psi) for one in shifts],
-        t("card.chance"): [number(one.chance) for one in shifts],
-        t("card.reading"): [t("card.is_moved" if one.moved else "card.is_stable") for one in shifts],
-    }
-    frame.chart(t, figure, sentence, twin, "card_stability")
-    st.caption(f":material/info: {t('card.stability_caption')}")
+    return figure.update_yaxes(tickformat=".0%", rangemode="tozero")
 
 
 def _bins(view: View, one: Stability) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from app.view_models import View
 from backend.services.model_card import Performance
 
 if TYPE_CHECKING:
-    from backend.evaluation.performance import Separation, Spread
+    from backend.evaluation.performance import Calibration, Separation, Spread
 
 HEIGHT = 340
 STEP = 10  # of the points of a curve, every so many are in its table
@@ -59,6 +59,11 @@ def roc(t: Texts, view: View, shown: Performance) -> None:
         false=percent(points.false_positive[tenth]),
         label=markdown(t.label(view.federation)),
     )
+    frame.chart(t, _roc(t, points), sentence, lambda: _rates(t, points), "card_roc")
+
+
+@charts.kept
+def _roc(t: Texts, points: Separation) -> go.Figure:
     figure = _diagonal(0, 1)
     figure.add_scatter(
         x=[0, *points.false_positive],
@@ -70,8 +75,7 @@ def roc(t: Texts, view: View, shown: Performance) -> None:
         showlegend=False,
     )
     figure.update_xaxes(title=label(t("card.false_positive")), range=[0, 1], tickformat=".0%")
-    figure.update_yaxes(title=label(t("card.true_positive")), range=[0, 1.02], tickformat=".0%")
-    frame.chart(t, figure, sentence, _rates(t, points), "card_roc")
+    return figure.update_yaxes(title=label(t("card.true_positive")), range=[0, 1.02], tickformat=".0%")
 
 
 def ks(t: Texts, view: View, shown: Performance) -> None:
@@ -85,6 +89,13 @@ def ks(t: Texts, view: View, shown: Performance) -> None:
     sentence = t(
         "card.ks_sentence", cutoff=percent(points.cutoffs[at]), label=markdown(t.label(view.federation)), **shares
     )
+    frame.chart(t, _ks(t, points), sentence, lambda: _rates(t, points), "card_ks")
+
+
+@charts.kept
+def _ks(t: Texts, points: Separation) -> go.Figure:
+    at = points.widest
+    true, false = points.true_positive[at], points.false_positive[at]
     figure = _empty(hovermode="x unified")
     charts.line(figure, t("card.positive"), points.cutoffs, points.true_positive, mode="lines")
     charts.line(figure, t("card.negative"), points.cutoffs, points.false_positive, "dot", mode="lines")
@@ -93,12 +104,11 @@ def ks(t: Texts, view: View, shown: Performance) -> None:
         y=[false, true],
         mode="lines+markers",
         line={"color": palette.INK, "width": 4},
-        name=f"KS {shares['gap']}",
+        name=f"KS {number(true - false)}",
         hoverinfo="skip",
     )
     figure.update_xaxes(title=label(t("card.cutoff")), tickformat=".0%")
-    figure.update_yaxes(title=label(t("card.at_or_above")), tickformat=".0%", range=[0, 1.02])
-    frame.chart(t, figure, sentence, _rates(t, points), "card_ks")
+    return figure.update_yaxes(title=label(t("card.at_or_above")), tickformat=".0%", range=[0, 1.02])
 
 
 def calibration(t: Texts, view: View, shown: Performance) -> None:
@@ -112,6 +122,17 @@ def calibration(t: Texts, view: View, shown: Performance) -> None:
 
     ends_of_far = {"predicted": show(far.predicted), "observed": show(far.observed)}
     sentence = t("card.calibration_sentence", n=len(rows), fits=fits, **ends_of_far)
+    twin: frame.Columns = {
+        t("importance.people"): [f"{row.n:,}" for row in rows],
+        t("card.predicted"): [show(row.predicted) for row in rows],
+        t("card.observed"): [show(row.observed) for row in rows],
+        t("importance.interval"): [f"{show(row.low)} … {show(row.high)}" for row in rows],
+    }
+    frame.chart(t, _calibration(t, rows, numbers), sentence, twin, "card_calibration")
+
+
+@charts.kept
+def _calibration(t: Texts, rows: Sequence[Calibration], numbers: bool) -> go.Figure:
     ends = [end for row in rows for end in (row.predicted, row.low, row.high)]
     low, high = (min(ends), max(ends)) if numbers else (0.0, min(1.0, max(ends) * 1.08))
     figure = _diagonal(low, high)
@@ -128,14 +149,7 @@ def calibration(t: Texts, view: View, shown: Performance) -> None:
     )
     form = ".3~s" if numbers else ".0%"
     figure.update_xaxes(title=label(t("card.predicted")), tickformat=form, range=[low, high])
-    figure.update_yaxes(title=label(t("card.observed")), tickformat=form)
-    twin: frame.Columns = {
-        t("importance.people"): [f"{row.n:,}" for row in rows],
-        t("card.predicted"): [show(row.predicted) for row in rows],
-        t("card.observed"): [show(row.observed) for row in rows],
-        t("importance.interval"): [f"{show(row.low)} … {show(row.high)}" for row in rows],
-    }
-    frame.chart(t, figure, sentence, twin, "card_calibration")
+    return figure.update_yaxes(title=label(t("card.observed")), tickformat=form)
 
 
 def spread(t: Texts, view: View, shown: Performance) -> None:
@@ -144,6 +158,13 @@ def spread(t: Texts, view: View, shown: Performance) -> None:
     if found is None:
         return
     numbers = view.task == "number"
+    names = [t("card.residual")] if numbers else [t("card.negative"), t("card.positive")]
+    sentence = _spread_sentence(t, view, found)
+    frame.chart(t, _spread(t, found, numbers), sentence, lambda: _bars(t, view, found, names), "card_spread")
+
+
+@charts.kept
+def _spread(t: Texts, found: Spread, numbers: bool) -> go.Figure:
     names = [t("card.residual")] if numbers else [t("card.negative"), t("card.positive")]
     shares = [[count / max(sum(row), 1) for count in row] for row in found.counts]
     figure = _empty(bargap=0.05, showlegend=not numbers)
@@ -166,8 +187,7 @@ def spread(t: Texts, view: View, shown: Performance) -> None:
     form = ".3~s" if numbers else ".0%"
     axis = t("card.residual_axis") if numbers else t("card.predicted")
     figure.update_xaxes(title=label(axis), tickformat=form)
-    figure.update_yaxes(title=label(t("card.share")), tickformat=".0%")
-    frame.chart(t, figure, _spread_sentence(t, view, found), _bars(t, view, found, names), "card_spread")
+    return figure.update_yaxes(title=label(t("card.share")), tickformat=".0%")
 
 
 def confusion(t: Texts, view: View, shown: Performance) -> None:

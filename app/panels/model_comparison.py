@@ -191,7 +191,7 @@ def importance(t: Texts, view: View, found: SideBySide) -> None:
         after=_share(t, largest.after),
     )
     if len(found.shifts) > SHOWN:
-        sentence += " " + t("report.first", n=SHOWN)
+        sentence = t.joined(sentence, t("report.first", n=SHOWN))
     twin: frame.Columns = {
         t("features.meaning"): [evidence.plain(t, view, s.feature) for s in found.shifts],
         t("words.party"): [palette.plain(t, view.federation, s.party) for s in found.shifts],

@@ -33,11 +33,13 @@ def network(t: Texts, view: View) -> None:
         "overview.network", n=len(shares), features=sum(s.features for s in shares), people=f"{people:,}", listed=listed
     )
     st.markdown(sentence)
-    frame.picture(_network(t, view, shares), sentence, "network")
+    frame.picture(_network(t, view), sentence, "network")
 
 
-def _network(t: Texts, view: View, shares: tuple[view_models.Share, ...]) -> go.Figure:
+@charts.kept
+def _network(t: Texts, view: View) -> go.Figure:
     """Up to three Hosts stand below the Guest; more stand beside it, so that their names have room on a phone."""
+    shares = view_models.shares(view)
     hosts = len(shares) - 1
     beside = hosts > BELOW
     if beside:

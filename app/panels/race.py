@@ -45,7 +45,7 @@ def verdict(t: Texts, rows: Sequence[ProtocolResult]) -> str:
         words = f"**{t('protocols.best_private')}** {words}"
     beaten = [named(t, row.protocol) for row in others if row.exchange.total > ours.exchange.total]
     if faster and beaten:
-        words += " " + t("protocols.beats", names=t.listed(beaten))
+        words = t.joined(words, t("protocols.beats", names=t.listed(beaten)))
     if faster and all(row.learned[0].directions for row in others):
         words = t.joined(t("protocols.best_private"), words)
     return words

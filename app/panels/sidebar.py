@@ -44,9 +44,8 @@ def models(
     chosen = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=named, help=t("glossary.model"))
     record, found = by_id[chosen], states[chosen]
     unit = t.unit(federations[record.federation].label) if record.federation in federations else ""
-    icon = f":material/{frame.STATES[found.state]}:"
     words = t("sidebar.summary", n=record.n_trees, quality=frame.quality(t, record, unit), id=record.id[:8])
-    st.caption(f"{icon} {t(f'states.{found.state}')} · {words}")
+    st.caption(f":material/{frame.STATES[found.state]}: {words}")
 
 
 def _called(record: ModelRecord, state: ModelState) -> str:

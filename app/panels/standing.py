@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from backend.services.model_card import ModelCard
 
 KEPT = 50  # people of a session; the oldest are forgotten first
+EDGE = 0.12  # of the chart's width, at either end
 FEW = 20  # people of one run from which on they stand in its own table alone
 
 
@@ -57,7 +58,7 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
     scores = [score for score in done.scores if score.status == "ok"] if done is not None else []
     if len(scores) == 1:
         below = 1 - at_or_above(part, scores[0].probability)
-        words += " " + t("score.among_person", id=markdown(scores[0].id), below=percent(below))
+        words = t.joined(words, t("score.among_person", id=markdown(scores[0].id), below=percent(below)))
     edges = [100 * edge for edge in spread.edges]
     counts = [sum(column) for column in zip(*spread.counts, strict=True)]
     middles = [(low + high) / 2 for low, high in pairwise(edges)]
@@ -68,8 +69,9 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
         hovertemplate="%{y:,}<extra></extra>",
     )
     figure.add_vline(x=100 * cutoff, line={"dash": "dash", "color": palette.INK, "width": 2})
+    side = "left" if cutoff < EDGE else "right" if cutoff > 1 - EDGE else "center"  # words never leave the chart
     figure.add_annotation(
-        x=100 * cutoff, y=1.0, yref="paper", yanchor="bottom", xanchor="center", text=label(t("score.cutoff_short"))
+        x=100 * cutoff, y=1.0, yref="paper", yanchor="bottom", xanchor=side, text=label(t("score.cutoff_short"))
     )
     if len(scores) == 1:
         at = 100 * scores[0].probability

@@ -37,7 +37,7 @@ def draw(t: Texts, view: View, done: ScoreBatch) -> None:
         bytes=size(largest.bytes),
     )
     if len(entries) > DRAWN:
-        sentence += " " + t("transcript.first", n=DRAWN)
+        sentence = t.joined(sentence, t("transcript.first", n=DRAWN))
     twin: frame.Columns = {
         t("transcript.number"): [entry.number for entry in entries],
         t("transcript.sender"): [palette.plain(t, view.federation, entry.sender) for entry in entries],

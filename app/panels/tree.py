@@ -82,6 +82,7 @@ class _Sight:
         return 1.0 if node in self.alive else 0.3
 
 
+@charts.kept
 def figure(
     t: Texts, view: View, index: int, candidates: Sequence[int] | None = None, top: int = 0, marked: int | None = None
 ) -> go.Figure:
@@ -322,7 +323,7 @@ def legend(t: Texts, view: View) -> None:
     """How the picture is read."""
     words = t("structure.reading", leaves=t(f"structure.reading_{view_models.scale(view)}"))
     if view.model.sides_hidden and view.model.hosts:
-        words += " " + t("structure.sides_hidden")
+        words = t.joined(words, t("structure.sides_hidden"))
     st.caption(words, help=t("glossary.candidate_leaves"))
 
 

@@ -64,7 +64,7 @@ def bar(t: Texts, view: View, standing: Standing, undecided: int, manage: Callab
         st.badge(words, icon=":material/flag:", color="red" if undecided else "green")
         if measured is not None:
             share = t("overview.gives_away", share=percent(measured.named))
-            st.badge(share, icon=":material/visibility:", color="gray")
+            st.badge(share, icon=":material/visibility:", color="gray", help=t("overview.privacy_help"))
         st.button(t("states.manage"), icon=":material/tune:", type="tertiary", key="manage", on_click=manage)
 
 
@@ -111,7 +111,7 @@ def tiles(t: Texts, view: View, undecided: Sequence[Finding]) -> None:
         worst = markdown(t.brief(view.model.feature(found[0].feature)))
         verdict = t("overview.flagged", n=len(flagged), worst=worst)
     n, whole = len(undecided), len(view.compliance.findings)
-    verdict += f" {t('overview.to_decide')}" if n else ""
+    verdict = t.joined(verdict, t("overview.to_decide") if n else "")
     opened = t("overview.open_of", n=n, whole=whole) if whole else t("overview.none_open")
     _tile(t, "compliance", f":red[{opened}]" if n else opened, verdict)
     meanings = sum(bool(feature.meaning) for _, feature in view.model.dictionary)

@@ -102,8 +102,9 @@ class Context:
         named = not {*words[:1]} <= self.fillers | self.persons | _OF
         if named and words[1:2] and words[1] in self.institutions:  # "Catholic Syrian Bank"
             return not self.person_follows(" ".join(words[2:]))
-        if words[:1] and words[0] in _OF:
-            for at, word in enumerate(words[1:5], 2):
+        of = next((at for at, word in enumerate(words[:2]) if word in _OF), None)  # "health of", "health score of"
+        if of is not None and words[0] not in self.persons:
+            for at, word in enumerate(words[of + 1 : 5], of + 2):
                 if word in self.persons or word in ("of", "in", "by", "to", "and"):
                     return False
                 if word in self.objects:
@@ -177,7 +178,8 @@ class _Search:
 
     def candidates(self, text: PhraseMatch) -> list[Phrase]:
         """The phrases that may be in a text."""
-        return [phrase for key in self._keys & text.keys for phrase in self._phrases[key]]
+        found = (phrase for key in self._keys & text.keys for phrase in self._phrases[key])
+        return [phrase for phrase in found if phrase.may_be_in(text.keys)]
 
 
 class Pattern:

@@ -159,14 +159,24 @@ class Phrase:
     ----------
     source, body : str
     chinese : bool
-    first : frozenset of str
-        What a text that matches has one of: words, of which one that ends in ``*`` is a prefix; in Chinese a pair of characters.
+    needs : tuple of frozenset of str
+        What a text that matches has one of, for each element that must be there: words, of which one that ends in ``*`` is a
+        prefix; in Chinese a pair of characters.
     """
 
     source: str
     body: str
     chinese: bool
-    first: frozenset[str]
+    needs: tuple[frozenset[str], ...]
+
+    @property
+    def first(self) -> frozenset[str]:
+        """What a text that matches has one of at its start."""
+        return self.needs[0]
+
+    def may_be_in(self, keys: frozenset[str]) -> bool:
+        """Whether a text with these keys can hold this phrase at all."""
+        return not any(need.isdisjoint(keys) for need in self.needs)
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -177,8 +187,8 @@ class Phrase:
     def of(cls, source: str, lists: Mapping[str, Sequence[str]]) -> Phrase:
         """Compile a phrase; raises `ValueError` where it breaks the syntax above."""
         elements = source.split()
-        needed = next((element for element in elements if element[0] not in "[!^$"), None)
-        if needed is None:
+        needed = [element for element in elements if element[0] not in "[!^$"]
+        if not needed:
             raise ValueError(f"found the phrase {source!r}, expected at least one word that must be there")
         chinese = bool(CHINESE.search(source))
         body = "".join(_element(source, element, lists, "" if chinese else " ") for element in elements)
@@ -186,8 +196,9 @@ class Phrase:
             body = f"{_BEGINS}{body}"
         elif len(source) == 1:
             body = f"(?<![{HAN}]){body}(?![{HAN}])"
-        first = (word[:2] if chinese else word.split()[0] for word in _choices(source, needed, lists))
-        return cls(source, body, chinese, frozenset(first))
+        choices = (_choices(source, element, lists) for element in needed)
+        needs = (frozenset(word[:2] if chinese else word.split()[0] for word in words) for words in choices)
+        return cls(source, body, chinese, tuple(needs))
 
     def find(self, text: PhraseMatch) -> list[Span]:
         """Spans of this phrase in a text."""
@@ -218,15 +229,26 @@ class Segmenter:
     """
 
     def __init__(self, words: Iterable[str] = (), phrases: Iterable[str] = (), free: Iterable[str] = ()) -> None:
-        phrases = frozenset(phrases)
-        self._others = frozenset(words) - phrases
-        self._words = self._others | phrases
+        self._phrases = frozenset(phrases)
+        self._others = frozenset(words) - self._phrases
+        self._words = self._others | self._phrases
         self._free = frozenset(free)
         self._fewest = lru_cache(4096)(self._count)
         self._longest = max(map(len, self._words), default=1)
 
     def divides(self, text: str, span: Span) -> bool:
-        """Whether the divisions into the fewest words have `span` as a piece or within one."""
+        """Whether the divisions into the fewest words have `span` as a piece, or as a part of a longer phrase (残疾证 in 残疾证号)."""
+        return self._is_piece(text, span) or any(self._is_piece(text, longer) for longer in self._around(text, span))
+
+    def _around(self, text: str, span: Span) -> Iterator[Span]:
+        """Where a longer phrase stands that holds `span`."""
+        start, end = span
+        for first in range(max(0, end - self._longest), start + 1):
+            for last in range(end, min(len(text), first + self._longest) + 1):
+                if last - first > end - start and text[first:last] in self._phrases:
+                    yield first, last
+
+    def _is_piece(self, text: str, span: Span) -> bool:
         start, end = span
         low, high = start, end
         while low and CHINESE.match(text[low - 1]):
@@ -276,7 +298,11 @@ def _element(source: str, element: str, lists: Mapping[str, Sequence[str]], gap:
     if parts is None or (parts["open"] == "[") != (parts["close"] == "]"):
         raise ValueError(f"found {element!r} in the phrase {source!r}, expected a word, a|b, [a|b], {{list}} or !a|b")
     words = _choices(source, parts["words"], lists)
-    choice = f"(?:{'|'.join(_word(source, word, gap) for word in words)})"
+    written = [_word(word, gap) for word in words]
+    if not all(written):
+        word = words[written.index("")]
+        raise ValueError(f"found {word!r} in the phrase {source!r}, expected lower-case letters or digits only")
+    choice = f"(?:{'|'.join(written)})"
     if parts["mark"]:
         return f"(?!{choice}{gap})"
     return f"(?:{choice}{gap})?" if parts["open"] else f"{choice}{gap}"
@@ -297,13 +323,14 @@ def _choices(source: str, element: str, lists: Mapping[str, Sequence[str]]) -> l
     return words
 
 
-def _word(source: str, word: str, gap: str) -> str:
-    """A word as a regular expression; in English it must be one that :class:`PhraseMatch` can yield."""
+@lru_cache(1 << 14)
+def _word(word: str, gap: str) -> str:
+    """A word as a regular expression; nothing where it is none that :class:`PhraseMatch` can yield, in English."""
     if not gap:
         return re.escape(word)
     if word == NUMBER:
         return r"\d+"
     stem = word.removesuffix("*")
     if stem != stem.lower() or not all(_WORD.fullmatch(piece) for piece in stem.split()):
-        raise ValueError(f"found {word!r} in the phrase {source!r}, expected lower-case letters or digits only")
+        return ""
     return re.escape(stem) + (r"[^ ]*" if word.endswith("*") else "")

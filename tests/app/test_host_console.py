@@ -187,6 +187,7 @@ def replace_synthetic(home: Path):
 def test_looking_as_a_host_on_the_dashboard_shows_its_side(world: World, opened: Opened) -> None:
     at = opened("host")
     assert not at.exception and str(OFFSET)[:4] not in everything(at)
+    assert T("host.choose") in prose(at)
     operator = simulated_host(world.home, world.federation, "telecom", "ana")
     assert operator.models() and operator.name == "telecom"
     operator.close()
@@ -195,7 +196,7 @@ def test_looking_as_a_host_on_the_dashboard_shows_its_side(world: World, opened:
     assert str(OFFSET)[:4] in everything(at)
     # it asks nobody, so nothing waits and no receipts are kept: the page says so
     assert T("waits.not_asked") in prose(at) and T("waits.no_receipts") in prose(at)
-    assert T("host.nothing_allowed") not in everything(at)
+    assert T("host.nothing_allowed") not in everything(at) and T("host.choose") not in prose(at)
 
 
 def test_a_guests_partial_model_is_none_for_a_host(world: World) -> None:

@@ -169,3 +169,11 @@ def test_a_host_that_goes_down_is_named(opened: Opened, world: World) -> None:
         assert not at.button(key="score_go").disabled
     finally:
         glassleaf.close()
+
+
+def test_what_follows_an_announcement_keeps_its_place_when_the_page_is_drawn_again() -> None:
+    page = "import streamlit as st; from app.panels import attention\n"
+    page += "attention.to('answer', 'Answer', 'done', 'It is there.'); st.header('Why?')"
+    at = AppTest.from_string(page, default_timeout=60).run()
+    first = [one.type for one in at.main.children.values()]
+    assert [one.type for one in at.run().main.children.values()] == first and first[-1] == "header"

@@ -1,4 +1,4 @@
-"""A page that is drawn again asks the store nothing that has not changed, and makes no table that nobody looks at; counted, not timed."""
+"""A page that is drawn again asks nothing that has not changed, and makes no table that nobody looks at; counted, not timed."""
 
 import os
 import time
@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import plotly.graph_objects as go
 import pytest
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from streamlit.testing.v1 import AppTest
 
-from app.panels import frame
+from app import session
+from app.panels import charts, frame
+from app.texts import Texts
 from tests.app.conftest import _fresh
 
 PAGES = ("overview", "features", "structure", "importance", "model_card", "compliance", "compare_models")
@@ -76,3 +79,46 @@ def test_tables_of_charts_are_made_once_they_are_opened(
     assert not at.switch_page(f"../pages/{page}.py").run().exception
     assert opened > len(at.dataframe) == others
     assert at.get("plotly_chart")
+
+
+@pytest.mark.parametrize("page", [*PAGES, "report", "train"])
+def test_a_page_asks_once_who_is_signed_in(
+    walked: tuple[Path, AppTest], monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    _, at = walked
+    asked, real = [], session.signed_in
+    monkeypatch.setattr(session, "signed_in", lambda: asked.append(page) or real())
+    assert not at.switch_page(f"../pages/{page}.py").run().exception
+    assert len(asked) == 1
+    assert "account" not in at.session_state and "service" not in at.session_state  # callbacks and fragments ask anew
+
+
+@pytest.mark.parametrize(("page", "again"), [("overview", 0), ("structure", 0), ("model_card", 0), ("importance", 1)])
+def test_a_warm_page_draws_its_charts_no_second_time(
+    walked: tuple[Path, AppTest], monkeypatch: pytest.MonkeyPatch, page: str, again: int
+) -> None:
+    _, at = walked
+    at.switch_page(f"../pages/{page}.py").run()
+    drawn, real = [], charts.figure
+    monkeypatch.setattr(charts, "figure", lambda *given, **more: drawn.append(page) or real(*given, **more))
+    assert not at.run().exception and at.get("plotly_chart")
+    assert len(drawn) == again  # a feature's curve is read from the Guest's table, which may change
+
+
+def test_a_chart_is_drawn_again_for_another_language_look_or_thing(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+
+    @charts.kept
+    def draw(t: Texts, shown: list[int], height: int) -> go.Figure:
+        seen.append(t.language)
+        return charts.figure(height)
+
+    one, other = [1], [1]
+    first = draw(Texts("en"), one, 100)
+    assert draw(Texts("en"), one, 100) is first and seen == ["en"]
+    draw(Texts("zh"), one, 100)
+    draw(Texts("en"), other, 100)
+    assert draw(Texts("en"), one, 200).layout.height == 200
+    monkeypatch.setattr(charts, "dark", lambda: True)
+    assert draw(Texts("en"), one, 100) is not first
+    assert seen == ["en", "zh", "en", "en", "en"]

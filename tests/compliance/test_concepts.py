@@ -21,6 +21,9 @@ CONTEXT = Context(
     [
         ("health", "Health of the loan portfolio", ""),
         ("health", "Portfolio health", ""),
+        ("health", "Health score of the portfolio", ""),
+        ("health", "Health score of the portfolio's owner", "Health"),
+        ("health", "Health score of the applicant", "Health"),
         ("health", "Health sector", ""),
         ("health", "Health of the applicant", "Health"),
         ("nationality", "Nationality of the ship's owner", "Nationality"),

@@ -154,6 +154,28 @@ def test_a_chinese_phrase_stands_only_as_a_word(text, stands):
     assert bool(pattern.find(FeatureTexts.of(text))) == stands
 
 
+@pytest.mark.parametrize(("text", "stands"), [("残疾证号", True), ("残疾证", True), ("伤残疾证号", True)])
+def test_a_chinese_phrase_stands_within_a_longer_one(text, stands):
+    phrases = [Phrase.of(source, LISTS) for source in ("残疾证", "残疾证号")]
+    segmenter = Segmenter(("证书",), [phrase.source for phrase in phrases])
+    assert bool(Pattern(phrases[:1], context=Context(segmenter=segmenter)).find(FeatureTexts.of(text))) == stands
+
+
+@pytest.mark.parametrize(
+    ("phrase", "text", "may"),
+    [
+        ("year of [first] job|licence", "year of her licence", True),
+        ("year of [first] job|licence", "year of the loan", False),
+        ("preg* {number}", "pregnant 2", True),
+        ("preg* {number}", "pregnant", False),
+        ("{thing_zh} [的] 年龄", "账户的年龄", True),
+        ("{thing_zh} [的] 年龄", "账户的余额", False),
+    ],
+)
+def test_a_phrase_is_sought_only_where_the_text_has_one_of_each_of_its_words(phrase, text, may):
+    assert Phrase.of(phrase, LISTS).may_be_in(PhraseMatch.of(text).keys) == may
+
+
 def test_a_name_is_also_read_with_its_abbreviations_written_out():
     affixes = Affixes(short={"ctry": "country", "nm": "name"})
     pattern = Pattern([Phrase.of("birth country|nm", LISTS)])

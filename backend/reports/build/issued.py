@@ -6,6 +6,7 @@ import platform
 from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import get_args
 
@@ -52,7 +53,7 @@ def issued_of(
         given_away=None if sources.given_away is None else fill_each(report.GivenAwayLine, sources.given_away),
         reasons=tuple(_reasons(sources)),
         audit=fill(report.AuditLine, verdict, head_sha256=verdict.head.hash),
-        versions=_versions(),
+        versions=dict(_versions()),
         changes=tuple(_changes(sources)),
     )
 
@@ -72,13 +73,14 @@ def _reasons(sources: Sources) -> Iterable[report.ReasonsLine]:
             yield report.ReasonsLine(against=against, people=people, notices=notices)
 
 
-def _versions() -> dict[str, str]:
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
     """Software that figures and ciphers come from; what is not installed here is left out."""
     found = {"Glassleaf": __version__, "Python": platform.python_version()}
     for name in SOFTWARE:
         with suppress(PackageNotFoundError):
             found[name] = version(name)
-    return found
+    return tuple(found.items())
 
 
 def _changes(sources: Sources) -> Iterable[report.ChangeLine]:
