@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import tempfile
@@ -15,6 +16,8 @@ if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
+
+NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}  # of a file system without hard links
 
 
 def write_whole(path: Path, *parts: bytes) -> None:
@@ -35,6 +38,50 @@ def write_whole(path: Path, *parts: bytes) -> None:
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
+
+
+def write_first(path: Path, data: bytes) -> bool:
+    """Write a file that is not there, readable by its owner only and whole for whoever sees it; False where it is there.
+
+    It is there after a power cut, too. The folder is made where it is absent. Raises OSError where nothing can be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".new", dir=path.parent)  # mode 0600
+    draft = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        _name(draft, path)
+    except FileExistsError:
+        return False
+    finally:
+        draft.unlink(missing_ok=True)
+    sync_folder(path.parent)
+    return True
+
+
+def _name(draft: Path, path: Path) -> None:
+    """Give a file its name unless another has it; where there are no hard links, two at the same moment may both be the first."""
+    try:
+        path.hardlink_to(draft)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        if path.exists():
+            raise FileExistsError(path) from error
+        draft.replace(path)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the disk take which files there are; elsewhere than on POSIX a folder cannot be asked for that."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextmanager

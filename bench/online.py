@@ -24,12 +24,14 @@ from typing import Any
 
 import httpx
 import numpy as np
+import psutil
 
 from backend.data.demo import write_demo
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
 from bench.cases import DEPTH, TREES
 from bench.setting import ABSENT, add_credit_card, fresh_folder, machine, progress, train
+from bench.stream import worked
 
 ROOT = Path(__file__).resolve().parents[1]
 AIM_SCORES, AIM_MS = 150, 60  # scores/s, and the 95th percentile, on two cores
@@ -62,8 +64,8 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         ids = prepared(home, given.credit_card)
         if ids is None:
             return {"skipped": ABSENT}
-        with server(home, given.cipher) as url:
-            return asyncio.run(load(url, "", ids[: given.scores], given.callers))
+        with server(home, given.cipher) as (url, process):
+            return asyncio.run(load(url, "", ids[: given.scores], given.callers, process))
 
 
 def prepared(home: Path, credit_card: bool) -> list[str] | None:
@@ -83,8 +85,8 @@ def prepared(home: Path, credit_card: bool) -> list[str] | None:
 
 
 @contextmanager
-def server(home: Path, cipher: str) -> Iterator[str]:
-    """A server over a home; its address."""
+def server(home: Path, cipher: str) -> Iterator[tuple[str, psutil.Process]]:
+    """A server over a home; its address and process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -93,7 +95,7 @@ def server(home: Path, cipher: str) -> Iterator[str]:
     with subprocess.Popen(command, cwd=ROOT, env=environment) as running:  # noqa: S603 (our own command)
         try:
             await_answer(f"http://127.0.0.1:{port}")
-            yield f"http://127.0.0.1:{port}"
+            yield f"http://127.0.0.1:{port}", psutil.Process(running.pid)
         finally:
             running.terminate()
 
@@ -110,7 +112,9 @@ def await_answer(url: str) -> None:
     raise SystemExit(f"{url} does not answer.")
 
 
-async def load(url: str, token: str, ids: list[str], callers: int) -> dict[str, Any]:
+async def load(
+    url: str, token: str, ids: list[str], callers: int, process: psutil.Process | None = None
+) -> dict[str, Any]:
     """Ask about everybody once; milliseconds of each answer, and answers a second."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
     limits = httpx.Limits(max_connections=callers, max_keepalive_connections=callers)
@@ -121,9 +125,12 @@ async def load(url: str, token: str, ids: list[str], callers: int) -> dict[str, 
         for one in ids[:WARM]:
             await ask(one)
         people, ask.waits = iter(ids[WARM:]), []
+        before = worked(process) if process is not None else {}
         began = time.perf_counter()
         await asyncio.gather(*(caller(ask, people) for _ in range(callers)))
         seconds = time.perf_counter() - began
+        after = worked(process) if process is not None else {}
+    processor = sum(after.values()) - sum(before.values())
     p50, p95, p99 = np.percentile(ask.waits, [50, 95, 99]).tolist()
     return {
         "scores": len(ask.waits),
@@ -131,6 +138,7 @@ async def load(url: str, token: str, ids: list[str], callers: int) -> dict[str, 
         "cipher": ask.cipher,
         "seconds": seconds,
         "scores_per_second": len(ask.waits) / seconds,
+        "processor_ms_per_score": 1000 * processor / len(ask.waits) if after else None,
         "ms": {"p50": p50, "p95": p95, "p99": p99},
         "codes": ask.codes,
         "aim": {"scores_per_second": AIM_SCORES, "p95_ms": AIM_MS},
@@ -167,10 +175,12 @@ def describe(found: dict[str, Any]) -> str:
     if "skipped" in found:
         return f"Skipped: {found['skipped']}"
     about, ms, aim = found["machine"], found["ms"], found["aim"]
+    processor = found["processor_ms_per_score"]
+    busy = f", {processor:.1f} ms of a core a score" if processor else ""
     return (
         f"{found['scores']} single scores under {found['cipher']} from {found['callers']} callers in {found['seconds']:.1f} s on "
         f"{about['cores']} cores, load before {about['load_before']}: {found['scores_per_second']:.0f} scores/s (aim "
-        f"{aim['scores_per_second']}), p50 {ms['p50']:.0f} ms, p95 {ms['p95']:.0f} ms (aim {aim['p95_ms']}), p99 {ms['p99']:.0f} ms; "
+        f"{aim['scores_per_second']}), p50 {ms['p50']:.0f} ms, p95 {ms['p95']:.0f} ms (aim {aim['p95_ms']}), p99 {ms['p99']:.0f} ms{busy}; "
         f"codes {found['codes']}"
     )
 

@@ -2,7 +2,8 @@
 
 The command runs as a user has it, in a process of its own: reading twice, both parties' work, journal, audit log and Parquet out are
 counted, and so is starting. Memory is the sum of what the process and its workers hold, looked at ten times a second; pages that they share
-count for each of them, so it is an upper bound. Both parties' tables are in it: a simulated Host holds its whole table.
+count for each of them, so it is an upper bound. Both parties' tables are in it: a simulated Host holds its whole table. Processor time is
+of the same processes, starting included; on a machine that others use it is the figure to compare.
 """
 
 from __future__ import annotations
@@ -46,13 +47,14 @@ def measure(quick: bool = False) -> dict[str, Any]:
         people = pd.read_csv(federation.folder / guest.file, dtype=str, keep_default_na=False)
         people[[guest.id, *(feature.name for feature in guest.features)]].to_parquet(folder / "people.parquet")
         del people
-        seconds, largest = scored(folder)
+        seconds, largest, processor = scored(folder)
         found = pd.read_parquet(folder / "scores.parquet", columns=["status"])
     return {
         "rows": len(found),
         "scored": int((found.status == "ok").sum()),
         "seconds": seconds,
         "rows_per_second": len(found) / seconds,
+        "processor_ms_per_row": 1000 * processor / len(found),
         "peak_bytes": largest,
         "aim_rows_per_second": AIM_ROWS / AIM_SECONDS,
         "aim_bytes": AIM_BYTES,
@@ -69,21 +71,22 @@ def lengthen(federation: Federation, rows: int) -> None:
         pd.concat(parts).head(rows).to_csv(file, index=False)
 
 
-def scored(folder: Path) -> tuple[float, int]:
-    """Seconds, and the most bytes that the command and its workers held."""
+def scored(folder: Path) -> tuple[float, int, float]:
+    """Seconds, the most bytes that the command and its workers held, and the processor's seconds that they took."""
     words = [sys.executable, "-m", "backend", "score", "latest", folder / "people.parquet"]
     command = [str(word) for word in (*words, "--out", folder / "scores.parquet")]
-    largest, began = 0, time.perf_counter()
+    largest, began, processor = 0, time.perf_counter(), dict[int, float]()
     environment = {**os.environ, "GLASSLEAF_HOME": str(folder / "home")}
     with subprocess.Popen(command, cwd=ROOT, env=environment) as running:  # noqa: S603 (our own command)
         watched = psutil.Process(running.pid)
         while running.poll() is None:
             largest = max(largest, held(watched))
+            processor |= worked(watched)
             time.sleep(0.1)
     seconds = time.perf_counter() - began
     if running.returncode:
         raise SystemExit(f"The command ended with status {running.returncode}.")
-    return seconds, largest
+    return seconds, largest, sum(processor.values())
 
 
 def held(process: psutil.Process) -> int:
@@ -95,6 +98,18 @@ def held(process: psutil.Process) -> int:
         except psutil.NoSuchProcess:
             continue
     return total
+
+
+def worked(process: psutil.Process) -> dict[int, float]:
+    """Seconds that a process and all below it have kept processors busy, by process."""
+    found = {}
+    for one in [process, *children(process)]:
+        try:
+            times = one.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        found[one.pid] = times.user + times.system
+    return found
 
 
 def children(process: psutil.Process) -> list[psutil.Process]:
@@ -113,7 +128,7 @@ def describe(results: dict[str, Any]) -> str:
     return (
         f"{r['rows']:,} rows ({r['scored']:,} scored) in {r['seconds']:.1f} s on {r['machine']['cores']} cores, load before "
         f"{r['machine']['load_before']}: {r['rows_per_second']:,.0f} rows/s (aim {r['aim_rows_per_second']:,.0f}); "
-        f"peak memory {r['peak_bytes'] / 1e6:,.0f} MB (aim {r['aim_bytes'] / 1e6:,.0f})"
+        f"{r['processor_ms_per_row']:.2f} ms of a core a row; peak memory {r['peak_bytes'] / 1e6:,.0f} MB (aim {r['aim_bytes'] / 1e6:,.0f})"
     )
 
 

@@ -66,19 +66,20 @@ class FaultyNetwork(Network):
         super().__init__()
         self.fail("", 0)
         self.federation, self._held = None, None
-        self.conversation, self._cut, self._gone = "", {}, {}
+        self._cut, self._gone = {}, {}
         self._counting = threading.Lock()
 
     def fail(self, fault, at):
         self.count, self.at, self.fault, self.struck, self.sent = 0, at, fault, "", []
 
-    def open(self, party, conversation=""):
-        if party == GUEST:
-            self.conversation = conversation
-        super().open(party, conversation)
+    def conversations(self):
+        """Those that the Guest has open."""
+        return [conversation for party, conversation in list(self._boxes) if party == GUEST and conversation]
 
     def is_cut(self, host):
-        """Whether the line to a Host is cut, as the Guest sees it for a few looks."""
+        """Whether the line to a Host is cut: until the conversation that lost a message has seen it, and for a few looks of others."""
+        if any(host in self._gone.get(conversation, ()) for conversation in self.conversations()):
+            return True
         left = self._cut.get(host, 0)
         self._cut[host] = max(0, left - 1)
         return left > 0
@@ -182,12 +183,12 @@ class Federation:
         thread.start()
 
     def kill(self, name):
-        """A Host's process ends, and another begins: who waits for the one before is told, as a link does when it greets."""
+        """A Host's process ends, and another begins: whoever waits for the one before is told, as a link does when it greets."""
         self.wires[name].dead = True
         self.network.close(name)
-        conversation = self.network.conversation
-        with suppress(PartyUnreachable):
-            Network.send(self.network, name, GUEST, Refusal(conversation, STARTED_AGAIN, wait=AGAIN))
+        for conversation in self.network.conversations():
+            with suppress(PartyUnreachable):
+                Network.send(self.network, name, GUEST, Refusal(conversation, STARTED_AGAIN, wait=AGAIN))
         self._start(name)
 
     def with_options(self, options):

@@ -1,11 +1,13 @@
 """A file is there whole or as it was before, whoever else writes it."""
 
+import errno
 import stat
 import threading
+from pathlib import Path
 
 import pytest
 
-from backend.atomic_file import write_whole
+from backend.atomic_file import write_first, write_whole
 
 
 def test_parts_are_joined_in_a_file_for_its_owner_only(tmp_path):
@@ -38,3 +40,16 @@ def test_several_that_write_at_once_never_leave_a_mixture(tmp_path):
     for thread in threads:
         thread.join()
     assert seen <= set(bodies) and [found.name for found in tmp_path.iterdir()] == ["a.key"]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_the_first_to_write_a_file_wins_and_no_draft_stays(tmp_path, monkeypatch, links):
+    def refuse(self, target):
+        raise OSError(errno.EPERM, "no hard links")
+
+    if not links:
+        monkeypatch.setattr(Path, "hardlink_to", refuse)
+    file = tmp_path / "folder" / "message"
+    assert write_first(file, b"first") and not write_first(file, b"second")
+    assert file.read_bytes() == b"first" and file.stat().st_mode & 0o077 == 0
+    assert list(file.parent.iterdir()) == [file]

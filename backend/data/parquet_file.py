@@ -120,4 +120,6 @@ def _cells(column: pa.Array) -> list[str]:
         column = column.cast(pa.timestamp("us", column.type.tz), safe=False)
     if pa.types.is_time(column.type) or pa.types.is_duration(column.type) or pa.types.is_interval(column.type):
         column = column.cast(pa.string())
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        return ["" if value is None else value.strip() for value in column.to_pylist()]
     return ["" if value is None or value != value else as_text(value) for value in column.to_pylist()]  # noqa: PLR0124 - NaN

@@ -409,7 +409,7 @@ def _sheet_problems(
     """Rows that cannot be scored, whatever their features."""
     problems: dict[int, tuple[Remark, ...]] = {}
     for row, (value, line) in enumerate(zip(ids, text.lines, strict=True)):
-        if any(len(cell) > MAX_CELL for cell in text.rows[row]):
+        if max(map(len, text.rows[row]), default=0) > MAX_CELL:
             problems[row] = (Remark("too_long", {"most": MAX_CELL}, line),)
         elif row in text.ragged:
             problems[row] = (Remark("cells", {"found": text.ragged[row], "expected": len(text.header)}, line),)

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.privacy.likeliest import likeliest
 from backend.protocols.baselines.messages import AskCandidates, CandidateLeaves
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.transport.channel import Session
@@ -78,21 +79,26 @@ class _Options:
     offsets : ndarray of int64
         ``(k,)`` units above the smallest.
     values : ndarray of float64
-        ``(4, k)``: number of combinations, sum of p, sum of p·log2 p, largest log2 p.
+        ``(3, k)``: number of combinations, sum of p, sum of p·log2 p.
+    logs : ndarray of float64
+        ``(k,)`` largest log2 p.
     """
 
     offsets: Integers
     values: Floats
+    logs: Floats
 
     @classmethod
     def of(cls, units: Integers, shares: Floats) -> _Options:
         """``(m,)`` candidates' units and shares, which sum to 1."""
-        offsets, group = np.unique(units - units.min(), return_inverse=True)
-        values = np.full((4, len(offsets)), -np.inf)
-        for row, weights in enumerate((np.ones(len(units)), shares, _plog(shares))):
-            values[row] = np.bincount(group, weights, len(offsets))
-        np.maximum.at(values[3], group, np.log2(shares, out=np.full(len(shares), -np.inf), where=shares > 0))
-        return cls(offsets, values)
+        lowest, rows = int(units.min()), dict[int, list[float]]()
+        for unit, share in zip(units.tolist(), shares.tolist(), strict=True):  # a handful: arrays would cost more
+            log = math.log2(share) if share else -math.inf
+            n, p, plog, top = rows.get(unit - lowest, (0.0, 0.0, 0.0, -math.inf))
+            rows[unit - lowest] = [n + 1.0, p + share, plog + (share * log if share else 0.0), max(top, log)]
+        offsets = sorted(rows)
+        values = np.array([rows[offset] for offset in offsets]).T
+        return cls(np.array(offsets, dtype=np.int64), values[:3], values[3])
 
     @property
     def spread(self) -> int:
@@ -101,7 +107,7 @@ class _Options:
 
     def mirrored(self) -> _Options:
         """The same in units below the largest."""
-        return _Options(self.spread - self.offsets[::-1], self.values[:, ::-1])
+        return _Options(self.spread - self.offsets[::-1], self.values[:, ::-1], self.logs[::-1])
 
 
 class LeakMeter:
@@ -176,30 +182,26 @@ class _Grid:
         ``(m,)`` combinations, divided by 2**rescaled.
     shares : ndarray of complex128
         ``(m,)``: sum of p, and sum of p·log2 p times :data:`_STEP_I` in the imaginary part.
-    tops : ndarray of float64
-        ``(m,)`` largest log2 p.
     rescaled : int
     """
 
     counts: Floats
     shares: Complex
-    tops: Floats
     rescaled: int
 
     def cut(self, low: int, high: int) -> _Grid:
         """Sums from `low` to `high`, both within."""
         here = slice(low, high + 1)
-        return _Grid(self.counts[here], self.shares[here], self.tops[here], self.rescaled)
+        return _Grid(self.counts[here], self.shares[here], self.rescaled)
 
     def windowed(self, reach: int) -> _Grid:
         """``(m + 2·reach,)``: combinations within `reach` of every sum from -reach on."""
         if not reach:
             return self
-        counts, shares = (_windows(values, reach, np.add) for values in (self.counts, self.shares))
-        return _Grid(counts, shares, _windows(self.tops, reach, np.maximum), self.rescaled)
+        return _Grid(_windows(self.counts, reach), _windows(self.shares, reach), self.rescaled)
 
 
-def _windows(values: NDArray[Any], reach: int, operation: np.ufunc) -> NDArray[Any]:
+def _windows(values: NDArray[Any], reach: int, operation: np.ufunc = np.add) -> NDArray[Any]:
     """Sum or maximum of each window of ``2·reach + 1``: the end of one block and the beginning of the next, so that nothing cancels."""
     length, empty = 2 * reach + 1, -np.inf if operation is np.maximum else 0
     n = len(values) + 2 * reach
@@ -235,36 +237,78 @@ def _at(trees: Sequence[_Options], target: int, dither: int) -> tuple[int, float
     p = shares.real
     if not p:
         return count, math.nan, math.nan
-    largest = float((a.tops + b.tops[::-1]).max())
-    return count, max(0.0, math.log2(p) - shares.imag / _STEP_I / p), max(0.0, math.log2(p) - largest)
+    top = likeliest([(tree.offsets, tree.logs) for tree in trees], target - dither, target + dither)
+    top = _largest(halves, target, dither) if top is None else top
+    return count, max(0.0, math.log2(p) - shares.imag / _STEP_I / p), max(0.0, math.log2(p) - top)
 
 
 def _grid(trees: Sequence[_Options], max_sum: int) -> _Grid:
-    """Shift and add, tree by tree, for every sum up to `max_sum`."""
+    """Shift and add, tree by tree, for every sum up to `max_sum`.
+
+    In place and from the top: a block no longer than the smallest shift is made of itself and of what lies below it.
+    """
     from scipy.linalg.blas import daxpy, zaxpy  # noqa: PLC0415 - slow to import, and few runs need it
 
-    counts, shares, tops, rescaled, bits = np.ones(1), np.ones(1, dtype=np.complex128), np.zeros(1), 0, 0.0
-    buffer = np.empty(BLOCK)
+    size = min(max_sum, sum(tree.spread for tree in trees)) + 1
+    counts, shares = np.zeros(size), np.zeros(size, dtype=np.complex128)
+    counts[0] = shares[0] = 1.0
+    spare_counts, spare_shares = np.empty_like(counts), np.empty_like(shares)
+    length, rescaled, bits = 1, 0, 0.0
     for tree in trees:
-        before, length = len(tops), min(max_sum + 1, len(tops) + tree.spread)
-        grown = np.zeros(length), np.zeros(length, dtype=np.complex128), np.full(length, -np.inf)
-        leaves = list(zip(tree.offsets.tolist(), tree.values.T.tolist(), strict=True))
-        for begin in range(0, length, BLOCK):
-            for offset, (n, p, plog, top) in leaves:
-                low, high = max(begin, offset), min(begin + BLOCK, length, offset + before)
-                if low >= high:
-                    continue
-                into, source = slice(low, high), slice(low - offset, high - offset)
-                daxpy(counts[source], grown[0][into], a=n)  # grown += n * counts, in one pass
-                zaxpy(shares[source], grown[1][into], a=complex(p, plog * _STEP_I))
-                joined = np.add(tops[source], top, out=buffer[: high - low])
-                np.maximum(grown[2][into], joined, out=grown[2][into])
-        counts, shares, tops = grown
+        before, length = length, min(size, length + tree.spread)
+        first, *others = zip(tree.offsets.tolist(), tree.values.T.tolist(), strict=True)
+        n, p, plog = first[1]  # its offset is 0
+        shift, old_counts, old_shares = (others[0][0] if others else BLOCK), counts, shares
+        if shift < BLOCK // 2:
+            shift, old_counts, old_shares = BLOCK, spare_counts, spare_shares
+            old_counts[:before], old_shares[:before] = counts[:before], shares[:before]
+        block = min(BLOCK, shift)
+        for begin in reversed(range(0, length, block)):
+            own = slice(begin, min(begin + block, before))
+            if own.start < own.stop:
+                counts[own] *= n
+                shares[own] *= complex(p, plog * _STEP_I)
+            for offset, (n_other, p_other, plog_other) in others:
+                low, high = max(begin, offset), min(begin + block, length, offset + before)
+                if low < high:
+                    into, source = slice(low, high), slice(low - offset, high - offset)
+                    daxpy(old_counts[source], counts[into], a=n_other)  # counts += n * old, in one pass
+                    zaxpy(old_shares[source], shares[into], a=complex(p_other, plog_other * _STEP_I))
         bits += math.log2(tree.values[0].sum())
         if bits > _MAX_BITS:
-            counts *= 2.0**-_RESCALE_BITS
+            counts[:length] *= 2.0**-_RESCALE_BITS
             rescaled, bits = rescaled + _RESCALE_BITS, bits - _RESCALE_BITS
-    return _Grid(counts, shares, tops, rescaled)
+    return _Grid(counts, shares, rescaled)
+
+
+def _largest(halves: Sequence[Sequence[_Options]], target: int, dither: int) -> float:
+    """Largest log2 p of the combinations whose offsets sum to `target` ± `dither`, sum by sum."""
+    a, b = (_tops(half, target + dither) for half in halves)
+    b, total = _windows(b, dither, np.maximum) if dither else b, target + dither
+    low, high = max(0, total - len(b) + 1), min(total, len(a) - 1)
+    return float((a[low : high + 1] + b[total - high : total - low + 1][::-1]).max())
+
+
+def _tops(trees: Sequence[_Options], max_sum: int) -> Floats:
+    """Largest log2 p for every sum up to `max_sum`; as :func:`_grid`, with the larger of two for their sum."""
+    tops = np.full(min(max_sum, sum(tree.spread for tree in trees)) + 1, -np.inf)
+    tops[0], length, buffer = 0.0, 1, np.empty(BLOCK)
+    for tree in trees:
+        before, length = length, min(len(tops), length + tree.spread)
+        for begin, end in _blocks_down(length):
+            top = np.full(end - begin, -np.inf)
+            for offset, log in zip(tree.offsets.tolist(), tree.logs.tolist(), strict=True):
+                low, high = max(begin, offset), min(end, offset + before)
+                if low < high:
+                    into = slice(low - begin, high - begin)
+                    found = np.add(tops[low - offset : high - offset], log, out=buffer[: high - low])
+                    np.maximum(top[into], found, out=top[into])
+            tops[begin:end] = top
+    return tops
+
+
+def _blocks_down(length: int) -> Iterator[tuple[int, int]]:
+    return ((begin, min(begin + BLOCK, length)) for begin in reversed(range(0, length, BLOCK)))
 
 
 def joint_audit(

@@ -69,9 +69,10 @@ class GuestParty:
         on_stage: OnStage = ignore_stages,
         run: Run | None = None,
         offered: bool = False,
+        owed: list[tuple[str, str]] | None = None,
     ) -> Scored:
         """Score every row of `table` with Fed-EINI; see :class:`backend.protocols.scoring.guest.ScoringClient`."""
         client = ScoringClient(
-            self.name, model_id, compiled, table, key, session, workers, canary, on_stage, run, offered
+            self.name, model_id, compiled, table, key, session, workers, canary, on_stage, run, offered, owed
         )
         return client.score()

@@ -429,11 +429,13 @@ class HostParty:
 
     def _acknowledge(self, sender: str, message: Acknowledge) -> Answer:
         if self.accountant is not None:
-            self.accountant.acknowledged(sender, message.requests)
+            self.accountant.acknowledged_soon(sender, message.requests)
         return iter(())
 
     def _end(self, sender: str, message: EndConversation) -> Answer:
         self._sessions.end(message.conversation, sender)
+        if self.accountant is not None:
+            self.accountant.settle()
         return iter(())
 
 

@@ -326,9 +326,9 @@ class Answering:
         return self.accountant if self.sessions.counts(conversation) else None
 
     def count(
-        self, question: Question, conversation: str, ids: Sequence[str], held: Flags
+        self, question: Question, conversation: str, ids: Sequence[str], held: Flags, digest: str = ""
     ) -> tuple[Flags, HeldRecords]:
-        """Count a question about those of `ids`, ``(n,)``, who are `held`.
+        """Count a question about those of `ids`, ``(n,)``, who are `held`; with the `digest` of its bytes where they are all there.
 
         Returns
         -------
@@ -339,7 +339,7 @@ class Answering:
         """
         spent, accountant = np.zeros(len(held), dtype=bool), self.account(conversation)
         if accountant is not None:
-            spent[held] = accountant.count(question)
+            spent[held] = accountant.count(question, digest=digest)
         if accountant is None or not spent.any():
             return spent, HeldRecords(conversation, to_bitmap(held))
         reached, limits = np.zeros(len(held), dtype=np.uint8), accountant.limits

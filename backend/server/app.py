@@ -157,7 +157,8 @@ class ServerState:
     async def approved(self, caller: Caller, model_id: str) -> ModelRecord:
         """A model that may be asked; raises Problem otherwise."""
         caller.check(model_id)
-        record, approved = await in_thread(self.online(caller).find, model_id)
+        online = self.online(caller)
+        record, approved = online.find(model_id) if online.fresh() else await in_thread(online.find, model_id)
         if not approved:
             detail = "Nothing was asked. Repeat the request under its key once the model is approved."
             raise Problem("approval", detail)

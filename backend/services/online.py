@@ -55,12 +55,17 @@ class Online:
 
     def offered(self) -> dict[str, tuple[ModelRecord, ModelState]]:
         """Id → every model that is not retired, newest first."""
-        looked_up, found = self._found
-        if time.monotonic() - looked_up > LOOKED_UP or not found:
+        _, found = self._found
+        if not self.fresh():
             states = self._models.states()
             found = {r.id: (r, states[r.id]) for r in self._models.all() if states[r.id].state != "retired"}
             self._found = time.monotonic(), found
         return found
+
+    def fresh(self) -> bool:
+        """Whether :meth:`find` has no store to read."""
+        looked_up, found = self._found
+        return bool(found) and time.monotonic() - looked_up <= LOOKED_UP
 
     def find(self, model_id: str) -> tuple[ModelRecord, bool]:
         """A model by its whole id, and whether it is approved; raises ModelError where none is offered under it."""
@@ -134,8 +139,12 @@ class OpenModel:
         return self._scoring.start(request, conversation=self._conversation).get()
 
     def handed_over(self, batch: ScoreBatch) -> None:
-        """Whoever asked has the scores: the journal forgets them, and once a second Hosts are told where the audit log stands."""
+        """Whoever asked has the scores: the journal forgets them, and with the next question the Host its answer.
+
+        Once a second Hosts are told where the audit log stands.
+        """
         self._scoring.handed_over(batch)
+        self._conversation.handed_over(batch.run)
         if time.monotonic() - self._told > TELLING:
             self._tell()
 

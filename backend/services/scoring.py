@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
@@ -18,12 +19,13 @@ from backend.crypto.rlwe.parameters import parameters_for
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import capped
 from backend.data.table import PartyTable, SampleSheet
-from backend.errors import ParameterError, SampleError
+from backend.errors import ParameterError, PartyUnreachable, SampleError
 from backend.jobs import Job
 from backend.protocols.approvals.messages import SCORING
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.guest import Scored
 from backend.protocols.transport.channel import Session
+from backend.protocols.transport.messages import Acknowledge
 from backend.protocols.transport.transcript import TranscriptEntry
 from backend.results import Evaluation, ModelRecord, Score, ScoreBatch, Stage, scores_csv
 from backend.services import audit
@@ -77,6 +79,8 @@ class Conversation:
         self._scorings = self._before = 0
         self._used = time.monotonic()
         self._job: Job[Any] | None = None
+        self._owed: dict[str, list[tuple[str, str]]] = {}
+        self._due: list[tuple[str, str]] = []
 
     def begin(
         self, runtime: GuestRuntime, hosts: tuple[str, ...], key: KeySide, job: Job[Any], *, counted: bool = True
@@ -91,7 +95,24 @@ class Conversation:
             self._runtime, self._key, self._scorings = runtime, key, 0
             self._session = runtime.open_session(hosts, self._stopped, counted=counted)
         self._scorings, self._before = self._scorings + 1, len(self._session.transcript())
+        self._acknowledge(self._session)
         return self._session, self._scorings > 1
+
+    def owed(self, run: Run) -> list[tuple[str, str]]:
+        """Takes Host and request of every answer of a run; they are acknowledged once the run is handed over."""
+        return self._owed.setdefault(run.name, [])
+
+    def handed_over(self, run: str) -> None:
+        """Whoever asked has the scores: Hosts are told with the next question, or at the end."""
+        self._due += self._owed.pop(run, [])
+
+    def _acknowledge(self, session: Session) -> None:
+        """A Host that cannot be told now is told with the question after the next."""
+        for host in sorted({host for host, _ in self._due}):
+            requests = tuple(request for one, request in self._due if one == host)
+            with suppress(PartyUnreachable):
+                session.send(host, Acknowledge(session.name, requests))
+                self._due = [(one, request) for one, request in self._due if one != host]
 
     def _stopped(self) -> bool:
         return self._job is not None and self._job.cancelled()
@@ -100,6 +121,8 @@ class Conversation:
         """The messages of the scoring that has ended; the session stays open where it is to be kept."""
         if self._session is None:
             return ()
+        if not keep:
+            self._acknowledge(self._session)
         messages = self._session.transcript() if keep else self._session.close()
         self._session = self._session if keep else None
         return messages[self._before :]
@@ -256,7 +279,8 @@ def score(
     job.total = len(good)
     key = runtime.key(request.cipher, request.key_bits, compiled.guest)
     prepared = Stage("key", runtime.guest.name, time.perf_counter() - began)
-    run = begun(runtime, "score", record, request) if counted else None
+    batches = -(-len(good) // key.rows_per_message(max(1, compiled.guest.folding.n_entries)))
+    run = begun(runtime, "score", record, request, batches=batches) if counted else None
     own, kept = sheet.guest.take(good), conversation or Conversation()
     transcript: tuple[TranscriptEntry, ...] = ()
 
@@ -274,7 +298,8 @@ def score(
                 runtime.ask_approval(session, chain, record.id, SCORING, len(good))
             asked = record.id, compiled.guest, own, key, session
             how: dict[str, Any] = {"workers": workers, "canary": request.canaries, "on_stage": job.at, "run": run}
-            scored = runtime.guest.score(*asked, **how, offered=offered)
+            owed = None if conversation is None or run is None else conversation.owed(run)
+            scored = runtime.guest.score(*asked, **how, offered=offered, owed=owed)
             through = True
             return scored
         finally:
@@ -314,7 +339,9 @@ def nobody_to_score(sheet: SampleSheet) -> str:
     return "\n".join([f"None of the {len(problems):,} rows can be scored; nothing was sent.", *capped(problems)])
 
 
-def begun(runtime: GuestRuntime, what: str, record: ModelRecord, request: Any, *more: int | str) -> Run | None:
+def begun(
+    runtime: GuestRuntime, what: str, record: ModelRecord, request: Any, *more: int | str, batches: int = 0
+) -> Run | None:
     """The journal of a request: of the same request under the same keys that was broken off, if any; None where nothing is counted."""
     if runtime.journal is None or request.samples.hosts:  # who types a Host's values in is nobody whom it knows
         return None
@@ -328,7 +355,7 @@ def begun(runtime: GuestRuntime, what: str, record: ModelRecord, request: Any, *
         canaries,
         *runtime.retired,
     ]
-    return runtime.journal.run(sha256(json.dumps([*asked, *more]).encode()).hexdigest())
+    return runtime.journal.run(sha256(json.dumps([*asked, *more]).encode()).hexdigest(), batches)
 
 
 def summary(batch: ScoreBatch) -> dict[str, Any]:
@@ -361,31 +388,33 @@ def sample_scores(
     predictions = outputs.predict(margins)
     expected = compiled.expectation.given(own.columns, len(own.ids))
     best = predictions.argmax(axis=1) if outputs.task == "classes" else np.zeros(len(margins), dtype=np.intp)
+    at = np.arange(len(margins)), best
+    margin, chosen, given = (found[at].tolist() for found in (margins, predictions, expected))
+    base, every = compiled.expectation.base[best].tolist(), predictions.tolist()
+    missing = {h: (~held).tolist() for h, held in scored.held.items()}
     out: list[Score] = []
-    place = {int(row): k for k, row in enumerate(good)}
+    place = {row: k for k, row in enumerate(good.tolist())}
     for i, sample_id in enumerate(sheet.ids):
         k = place.get(i)
         problem = sheet.problem(i) if k is None else scored.refused.get(k, "")
         if k is None or problem:
             out.append(failed_score(sample_id, problem))
             continue
-        at = best[k]
-        chosen, base = float(predictions[k, at]), float(compiled.expectation.base[at])
         out.append(
             Score(
                 id=sample_id,
                 status="ok",
                 problem="",
-                margin=float(margins[k, at]),
-                probability=float("nan") if outputs.task == "number" else chosen,
-                decision="" if outputs.task != "binary" else "decline" if chosen >= cutoff else "accept",
-                predictions=tuple(predictions[k].tolist()),
-                predicted=outputs.classes[at] if outputs.classes else "",
-                base=base,
-                guest_part=float(expected[k, at]) - base,
-                hosts_part=float(margins[k, at] - expected[k, at]),
+                margin=margin[k],
+                probability=float("nan") if outputs.task == "number" else chosen[k],
+                decision="" if outputs.task != "binary" else "decline" if chosen[k] >= cutoff else "accept",
+                predictions=tuple(every[k]),
+                predicted=outputs.classes[best[k]] if outputs.classes else "",
+                base=base[k],
+                guest_part=given[k] - base[k],
+                hosts_part=margin[k] - given[k],
                 units=scored.units[k],
-                not_held_by=tuple(h for h, held in scored.held.items() if not held[k]),
+                not_held_by=tuple(h for h, absent in missing.items() if absent[k]),
             )
         )
     return tuple(out)

@@ -8,19 +8,22 @@ says how far they go. A group passes four steps:
 3. The progress file is replaced: from here on the group is through
 4. The journal forgets the group
 
-Killed before 3, the next run cuts the partial file where the progress file says, and asks for the group again: the journal has its scores,
-or the bytes that were sent for them, which no Host counts twice. Killed before 4, the next run does 4 first.
+Two groups are in step 1 at once; steps 2 to 4 keep the table's order. Killed before 3, the next run cuts the partial file where the
+progress file says, and asks for the groups again: the journal has their scores, or the bytes that were sent for them, which no Host
+counts twice. Killed before 4, the next run does 4 first.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,7 @@ from backend.services.waiting import LASTING
 from backend.services.workspace import Workspace
 
 PARQUET_SUFFIX = ".parquet"
+IN_FLIGHT = 2  # groups that are scored at once, so that one's end and another's beginning keep no core idle
 POLL = 0.1  # seconds between looks at a group that is being scored
 SURVEYED = 0.02  # share of the time that the first reading takes
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # Arrow's columnar format, "IPC Streaming Format"
@@ -138,29 +142,48 @@ class Streaming:
         partial_file: _Partial,
         job: Job[Streamed],
     ) -> tuple[Remark, ...]:
-        """Steps 1 to 4 for every group that is not through; the next one is read while a group is scored."""
+        """Steps 1 to 4 for every group that is not through; while the first of :data:`IN_FLIGHT` ends, the next are read and scored."""
         federation, runtime = self._workspace.federation(record.federation), self._workspace.runtime(record.federation)
         notes: dict[tuple[str, str], Remark] = {}
         job.total, resumed = known.rows, partial_file.progress.rows
         job.at("score", done=resumed)
         rest = sheets(federation, source, known, runtime.table, partial_file.progress.groups)
+        flying: deque[tuple[SampleSheet, Job[ScoreBatch] | None]] = deque()
+
+        def land() -> None:
+            work.check()  # a group may be through before anybody has looked whether the whole was stopped
+            sheet, inner = flying[0]
+            before, count = partial_file.progress.rows, len(sheet.ids)
+            begins, ends = (_share(row, resumed, known) for row in (before, before + count))
+            with work.part(begins, ends):
+                scores, batch = self._followed(sheet, inner, job)
+            run = "" if batch is None else batch.run
+            partial_file.add(scores, run, 0.0 if batch is None else batch.dither)
+            self._hand_over(record, run)
+            flying.popleft()
+            job.at("score", done=before + count)
+
         with closing(rest) as read:
-            sheet = next(read, None)
-            while sheet is not None:
-                before, count = partial_file.progress.rows, len(sheet.ids)
-                for note in sheet.notes:
-                    notes.setdefault((note.key, note.column), note)
-                inner = self._begun(record, sheet, cipher, request)
-                following = self._read_on(read, inner)
-                begins, ends = (_share(row, resumed, known) for row in (before, before + count))
-                with work.part(begins, ends):
-                    scores, batch = self._followed(sheet, inner, job)
-                run = "" if batch is None else batch.run
-                partial_file.add(scores, run, 0.0 if batch is None else batch.dither)
-                self._hand_over(record, run)
-                job.at("score", done=before + count)
-                sheet = following
+            try:
+                for sheet in read:
+                    for note in sheet.notes:
+                        notes.setdefault((note.key, note.column), note)
+                    flying.append((sheet, self._begun(record, sheet, cipher, request)))
+                    if len(flying) == IN_FLIGHT:
+                        land()
+                while flying:
+                    land()
+            finally:
+                self._stopped([inner for _, inner in flying if inner is not None])
         return tuple(notes.values())
+
+    @staticmethod
+    def _stopped(inner: Sequence[Job[ScoreBatch]]) -> None:
+        """Groups that nobody waits for any more: what was asked of them waits in the journal."""
+        for one in inner:
+            one.cancel()
+        for one in inner:
+            one.wait()
 
     def _begun(
         self, record: ModelRecord, sheet: SampleSheet, cipher: Cipher, request: StreamRequest
@@ -170,17 +193,6 @@ class Streaming:
             return None
         asked = record.id, sheet, request.cutoff, cipher, request.key_bits
         return self._scoring.start(ScoringRequest(*asked, hold=True, patience=LASTING))
-
-    @staticmethod
-    def _read_on(read: Iterator[SampleSheet], inner: Job[ScoreBatch] | None) -> SampleSheet | None:
-        """The next group; where it cannot be read, the one that is being scored is stopped, too."""
-        try:
-            return next(read, None)
-        except GlassleafError:
-            if inner is not None:
-                inner.cancel()
-                inner.wait()
-            raise
 
     @staticmethod
     def _followed(
@@ -313,17 +325,18 @@ def form_of(out: Path, classes: bool) -> _Form:
     schema = pa.schema(kinds | {"not_held_by": texts, "problem": texts})
 
     def lines(scores: tuple[Score, ...]) -> bytes:
-        rows = [_cells(score) for score in scores]
-        batch = pa.record_batch([[row[name] for row in rows] for name in schema.names], schema=schema)
-        return bytes(batch.serialize())
+        # a figure that a score has not is NaN there, and null in the file
+        columns = [pa.array(_column(name, scores), schema.field(name).type, from_pandas=True) for name in schema.names]
+        return bytes(pa.record_batch(columns, schema=schema).serialize())
 
     return _Form(bytes(schema.serialize()), lines, _as_parquet)
 
 
-def _cells(score: Score) -> dict[str, Any]:
-    """A score's cells for Parquet; a figure that it has not is null."""
-    cells = asdict(score) | {"score": score.margin, "not_held_by": " ".join(score.not_held_by)}
-    return {name: None if value != value else value for name, value in cells.items()}  # noqa: PLR0124 - NaN
+def _column(name: str, scores: tuple[Score, ...]) -> list[Any]:
+    """One of the columns of Parquet."""
+    if name == "not_held_by":
+        return [" ".join(score.not_held_by) for score in scores]
+    return list(map(attrgetter("margin" if name == "score" else name), scores))
 
 
 def _copied(file: Path, out: Path) -> None:

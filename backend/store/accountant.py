@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -190,17 +191,21 @@ class Accountant:
         self.limits = limits or Limits()
         self._database, self._records, self._today = database, records, today
         self._store = PartyStore(database)
+        self._acknowledged: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
 
     def __repr__(self) -> str:
         return f"Accountant({self.limits})"
 
-    def count(self, question: Question, *, whole: bool = False) -> NDArray[np.bool_]:
+    def count(self, question: Question, *, whole: bool = False, digest: str = "") -> NDArray[np.bool_]:
         """Count a question about everybody in it, unless it is one that was counted before.
 
         Parameters
         ----------
         whole : bool
             Whether it is about all of them or nobody.
+        digest : str
+            SHA-256 of the bytes that it came in, where they are all there: it is bound to them at once (:meth:`reply_to`).
 
         Returns
         -------
@@ -218,6 +223,7 @@ class Accountant:
         if not self.limits.counted or not (people or question.request):
             return np.zeros(len(people), dtype=bool)
         with self._database.write() as session:
+            self._drop_replies(session)
             day = self._today().toordinal()
             for table in (AnswerRow, QuestionRow):
                 session.execute(delete(table).where(table.day <= self._forgotten()))
@@ -232,7 +238,7 @@ class Accountant:
             self._add(session, question, day, granted)
             if question.request:
                 row = QuestionRow(guest=question.guest, request=question.request, day=day, asked=question.asked)
-                row.records, row.digest, row.spent = self._records, "", np.packbits(spent).tobytes()
+                row.records, row.digest, row.spent = self._records, digest, np.packbits(spent).tobytes()
                 session.merge(row)
             return spent
 
@@ -361,11 +367,27 @@ class Accountant:
 
     def acknowledged(self, guest: str, requests: Sequence[str]) -> None:
         """The Guest has the answers: they are dropped. That they were given stays counted."""
-        with self._database.write() as session:
-            for request in requests:
-                row = session.get(QuestionRow, (guest, request))
-                if row is not None:
-                    row.reply = None
+        self.acknowledged_soon(guest, requests)
+        self.settle()
+
+    def acknowledged_soon(self, guest: str, requests: Sequence[str]) -> None:
+        """The same with the next question, or when :meth:`settle` is called."""
+        with self._lock:
+            self._acknowledged |= {(guest, request) for request in requests}
+
+    def settle(self) -> None:
+        """Drop answers that were acknowledged since the last question."""
+        if self._acknowledged:
+            with self._database.write() as session:
+                self._drop_replies(session)
+
+    def _drop_replies(self, session: Session) -> None:
+        with self._lock:
+            acknowledged, self._acknowledged = self._acknowledged, set()
+        for key in acknowledged:
+            row = session.get(QuestionRow, key)
+            if row is not None:
+                row.reply = None
 
     def given_away(self, people: Sequence[str]) -> dict[str, float]:
         """Person → upper bound of what all answers within the window have told about them, bits."""

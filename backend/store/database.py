@@ -108,6 +108,7 @@ class Database:
         if not settled:
             self._make_or_migrate()
         if self.folder is not None:
+            event.listen(self._engine, "connect", _keep_journal)
             for file in BEFORE:
                 (self.folder / file).unlink(missing_ok=True)
 
@@ -250,6 +251,11 @@ def _set_up_sqlite(connection: Any, record: object) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
     connection.execute("PRAGMA secure_delete = ON")  # who is forgotten stands in no free page either
     connection.execute("PRAGMA synchronous = FULL")  # what was counted is counted after a power cut, too
+
+
+def _keep_journal(connection: Any, record: object) -> None:
+    """A rollback journal that is emptied, and not deleted, costs no write of its folder."""
+    connection.execute("PRAGMA journal_mode = TRUNCATE")
 
 
 def _begin_sqlite(connection: Connection) -> None:

@@ -26,7 +26,7 @@ from pathlib import Path, PurePosixPath
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from backend.atomic_file import held_alone, write_whole
+from backend.atomic_file import held_alone, sync_folder, write_whole
 from backend.errors import ParameterError, SecurityError, StoreError
 from backend.store.database import BUSY
 from backend.store.key_backup import PASSPHRASE_MIN, seal, unseal
@@ -36,6 +36,7 @@ MANIFEST, KEYS = "manifest.json", "keys"
 SQLITE = b"SQLite format 3\0"  # sqlite.org/fileformat2.html, §1.3.1
 KEY = re.compile(r".*\.(key|retired|pem)")
 MADE_AGAIN = re.compile(r".*(\.tables|\.new|\.lock|-journal|-wal|-shm)")  # of keys, or of work that was under way
+MESSAGE = ".sent"  # :mod:`backend.store.journal`
 # what reading a damaged archive raises, beside an OSError for a place before its beginning
 DAMAGED = (
     zipfile.BadZipFile,
@@ -123,9 +124,16 @@ def write_backup(home: Path, out: Path, passphrase: str | None) -> Contents:
             ExitStack() as held,
         ):
             for _, path in found:
-                if _is_database(path):
+                if path.suffix != MESSAGE and _is_database(path):
                     held.enter_context(_unchanging(path))
-            files = {name: _put(archive, name, path, Path(folder)) for name, path in found if name not in names}
+            files = dict[str, _File]()
+            for name, path in found:
+                try:
+                    if name not in names:
+                        files[name] = _put(archive, name, path, Path(folder))
+                except FileNotFoundError:
+                    if path.suffix != MESSAGE:  # else its answer had come before the databases were held
+                        raise
             made = datetime.now(UTC).isoformat(timespec="seconds")
             manifest = Manifest(format=FORMAT, created=made, files=files, keys=names, with_keys=passphrase is not None)
             text = manifest.model_dump_json().encode()
@@ -306,10 +314,7 @@ def _keys(archive: zipfile.ZipFile, manifest: Manifest, digest: str, passphrase:
 
 def _sync(folder: Path, *, deep: bool = True) -> None:
     """Have the disk take what was written; elsewhere than on POSIX a folder cannot be asked for that."""
-    paths = [path for path in folder.rglob("*") if path.is_file()] if deep else []
-    for path in [*paths, *([folder] if os.name == "posix" else [])]:
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    for path in [path for path in folder.rglob("*") if path.is_file()] if deep else []:
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+    sync_folder(folder)

@@ -1,7 +1,8 @@
 """What the Guest has asked and not yet handed over: written before it is sent, so that a killed Guest repeats the same bytes.
 
 Holds ciphertexts under the Guest's own key until the answer has come, then the scores, until whoever asked has them. What nobody fetched
-is deleted after :data:`KEPT` (docs/decisions/0016-questions.md).
+is deleted after :data:`KEPT` (docs/decisions/0016-questions.md). Ciphertexts lie beside a database that is a file, since to pass some
+megabytes through one costs more than to encrypt them (docs/decisions/0033-streaming-speed.md).
 """
 
 from __future__ import annotations
@@ -9,20 +10,23 @@ from __future__ import annotations
 import json
 import secrets
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
-from backend.errors import QuestionRefused, SecurityError
+from backend.atomic_file import write_first
+from backend.errors import QuestionRefused, SecurityError, StoreError
 from backend.store.database import Database
 from backend.store.schema import RunBatchRow, RunPieceRow, RunRow, StatedRow
 from backend.store.trainings import GuestTraining, guest_training
 
 KEPT = timedelta(days=1)
+SENT = "questions"  # folder beside the database: RUN-BATCH-PIECE.sent
 STATED = timedelta(days=90)  # an auditor who comes once a quarter has drawn none that is older
 
 
@@ -55,7 +59,7 @@ class Run:
     """
 
     def __init__(self, database: Database, name: str) -> None:
-        self._database, self.name = database, name
+        self._database, self.name, self._sent = database, name, _SentFiles.of(database)
 
     def wanted(self) -> None:
         """Whoever asked still waits: it is kept for another :data:`KEPT`."""
@@ -66,17 +70,33 @@ class Run:
 
     def batch(self, number: int) -> Batch:
         """A batch as far as it got; one that was not begun gets its request's name."""
+        return self.batches([number])[number]
+
+    def batches(self, numbers: Collection[int]) -> dict[int, Batch]:
+        """The same of several, in one transaction."""
         with self._database.write() as session:
-            row = session.get(RunBatchRow, (self.name, number))
-            if row is None:
+            found = session.scalars(select(RunBatchRow).where(RunBatchRow.run == self.name)).all()
+            rows = {row.number: row for row in found}
+            if not rows.keys() >= set(numbers):
                 self._check_open(session)
+            for number in set(numbers) - rows.keys():
                 row = RunBatchRow(run=self.name, number=number, request=secrets.token_hex(16), answer=None)
                 session.add(row)
-            sent = select(RunPieceRow.sent).where(RunPieceRow.run == self.name, RunPieceRow.number == number)
-            return Batch(row.request, tuple(session.scalars(sent.order_by(RunPieceRow.piece))), row.answer)
+                rows[number] = row
+            return {n: Batch(rows[n].request, self._pieces(session, n), rows[n].answer) for n in numbers}
+
+    def _pieces(self, session: Session, number: int) -> tuple[bytes, ...]:
+        if self._sent is not None:
+            return tuple(self._sent.pieces(self.name, number))
+        sent = select(RunPieceRow.sent).where(RunPieceRow.run == self.name, RunPieceRow.number == number)
+        return tuple(session.scalars(sent.order_by(RunPieceRow.piece)))
 
     def sending(self, number: int, piece: int, sent: bytes) -> bytes:
         """Write down what is about to be sent; returns what is to be sent, another process's message where it was first."""
+        if self._sent is not None:
+            with self._database.read() as session:
+                self._check_open(session)
+            return self._sent.put(self.name, number, piece, sent)
         with self._database.write() as session:
             row = session.get(RunPieceRow, (self.name, number, piece))
             if row is None:
@@ -96,15 +116,80 @@ class Run:
             if row is not None:  # another process may have handed the run over
                 row.answer = answer
             self._delete(session, RunPieceRow, number)
+        self._forget_sent(number)
 
     def drop(self, number: int) -> None:
         """Forget a batch that will never be answered: it is asked again, if at all."""
         with self._database.write() as session:
             self._delete(session, RunPieceRow, number)
             self._delete(session, RunBatchRow, number)
+        self._forget_sent(number)
 
     def _delete(self, session: Session, table: type[RunPieceRow] | type[RunBatchRow], number: int) -> None:
         session.execute(delete(table).where(table.run == self.name, table.number == number))
+
+    def _forget_sent(self, number: int) -> None:
+        if self._sent is not None:
+            self._sent.forget(f"{self.name}-{number}-")
+
+
+class _SentFiles:
+    """Messages that were, or are about to be, sent: a file each, whole or not there."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @classmethod
+    def of(cls, database: Database) -> _SentFiles | None:
+        """Beside a database; None where that is no file."""
+        return None if database.folder is None else cls(database.folder / SENT)
+
+    def put(self, run: str, number: int, piece: int, sent: bytes) -> bytes:
+        """Keep a message unless there is one; returns the one that is kept."""
+        file = self._file(run, number, piece)
+        try:
+            return sent if write_first(file, sent) else file.read_bytes()
+        except OSError as error:
+            raise StoreError(
+                f"{file.parent} cannot be written ({error.strerror}); nothing was asked. Make room, and try again."
+            ) from error
+
+    def pieces(self, run: str, number: int) -> Iterator[bytes]:
+        """The first messages of a batch, as far as there are."""
+        piece = 0
+        while (file := self._file(run, number, piece)).exists():
+            yield file.read_bytes()
+            piece += 1
+
+    def _file(self, run: str, number: int, piece: int) -> Path:
+        return self._folder / f"{run}-{number}-{piece}.sent"
+
+    def forget(self, begins: str) -> None:
+        """Delete what has a name that begins so."""
+        for name in self.names():
+            if name.startswith(begins):
+                (self._folder / name).unlink(missing_ok=True)
+
+    def names(self) -> list[str]:
+        """Of all files."""
+        try:
+            return sorted(file.name for file in self._folder.iterdir())
+        except FileNotFoundError:
+            return []
+
+    def forget_all_but(self, session: Session) -> None:
+        """Delete what belongs to no run any more."""
+        if not (there := {name.partition("-")[0] for name in self.names()}):
+            return
+        for run in there - set(session.scalars(select(RunRow.run).where(RunRow.run.in_(there)))):
+            self.forget(f"{run}-")
+
+
+def forget_sent(database: Database) -> None:
+    """Delete messages whose run is forgotten."""
+    if (sent := _SentFiles.of(database)) is not None and sent.names():
+        with database.write() as session:
+            sent.forget_all_but(session)
 
 
 class Journal:
@@ -112,10 +197,11 @@ class Journal:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._sent = _SentFiles.of(database)
         self._busy: set[str] = set()
         self._lock = threading.Lock()
 
-    def run(self, question: str) -> Run:
+    def run(self, question: str, batches: int = 0) -> Run:
         """The run that asks this question and was not handed over; a new one where there is none that nobody is at work on.
 
         Two of this process that ask the same at once are two questions; :meth:`ended` tells that nobody is at work on a run any more.
@@ -124,6 +210,8 @@ class Journal:
         ----------
         question : str
             SHA-256 of the model, the samples and the cipher, in hexadecimal.
+        batches : int
+            That will be asked about: they get their names in the same transaction.
         """
         now = datetime.now(UTC)
         with self._lock, self._database.write() as session:
@@ -135,8 +223,14 @@ class Journal:
                 known = RunRow(run=secrets.token_hex(16), question=question, created=now.isoformat())
                 session.add(known)
             known.created = now.isoformat()  # whoever asks again wants it: a day counts from now
-            self._busy.add(known.run)
-            return Run(self._database, known.run)
+            session.flush()
+            run = Run(self._database, known.run)
+            if batches:
+                run.batches(range(batches))
+            if self._sent is not None:
+                self._sent.forget_all_but(session)
+            self._busy.add(run.name)
+            return run
 
     def ended(self, run: Run | None) -> None:
         """Nobody of this process is at work on the run: whoever asks the same goes on with it."""
@@ -179,9 +273,11 @@ class Journal:
         )
         with self._database.read() as session:
             runs, sent, answered = (session.scalars(count).one() for count in counts)
-        return runs, sent, answered
+        return runs, sent + len(self._sent.names() if self._sent is not None else ()), answered
 
     def handed_over(self, run: str) -> None:
         """Whoever asked has the scores: forget the run."""
         with self._database.write() as session:
             session.execute(delete(RunRow).where(RunRow.run == run))
+        if self._sent is not None:
+            self._sent.forget(f"{run}-")

@@ -10,7 +10,7 @@ from sqlalchemy import CursorResult, Integer, delete
 from backend.store.accountant import DAYS, drop_replies
 from backend.store.database import Database
 from backend.store.job_log import KEPT as JOBS_KEPT
-from backend.store.journal import KEPT, STATED
+from backend.store.journal import KEPT, STATED, forget_sent
 from backend.store.schema import Base
 
 REQUEST_DAYS = 90  # an auditor who comes once a quarter sees every request of the sample
@@ -93,4 +93,5 @@ def expire(database: Database, now: datetime | None = None) -> dict[str, int]:
             done = session.execute(delete(table).where(old))
             if isinstance(done, CursorResult) and done.rowcount:
                 deleted[name] = done.rowcount
+    forget_sent(database)
     return deleted

@@ -32,23 +32,17 @@ class Writes:
         self.count, self.last = 0, last
         event.listen(Engine, "commit", self.passed)
         event.listen(Session, "after_commit", self.passed)
-        replace = Path.replace
+        for owner, name in ((Path, "replace"), (Path, "hardlink_to"), (Path, "unlink"), (os, "fsync")):
+            setattr(owner, name, self.watched(getattr(owner, name)))
 
-        def watched(path, target):
+    def watched(self, write):
+        def call(*arguments, **more):
             self.passed()
-            done = replace(path, target)
+            done = write(*arguments, **more)
             self.passed()
             return done
 
-        Path.replace = watched
-        fsync = os.fsync
-
-        def synced(file):
-            self.passed()
-            fsync(file)
-            self.passed()
-
-        os.fsync = synced
+        return call
 
     def passed(self, *about):
         self.count += 1

@@ -5,14 +5,16 @@ import io
 import json
 import logging
 import re
+import sqlite3
 import threading
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import httpx
 import pandas as pd
 import pytest
 from homes import copied_home
+from inside import runtime_of
 from short_keys import shorter_keys
 
 from backend.data.table import SampleSheet
@@ -398,6 +400,40 @@ def test_a_conversation_is_kept_open_and_begun_again_where_it_broke(glassleaf, m
     assert {b.scores[0].id: b.scores[0].margin for b in batches} == in_one_batch(glassleaf, people)
     assert len({len(b.transcript) - offer for b, offer in zip(batches, offers, strict=True)}) == 1
     opened.close()
+
+
+def kept_replies(home):
+    """Answers that Hosts keep for a Guest that may ask again."""
+    found = 0
+    for file in home.glob("parties/demo/*/store.db"):
+        with closing(sqlite3.connect(file)) as database:
+            found += database.execute("select count(*) from questions where reply is not null").fetchone()[0]
+    return found
+
+
+@pytest.mark.parametrize("cipher", ["none", "rlwe"])
+def test_whoever_is_killed_before_the_scores_are_handed_over_has_the_same_ones_and_counts_once(one_answer, cipher):
+    record, people = one_answer.models.get("latest"), ids(one_answer, 3, 20)
+    opened = one_answer.online.open(record, cipher)
+    first = opened.score(opened.sheet([Person(one) for one in people]))
+    with Glassleaf(one_answer.home, pools=False) as again:  # nothing was handed over, nor said at an end
+        repeated = again.online.open(record, cipher)
+        second = repeated.score(repeated.sheet([Person(one) for one in people]))
+        assert second.run == first.run
+        assert [one.units for one in second.scores] == [one.units for one in first.scores]
+        assert {one.status for one in second.scores} == {"ok"}  # else the budget of one were spent
+        assert kept_replies(again.home) == 1
+        repeated.handed_over(second)
+        other = repeated.score(repeated.sheet([Person(ids(one_answer, 1, 23)[0])]))
+        assert sum(m.kind == "Acknowledge" for m in other.transcript) == 1
+        repeated.handed_over(other)
+        repeated.close()
+        journal = runtime_of(again).journal
+        assert journal.kept() == (0, 0, 0) and not list(again.home.rglob("*.sent"))
+        assert kept_replies(again.home) == 0
+        third = repeated.score(repeated.sheet([Person(one) for one in people]))
+        assert {one.status for one in third.scores} == {"failed"}  # another question
+        repeated.close()
 
 
 def test_the_form_of_a_token_at_rest_tells_nothing(tmp_path):

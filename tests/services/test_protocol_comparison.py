@@ -189,7 +189,7 @@ def test_a_made_up_model_touches_no_file_but_the_guests_key(home, tmp_path):
 
     before = files()
     ask(glassleaf, shape=SMALL, batches=(1, 3)).get()
-    changed = {file for file, when in files().items() if before.get(file) != when}
+    changed = {file for file, when in files().items() if before.get(file) != when and file.suffix != ".db-journal"}
     glassleaf.close()
     told = {file for file in changed if file.parent.name != "bank"}  # the Hosts keep the audit log's head
     assert {file.name for file in told} == {"store.db"}

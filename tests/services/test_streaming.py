@@ -209,6 +209,80 @@ def test_a_stop_is_passed_on_and_what_is_through_stays(one_answer, people, tmp_p
     assert done.resumed >= GROUP and done.failed == 0 and done.rows == len(frame)
 
 
+@pytest.fixture
+def begun(monkeypatch):
+    """Which groups' scorings were begun, and how many of them were not yet through at most."""
+    found = {"jobs": [], "flying": 0, "most": 0}
+    begin, add = streaming.Streaming._begun, streaming._Partial.add
+
+    def beginning(*arguments):
+        found["flying"] += 1
+        found["most"] = max(found["most"], found["flying"])
+        found["jobs"].append(begin(*arguments))
+        return found["jobs"][-1]
+
+    def adding(*arguments):
+        add(*arguments)
+        found["flying"] -= 1
+
+    monkeypatch.setattr(streaming.Streaming, "_begun", beginning)
+    monkeypatch.setattr(streaming._Partial, "add", adding)
+    return found
+
+
+def test_two_groups_are_under_way_at_once_and_never_more(glassleaf, sheet, tmp_path, begun):
+    done = stream(glassleaf, sheet, tmp_path / "scores.csv")
+    assert begun["most"] == streaming.IN_FLIGHT == 2 and len(begun["jobs"]) == -(-done.rows // GROUP)
+
+
+def test_who_dies_with_two_groups_asked_about_has_both_from_the_journal(
+    one_answer, people, tmp_path, begun, monkeypatch
+):
+    frame = people.drop(index=[7, 60, 150])
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    wanted = in_one_batch(one_answer, tmp_path / "people.csv")
+    request = StreamRequest("latest", tmp_path / "people.csv", tmp_path / "scores.csv", cipher="none")
+
+    def killed(*arguments):
+        raise KilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(streaming._Partial, "add", killed)
+        # nobody stops what is under way: both groups are answered, and nothing of either is written down but in the journal
+        patched.setattr(streaming.Streaming, "_stopped", staticmethod(lambda jobs: [job.get() for job in jobs]))
+        assert one_answer.streaming.start(request).wait().state == "failed"
+    first = begun["jobs"][:]
+    assert [job.state for job in first] == ["done"] * 2
+    done = one_answer.streaming.start(request).get()
+    again = begun["jobs"][2:4]
+    assert [job.get().run for job in again] == [job.get().run for job in first]
+    assert not any(entry.kind == "DecisionVectors" for job in again for entry in job.transcript)
+    assert (done.scored, done.resumed) == (len(frame), 0)  # under a budget of one
+    assert request.out.read_bytes() == wanted
+
+
+def test_where_one_group_fails_the_other_is_stopped_and_nobody_of_either_is_lost(
+    one_answer, people, tmp_path, begun, monkeypatch
+):
+    frame = people.drop(index=[7, 60, 150])
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    wanted = in_one_batch(one_answer, tmp_path / "people.csv")
+    request = StreamRequest("latest", tmp_path / "people.csv", tmp_path / "scores.csv", cipher="none")
+    followed = streaming.Streaming._followed
+
+    def refused(sheet, inner, job):
+        followed(sheet, inner, job)
+        raise GlassleafError("Refused.")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(streaming.Streaming, "_followed", staticmethod(refused))
+        with pytest.raises(GlassleafError, match="Refused"):
+            one_answer.streaming.start(request).get()
+    assert len(begun["jobs"]) == 2 and all(job.state != "running" for job in begun["jobs"])
+    assert one_answer.streaming.start(request).get().scored == len(frame)
+    assert request.out.read_bytes() == wanted
+
+
 def test_a_table_that_changes_while_it_is_read_is_refused(glassleaf, sheet):
     federation = glassleaf.federations.get("demo")
     known = survey(federation, LongFile(sheet), Reading())

@@ -192,6 +192,30 @@ def test_the_same_bytes_get_the_same_answer_and_other_bytes_none():
         one.reply_to("bank", "never counted", "digest")
 
 
+def test_a_question_whose_bytes_are_all_there_is_bound_to_them_when_it_is_counted(tmp_path):
+    one = account(where=tmp_path)
+    question = Question("bank", "r", SCORE, "trees", ("a",), 1.0, 1.0)
+    one.count(question, digest="digest")
+    again = account(where=tmp_path)  # after a crash
+    assert not again.count(question, digest="digest").any()
+    with pytest.raises(QuestionRefused):
+        again.reply_to("bank", "r", "another digest")
+    assert again.reply_to("bank", "r", "digest") is None
+
+
+def test_answers_that_were_acknowledged_go_with_the_next_question_or_at_the_end():
+    one = account()
+    for request, person in (("r", "a"), ("s", "b")):
+        spent(one, person, request=request)
+        one.reply_to("bank", request, "digest")
+        one.keep_reply("bank", request, b"answer")
+        one.acknowledged_soon("bank", [request])
+        assert one.reply_to("bank", request, "digest") == b"answer"
+    assert one.reply_to("bank", "r", "digest") is None
+    one.settle()
+    assert one.reply_to("bank", "s", "digest") is None
+
+
 def test_when_records_change_a_count_is_given_back_only_where_no_answer_was_made(tmp_path):
     before, after = (account(where=tmp_path, records=version) for version in ("v1", "v2"))
     spent(before, "a", request="unanswered")

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import text
 
-from backend.errors import QuestionRefused
+from backend.errors import QuestionRefused, StoreError
 from backend.store.database import Database
-from backend.store.journal import KEPT, Journal
+from backend.store.journal import KEPT, SENT, Journal
 
 
 @pytest.fixture
@@ -87,3 +87,34 @@ def test_a_run_that_another_process_handed_over_in_between_is_refused_in_words(j
         mine.batch(0)
     with pytest.raises(QuestionRefused):
         mine.sending(0, 0, b"bytes")
+
+
+def test_messages_lie_whole_beside_the_database_until_their_answer_and_no_longer_than_their_run(journal, tmp_path):
+    folder = tmp_path / SENT
+    run = journal.run("question", batches=2)
+    assert run.sending(0, 0, b"first") == b"first" and run.sending(0, 1, b"second") == b"second"
+    run.sending(1, 0, b"third")
+    assert run.batch(0).sent == (b"first", b"second") and journal.kept() == (1, 3, 0)
+    assert all(file.stat().st_mode & 0o077 == 0 for file in folder.iterdir())
+    run.answered(0, b"scores")
+    assert [file.read_bytes() for file in folder.iterdir()] == [b"third"]
+    (folder / f"{run.name}-1-1.sent.x.new").write_bytes(b"half")  # killed while it wrote
+    assert run.batch(1).sent == (b"third",)
+    with Database(tmp_path).write() as session:  # as retention does
+        session.execute(text("delete from runs"))
+    journal.run("any")
+    assert list(folder.iterdir()) == []
+
+
+def test_a_database_that_is_no_file_keeps_messages_itself():
+    journal = Journal(Database())
+    run = journal.run("question", batches=1)
+    assert run.sending(0, 0, b"first") == b"first" and run.sending(0, 0, b"other") == b"first"
+    assert run.batch(0).sent == (b"first",) and journal.kept() == (1, 1, 0)
+
+
+def test_where_a_message_cannot_be_written_nothing_is_sent(journal, tmp_path):
+    run = journal.run("question", batches=1)
+    (tmp_path / SENT).write_text("no folder")
+    with pytest.raises(StoreError):
+        run.sending(0, 0, b"first")

@@ -104,7 +104,7 @@ def test_what_was_written_is_there_after_reopening(tmp_path, reviews):
     written = reviews.review(MODEL, **FINDING, verdict="overridden", reason=REASON, person="ana")
     again = Reviews(Database(tmp_path))
     assert again.history(MODEL) == (written,)
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["store.db"]
+    assert {file.name for file in tmp_path.iterdir()} <= {"store.db", "store.db-journal"}
 
 
 def test_a_sign_off_that_cannot_be_signed_is_not_written(reviews):

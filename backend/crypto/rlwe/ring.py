@@ -5,13 +5,15 @@ SEAL's bindings read and write by path only; what is read is checked before anyt
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache, lru_cache
-from typing import Any
+import threading
+from collections.abc import Callable
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +26,7 @@ from backend.errors import ParameterError, SecurityError
 HEADER = struct.Struct("<HBBBBHQ")  # SEAL's: magic number, own length, version (2), compression, reserved, total length
 MAGIC, UNCOMPRESSED = 0xA15E, 0
 METADATA = 256  # bytes; SEAL puts less than that in front of and behind the coefficients
+R = TypeVar("R")
 RINGS_KEPT = 32  # contexts of a few megabytes; a request for reasons takes up to eight
 
 
@@ -115,27 +118,64 @@ def ring(name: str) -> Ring:
     return Ring(sum_sets().get(name) or parameters_named(name))
 
 
-@contextmanager
-def _memory_file() -> Iterator[str]:
-    """A file that nobody else can open, in memory where the system can: SEAL's bindings read and write by path only."""
+class _MemoryFile:
+    """A file in memory that one thread writes again and again: to make one for every ciphertext takes longer than to read it."""
+
+    def __init__(self) -> None:
+        self._number = os.memfd_create("seal", os.MFD_CLOEXEC)
+        self._length = 0
+        self.path, self.process = f"/proc/self/fd/{self._number}", os.getpid()
+
+    def __del__(self) -> None:
+        os.close(self._number)
+
+    def hold(self, blob: bytes) -> None:
+        """Hold these bytes and no others."""
+        if os.pwrite(self._number, blob, 0) != len(blob):
+            raise OSError(errno.ENOMEM, "no room for a ciphertext in memory")
+        if len(blob) < self._length:
+            os.ftruncate(self._number, len(blob))
+        self._length = len(blob)
+
+    def taken(self) -> bytes:
+        """What was written by path."""
+        self._length = os.fstat(self._number).st_size
+        return os.pread(self._number, self._length, 0)
+
+    def done(self, thing: Any) -> None:
+        """Keep nothing of a key."""
+        if not isinstance(thing, seal.Ciphertext):
+            self.hold(b"")
+
+
+_of_thread = threading.local()
+
+
+def _memory_file() -> _MemoryFile | None:
+    """The thread's own, which nobody else can open; None where the system has none."""
     if not hasattr(os, "memfd_create"):
-        # Not NamedTemporaryFile: Windows lets nobody open a second time what it holds open.
-        with tempfile.TemporaryDirectory() as folder:
-            yield os.path.join(folder, "seal")  # noqa: PTH118 (a Path takes as long as a small polynomial)
-        return
-    number = os.memfd_create("seal", os.MFD_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{number}"
-    finally:
-        os.close(number)
+        return None
+    file: _MemoryFile | None = getattr(_of_thread, "file", None)
+    if file is None or file.process != os.getpid():  # a process that was forked shares its parent's
+        file = _of_thread.file = _MemoryFile()
+    return file
+
+
+def _by_name(work: Callable[[Path], R]) -> R:
+    """Do something with a file that has a name. Not NamedTemporaryFile: Windows lets nobody open a second time what it holds open."""
+    with tempfile.TemporaryDirectory() as folder:
+        return work(Path(folder) / "seal")
 
 
 def written(thing: Any) -> bytes:
     """Bytes of something that SEAL can save."""
-    with _memory_file() as file:
-        thing.save(file)
-        with open(file, "rb") as saved:  # noqa: PTH123 (as above)
-            return saved.read()
+    file = _memory_file()
+    if file is None:
+        return _by_name(partial(_saved, thing))
+    thing.save(file.path)
+    saved = file.taken()
+    file.done(thing)
+    return saved
 
 
 def read(thing: Any, context: Any, blob: bytes) -> None:
@@ -149,17 +189,30 @@ def read(thing: Any, context: Any, blob: bytes) -> None:
     if len(blob) >= HEADER.size:
         magic, own, *_, size = HEADER.unpack_from(blob)
         if magic == MAGIC and own == HEADER.size <= size <= len(blob) and not any(blob[size:]):
-            with _memory_file() as file:
-                with open(file, "wb") as saved:  # noqa: PTH123 (as above)
-                    saved.write(blob)
-                try:
-                    thing.load(context, file)
-                except (RuntimeError, ValueError, IndexError, MemoryError) as error:
-                    raise SecurityError(
-                        f"SEAL refused a key or ciphertext ({error}); it is damaged or of another key."
-                    ) from error
+            file = _memory_file()
+            try:
+                if file is None:
+                    _by_name(partial(_loaded, thing, context, blob))
+                else:
+                    file.hold(blob)
+                    thing.load(context, file.path)
+                    file.done(thing)
+            except (RuntimeError, ValueError, IndexError, MemoryError) as error:
+                raise SecurityError(
+                    f"SEAL refused a key or ciphertext ({error}); it is damaged or of another key."
+                ) from error
             return
     raise SecurityError("A key or ciphertext is damaged; it was refused.")
+
+
+def _saved(thing: Any, path: Path) -> bytes:
+    thing.save(str(path))
+    return path.read_bytes()
+
+
+def _loaded(thing: Any, context: Any, blob: bytes, path: Path) -> None:
+    path.write_bytes(blob)
+    thing.load(context, str(path))
 
 
 def _width(coefficients: int) -> int:

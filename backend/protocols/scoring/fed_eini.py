@@ -9,6 +9,7 @@ who knows each ciphertext's randomness).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -135,22 +136,29 @@ class _Spans:
     def __init__(self, packing: Packing, leaves: Sequence[int]) -> None:
         tree = np.repeat(np.arange(len(leaves)), leaves)[packing.leaf]
         order = np.lexsort((tree, packing.slot))
-        self._leaf, self._unit = packing.leaf[order], packing.unit[order][:, None]
+        narrow = np.abs(packing.unit).max(initial=0) < np.iinfo(np.int32).max
+        self._far = int(np.iinfo(np.int32).max if narrow else np.iinfo(np.int64).max)
+        self._leaf = packing.leaf[order]
+        self._unit = packing.unit[order][:, None].astype(np.int32 if narrow else np.int64)
         groups = np.stack([packing.slot, tree])[:, order]
-        self._first = np.flatnonzero(np.diff(groups, axis=1, prepend=-1).any(axis=0))  # of each tree in each slot
-        self._slot = groups[0, self._first]
+        first = np.flatnonzero(np.diff(groups, axis=1, prepend=-1).any(axis=0))  # of each tree in each slot
+        self._trees = [slice(*ends) for ends in pairwise([*first.tolist(), len(order)])]
+        self._slots, self._of_slot = np.unique(groups[0, first], return_index=True)
         self._base = packing.unpack([packing.base]).T
 
     def of(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """``(n_leaves, n)`` candidates → smallest and largest sums, base scores included, ``(slots, n)`` each."""
-        candidates, far = kept[self._leaf], np.iinfo(np.int64).max
-        low = np.minimum.reduceat(np.where(candidates, self._unit, far), self._first, axis=0)
-        high = np.maximum.reduceat(np.where(candidates, self._unit, -far), self._first, axis=0)
+        low, high = np.empty((2, len(self._trees), kept.shape[1]), dtype=self._unit.dtype)
+        far = self._far
+        for k, tree in enumerate(self._trees):  # some ten lines at a time stay in the core's cache
+            candidates, unit = kept[self._leaf[tree]], self._unit[tree]
+            np.where(candidates, unit, far).min(axis=0, out=low[k])
+            np.where(candidates, unit, -far).max(axis=0, out=high[k])
         return self._summed(low), self._summed(high)
 
-    def _summed(self, of_trees: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _summed(self, of_trees: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
         sums = np.repeat(self._base, of_trees.shape[1], axis=1)
-        np.add.at(sums, self._slot, of_trees)
+        sums[self._slots] += np.add.reduceat(of_trees, self._of_slot, axis=0, dtype=np.int64)
         return sums
 
 

@@ -130,6 +130,9 @@ class ScoringClient:
         Its journal.
     offered : bool
         Whether the Hosts have the key from an earlier scoring of the session.
+    owed : list of (str, str), optional
+        Takes Host and request of every answer, instead of the journal: what was sent stays there, and the Host keeps its answer, until
+        whoever has the list acknowledges. For questions so short that to repeat one costs less than to write down its scores.
 
     Raises
     ------
@@ -148,6 +151,7 @@ class ScoringClient:
     on_stage: OnStage = ignore_stages
     run: Run | None = None
     offered: bool = False
+    owed: list[tuple[str, str]] | None = None
 
     def __post_init__(self) -> None:
         compiled, key, n = self.compiled, self.key, len(self.table.ids)
@@ -170,8 +174,8 @@ class ScoringClient:
         self._dither, self._days, self._timings = 0, 0, Timings()
         self._before = len(self.session.transcript())
         self._sent_pieces = self._encrypted_pieces = self._masked_rows = self._decrypted_rows = 0
-        begun = range(len(self._batches)) if self.run is not None and self._chain else ()
-        self._journal: dict[int, Batch] = {i: self.run.batch(i) for i in begun} if self.run is not None else {}
+        begun = range(len(self._batches)) if self._chain else ()
+        self._journal: dict[int, Batch] = {} if self.run is None else self.run.batches(begun)
 
     def score(self) -> Scored:
         """Steps 1 to 6 for every batch.
@@ -221,9 +225,14 @@ class ScoringClient:
             self._check(batch, scores.dither)
         self._decrypted_rows += batch.stop - batch.start
         self._report()
-        if self.run is not None:
-            self.run.answered(number, self._answer_bytes(batch, scores.dither))
-            self.session.send(self._chain[-1], Acknowledge(self.session.name, (self._journal[number].request,)))
+        if self.run is None:
+            return
+        last, request = self._chain[-1], self._journal[number].request
+        if self.owed is not None:
+            self.owed.append((last, request))
+            return
+        self.run.answered(number, self._answer_bytes(batch, scores.dither))
+        self.session.send(last, Acknowledge(self.session.name, (request,)))
 
     def _answer_bytes(self, batch: slice, dither: int) -> bytes:
         """What the journal keeps of a batch that was answered."""

@@ -101,10 +101,15 @@ class ScoringHandler:
         """Steps 1 to 4, and 5 where the batch is one message."""
         session, served, cipher = self._checked(sender, request)
         columns, held = self._columns(session, request.ids)
+        if served.index == 0:
+            request = replace(request, dither=0, spent=b"", question="")  # a Guest has no say in these
         # with other values it is another question, whatever it is called
         name = request.request if other_values(session) is None else ""
-        question = self._question(session, replace(request, request=name), served, held)
-        spent, message = self.answering.count(question, request.conversation, request.ids, held)
+        asked = replace(request, vectors=b"", conversation="", request=name)
+        digest = hashlib.sha256(session.key + encode(asked))
+        question = self._question(session, asked, served, held)
+        whole = _completed(digest, request) if request.pieces == 1 else ""
+        spent, message = self.answering.count(question, request.conversation, request.ids, held, whole)
         yield session.guest, message
         keep, plan = served.compiled.decide(columns, held), served.plan
         if spent.any():
@@ -113,14 +118,11 @@ class ScoringHandler:
             plan = replace(plan, own=(True,) * len(plan.own))
         if served.index == 0:
             self._keep_sample(session, request, held & ~spent)
-            request = replace(request, dither=0, spent=b"", question="")  # a Guest has no say in what follows
         if request.spent:
             spent = spent | from_bitmap(request.spent, len(held))
         dither = self._half_units(request, served)
         added = self._added(session, request, served, held, spent, dither) if plan.last and dither else []
         fold = cipher.start_fold(keep, plan, added)
-        asked = replace(request, vectors=b"", conversation="", request=name)
-        digest = hashlib.sha256(session.key + encode(asked))
         batch = session.keep(_Batch, _Batch(asked, served, fold, dither, spent, request.pieces, digest))
         yield from self._take_piece(session, batch, request.conversation, request.vectors)
 
@@ -237,3 +239,10 @@ class ScoringHandler:
         yield to, replace(passed_on, vectors=pieces[0], dither=batch.dither, spent=spent, question=digest)
         for piece in pieces[1:]:
             yield to, MoreVectors(conversation, piece)
+
+
+def _completed(begun: Any, request: DecisionVectors) -> str:
+    """SHA-256 of a question that came in one piece; of one that another Host has passed on, what that one vouches for."""
+    whole = begun.copy()
+    whole.update(request.vectors)
+    return request.question or str(whole.hexdigest())

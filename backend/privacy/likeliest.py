@@ -1,0 +1,157 @@
+"""The most likely of all combinations of leaves that give a sum: by how much each falls short of the best, not sum by sum.
+
+Every leaf's log2 p is tilted by λ times its offset, so that the trees' best leaves add up to about the sum that is wanted (the Lagrangian
+dual of the problem). A combination's gap is what its leaves lack, together, of the best ones. Only those of a small gap are looked at;
+where one of them has the sum, none of a larger gap is likelier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FIRST, GROWTH = 32, 1.2  # leaves beside the best ones that are looked at; how many more the next time
+ROUNDED = 1e-9  # bits that sums of gaps may differ by in another order
+MANY = 1 << 16  # combinations of half the trees; beyond, to go sum by sum is faster
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tilted:
+    """Trees under one λ.
+
+    Attributes
+    ----------
+    moves : list of (ndarray of int64, ndarray of float64)
+        A tree's other leaves: how far each moves the sum from that of the best one, and its gap.
+    best : int
+        Sum of the best leaves' offsets.
+    value : float
+        Sum of their log2 p + λ·offset.
+    slope : float
+        λ, bits a unit.
+    """
+
+    moves: list[tuple[Integers, Floats]]
+    best: int
+    value: float
+    slope: float
+
+
+def likeliest(trees: Sequence[tuple[Integers, Floats]], low: int, high: int) -> float | None:
+    """Largest log2 p of a combination whose offsets sum to `low` … `high`; -inf where there is none.
+
+    Parameters
+    ----------
+    trees : sequence of (ndarray of int64, ndarray of float64)
+        Offsets from 0 on and log2 p of each tree's leaves; -inf for one that nobody reaches.
+
+    Returns
+    -------
+    float or None
+        None where more than :data:`MANY` combinations are as likely as the best, so that this is no way to find it.
+    """
+    if not trees:
+        return 0.0 if low <= 0 <= high else -np.inf
+    offsets, logs = _padded(trees)
+    tilted, wanted = _tilt(offsets, logs, low, high)
+    gaps = np.sort(np.concatenate([gap for _, gap in tilted.moves]))
+    halves, looked_at, found = (tilted.moves[::2], tilted.moves[1::2]), float(FIRST), np.inf
+    while True:
+        every = looked_at >= len(gaps)
+        limit = min(np.inf if every else gaps[int(looked_at)], found)
+        near = [_near(half, limit) for half in halves]
+        if near[0] is None or near[1] is None:
+            return None
+        lacking = _joined(near[0], near[1], low - tilted.best, high - tilted.best, tilted.slope)
+        # what lies beyond the sum that the tilt is for lacks the tilt, too
+        lacking += tilted.slope * (tilted.best - wanted)
+        if lacking <= limit or every:
+            return tilted.value - tilted.slope * wanted - lacking
+        looked_at, found = looked_at * GROWTH, lacking + ROUNDED
+
+
+def _padded(trees: Sequence[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
+    """``(n, most leaves)`` offsets and log2 p, with leaves that nobody reaches."""
+    most = max(len(offsets) for offsets, _ in trees)
+    offsets, logs = np.zeros((len(trees), most), dtype=np.int64), np.full((len(trees), most), -np.inf)
+    for row, (own, log) in enumerate(trees):
+        offsets[row, : len(own)], logs[row, : len(own)] = own, log
+    return offsets, logs
+
+
+def _tilt(offsets: Integers, logs: Floats, low: int, high: int) -> tuple[Tilted, int]:
+    """The trees under the λ for the sum from `low` to `high` that is nearest to the likeliest of all; and that sum."""
+    rows = np.arange(len(offsets))
+
+    def best(slope: float) -> NDArray[np.intp]:
+        chosen: NDArray[np.intp] = (logs + slope * offsets).argmax(axis=1)
+        return chosen
+
+    def sum_of(slope: float) -> int:
+        return int(offsets[rows, best(slope)].sum())
+
+    wanted, slope = min(max(sum_of(0.0), low), high), 0.0
+    if wanted != sum_of(0.0):
+        # the best leaf of a tree changes where the tilt makes up for a difference of two leaves
+        up = offsets[:, :, None] - offsets[:, None, :]
+        with np.errstate(invalid="ignore"):
+            turns = (logs[:, None, :] - logs[:, :, None])[up > 0] / up[up > 0]
+        turns = np.unique(turns[np.isfinite(turns)])
+        turns = turns[turns > 0] if wanted > sum_of(0.0) else turns[turns < 0]
+        begin, end = 0, max(0, len(turns) - 1)
+        while begin < end:
+            middle = (begin + end) // 2
+            begin, end = (begin, middle) if sum_of(turns[middle]) >= wanted else (middle + 1, end)
+        slope = float(turns[begin]) if len(turns) else 0.0
+    chosen, values = best(slope), logs + slope * offsets
+    top = values[rows, chosen]
+    moves = []
+    for row, leaf in enumerate(chosen):
+        other = np.flatnonzero(np.isfinite(logs[row]))
+        other = other[other != leaf]
+        moves.append((offsets[row, other] - offsets[row, leaf], top[row] - values[row, other]))
+    return Tilted(moves, int(offsets[rows, chosen].sum()), float(top.sum()), slope), wanted
+
+
+def _near(trees: Sequence[tuple[Integers, Floats]], limit: float) -> tuple[Integers, Floats] | None:
+    """Sums, in order, and smallest gap of each, of the combinations whose gap is at most `limit`; None where they are too many."""
+    sums, gaps = np.zeros(1, dtype=np.int64), np.zeros(1)
+    for moves, lacking in trees:
+        parts = [(sums, gaps)]
+        for move, gap in zip(moves.tolist(), lacking.tolist(), strict=True):
+            if gap <= limit:
+                fits = gaps + gap <= limit
+                parts.append((sums[fits] + move, gaps[fits] + gap))
+        if len(parts) == 1:
+            continue
+        sums, gaps = (np.concatenate(values) for values in zip(*parts, strict=True))
+        if len(sums) > MANY // 8:
+            sums, gaps = _distinct(sums, gaps)
+            if len(sums) > MANY:
+                return None
+    return _distinct(sums, gaps)
+
+
+def _distinct(sums: Integers, gaps: Floats) -> tuple[Integers, Floats]:
+    """Each sum once, in order, with its smallest gap."""
+    order = np.argsort(sums)
+    sums, gaps = sums[order], gaps[order]
+    first = np.flatnonzero(np.diff(sums, prepend=sums[0] - 1))
+    return sums[first], np.minimum.reduceat(gaps, first)
+
+
+def _joined(a: tuple[Integers, Floats], b: tuple[Integers, Floats], low: int, high: int, slope: float) -> float:
+    """Smallest gap + λ·sum of two halves' combinations whose sums add up to `low` … `high`; inf where there are none."""
+    keys = np.append(a[1] + slope * a[0], np.inf)
+    begin, end = np.searchsorted(a[0], low - b[0]), np.searchsorted(a[0], high - b[0], side="right")
+    there = begin < end
+    if not there.any():
+        return np.inf
+    ranges = np.stack([begin[there], end[there]], axis=1).ravel()
+    return float((np.minimum.reduceat(keys, ranges)[::2] + b[1][there] + slope * b[0][there]).min())
