@@ -11,7 +11,7 @@ import atexit
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -24,7 +24,7 @@ from backend.services.kept_results import keeps, read_result, write_result
 
 if TYPE_CHECKING:
     from backend.services.workspace import Workspace
-    from backend.store.job_log import JobLog
+    from backend.store.job_log import JobLog, LoggedJob
 
 HELD = 12  # ended jobs of a user whose results stay in memory
 HELD_IN_ALL = 100
@@ -287,28 +287,30 @@ class UserJobs:
 
     def all(self) -> tuple[JobStatus, ...]:
         """All that is known, newest first: in this process, in others of the home, and from before a restart."""
-        held = {one.id: one.job for one in self._registry.held(self._user).values()}
-        found = []
-        for logged in self._registry.log().of(self._user):
-            job, state = held.get(logged.id), logged.state
-            if job is not None:
-                status: State = job.state
-            else:
-                status = "elsewhere" if state == "running" else state
-            found.append(
-                JobStatus(
-                    logged.name,
-                    logged.model,
-                    status,
-                    job,
-                    logged.started,
-                    logged.result,
-                    logged.message,
-                    logged.seen,
-                    job is None and not logged.seen and self._registry.waits(logged.result),
-                )
+        return tuple(
+            JobStatus(
+                logged.name,
+                logged.model,
+                state,
+                job,
+                logged.started,
+                logged.result,
+                logged.message,
+                logged.seen,
+                job is None and not logged.seen and self._registry.waits(logged.result),
             )
-        return tuple(found)
+            for logged, job, state in self._known()
+        )
+
+    def _known(self) -> Iterator[tuple[LoggedJob, Job[Any] | None, State]]:
+        """As the log has them, as they are held here, and how they stand."""
+        held = {one.id: one.job for one in self._registry.held(self._user).values()}
+        for logged in self._registry.log().of(self._user):
+            job = held.get(logged.id)
+            if job is not None:
+                yield logged, job, job.state
+            else:
+                yield logged, None, "elsewhere" if logged.state == "running" else logged.state
 
     def took(self, kind: str) -> dict[str, float]:
         """Seconds that the parts of such work of this user took the last time, by part."""
@@ -316,16 +318,17 @@ class UserJobs:
 
     def note_seen(self, *names: str) -> None:
         """The user knows how these have ended; what still runs is left as it is."""
-        log, running = self._registry.log(), {"running", "elsewhere"}
-        ended = {status.name for status in self.all() if status.state not in running and not status.seen}
-        if ended & set(names):
-            log.note_seen(self._user, [one.id for one in log.of(self._user) if one.name in ended & set(names)])
+        known = ((logged, state) for logged, _, state in self._known() if logged.name in names and not logged.seen)
+        ended = [logged.id for logged, state in known if state not in ("running", "elsewhere")]
+        if ended:
+            self._registry.log().note_seen(self._user, ended)
 
     def forget(self, name: str) -> None:
-        """Hold an ended job no longer; one that runs is asked to stop first."""
+        """Hold an ended job no longer; one that runs is asked to stop first, and that it has is no news."""
         job = self.find(name)
         if job is not None and job.state == "running":
             job.cancel()
+            job.then(partial(self.note_seen, name))
         self._registry.drop(self._user, name)
         self.note_seen(name)
 

@@ -219,8 +219,12 @@ def forget_jobs(home: Path) -> None:
     known = jobs.all()
     unseen = {status.name for status in known if not status.seen}
     for name in {status.name for status in known}:  # the log has every job there ever was
-        if name in unseen or jobs.find(name) is not None:
+        job = jobs.find(name)
+        runs = job is not None and job.state == "running"
+        if name in unseen or job is not None:
             jobs.forget(name)
+        if job is not None and runs:
+            job.wait(60)  # else the next test finds how it ended
 
 
 def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:

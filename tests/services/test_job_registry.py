@@ -202,3 +202,20 @@ def test_a_job_that_is_forgotten_while_it_runs_is_still_written_down_when_it_end
     registry.of(ANA).forget("score")
     job.wait(5)
     assert registry.of(ANA).find("score") is None and states(registry.of(ANA)) == {"score": "cancelled"}
+
+
+def test_how_a_forgotten_job_ends_is_no_news_and_that_of_the_next_one_is(registry, go):
+    jobs, stopped = registry.of(ANA), threading.Event()
+
+    def slow(job):
+        stopped.wait(60)
+        job.check()
+
+    first = jobs.start("score", lambda: Job(slow, 1).start())
+    jobs.forget("score")
+    second = jobs.start("score", waiting(go))
+    stopped.set()
+    first.wait(5)
+    go.set()
+    second.wait(5)
+    assert [(status.state, status.seen) for status in jobs.all()] == [("done", False), ("cancelled", True)]
