@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend import work
-from backend.data.csv_file import Limits, TableText, check_header, csv_groups, shown, too_large
+from backend.data.csv_file import TABLE, Limits, TableText, check_header, csv_groups, shown, too_large
 from backend.data.decimal_mark import MarkEvidence, Marks, chosen
 from backend.data.federation import Federation
 from backend.data.table import (
@@ -103,11 +103,14 @@ class DatabaseTable:
         Its name, with its schema and a point before it where it has one.
     key : str
         Column of the ids.
+    columns : tuple of str
+        Other columns that are read; empty = all.
     """
 
     url: str
     table: str
     key: str
+    columns: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -129,18 +132,17 @@ class DatabaseTable:
         try:
             with engine.connect() as connection:
                 table = Table(name, MetaData(), schema=schema or None, autoload_with=connection)
-                header = tuple(column.name.strip() for column in table.columns)
+                read = [column for column in table.columns if self._reads(column.name.strip())]
+                header = tuple(column.name.strip() for column in read)
                 check_header(self.name, header, LONG)
-                keys = [column for column in table.columns if column.name.strip().casefold() == self.key.casefold()]
+                keys = [column for column in read if column.name.strip().casefold() == self.key.casefold()]
                 if len(keys) != 1:
                     raise FederationError(
                         f"{self.name}: the id column {shown(self.key)} is missing. Name a table or view that has it."
                     )
                 # the order of an id that is there twice
-                others = [column for column in table.columns if column is not keys[0]]
-                result = connection.execution_options(yield_per=GROUP).execute(
-                    select(*table.columns).order_by(keys[0], *others)
-                )
+                others = [column for column in read if column is not keys[0]]
+                result = connection.execution_options(yield_per=GROUP).execute(select(*read).order_by(keys[0], *others))
                 before = 0
                 for part in result.partitions():
                     rows = [[as_text(cell) for cell in row] for row in part]
@@ -155,12 +157,36 @@ class DatabaseTable:
         finally:
             engine.dispose()
 
+    def _reads(self, column: str) -> bool:
+        return not self.columns or column in self.columns or column.casefold() == self.key.casefold()
+
     def _unusable(self, error: Exception) -> FederationError:
         """Without the error's own words: they may hold the password, or values."""
         return FederationError(
             f"{self.name}: the database cannot be read ({type(error).__name__}). Check its URL, that its driver is installed, the "
             "table's name, and that you may read it."
         )
+
+
+def read_database(table: DatabaseTable, limits: Limits = TABLE) -> tuple[TableText, str]:
+    """The whole of a table as it is at this moment, and SHA-256 of what was read, in hexadecimal.
+
+    Raises
+    ------
+    FederationError
+        It cannot be read, or is larger than `limits`.
+    """
+    rows, version = list[list[str]](), sha256()
+    with closing(table.groups()) as groups:
+        for part in groups:
+            if not rows:
+                header = part.header
+                version.update(json.dumps(header).encode())
+            rows += part.rows
+            version.update(json.dumps(part.rows).encode())
+            if len(rows) > limits.max_rows:
+                raise too_large(table.name, f"more than {limits.max_rows:,} rows", f"{limits.max_rows:,}")
+    return TableText(table.name, header, rows, list(range(1, len(rows) + 1)), {}), version.hexdigest()
 
 
 @dataclass(frozen=True, eq=False, repr=False)

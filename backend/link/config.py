@@ -48,9 +48,9 @@ class Source(_Strict):
     file : str
         Of CSV or Parquet, relative to host.toml.
     url, url_file : str
-        Of SQL, which is not served yet: a URL without a password, or a file whose first line is the URL.
+        Of SQL: a URL without a password, or a file whose first line is the URL.
     table : str
-        Of SQL: table or view.
+        Of SQL: table or view, with its schema and a point before it where it has one.
     id : str
         The column of ids.
     dictionary : str
@@ -67,8 +67,8 @@ class Source(_Strict):
 
     @model_validator(mode="after")
     def _complete(self) -> Source:
-        if self.kind == "sql" and not self.table:
-            raise ValueError("a source of kind 'sql' with a table")
+        if self.kind == "sql" and not (self.table and bool(self.url) != bool(self.url_file)):
+            raise ValueError("a source of kind 'sql' with a table, and either a url or a url_file")
         if self.kind != "sql" and not self.file:
             raise ValueError(f"a source of kind '{self.kind}' with a file")
         return self
@@ -182,6 +182,10 @@ class HostConfig(_Strict):
         """Of the Host's database; raises SecurityError where the file of a secret can be read by others."""
         default = f"sqlite:///{(self.folder / f'{self.party}.db').resolve()}"
         return os.environ.get("GLASSLEAF_STORE_URL") or self._secret(self.store_file) or self.store or default
+
+    def source_url(self) -> str:
+        """Of the database with the Host's records; raises SecurityError where the file of a secret can be read by others."""
+        return self._secret(self.source.url_file) or self.source.url
 
     def features(self) -> tuple[Feature, ...]:
         """The features that the Host discloses, in the dictionary's order.

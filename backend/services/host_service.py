@@ -16,9 +16,10 @@ from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import capped
 from backend.data.party_file import check_party
+from backend.data.row_groups import DatabaseTable, read_database
 from backend.data.table import PartyTable
 from backend.data.table_file import read_table_file
-from backend.errors import FederationError, ParameterError, StoreError
+from backend.errors import FederationError, StoreError
 from backend.link.agreement import Agreement, dictionary_hash
 from backend.link.config import HostConfig, load_config
 from backend.link.identity import load_identity
@@ -170,19 +171,21 @@ def read_source(config: HostConfig) -> tuple[PartyTable, str]:
     Raises
     ------
     FederationError
-        With every problem of the file.
-    ParameterError
-        Records in a database are not read yet.
+        With every problem of the table.
+    SecurityError
+        The file with the database's URL can be read by others.
     """
-    source = config.source
+    source, features = config.source, config.features()
     if source.kind == "sql":
-        raise ParameterError("Records in a database cannot be served yet. Write them into a CSV or Parquet file.")
-    path = config.path(source.file)
-    features = config.features()
-    read = check_party(read_table_file(path, path.name), source.id, features)
+        names = tuple(feature.name for feature in features)
+        text, version = read_database(DatabaseTable(config.source_url(), source.table, source.id, names))
+    else:
+        path = config.path(source.file)
+        text, version = read_table_file(path, path.name), sha256(path.read_bytes()).hexdigest()
+    read = check_party(text, source.id, features)
     if read.problems:
         raise FederationError(capped(read.problems))
-    return PartyTable(config.party, read.ids, read.columns), sha256(path.read_bytes()).hexdigest()
+    return PartyTable(config.party, read.ids, read.columns), version
 
 
 def check_dictionary(config: HostConfig, agreement: Agreement) -> None:

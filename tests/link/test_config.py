@@ -68,6 +68,24 @@ def test_secrets_come_from_a_private_file_or_the_environment(written, tmp_path, 
     assert config.store_url() == "sqlite:///other.db"
 
 
+@pytest.mark.parametrize(
+    "source", ['table = "t"', 'url = "sqlite:///x.db"', 'table = "t"\nurl = "sqlite:///x.db"\nurl_file = "url"']
+)
+def test_records_in_a_database_need_a_table_and_one_url(written, source):
+    with pytest.raises(FederationError, match="a table, and either a url or a url_file"):
+        load_config(written(PLAIN.replace('file = "shop.csv"', f'kind = "sql"\n{source}')))
+
+
+def test_the_url_of_records_may_be_a_secret(written, tmp_path):
+    config = load_config(written(PLAIN.replace('file = "shop.csv"', 'kind = "sql"\ntable = "t"\nurl_file = "url"')))
+    (tmp_path / "url").write_text("postgresql://me:secret@db/x\n")
+    (tmp_path / "url").chmod(0o644)
+    with pytest.raises(SecurityError):
+        config.source_url()
+    (tmp_path / "url").chmod(0o600)
+    assert config.source_url() == "postgresql://me:secret@db/x"
+
+
 def test_the_dictionary_is_toml_or_csv(written, tmp_path):
     (tmp_path / "dictionary.toml").write_text('[[features]]\nname = "orders"\nmeaning = "Orders of a year"\n')
     (tmp_path / "dictionary.csv").write_text("name,meaning\norders,Orders of a year\n")

@@ -7,13 +7,19 @@ import logging
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from threading import Thread
 
+import numpy as np
+import pandas as pd
 import pytest
 from companies import until
 from prometheus_client.parser import text_string_to_metric_families
+from sqlalchemy import create_engine
 
-from backend.errors import ParameterError, StoreError
+from backend.data.csv_file import TABLE
+from backend.data.row_groups import DatabaseTable, read_database
+from backend.errors import FederationError, ParameterError, StoreError
 from backend.link.agreement import load_agreement
 from backend.link.config import load_config
 from backend.link.wire import LinkWire
@@ -22,7 +28,7 @@ from backend.protocols.approvals.messages import REASONS, SCORING, TRAINING
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 from backend.services.companies import make_companies
 from backend.services.host_operator import own_host
-from backend.services.host_service import HostService, agreed_models, host_service
+from backend.services.host_service import HostService, agreed_models, host_service, read_source
 from backend.store.approvals import Approval, ApprovalBook
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
@@ -224,3 +230,34 @@ def test_without_an_address_nothing_is_shown(config):
     assert service.operation.port == 0
     service.wire.shut_down()
     service.database.close()
+
+
+def test_records_in_a_database_are_those_of_the_file_in_which_they_were(config, tmp_path):
+    wanted, _ = read_source(config)
+    records = pd.read_csv(config.path(config.source.file), dtype=str, keep_default_na=False)
+    url = f"sqlite:///{tmp_path / 'records.db'}"
+    engine = create_engine(url)
+    records.assign(salary="not asked for").sample(frac=1, random_state=0).to_sql("customers", engine, index=False)
+    source = {"kind": "sql", "url": url, "table": "customers", "file": ""}
+    config = config.model_copy(update={"source": config.source.model_copy(update=source)})
+    found, version = read_source(config)
+    assert found.columns.keys() == wanted.columns.keys() and sorted(found.ids) == sorted(wanted.ids)
+    rows = [found.ids.index(one) for one in wanted.ids]
+    for name, column in wanted.columns.items():
+        np.testing.assert_array_equal(found.columns[name][rows], column)
+    assert read_source(config)[1] == version
+    first = next(iter(wanted.columns))
+    later = records.assign(**{first: records[first].to_numpy()[::-1]})
+    later.to_sql("customers", engine, index=False, if_exists="replace")
+    assert read_source(config)[1] != version
+    records.rename(columns={first: "other"}).to_sql("customers", engine, index=False, if_exists="replace")
+    with pytest.raises(FederationError, match=first):
+        read_source(config)
+    engine.dispose()
+
+
+def test_a_database_larger_than_a_table_may_be_is_refused(config, tmp_path):
+    url = f"sqlite:///{tmp_path / 'records.db'}"
+    pd.DataFrame({"id": ["a", "b", "c"]}).to_sql("people", url, index=False)
+    with pytest.raises(FederationError, match="more than 2 rows"):
+        read_database(DatabaseTable(url, "people", "id"), replace(TABLE, max_rows=2))
