@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
 import shutil
 import subprocess
 import sys
@@ -54,7 +53,7 @@ from bench.timing import interleaved, seconds_of
 T = TypeVar("T")
 TREES, DEPTH = 10, 4
 SCORES, REPEATS = 60, 3
-ROWS = int(os.environ.get("LINKS_ROWS", "30000"))
+ROWS = 5_000  # of one request
 WARM = 5  # scores that are left out: keys, tables, the first question of a conversation
 DELAY = 0.010  # seconds each way
 QUICK = 6, 60, 1, 2

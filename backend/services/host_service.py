@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
@@ -46,6 +47,7 @@ DAY = 24 * 3600.0
 ENDING = 30.0  # seconds that open work gets to end once the process is told to stop
 QUIET = 5.0  # seconds without a message after which a conversation is not waited for
 POLL = 0.05  # seconds
+WAKE = 0.5  # seconds after which a signal is handled that came in an unlucky moment
 _log = logging.getLogger("glassleaf")
 
 
@@ -108,14 +110,21 @@ class HostService:
         return f"HostService({self.config.party})"
 
     def serve(self) -> None:
-        """Answer until :meth:`stop`."""
+        """Answer until :meth:`stop`.
+
+        The thread that calls this waits for no message: a signal that comes just before a wait without end is handled after it.
+        """
         threading.Thread(target=self._expire_daily, name="retention", daemon=True).start()
         try:
             self.wire.open()
             if self._closed.is_set():
                 self.wire.close()
             _log.info("The Host answers over its link; figures are shown on port %d.", self.operation.port)
-            self.party.serve(OwnTranscript(self.wire))
+            with ThreadPoolExecutor(1, thread_name_prefix="serving") as pool:
+                serving = pool.submit(self.party.serve, OwnTranscript(self.wire))
+                while not wait([serving], WAKE).done:
+                    pass
+                serving.result()
         finally:
             self._stopped.set()
             self.operation.close()

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
-from threading import Thread
+from threading import Thread, current_thread
 
 import numpy as np
 import pandas as pd
@@ -261,3 +261,21 @@ def test_a_database_larger_than_a_table_may_be_is_refused(config, tmp_path):
     pd.DataFrame({"id": ["a", "b", "c"]}).to_sql("people", url, index=False)
     with pytest.raises(FederationError, match="more than 2 rows"):
         read_database(DatabaseTable(url, "people", "id"), replace(TABLE, max_rows=2))
+
+
+def test_the_thread_that_takes_signals_waits_for_no_message(config, monkeypatch):
+    service, waited = HostService(config), []
+    monkeypatch.setattr(service.party, "serve", lambda wire: waited.append(current_thread()))
+    service.serve()
+    assert waited and waited != [current_thread()]
+
+
+def test_what_ends_a_host_in_the_midst_of_serving_is_raised(config, monkeypatch):
+    service = HostService(config)
+
+    def fails(wire):
+        raise StoreError("gone")
+
+    monkeypatch.setattr(service.party, "serve", fails)
+    with pytest.raises(StoreError, match="gone"):
+        service.serve()
