@@ -491,8 +491,8 @@ def links(results: Results) -> str:
     note = (
         f"{results['data']}, {results['hosts']} Hosts, each a process of its own; RLWE, mTLS on localhost. "
         f"{results['scores']} people one by one in an open conversation, with {results['trees']} trees of depth {results['depth']} "
-        f"({results['leaves']} leaves); medians of {results['repeats']} tables and trainings. Simulation and links took turns on a "
-        "machine that others used at the same time, so the ratio, the median of the turns', says more than the times."
+        f"({results['leaves']} leaves); medians of {results['repeats']} tables and trainings. Simulation and links took turns; the "
+        "ratio is the median of the turns'."
     )
     return f"{table(results['rows'], columns)}\n\n{note}"
 
