@@ -242,6 +242,8 @@ def test_records_in_a_database_are_those_of_the_file_in_which_they_were(config, 
     config = config.model_copy(update={"source": config.source.model_copy(update=source)})
     found, version = read_source(config)
     assert found.columns.keys() == wanted.columns.keys() and sorted(found.ids) == sorted(wanted.ids)
+    asked = DatabaseTable(url, "customers", config.source.id, tuple(wanted.columns))
+    assert set(read_database(asked)[0].header) == {config.source.id, *wanted.columns}
     rows = [found.ids.index(one) for one in wanted.ids]
     for name, column in wanted.columns.items():
         np.testing.assert_array_equal(found.columns[name][rows], column)

@@ -202,9 +202,10 @@ def test_a_job_that_is_forgotten_while_it_runs_is_still_written_down_when_it_end
     registry.of(ANA).forget("score")
     job.wait(5)
     assert registry.of(ANA).find("score") is None and states(registry.of(ANA)) == {"score": "cancelled"}
+    assert [status.seen for status in registry.of(ANA).all()] == [True]
 
 
-def test_how_a_forgotten_job_ends_is_no_news_and_that_of_the_next_one_is(registry, go):
+def test_the_end_of_a_job_that_follows_a_forgotten_one_is_news(registry, go):
     jobs, stopped = registry.of(ANA), threading.Event()
 
     def slow(job):
