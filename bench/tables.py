@@ -383,10 +383,10 @@ def coverage(results: Results) -> str:
         "with a gap": lambda row: held(row["figure"], True),
     }
     note = (
-        f"Simulated people whose true rates are known, {results['runs']:,} runs of each case ({results['runs'] // 2:,} of associations and "
-        "of AUC); lowest and highest case of each figure, without cases in which it is suppressed in most runs: groups of 600 and 300, of "
-        "120 and 60, and four of 500 to 60 records; associations of 200 to 5,000 records in 2 × 2 to 5 × 10 groups. Decisions at "
-        f"{results['cutoff']:.0%}."
+        f"Simulated people whose true rates are known, {results['runs']:,} runs of each case ({results['runs'] // 2:,} of associations, of "
+        "AUC and of searches); lowest and highest case of each figure, without cases in which it is suppressed in most runs: groups of 600 "
+        "and 300, of 120 and 60, and four of 500 to 60 records; associations of 200 to 5,000 records in 2 × 2 to 5 × 10 groups; searches "
+        f"of eight alternatives at two decisions, 800 records. Other decisions at {results['cutoff']:.0%}."
     )
     return f"{table([{'figure': figure} for figure in figures], columns)}\n\n{note}"
 

@@ -32,6 +32,7 @@ from backend.fairness.alternatives import (
     DecidedModels,
     Decision,
     DrawnQuality,
+    IntervalFigure,
     Point,
     Search,
     Sums,
@@ -65,7 +66,16 @@ from backend.store.reviews import REASON_MIN
 from backend.trees.metrics import auc, ks
 from backend.trees.serialization import dump_guest
 
-__all__ = ["Alternatives", "AlternativesRequest", "DecidedModels", "Opened", "Point", "Search", "Tried"]
+__all__ = [
+    "Alternatives",
+    "AlternativesRequest",
+    "DecidedModels",
+    "IntervalFigure",
+    "Opened",
+    "Point",
+    "Search",
+    "Tried",
+]
 
 MAX_TRIED = 64
 TRAINED, RESAMPLED = 0.85, 0.95  # shares of the work that are done once models are trained, and quality is resampled

@@ -21,7 +21,7 @@ from backend.fairness.alternatives import (
 )
 from backend.fairness.intervals import of_difference, simultaneous
 from backend.protocols.group_sums.grouping import Group
-from backend.trees.metrics import auc
+from backend.trees import metrics
 
 GROUPS = (Group("code", "1", 400), Group("code", "2", 600))
 INDEX = np.repeat([0, 1], [400, 600])
@@ -127,7 +127,9 @@ def test_intervals_that_hold_together_are_those_of_a_plain_bootstrap_of_all_reco
     factor = largest[38]  # the 39th of 40: 95 % of 41
 
     groups = tuple(Group("code", str(k), int((index == k).sum())) for k in (0, 1))
-    areas = [DrawnQuality(float(auc(labels, s, np.ones((1, n)))[0]), auc(labels, s, weights)) for s in scores]
+    areas = [
+        DrawnQuality(float(metrics.auc(labels, s, np.ones((1, n)))[0]), metrics.auc(labels, s, weights)) for s in scores
+    ]
     first, *others = (
         Candidate(f"c{k}", 0.5, flags, area, area) for k, (flags, area) in enumerate(zip(accepted, areas, strict=True))
     )
@@ -147,7 +149,12 @@ def test_intervals_that_hold_together_are_those_of_a_plain_bootstrap_of_all_reco
 def test_what_is_chosen_among_is_every_alternative_at_every_decision():
     first, other = candidate("c0", 0.78, 280, 480), candidate("c1", 0.7815, 300, 465, spread=0.002)
     one = judge([decision(first, other)], GROUPS, reference=1, tolerance=0.002)
-    many = judge([decision(first, other), *[decision(first, other, seed=k) for k in range(2, 40)]], GROUPS, reference=1, tolerance=0.002)
+    many = judge(
+        [decision(first, other), *[decision(first, other, seed=k) for k in range(2, 40)]],
+        GROUPS,
+        reference=1,
+        tolerance=0.002,
+    )
     width = [d[0].points[1].gap_together.high - d[0].points[1].gap_together.low for d in (one, many)]
     assert width[1] > 1.3 * width[0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from backend.compliance.assessment import wording
 from backend.fairness.age_discrimination import in_words
 from backend.fairness.disparity import DIFFERENCE, MEASURES, REFERENCE, measure_in_words
 from backend.reports.blocks import Block, Facts, Heading, Table, Text
@@ -83,7 +84,7 @@ def _finding(write: Writer, f: FindingLine) -> list[Block]:
         "proxy_evidence": proxies_of(write, f),
         "disparity": disparities_of(write, f),
         "elderly": elderly(write, f),
-        "why": words.either(f.explanation, f.explanation_zh),
+        "why": f"{words.either(f.explanation, f.explanation_zh)}\n{_wording(write, f)}",
         "remedy": words.either(f.remedy, f.remedy_zh),
         "decided": _decision(write, f),
     }
@@ -127,8 +128,17 @@ def _dates(write: Writer, law: LawLine) -> str:
 
 
 def _duty_dates(write: Writer, duty: DutyLine) -> str:
-    dates = write.says(write(f"force_{duty.force}"), _dates(write, duty))
-    return dates if duty.checked == "source" else dates + "\n" + write("not_checked")
+    return write.says(write(f"force_{duty.force}"), _dates(write, duty))
+
+
+def _wording(write: Writer, law: LawLine) -> str:
+    return wording(write.words, law.quote, law.quote_from, law.as_of, law.checked)
+
+
+def _demands(write: Writer, duty: DutyLine) -> str:
+    either = write.words.either
+    parts = either(duty.explanation, duty.explanation_zh), _wording(write, duty), either(duty.remedy, duty.remedy_zh)
+    return "\n".join(parts)
 
 
 def _decision(write: Writer, f: FindingLine) -> str:
@@ -155,7 +165,7 @@ def rules(write: Writer) -> list[Block]:
         found.duties,
         ("duty", 5, lambda d: _citation(write, d)),
         ("force", 3, lambda d: _duty_dates(write, d)),
-        ("demands", 8, lambda d: f"{either(d.explanation, d.explanation_zh)}\n{either(d.remedy, d.remedy_zh)}"),
+        ("demands", 8, lambda d: _demands(write, d)),
         ("whom", 2, lambda d: ", ".join(write(f"whom_{whom}") for whom in d.whom)),
         ("offers", 6, lambda d: either(d.evidence, d.evidence_zh)),
     )
