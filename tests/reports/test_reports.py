@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pypdfium2
@@ -28,9 +29,10 @@ from backend.reports.files import check
 from backend.reports.render import pdf_form, pdf_page
 from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
-from backend.reports.schema import ReasonsLine
+from backend.reports.schema import ReasonsLine, TestLine
 from backend.reports.sections import answers
-from backend.reports.sections.writer import figure, percent
+from backend.reports.sections.validation import OWN_SOURCE, table
+from backend.reports.sections.writer import figure, p_value, percent
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
@@ -466,3 +468,36 @@ def test_that_nothing_contradicts_an_expectation_is_said_only_where_one_was_stat
 
     assert words("document.nothing_expected") in said(unstated)
     assert words("document.not_against", n=used) in said(agreeing) and used > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(None, "–"), (0.0, "< 0.0001"), (0.00009, "< 0.0001"), (0.0001, "0.0001"), (1, "1.0000")]
+)
+def test_no_p_value_reads_as_0(value, shown):
+    assert p_value(value) == shown
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_pages_are_numbered_and_what_a_model_was_trained_on_is_in_words(report, language, pdf):
+    pages = pypdfium2.PdfDocument(pdf(language))
+    words = Catalogue(language)
+    for number, page in enumerate(pages, start=1):
+        assert words("document.page", n=number, all=len(pages)) in page.get_textpage().get_text_range()
+    identity = report.content.identity.model_copy(update={"cipher": "rlwe", "key_bits": 8192})
+    parameters = identity.parameters | {"cipher": "rlwe", "key_bits": "3072"}
+    changed = report.content.model_copy(update={"identity": identity.model_copy(update={"parameters": parameters})})
+    shown = html_text(to_html(make(changed, report.issued, SigningKey.generate()), language))
+    assert shown.count(words("document.cipher_rlwe", bits=8192)) == 2 and "3072" not in shown and "3,072" not in shown
+
+
+def test_sources_of_the_suite_are_in_the_reports_language():
+    said = catalogue("zh")["validation.own_source"]
+    assert (
+        OWN_SOURCE in (ROOT / "backend" / "evaluation" / "validation" / "suite.toml").read_text()
+        and OWN_SOURCE not in said
+    )
+    test = TestLine.model_construct(
+        id="auc", verdict="pass", source=f"{OWN_SOURCE}; Siddiqi 2006", missing="", because="", figures=()
+    )
+    [row] = table(SimpleNamespace(words=Catalogue("zh")), [test]).rows
+    assert row[-1] == f"{said}; Siddiqi 2006"

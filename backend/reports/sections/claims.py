@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from backend.compliance.assessment import wording
 from backend.fairness.age_discrimination import in_words
-from backend.fairness.disparity import DIFFERENCE, MEASURES, REFERENCE, measure_in_words
+from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, REFERENCE, P, measure_in_words
 from backend.reports.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.schema import (
     AgeCheckLine,
@@ -21,7 +21,7 @@ from backend.reports.schema import (
     Retrained,
 )
 from backend.reports.sections.disparity import beside_rates
-from backend.reports.sections.writer import Writer, figure, interval, minute, percent, points, problems, whole
+from backend.reports.sections.writer import Writer, figure, interval, minute, p_value, percent, points, problems, whole
 
 ACCEPTED = "selection rate"  # as backend.fairness.disparity.MEASURES names it
 LEAK_FORMATS = {"named": percent, "without_dither": percent, "dither": figure}  # the others are whole numbers
@@ -163,11 +163,11 @@ def rules(write: Writer) -> list[Block]:
     )
     duties = write.table(
         found.duties,
-        ("duty", 5, lambda d: _citation(write, d)),
+        ("duty", 4, lambda d: _citation(write, d)),
         ("force", 3, lambda d: _duty_dates(write, d)),
-        ("demands", 8, lambda d: _demands(write, d)),
+        ("demands", 11, lambda d: _demands(write, d)),
         ("whom", 2, lambda d: ", ".join(write(f"whom_{whom}") for whom in d.whom)),
-        ("offers", 6, lambda d: either(d.evidence, d.evidence_zh)),
+        ("offers", 5, lambda d: either(d.evidence, d.evidence_zh)),
     )
     words = write.text("words_version", version=found.words)
     return [words, packs, write.note("as_of_note"), write.heading("duties"), duties]
@@ -245,9 +245,9 @@ def value(write: Writer, m: Measured, then: str = ", ") -> str:
     if m.value is None:
         return write("too_few")
     rate, _, gap = m.measure.partition(", ")
-    shown: Callable[[float | None], str] = figure
+    shown: Callable[[float | None], str] = p_value if gap in (P, PAIR_P) else figure
     if rate in MEASURES:
-        shown = {"": percent, REFERENCE: percent, DIFFERENCE: points}.get(gap, figure)
+        shown = {"": percent, REFERENCE: percent, DIFFERENCE: points}.get(gap, shown)
     unit = f" {write('points')}" if shown is points else ""
     ends = "" if m.low is None or m.high is None else f" [{shown(m.low)}, {shown(m.high)}]"
     return f"{shown(m.value)}{ends}{unit}{then}n = {whole(m.n)}"
