@@ -566,13 +566,15 @@ def alternatives(results: Results) -> str:
         "gap": "{gap[value]:+.4f} [{gap[low]:+.4f}, {gap[high]:+.4f}]",
         "width of the gap": "{gap_change[value]:+.4f} [{gap_change[low]:+.4f}, {gap_change[high]:+.4f}]",
         "ratio": "{ratio[value]:.3f}",
-        "all together: AUC": lambda row: ends(row["auc_together"]),
-        "all together: width": lambda row: ends(row["gap_together"]),
         "frontier": lambda row: "yes" if row["frontier"] else "",
     }
 
     def ends(figure: Results | None) -> str:
         return f"[{figure['low']:+.4f}, {figure['high']:+.4f}]" if figure else ""
+
+    if any(row.get("gap_together") for row in results["rows"]):  # searches before intervals held together have none
+        columns["AUC, all together"] = lambda row: ends(row["auc_together"])
+        columns["width, all together"] = lambda row: ends(row["gap_together"])
 
     def title(row: Results) -> str:
         tried, own = row["tried"], results["parameters"]
