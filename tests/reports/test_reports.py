@@ -29,10 +29,10 @@ from backend.reports.files import check
 from backend.reports.render import pdf_form, pdf_page
 from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
-from backend.reports.schema import ReasonsLine, TestLine
-from backend.reports.sections import answers
+from backend.reports.schema import AlternativeLine, IntervalLine, LawLine, Measured, ReasonsLine, TestLine
+from backend.reports.sections import answers, claims
 from backend.reports.sections.validation import OWN_SOURCE, table
-from backend.reports.sections.writer import figure, p_value, percent
+from backend.reports.sections.writer import Writer, figure, p_value, percent
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
@@ -473,8 +473,21 @@ def test_that_nothing_contradicts_an_expectation_is_said_only_where_one_was_stat
 @pytest.mark.parametrize(
     ("value", "shown"), [(None, "–"), (0.0, "< 0.0001"), (0.00009, "< 0.0001"), (0.0001, "0.0001"), (1, "1.0000")]
 )
-def test_no_p_value_reads_as_0(value, shown):
+def test_no_p_value_reads_as_0(report, value, shown):
     assert p_value(value) == shown
+    told = {"about": "", "about_zh": "", "measure": "selection rate, pair p", "low": None, "high": None, "n": 50}
+    said = claims.value(Writer(report, Catalogue("en")), Measured.model_construct(value=value, **told))
+    assert said == (catalogue("en")["document.too_few"] if value is None else f"{shown}, n = 50")
+
+
+def test_fields_that_came_later_leave_no_trace_where_they_are_empty():
+    """What was signed before there were quotations, and intervals that hold together, keeps its hash."""
+    search = AlternativeLine.model_construct(name="c1")
+    assert not {"auc_together", "gap_together"} & set(search.model_dump(warnings=False))
+    law = LawLine.model_construct(rule="r")
+    assert not {"quote", "quote_from"} & set(law.model_dump(warnings=False))
+    ends = IntervalLine(value=0.0, low=-1.0, high=1.0)
+    assert "auc_together" in AlternativeLine.model_construct(name="c1", auc_together=ends).model_dump(warnings=False)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
