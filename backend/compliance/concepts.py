@@ -406,8 +406,10 @@ class Vocabulary(BaseModel):
     def affixes(self) -> Affixes:
         """How code names are taken apart."""
         known = frozenset(word for pattern in self.patterns.values() for word in pattern.words())
+        phrases = (phrase for pattern in self.patterns.values() for phrase in pattern.phrases)
+        whole = frozenset(word for phrase in phrases for need in phrase.needs for word in need)
         before, after = (tuple(x for x in self.lists.get(name, ()) if len(x) > 1) for name in ("before", "after"))
-        return Affixes(known, before, after, self.short, self.plain)
+        return Affixes(known, whole, before, after, self.short, self.plain)
 
 
 def _any_of(words: Iterable[str], then: Iterable[str] | None = None) -> re.Pattern[str]:

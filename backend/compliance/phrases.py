@@ -47,9 +47,18 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Affixes:
-    """How a code name is read: words that are known, pieces before and after them, and what is short for what."""
+    """How a code name is read: words that are known, pieces before and after them, and what is short for what.
+
+    Attributes
+    ----------
+    known : frozenset of str
+        Words that may be read out of a longer one.
+    whole : frozenset of str
+        Words that are not taken apart: *pressure* holds neither *pres* nor *sure*.
+    """
 
     known: frozenset[str] = frozenset()
+    whole: frozenset[str] = frozenset()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     short: Mapping[str, str] = field(default_factory=dict)
@@ -65,7 +74,7 @@ class Affixes:
 
     def split(self, word: str) -> tuple[str, ...]:
         """The words that are written together in one; itself where it is known or cannot be taken apart."""
-        if word in self.known or len(word) <= _SHORTEST:
+        if word in self.known or word in self.whole or len(word) <= _SHORTEST:
             return (word,)
         endings = ("", *(after for after in self.after if word.endswith(after)))
         for before in ("", *(before for before in self.before if word.startswith(before))):
