@@ -10,6 +10,7 @@ Syntax of a phrase, words between spaces:
 ``a|b``        one of these
 ``[a|b]``      one of these, or nothing
 ``widow*``     every word with this prefix
+``*ectomy``    every word with this suffix
 ``{number}``   a number in digits
 ``{thing}``    one of a named list's entries; also inside ``|`` and ``[]``
 ``!a|b``       not followed by one of these
@@ -109,7 +110,7 @@ class PhraseMatch:
     words: str  # " word word " with one space around each
     spans: dict[int, Span]  # where a word begins in `words` → its span in `text`
     has: frozenset[str]  # its words
-    # all that the first word of a phrase may be: words, prefixes (``preg*``), Chinese pairs, a number
+    # all that the first word of a phrase may be: words, prefixes (``preg*``), suffixes (``*itis``), Chinese pairs, a number
     keys: frozenset[str]
 
     @classmethod
@@ -126,8 +127,9 @@ class PhraseMatch:
         pairs = (plain[at : at + size] for size in (1, 2) for at in range(len(plain))) if CHINESE.search(plain) else ()
         own = frozenset(words.split())
         prefixes = (f"{word[:end]}*" for word in own for end in range(1, len(word) + 1))
+        suffixes = (f"*{word[start:]}" for word in own for start in range(1, len(word) - 1))
         number = (NUMBER,) if any(word.isdecimal() for word in own) else ()
-        return cls(plain, words, spans, own, frozenset((*own, *pairs, *prefixes, *number)))
+        return cls(plain, words, spans, own, frozenset((*own, *pairs, *prefixes, *suffixes, *number)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +172,7 @@ class Phrase:
     chinese : bool
     needs : tuple of frozenset of str
         What a text that matches has one of, for each element that must be there: words, of which one that ends in ``*`` is a
-        prefix; in Chinese a pair of characters.
+        prefix and one that begins with it a suffix; in Chinese a pair of characters.
     """
 
     source: str
@@ -339,7 +341,8 @@ def _word(word: str, gap: str) -> str:
         return re.escape(word)
     if word == NUMBER:
         return r"\d+"
-    stem = word.removesuffix("*")
+    stem = word.removesuffix("*").removeprefix("*")
     if stem != stem.lower() or not all(_WORD.fullmatch(piece) for piece in stem.split()):
         return ""
-    return re.escape(stem) + (r"[^ ]*" if word.endswith("*") else "")
+    before, after = (r"[^ ]*" if cut else "" for cut in (word.startswith("*"), word.endswith("*")))
+    return before + re.escape(stem) + after
