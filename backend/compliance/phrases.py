@@ -59,11 +59,11 @@ class Affixes:
     """
 
     known: frozenset[str] = frozenset()
-    whole: frozenset[str] = frozenset()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     short: Mapping[str, str] = field(default_factory=dict)
     plain: tuple[str, ...] = ()
+    whole: frozenset[str] = frozenset()
 
     def in_full(self, word: str) -> str:
         """What a word is short for: in the table, or cut off a word with one sense (``pregn``); itself otherwise."""
@@ -344,5 +344,5 @@ def _word(word: str, gap: str) -> str:
     stem = word.removesuffix("*").removeprefix("*")
     if stem != stem.lower() or not all(_WORD.fullmatch(piece) for piece in stem.split()):
         return ""
-    before, after = (r"[^ ]*" if cut else "" for cut in (word.startswith("*"), word.endswith("*")))
+    before, after = r"[^ ]+" if word.startswith("*") else "", r"[^ ]*" if word.endswith("*") else ""
     return before + re.escape(stem) + after
