@@ -310,7 +310,7 @@ def test_what_is_no_report_is_refused():
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_feature_that_nobody_explains_is_named_as_a_question(report, language):
-    told = Catalogue(language)("not_understood.report", listed="@").split("@")[0]
+    told = Catalogue(language)("document.not_understood", listed="@").split("@")[0]
     assert told not in html_text(to_html(report, language))
     line = NotUnderstoodLine(party=report.content.parties[1].name, feature="zq17")
     found = report.content.assessment.model_copy(update={"not_understood": (line,)})
