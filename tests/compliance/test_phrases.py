@@ -191,7 +191,14 @@ def test_a_name_is_also_read_with_words_cut_off(name, counts):
 
 
 @pytest.mark.parametrize(
-    ("text", "found"), [("tonsillectomy", True), ("hernia_ectomy", False), ("ectomyx", False), ("an ectomy", False), ("vasectomy_2", True)]
+    ("text", "found"),
+    [
+        ("tonsillectomy", True),
+        ("hernia_ectomy", False),
+        ("ectomyx", False),
+        ("an ectomy", False),
+        ("vasectomy_2", True),
+    ],
 )
 def test_a_phrase_can_name_the_end_of_a_word(text, found):
     phrase, match = Phrase.of("*ectomy", {}), PhraseMatch.of(text)
