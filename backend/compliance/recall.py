@@ -93,7 +93,7 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
             )
         texts = texts_of(row.feature)
         found = {concept for concept, pattern in words().patterns.items() if pattern.find(texts)} & _named()
-        met = [label, f"{label} found"] if found & set(concepts) else [label]
+        met: list[str] = [label, f"{label} found"] if found & set(concepts) else [label]
         if found:
             met += ["flagged", "flagged rightly"] if label != "neither" else ["flagged"]
         elif not words().explained(texts):
