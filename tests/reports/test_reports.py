@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from functools import cache, partial
 from html.parser import HTMLParser
 from pathlib import Path
-from types import SimpleNamespace
 
 import pandas as pd
 import pypdfium2
@@ -522,8 +521,8 @@ def test_pages_are_numbered_and_what_a_model_was_trained_on_is_in_words(report, 
     assert shown.count(words("document.cipher_rlwe", bits=8192)) == 2 and "3072" not in shown and "3,072" not in shown
 
 
-def test_sources_of_the_suite_are_in_the_reports_language():
-    said = catalogue("zh")["validation.own_source"]
+def test_sources_of_the_suite_are_in_the_reports_language(report):
+    said = catalogue("zh")["document.own_source"]
     assert (
         OWN_SOURCE in (ROOT / "backend" / "evaluation" / "validation" / "suite.toml").read_text()
         and OWN_SOURCE not in said
@@ -531,5 +530,5 @@ def test_sources_of_the_suite_are_in_the_reports_language():
     test = TestLine.model_construct(
         id="auc", verdict="pass", source=f"{OWN_SOURCE}; Siddiqi 2006", missing="", because="", figures=()
     )
-    [row] = table(SimpleNamespace(words=Catalogue("zh")), [test]).rows
+    [row] = table(Writer(report, Catalogue("zh")), [test]).rows
     assert row[-1] == f"{said}; Siddiqi 2006"
