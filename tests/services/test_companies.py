@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 from threading import Thread
 
+import pandas as pd
 import pytest
 import tomli_w
 from prometheus_client.parser import text_string_to_metric_families
@@ -21,7 +22,8 @@ from backend.link.agreement import load_agreement
 from backend.link.config import load_config
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
-from backend.services.companies import make_companies
+from backend.services.age_check import AgeRequest
+from backend.services.companies import make_companies, part_companies
 from backend.services.fairness import DisparityRequest
 from backend.services.host_operator import own_host
 from backend.services.host_service import HostService, host_service
@@ -38,7 +40,20 @@ ROOT = Path(__file__).resolve().parents[2]
 ROWS = 200
 PARAMETERS = SecureBoostParameters(trees=2, depth=2, bins=4, cipher="rlwe")
 UNTIL = date(2100, 1, 1)
+OWN, YEARS = "age", "delivery_addresses_12m"  # of the bank; of the platform, whose numbers are years here
 UNWILLING = "telecom"  # does not agree to one of the purposes of measuring
+
+
+def older(folder):
+    """The demo with more elderly applicants at the bank, and a Host's number that is in years and has two values below 62."""
+    write_demo(folder, rows=ROWS)
+    for file, column, change in (("bank.csv", OWN, lambda n: n + 12), ("platform.csv", YEARS, lambda n: 18 + 15 * n)):
+        table = pd.read_csv(folder / file, dtype=str)
+        table[column] = [one if pd.isna(one) else str(change(int(one))) for one in table[column]]
+        table.to_csv(folder / file, index=False)
+    toml = folder / "federation.toml"
+    toml.write_text(toml.read_text().replace(f'name = "{YEARS}"\n', f'name = "{YEARS}"\nunit = "years"\n'))
+    return load_federation(folder)
 
 
 @contextmanager
@@ -88,7 +103,8 @@ def scored(glassleaf, record, companies=None):
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory):
     """Companies, and their Hosts as they are served."""
-    companies = make_companies(tmp_path_factory.mktemp("apart") / "companies", ROWS)
+    demo = older(tmp_path_factory.mktemp("whole") / "demo")
+    companies = part_companies(demo, tmp_path_factory.mktemp("apart") / "companies")
     config = companies.hosts[UNWILLING] / "host.toml"
     told = tomllib.loads(config.read_text())
     told["limits"]["measures"].remove("disparity")
@@ -110,7 +126,7 @@ def apart(hosts):
 def together(tmp_path_factory):
     """The same people, model and scores in one process."""
     folder = tmp_path_factory.mktemp("together")
-    write_demo(folder / "demo", rows=ROWS)
+    older(folder / "demo")
     with Glassleaf(folder / "home", pools=False) as glassleaf:
         record = trained(glassleaf, folder / "demo")
         yield glassleaf, record, scored(glassleaf, record)
@@ -205,6 +221,30 @@ def test_a_measurement_waits_for_every_operator_before_anybody_is_counted_and_wh
     missing = {test.id: test.missing for test in glassleaf.validation.start(asked).get().tests}
     assert {missing[name] for name in ("group_calibration", "weak_spots", "exactness")} == {"refused"}
     assert counted(companies) == before
+
+
+def elderly(glassleaf, record, feature, companies=None):
+    while True:
+        try:
+            return glassleaf.age_check.start(AgeRequest(record.id, feature, samples=30, cipher="rlwe")).get()
+        except ApprovalPending:
+            allow_all(companies)
+
+
+@pytest.mark.parametrize(("feature", "party"), [(OWN, "bank"), (YEARS, "platform")])
+def test_elderly_ages_are_measured_as_in_the_simulation_whoever_holds_them(apart, together, feature, party):
+    companies, glassleaf, record, _ = apart
+    with closing(own_host(companies.hosts["platform"], "operator")) as operator:
+        splits = [split for model in operator.models() for split in model.splits if split.name == YEARS]
+    assert splits and all(
+        split.rule.threshold < 62 for split in splits
+    )  # whichever elderly age is drawn decides nothing
+    here, before = elderly(glassleaf, record, feature, companies), counted(companies)
+    assert (here.party, here.n, len(here.gaps)) == (party, 30, 4 if feature == OWN else 2)
+    assert here == elderly(*together[:2], feature)
+    again = elderly(glassleaf, record, feature)  # approved for this purpose; everybody is counted once a class
+    times, left = divmod(counted(companies) - before, 1 + len(here.gaps))
+    assert again == here and not left and 0 < times <= here.n
 
 
 def test_other_ways_of_scoring_are_not_run_on_real_hosts_and_this_is_said(apart):
