@@ -430,8 +430,8 @@ def test_a_host_that_answers_about_something_else_is_not_believed():
         def send(self, host, message):
             pass
 
-        def expect_each(self, kind, hosts):
-            return {"host0": self.answer}
+        def expect(self, kind):
+            return "host0", self.answer
 
     question = {"host0": AskApproval("c", MODEL_ID, "scoring", 1)}
     with pytest.raises(SecurityError, match="something else"):
@@ -500,7 +500,7 @@ class Answers:
 
 def test_every_host_is_heard_before_one_that_has_not_decided_or_is_against_it_ends_the_conversation():
     hosts = ("shop", "telecom", "platform")
-    asked = {host: AskApproval("c", "scoring", "m", 1) for host in hosts}
+    asked = {host: AskApproval("c", "m", "scoring", 1) for host in hosts}
     waits = {host: ApprovalPending(host, 1, datetime(2026, 1, 1, tzinfo=UTC)) for host in hosts}
     granted = ApprovalGranted("c", 0, "scoring", "m")
     both = Answers(waits["platform"], ("shop", granted), waits["telecom"])
