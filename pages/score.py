@@ -323,7 +323,6 @@ step = presenter.step_of(view, last if last is not None and len(last.scores) == 
 frame.header(t, "score", session.notices(), view.federation)
 frame.outcome(t, session.outcome())
 if step:
-    presenter.switch(t, presenting=True)
     present(step)
 else:
     analyse()

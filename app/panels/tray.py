@@ -74,7 +74,7 @@ def draw(t: Texts, page: str, model: str | None) -> tuple[DeltaGenerator, frozen
     for job in own:
         if job.job is None and job.state != "cancelled":
             _note(t, job)
-    others = [job for job in jobs if not _of(job, page, model)]
+    others = [job for job in jobs if not (_of(job, page, model) or session.presenting())]
     told = [job for job in others if job.name in session.kept("announced", ()) and job.state not in BUSY]
     if told:
         st.set_page_config(page_title=t(f"jobs.tab_{told[0].state}", kind=t(f"jobs.kind_{told[0].kind}")))

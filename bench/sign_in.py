@@ -1,0 +1,58 @@
+"""Sign-ins for measurements: what a browser keeps once an identity provider has answered, without a provider."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from secrets import token_hex
+from urllib.parse import urlsplit
+
+from streamlit.web.server.server_util import AUTH_COOKIE_NAME
+from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
+
+from backend.services.accounts import FILE
+
+ISSUER = "https://sign-in.example"
+SECRET = token_hex(32)
+SETTINGS = f"""
+issuer = "{ISSUER}"
+claim = "groups"
+
+[roles]
+operator = ["operators"]
+analyst = ["analysts"]
+regulator = ["regulators"]
+"""
+SECRETS = f"""
+[auth]
+redirect_uri = "http://localhost:{{port}}/oauth2callback"
+cookie_secret = "{SECRET}"
+client_id = "glassleaf"
+client_secret = "none"
+server_metadata_url = "{ISSUER}/.well-known/openid-configuration"
+"""
+
+
+def want(home: Path, port: int) -> Path:
+    """Have a home and the dashboard at `port` want a sign-in; returns the secrets to serve it with."""
+    (home / FILE).write_text(SETTINGS)
+    secrets = home / "secrets.toml"
+    secrets.write_text(SECRETS.format(port=port))
+    return secrets
+
+
+def cookie(url: str, person: str) -> tuple[str, str]:
+    """Name and value of the cookie by which the dashboard at `url` knows `person`, in every role, for an hour."""
+    split, now = urlsplit(url), int(time.time())
+    claims = {
+        "origin": f"{split.scheme}://{split.netloc}",
+        "is_logged_in": True,
+        "iss": ISSUER,
+        "sub": person,
+        "name": person,
+        "groups": ["operators", "analysts", "regulators"],
+        "iat": now,
+        "exp": now + 3600,
+    }
+    return AUTH_COOKIE_NAME, create_signed_value(SECRET, AUTH_COOKIE_NAME, json.dumps(claims)).decode()
