@@ -267,6 +267,8 @@ def test_progress_never_goes_back(opened: Opened, go: threading.Event) -> None:
         at.run()
         text = next(bar.text for bar in at.progress if says(bar.text, "stage.elapsed"))
         assert says(text, "stage.count", done=seen, total=500)
+    job.at("decrypt", done=500)  # nothing is left to be counted
+    assert not says(next(bar.text for bar in at.run().progress if says(bar.text, "stage.elapsed")), "stage.count")
 
 
 def test_a_job_that_was_asked_to_stop_says_so(opened: Opened, go: threading.Event) -> None:
