@@ -15,7 +15,7 @@ import streamlit as st
 from app import errors, session, view_models
 from app.panels import charts, links, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
-from backend.results import cell_text
+from backend.results import NOBODY, cell_text
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
@@ -96,6 +96,11 @@ def broken(t: Texts, found: Mapping[str, str]) -> None:
             icon=":material/link_off:",
             title=t("frame.broken", name=markdown(name)),
         )
+
+
+def actor(t: Texts, name: str) -> str:
+    """Whom the audit log names."""
+    return t("audit.nobody") if name == NOBODY else name
 
 
 def outcome(t: Texts, done: tuple[bool, str] | None) -> None:

@@ -66,7 +66,7 @@ def told(accountant):
 def test_a_score_waits_until_the_operator_allows_it_and_nobody_is_counted_before():
     with asking() as (guest, network, _, approvals, _, accountant):
         for _ in range(2):
-            with pytest.raises(ApprovalPending, match="Waits for host0's approval since") as waits:
+            with pytest.raises(ApprovalPending, match="Waits for host0's approval, asked") as waits:
                 scored(guest, network)
         (request,) = approvals.book.all()
         assert (waits.value.host, waits.value.number) == ("host0", request.number) and told(accountant) == 0
