@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
+MOMENT = 0.5  # seconds that are not told, for they are over when they are read
 SILENT = 3.0  # seconds after which a job that cannot tell how long it will take says so
 TWINS_OPEN = False  # whether the tables of charts stand open at first
 CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
@@ -222,9 +223,9 @@ def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     left = job.pace.left()
     if job.cancelled():
         parts.append(t("stage.stopping"))
-    elif left is not None:
+    elif left is not None and left >= MOMENT:
         parts.append(t("stage.left", seconds=t.duration(left)))
-    elif job.seconds > SILENT:
+    elif left is None and job.seconds > SILENT:
         parts.append(t("stage.no_left"))
     st.progress(min(job.pace.share or share, 1.0), text=" · ".join(parts))
 
