@@ -452,7 +452,7 @@ def test_a_host_that_answers_about_something_else_is_not_believed():
 )
 def test_since_when_it_waits_is_said_in_words(past, words):
     now = datetime(2026, 5, 4, tzinfo=UTC)
-    assert f"since {words} (request 4" in str(ApprovalPending("shop", 4, now - timedelta(**past), now))
+    assert f"asked {words} ago (request 4" in str(ApprovalPending("shop", 4, now - timedelta(**past), now))
 
 
 @pytest.mark.parametrize("since", ["then", "2026-05-04T10:00:00"])
