@@ -102,7 +102,9 @@ def walked(
             name, value = sign_in.cookie(url, person)
             context.add_cookies([{"name": name, "value": value, "url": url}])
         page = context.new_page()
-        page.goto(f"{url}/?model={model}")
+        page.goto(
+            f"{url}/help?model={model}"
+        )  # none of those that are walked, so that the first click leads to another page
         page.wait_for_selector("h1", timeout=120_000)
         time.sleep(3)
         seen = walk(page, rounds, list(titles.values()))
