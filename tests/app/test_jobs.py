@@ -73,6 +73,16 @@ def test_every_other_page_says_what_runs_and_how_far_and_links_to_it(opened: Ope
     assert not links(opened("train"))
 
 
+def test_what_runs_and_what_has_ended_stand_there_once_whatever_stood_there_before(
+    opened: Opened, go: threading.Event
+) -> None:
+    put_job("attacks", Job(lambda job: (), 1).start().wait(60))
+    at = opened("audit")
+    assert len(links(at)) == 1
+    put_job("train", waiting(go, "tree"))
+    assert sorted(links(at.run())) == sorted(links(opened("audit"))) and len(links(at)) == 2
+
+
 def test_what_has_ended_is_said_until_its_page_was_looked_at(opened: Opened, go: threading.Event) -> None:
     go.set()
     put_job("train", waiting(go).wait(60))
@@ -279,4 +289,4 @@ def test_a_job_that_another_of_its_name_replaced_is_not_followed(monkeypatch: py
     monkeypatch.setattr(tray.session, "ticking", lambda: False)
     monkeypatch.setattr(tray.session, "jobs", lambda: (ended, replaced))
     monkeypatch.setattr(tray.session, "note_clock", lambda: pytest.fail("a clock was started"))
-    tray.follow(Texts("en"), st.empty(), {"score"})
+    tray.follow(Texts("en"), tray.Places(st.empty(), st.empty()), {"score"})
