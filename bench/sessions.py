@@ -54,7 +54,7 @@ class Session:
             pressed = asked.rerun_script.widget_states.widgets.add()
             pressed.id, pressed.trigger_value = self._buttons[press], True
         asked.rerun_script.query_string = query
-        asked.rerun_script.page_script_hash = self.pages.get(page, "")
+        asked.rerun_script.page_script_hash = self.pages[page] if page else ""
         asked.rerun_script.context_info.locale = "en-US"
         began = time.perf_counter()
         await self._socket.send(asked.SerializeToString())
@@ -82,10 +82,9 @@ class Session:
 @asynccontextmanager
 async def connected(url: str, person: str = "") -> AsyncIterator[Session]:
     """A browser at the dashboard's address, where wanted with the cookie of somebody who has signed in."""
-    headers = {"Cookie": "=".join(sign_in.cookie(url, person))} if person else {}
     address = f"{url.replace('http', 'ws', 1)}/_stcore/stream"
-    options: dict[str, Any] = {"max_size": None, "ping_interval": None, "additional_headers": headers}
-    async with connect(address, origin=url, **options) as socket:
+    options: dict[str, Any] = {"max_size": None, "ping_interval": None, "origin": url}
+    async with connect(address, **options, **(sign_in.handshake(url, person) if person else {})) as socket:
         yield Session(socket)
 
 

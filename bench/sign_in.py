@@ -6,10 +6,11 @@ import json
 import time
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 from urllib.parse import urlsplit
 
-from streamlit.web.server.server_util import AUTH_COOKIE_NAME
-from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
+from streamlit.web.server.server_util import AUTH_COOKIE_NAME, XSRF_COOKIE_NAME
+from streamlit.web.server.starlette.starlette_app_utils import create_signed_value, generate_xsrf_token_string
 
 from backend.services.accounts import FILE
 
@@ -56,3 +57,10 @@ def cookie(url: str, person: str) -> tuple[str, str]:
         "exp": now + 3600,
     }
     return AUTH_COOKIE_NAME, create_signed_value(SECRET, AUTH_COOKIE_NAME, json.dumps(claims)).decode()
+
+
+def handshake(url: str, person: str) -> dict[str, Any]:
+    """What a websocket has to say for the dashboard to know `person`: the cookie, and the token that a browser's own page repeats."""
+    token = generate_xsrf_token_string()
+    cookies = f"{'='.join(cookie(url, person))}; {XSRF_COOKIE_NAME}={token}"
+    return {"additional_headers": {"Cookie": cookies}, "subprotocols": ["streamlit", token]}
