@@ -73,15 +73,14 @@ def test_every_other_page_says_what_runs_and_how_far_and_links_to_it(opened: Ope
     assert not links(opened("train"))
 
 
-def test_what_runs_and_what_has_ended_stand_there_once_whatever_stood_there_before(
-    opened: Opened, go: threading.Event
-) -> None:
-    put_job("attacks", Job(lambda job: (), 1).start().wait(60))
+def test_what_runs_and_what_has_ended_stand_there_once_each(opened: Opened, go: threading.Event) -> None:
+    over = threading.Event()
+    over.set()
+    put_job("train", waiting(over).wait(60))
     at = opened("audit")
     assert len(links(at)) == 1
-    put_job("train", waiting(go, "tree"))
-    for page in (at.run(), opened("audit")):
-        assert len(links(page)) == 2
+    put_job("score", waiting(go))
+    assert len(links(at.run())) == len(links(opened("audit"))) == 2
 
 
 def test_what_has_ended_is_said_until_its_page_was_looked_at(opened: Opened, go: threading.Event) -> None:
