@@ -9,8 +9,8 @@ from secrets import token_hex
 from typing import Any
 from urllib.parse import urlsplit
 
-from streamlit.web.server.server_util import AUTH_COOKIE_NAME, XSRF_COOKIE_NAME
 from streamlit.web.server.starlette.starlette_app_utils import create_signed_value, generate_xsrf_token_string
+from streamlit.web.server.starlette.starlette_server_config import USER_COOKIE_NAME, XSRF_COOKIE_NAME
 
 from backend.services.accounts import FILE
 
@@ -56,7 +56,7 @@ def cookie(url: str, person: str) -> tuple[str, str]:
         "iat": now,
         "exp": now + 3600,
     }
-    return AUTH_COOKIE_NAME, create_signed_value(SECRET, AUTH_COOKIE_NAME, json.dumps(claims)).decode()
+    return USER_COOKIE_NAME, create_signed_value(SECRET, USER_COOKIE_NAME, json.dumps(claims)).decode()
 
 
 def handshake(url: str, person: str) -> dict[str, Any]:
