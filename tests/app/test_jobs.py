@@ -73,17 +73,6 @@ def test_every_other_page_says_what_runs_and_how_far_and_links_to_it(opened: Ope
     assert not links(opened("train"))
 
 
-def test_what_runs_and_what_has_ended_stand_there_once_each(opened: Opened, go: threading.Event) -> None:
-    over = threading.Event()
-    over.set()
-    put_job("train", waiting(over).wait(60))
-    at = opened("audit")
-    put_job("score", waiting(go))
-    for page in (at.run(), opened("audit")):
-        for kind in ("train", "score"):
-            assert len([label for label in links(page) if label.startswith(f"**{T(f'jobs.kind_{kind}')}**")]) == 1
-
-
 def test_what_has_ended_is_said_until_its_page_was_looked_at(opened: Opened, go: threading.Event) -> None:
     go.set()
     put_job("train", waiting(go).wait(60))
