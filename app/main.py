@@ -64,7 +64,7 @@ try:
     if chosen and session.walking() and not session.presenting():
         walk.line(t, role, here, session.end_walk)
     session.new_draw()
-    place, others = tray.draw(t, here, chosen)
+    places, others = tray.draw(t, here, chosen)
     if navigation.open_to(here, role):
         page.run()
         if chosen and not session.presenting():
@@ -73,7 +73,7 @@ try:
         sidebar.not_for(t, navigation.FOR[here], session.known_as())
     if session.started():
         session.rerun()
-    tray.follow(t, place, others)
+    tray.follow(t, places, others)
 except GlassleafError as error:
     frame.problem(t, str(error))
 finally:

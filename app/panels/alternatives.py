@@ -200,7 +200,7 @@ def _one(t: Texts, view: View, work: Searching, found: Search, decided: DecidedM
         frame.table(table, t("lda.open"))
     with right:
         leading = sorted(opened.importance, key=lambda row: -row.gain_share)[:SHOWN]
-        shares = [f"{evidence.plain(t, view, row.feature)} ({percent(row.gain_share)})" for row in leading]
+        shares = [t.noted(evidence.plain(t, view, row.feature), percent(row.gain_share)) for row in leading]
         st.markdown(t("lda.leans", features=t.listed([markdown(share) for share in shares])))
         if opened.registered:
             links.to_model(opened.record.id, t("lda.to_model"))

@@ -66,7 +66,7 @@ def told(accountant):
 def test_a_score_waits_until_the_operator_allows_it_and_nobody_is_counted_before():
     with asking() as (guest, network, _, approvals, _, accountant):
         for _ in range(2):
-            with pytest.raises(ApprovalPending, match="Waits for host0's approval since") as waits:
+            with pytest.raises(ApprovalPending, match="Waits for host0's approval, asked") as waits:
                 scored(guest, network)
         (request,) = approvals.book.all()
         assert (waits.value.host, waits.value.number) == ("host0", request.number) and told(accountant) == 0
@@ -452,7 +452,7 @@ def test_a_host_that_answers_about_something_else_is_not_believed():
 )
 def test_since_when_it_waits_is_said_in_words(past, words):
     now = datetime(2026, 5, 4, tzinfo=UTC)
-    assert f"since {words} (request 4" in str(ApprovalPending("shop", 4, now - timedelta(**past), now))
+    assert f"asked {words} ago (request 4" in str(ApprovalPending("shop", 4, now - timedelta(**past), now))
 
 
 @pytest.mark.parametrize("since", ["then", "2026-05-04T10:00:00"])
