@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import ClassVar, dataclass_transform
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SMALL = 64 * KIB  # names, numbers and hashes
@@ -44,14 +44,15 @@ def body(hidden: bytes) -> bytes:
     return hidden[at + SEAL_HEADERS :] if at >= 0 else hidden
 
 
+@dataclass_transform(frozen_default=True)
 @dataclass(frozen=True)
 class Message:
     """What every message carries: the conversation it belongs to.
 
-    A kind of message is a frozen dataclass that derives from this one and says what it `HOLDS` and who can read it
+    A kind of message derives from this one, which makes it a frozen dataclass, and says what it `HOLDS` and who can read it
     (`READABLE_BY`); the transcript and docs/threat-model.md show both, and a test holds the three together. No message of a kind is
-    longer than its `MAX_BYTES`: longer ones are refused unread. `UNREADABLE` names the field whose first bytes may be shown to
-    onlookers: a public key, or what nobody but the holder of the key can read. `LANE` says which kind of work the answer is; None = the
+    longer than its `max_bytes`: longer ones are refused unread. `unreadable` names the field whose first bytes may be shown to
+    onlookers: a public key, or what nobody but the holder of the key can read. `lane` says which kind of work the answer is; None = the
     same as what came before it in the conversation.
     """
 
@@ -66,8 +67,8 @@ class Message:
         """Which kind of work the answer to this one is."""
         return self.LANE
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
+    def __init_subclass__(cls, max_bytes: int = SMALL, unreadable: str = "", lane: Lane | None = None) -> None:
         if cls.__name__ in MESSAGES:
             raise TypeError(f"Two kinds of message are called {cls.__name__}; the name is what travels on the wire.")
-        MESSAGES[cls.__name__] = cls
+        cls.MAX_BYTES, cls.UNREADABLE, cls.LANE = max_bytes, unreadable, lane
+        MESSAGES[cls.__name__] = dataclass(frozen=True)(cls)
