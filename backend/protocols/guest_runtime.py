@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,8 +56,8 @@ from backend.protocols.training.algorithms import Parameters
 from backend.protocols.training.parameters import SHARES
 from backend.protocols.transport.channel import TIMEOUT, Session
 from backend.protocols.transport.messages import ConversationReceipt, OfferKey
-from backend.protocols.transport.transcript import TranscriptEntry
-from backend.protocols.transport.wire import TranscribedWire, new_conversation
+from backend.protocols.transport.transcript import TranscribedWire, TranscriptEntry
+from backend.protocols.transport.wire import new_conversation
 from backend.store.accountant import Accountant
 from backend.store.audit_log import AuditLog, Head, KeptHead
 from backend.store.database import Database
@@ -84,104 +84,59 @@ class PoolLevel:
     target: int
 
 
-class HostsOperator(Protocol):
-    """Whoever operates the Hosts of a federation. The Guest's work never asks for it, but for what a simulation shows or measures."""
+class HostsOperator:
+    """Whoever operates the Hosts. The Guest's work never asks for it, but for what a simulation shows or measures.
 
-    @property
-    def simulated(self) -> bool:
-        """Whether they are simulated here."""
-
-    def dither(self, host: str) -> float:
-        """Width on a logit of what a Host adds to scores."""
-
-    def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
-        """Its sample of requests, and model → the reported hash of the Guest's partial model."""
-
-    def account(self, host: str) -> Accountant:
-        """The account of its answers."""
-
-    def capacity(self, host: str, model_id: str) -> float:
-        """What all answers about a model can tell about one record at most, bits."""
-
-    def decision(self, host: str, model_id: str, person: str) -> Decision:
-        """What it holds about one person, and which entries it keeps."""
-
-    def database(self, host: str) -> Database:
-        """What it keeps."""
-
-    def leave_uncounted(self, host: str, conversation: str) -> None:
-        """Have one conversation take nothing off budgets."""
-
-    def play(self, host: str, conversation: str, guest: str, table: PartyTable) -> None:
-        """Put other records in the place of its own, in one conversation."""
-
-    def keep(self, host: str, partial_model: HostModel, model_id: str) -> str:
-        """Put a partial model into its store; returns the hash."""
-
-    def pool_levels(self) -> tuple[PoolLevel, ...]:
-        """Of every Host."""
-
-    def stop(self, host: str | None = None) -> None:
-        """Take one Host down, or all."""
-
-    def close(self) -> None:
-        """Stop all and close what they keep."""
-
-
-class RemoteHosts:
-    """Hosts at their own companies: a :class:`HostsOperator` that can say no more than that."""
+    This one stands for Hosts at their own companies, of which nothing of it is available here; a simulation's can do all of it.
+    """
 
     simulated = False
 
-    @staticmethod
-    def _not_here(host: str, what: str) -> NotAvailable:
-        return NotAvailable(host, what)
-
     def dither(self, host: str) -> float:
-        """Not available."""
-        raise self._not_here(host, "how far it moves scores")
+        """Width on a logit of what a Host adds to scores."""
+        raise NotAvailable(host, "how far it moves scores")
 
     def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
-        """Not available."""
-        raise self._not_here(host, "its sample of requests")
+        """Its sample of requests, and model → the reported hash of the Guest's partial model."""
+        raise NotAvailable(host, "its sample of requests")
 
     def account(self, host: str) -> Accountant:
-        """Not available."""
-        raise self._not_here(host, "the account of its answers")
+        """The account of its answers."""
+        raise NotAvailable(host, "the account of its answers")
 
     def capacity(self, host: str, model_id: str) -> float:
-        """Not available."""
-        raise self._not_here(host, "what its answers can tell")
+        """What all answers about a model can tell about one record at most, bits."""
+        raise NotAvailable(host, "what its answers can tell")
 
     def decision(self, host: str, model_id: str, person: str) -> Decision:
-        """Not available."""
-        raise self._not_here(host, "its own view of a person")
+        """What it holds about one person, and which entries it keeps."""
+        raise NotAvailable(host, "its own view of a person")
 
     def database(self, host: str) -> Database:
-        """Not available."""
-        raise self._not_here(host, "its database")
+        """What it keeps."""
+        raise NotAvailable(host, "its database")
 
     def leave_uncounted(self, host: str, conversation: str) -> None:
-        """Nothing: such a Host counts every question."""
+        """Have one conversation take nothing off budgets; a Host of another company counts every question."""
 
     def play(self, host: str, conversation: str, guest: str, table: PartyTable) -> None:
-        """Not available."""
-        raise self._not_here(host, "scoring with other records than its own")
+        """Put other records in the place of its own, in one conversation."""
+        raise NotAvailable(host, "scoring with other records than its own")
 
     def keep(self, host: str, partial_model: HostModel, model_id: str) -> str:
-        """Not available."""
-        raise self._not_here(host, "giving it a partial model")
+        """Put a partial model into its store; returns the hash."""
+        raise NotAvailable(host, "giving it a partial model")
 
     def pool_levels(self) -> tuple[PoolLevel, ...]:
-        """None that the Guest knows."""
+        """Of every Host, as far as the Guest knows."""
         return ()
 
     def stop(self, host: str | None = None) -> None:
-        """Not available."""
-        raise self._not_here(host or "every Host", "stopping it")
+        """Take one Host down, or all."""
+        raise NotAvailable(host or "every Host", "stopping it")
 
     def close(self) -> None:
-        """Nothing: they go on."""
+        """Stop all that run here and close what they keep."""
 
 
 class GuestRuntime:

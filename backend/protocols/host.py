@@ -50,7 +50,8 @@ from backend.protocols.transport.messages import (
     Refusal,
 )
 from backend.protocols.transport.receipts import MAX_STATED, sign_receipt
-from backend.protocols.transport.wire import Delivery, TranscribedWire
+from backend.protocols.transport.transcript import TranscribedWire
+from backend.protocols.transport.wire import Delivery
 from backend.store.accountant import Accountant
 from backend.store.database import Database
 from backend.store.party_store import PartyStore

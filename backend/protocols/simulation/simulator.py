@@ -17,7 +17,7 @@ from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_table
 from backend.protocols.approvals.host import Approvals
-from backend.protocols.guest_runtime import GuestRuntime, OnReceipts, PoolLevel
+from backend.protocols.guest_runtime import GuestRuntime, HostsOperator, OnReceipts, PoolLevel
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import usual_dither
 from backend.protocols.scoring.host import Decision
@@ -35,8 +35,8 @@ from backend.trees.ensemble import HostModel
 HOST_POOL = 2048  # obfuscators kept ready
 
 
-class SimulatedFederation:
-    """The Hosts of a federation as threads, with what they keep; a :class:`backend.protocols.guest_runtime.HostsOperator`.
+class SimulatedFederation(HostsOperator):
+    """The Hosts of a federation as threads, with what they keep.
 
     Parameters
     ----------

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from backend.protocols.transport.message import Message
-    from backend.protocols.transport.transcript import TranscriptEntry
 
 NAME_BYTES = 16  # random bytes of a conversation's name
 
@@ -74,22 +73,3 @@ class Wire(Protocol):
 
     def is_up(self, party: str) -> bool:
         """Whether `party` can be reached at this moment."""
-
-
-class TranscribedWire(Wire, Protocol):
-    """A wire beside which a transcript is kept: of all parties in a simulation, otherwise of this party's own side alone.
-
-    The clock says what a party worked for which message: it runs from :meth:`take` to :meth:`rest`.
-    """
-
-    def take(self, delivery: Delivery) -> None:
-        """Work on what came begins."""
-
-    def rest(self, conversation: str) -> None:
-        """Work in a conversation stops; what follows is waiting."""
-
-    def transcript(self, conversation: str) -> tuple[TranscriptEntry, ...]:
-        """The messages of a conversation so far."""
-
-    def forget(self, conversation: str) -> None:
-        """Drop a conversation's transcript and clock."""

@@ -152,7 +152,7 @@ def clock(monkeypatch):
 
 def take_in(network, party, conversation=""):
     """Wait for what comes next, and begin to work on it."""
-    network.take(party, network.receive(party, conversation))
+    network.end(party).take(network.receive(party, conversation))
 
 
 def test_the_channel_notes_work_between_messages_and_leaves_out_waiting(clock):
@@ -169,7 +169,7 @@ def test_the_channel_notes_work_between_messages_and_leaves_out_waiting(clock):
     take_in(network, "g", "c")  # g worked till 4.5, and the answer was there
     clock.now = 4.75
     network.send("g", "h", EndConversation("c"))
-    assert [e.work for e in network.transcript("c")] == [((0, 2.0),), ((1, 0.5),), ((0, 2.5), (2, 0.25))]
+    assert [e.work for e in network.noted.entries("c")] == [((0, 2.0),), ((1, 0.5),), ((0, 2.5), (2, 0.25))]
 
 
 def test_a_message_of_a_round_does_not_wait_for_what_came_early_of_the_same_round(clock):
@@ -183,7 +183,7 @@ def test_a_message_of_a_round_does_not_wait_for_what_came_early_of_the_same_roun
     clock.now += 0.5
     network.send("h", "g", PassOn("c", 3, b"", b""))
     network.send("h", "g", PassOn("c", 4, b"", b""))
-    early, late = ([number for number, _ in e.work] for e in network.transcript("c")[2:])
+    early, late = ([number for number, _ in e.work] for e in network.noted.entries("c")[2:])
     assert (early, late) == ([2], [1, 2])
 
 
@@ -195,15 +195,15 @@ def test_work_for_one_conversation_is_not_told_in_another(clock):
         network.send("g", "h", OfferKey(name, "none", b""))
     take_in(network, "h")
     clock.now = 1.0  # for c
-    network.rest("h", "c")
+    network.end("h").rest("c")
     take_in(network, "h")
     clock.now = 3.0  # for d
     network.send("h", "g", HeldRecords("d", b""))
     network.send("g", "h", OfferKey("c", "none", b""))
     take_in(network, "h")
     network.send("h", "g", HeldRecords("c", b""))
-    assert network.transcript("d")[-1].work == ((1, 2.0),)
-    assert network.transcript("c")[-1].work == ((1, 1.0), (2, 0.0))
+    assert network.noted.entries("d")[-1].work == ((1, 2.0),)
+    assert network.noted.entries("c")[-1].work == ((1, 1.0), (2, 0.0))
 
 
 def test_an_ended_conversations_work_is_forgotten(clock):
@@ -214,7 +214,7 @@ def test_an_ended_conversations_work_is_forgotten(clock):
     take_in(network, "h")
     session.close()
     take_in(network, "h")
-    assert len(network._noted) == 0
+    assert len(network.noted) == 0
 
 
 def test_every_message_waits_only_for_messages_that_reached_its_sender(transcript):
