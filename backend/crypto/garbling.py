@@ -33,11 +33,9 @@ class Gates(Protocol):
 
     def both(self, left: Wires, right: Wires) -> Wires:
         """And, wire by wire; equal shapes."""
-        ...
 
     def flip(self, wires: Wires) -> Wires:
         """Not."""
-        ...
 
 
 class PlainGates:
@@ -143,10 +141,7 @@ class Evaluator:
     def decode(self, outputs: Wires, decoding: bytes) -> Bits:
         """The bits of `outputs`, ``(m, 2)``.
 
-        Raises
-        ------
-        SecurityError
-            A label is neither of its wire's two: labels, tables or decoding were damaged.
+        Raises SecurityError where a label is neither of its wire's two: labels, tables or decoding were damaged.
         """
         known = np.frombuffer(decoding, dtype="<u8").reshape(-1, 2, 2)
         matches = (known == _hash(outputs, self._hashed, len(outputs))[:, np.newaxis]).all(axis=2)

@@ -74,10 +74,7 @@ def from_uniform(uniform: bytes) -> bytes:
 def multiply(scalar: bytes, element: bytes) -> bytes:
     """Multiple of an element, in constant time.
 
-    Raises
-    ------
-    SecurityError
-        `element` is no canonical encoding of a group element, or is the identity; or the scalar is 0.
+    Raises SecurityError where `element` is no canonical encoding of a group element, or is the identity; or the scalar is 0.
     """
     work.check()
     return _multiply([(scalar, element)])[0]

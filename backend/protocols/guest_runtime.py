@@ -227,10 +227,7 @@ class GuestRuntime:
     def pair_key(self, cipher: Cipher, bits: int) -> PairKeySide:
         """The Guest's side of a cipher that encrypts record by record; a Paillier key is made once per size and kept in the Guest's folder.
 
-        Raises
-        ------
-        ParameterError
-            This cipher does not.
+        Raises ParameterError for a cipher that does not.
         """
         if cipher == "none":
             return self._plain
@@ -319,10 +316,7 @@ class GuestRuntime:
     def decision(self, host: str, model_id: str, person: str) -> Decision:
         """What a Host holds about one synthetic person and which entries it keeps; for demonstrations alone.
 
-        Raises
-        ------
-        SecurityError
-            The people of this federation are not synthetic, or the Host owns no split of the model.
+        Raises SecurityError where the people of this federation are not synthetic, or the Host owns no split of the model.
         """
         if not self.federation.synthetic:
             raise SecurityError(
@@ -331,13 +325,7 @@ class GuestRuntime:
         return self._operator.decision(host, model_id, person)
 
     def open_request(self, row: LoggedRow) -> Opening:
-        """The Guest opens a request for an auditor.
-
-        Raises
-        ------
-        SecurityError
-            It was not made under a key of this Guest.
-        """
+        """The Guest opens a request for an auditor; raises SecurityError where it was not made under a key of this Guest."""
         return open_vector(self._key_of(row.public_key), row.vector)
 
     def open_terms(self, public_key: bytes, terms: bytes) -> TermsOpening:
@@ -455,10 +443,7 @@ class GuestRuntime:
     def ask_approval(self, session: Session, hosts: Sequence[str], model_id: str, purpose: str, rows: int) -> None:
         """Ask those of `hosts` whose operators decide, before anybody is counted, whether a model may be asked about.
 
-        Raises
-        ------
-        ApprovalPending, HostRefused, SecurityError
-            See :func:`backend.protocols.approvals.guest.ask`.
+        Raises as :func:`backend.protocols.approvals.guest.ask`.
         """
         question = AskApproval(session.name, model_id, purpose, rows)
         self._ask_operators(session, dict.fromkeys(hosts, question))

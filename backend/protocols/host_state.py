@@ -352,10 +352,7 @@ class Answering:
     def count_all(self, question: Question, conversation: str, *, only_look: bool = False) -> None:
         """Count a question about all of its people; or `only_look` whether it could be.
 
-        Raises
-        ------
-        SecurityError
-            Some of them were asked about before, so nobody is answered about.
+        Raises SecurityError where some of them were asked about before, so nobody is answered about.
         """
         accountant = self.account(conversation)
         if accountant is None:
@@ -376,10 +373,7 @@ class Answering:
     def bind(self, guest: str, request: str, conversation: str, digest: str) -> Asked:
         """Bind a counted question to the bytes in which it came, so that it is repeated in the same ones or not at all.
 
-        Raises
-        ------
-        QuestionRefused
-            It came in others before.
+        Raises QuestionRefused where it came in others before.
         """
         accountant = self.account(conversation) if request else None
         kept = accountant.reply_to(guest, request, digest) if accountant is not None else None

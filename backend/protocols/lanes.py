@@ -86,13 +86,7 @@ class Lanes:
         self._closed = False
 
     def put(self, delivery: Delivery) -> None:
-        """Queue a message.
-
-        Raises
-        ------
-        HostBusy
-            Its lane is full, or an earlier message of the conversation was refused.
-        """
+        """Queue a message; raises HostBusy where its lane is full, or an earlier message of the conversation was refused."""
         name = delivery.message.conversation
         with self._changed:
             conversation = self._conversations.setdefault(name, _Conversation())

@@ -517,10 +517,7 @@ def _unpacked(bits: bytes, count: int) -> NDArray[np.bool_]:
 def usual_limit(synthetic: bool) -> int:
     """The budget where neither the federation file nor the caller names one: ``GLASSLEAF_BUDGET``, else the default.
 
-    Raises
-    ------
-    ParameterError
-        The variable holds no number.
+    Raises ParameterError where the variable holds no number.
     """
     asked = os.environ.get(VARIABLE, "").strip()
     if not asked:

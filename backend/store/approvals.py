@@ -132,10 +132,7 @@ class ApprovalBook:
     def ask(self, wanted: Approval) -> tuple[Approval, bool]:
         """The request that counts for what is wanted, and whether it is new: where there is none, or the grant has expired.
 
-        Raises
-        ------
-        SecurityError
-            Too many requests of this Guest wait.
+        Raises SecurityError where too many requests of this Guest wait.
         """
         with self._database.write() as session:
             newest = self._newest(session, wanted)
@@ -177,10 +174,7 @@ class ApprovalBook:
     ) -> Approval:
         """Change a request's state; returns it as it is now.
 
-        Raises
-        ------
-        ParameterError
-            It is in a state from which that is no step: somebody else may have decided in this moment.
+        Raises ParameterError where it is in a state from which that is no step: somebody else may have decided in this moment.
         """
         with self._database.write() as session:
             row = _row(session, number)

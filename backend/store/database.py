@@ -132,10 +132,7 @@ class Database:
     def write(self) -> Iterator[Session]:
         """A transaction that changes something; one that is begun within another of the same thread is part of it.
 
-        Raises
-        ------
-        StoreError
-            The database cannot be written; nothing of the transaction is kept.
+        Raises StoreError where the database cannot be written; nothing of the transaction is kept.
         """
         outer: Session | None = getattr(self._open, "session", None)
         if outer is not None:
@@ -270,10 +267,7 @@ def _lock_server(connection: Connection) -> None:
 def party_database(folder: Path, federation: str, party: str) -> Database:
     """A party's database: in its folder, or at the URL that ``GLASSLEAF_STORE`` gives for it.
 
-    Raises
-    ------
-    StoreError
-        It cannot be opened, or the variable has other places to fill in than ``{federation}`` and ``{party}``.
+    Raises StoreError where it cannot be opened, or the variable has other places to fill in than ``{federation}`` and ``{party}``.
     """
     url = os.environ.get(VARIABLE, "").strip()
     if not url:

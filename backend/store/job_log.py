@@ -76,13 +76,7 @@ class JobLog:
         self._database = database
 
     def begin(self, job: LoggedJob) -> None:
-        """Write down that a job runs.
-
-        Raises
-        ------
-        ParameterError
-            Another process runs one of that name for the same user.
-        """
+        """Write down that a job runs; raises ParameterError where another process runs one of that name for the same user."""
         now = datetime.now(UTC)
         with self._database.write() as session:
             session.execute(delete(JobRow).where(JobRow.started < _stamp(now - KEPT)))

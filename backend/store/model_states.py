@@ -136,10 +136,7 @@ class ModelStates:
     def describe(self, model_id: str, fields: Mapping[str, str]) -> ModelState:
         """Change a model's name, note or owner.
 
-        Raises
-        ------
-        ParameterError
-            One is too long, has several lines where it is a name, or another model has this name.
+        Raises ParameterError where one is too long, has several lines where it is a name, or another model has this name.
         """
         given = {name: _text(name, text) for name, text in fields.items()}
         with self._database.write() as session:
@@ -158,10 +155,7 @@ class ModelStates:
     ) -> ModelStep:
         """Take a model from one state to the next; the one that it replaces in use goes back to the state that it came from.
 
-        Raises
-        ------
-        ParameterError
-            The model is in another state by now.
+        Raises ParameterError where the model is in another state by now.
         """
         with self._database.write():
             found = self.of(model_id).state

@@ -90,7 +90,6 @@ class Criterion(Protocol):
     @property
     def channels(self) -> int:
         """Number of sums per bin."""
-        ...
 
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
         """Best split by one feature, None where there is none; usually one call of :func:`search`.
@@ -100,15 +99,12 @@ class Criterion(Protocol):
         direction : {-1, 0, 1}
             Predictions must fall, are unconstrained, or must rise with the feature.
         """
-        ...
 
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
         """The leaf of a node with these sums, ``(channels,)``."""
-        ...
 
     def cover(self, sums: IntArray) -> float:
         """Weight of a node with these sums, ``(channels,)``, among its tree's nodes."""
-        ...
 
 
 def search(

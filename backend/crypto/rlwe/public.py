@@ -75,13 +75,7 @@ class RlwePublicSide:
         return f"RlwePublicSide({self.ring.parameters.name})"
 
     def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> RlweFold:
-        """Begin a batch.
-
-        Raises
-        ------
-        SecurityError
-            The Guest's key is too small to hide this Host's 0/1 in such a batch.
-        """
+        """Begin a batch; raises SecurityError where the Guest's key is too small to hide this Host's 0/1 in such a batch."""
         return RlweFold(self, keep, plan, added)
 
     def start_sums(self, bins: BinIndex, block: int, numbers: int) -> BinSumming:
@@ -157,13 +151,7 @@ class RlweFold:
             )
 
     def add(self, blob: bytes) -> None:
-        """Take the next piece.
-
-        Raises
-        ------
-        SecurityError
-            It is none, or there was no next one.
-        """
+        """Take the next piece; raises SecurityError where it is none, or there was no next one."""
         if not self._awaited:
             raise SecurityError("A batch was followed by another piece; it was refused.")
         cut = self._awaited.pop(0)

@@ -80,10 +80,7 @@ class Ring:
     def ciphertext(self, blob: bytes, level: list[int]) -> Any:
         """Check and read one padded ciphertext.
 
-        Raises
-        ------
-        SecurityError
-            The bytes are none, of another key size or level, or of a form that no fresh ciphertext has.
+        Raises SecurityError where the bytes are none, of another key size or level, or of a form that no fresh ciphertext has.
         """
         loaded = seal.Ciphertext()
         read(loaded, self.context, blob)
@@ -108,13 +105,7 @@ class Ring:
 
 @lru_cache(maxsize=RINGS_KEPT)
 def ring(name: str) -> Ring:
-    """The ring of a named set.
-
-    Raises
-    ------
-    SecurityError
-        There is no such set.
-    """
+    """The ring of a named set; raises SecurityError where there is no such set."""
     return Ring(sum_sets().get(name) or parameters_named(name))
 
 
@@ -181,10 +172,7 @@ def written(thing: Any) -> bytes:
 def read(thing: Any, context: Any, blob: bytes) -> None:
     """Load `thing` from bytes that may be padded with zeros; SEAL checks that it fits `context`.
 
-    Raises
-    ------
-    SecurityError
-        It does not, or the bytes are damaged.
+    Raises SecurityError where it does not, or the bytes are damaged.
     """
     if len(blob) >= HEADER.size:
         magic, own, *_, size = HEADER.unpack_from(blob)

@@ -61,10 +61,7 @@ class RlweSumKey:
     def encrypt(self, values: IntArray, block: int) -> Iterator[bytes]:
         """``(numbers, rows)`` integers → pieces of whole blocks, each block's numbers one after the other.
 
-        Raises
-        ------
-        ParameterError
-            Their sums could run over.
+        Raises ParameterError where their sums could run over.
         """
         largest = int(np.abs(values).sum(axis=1).max(initial=0))
         if largest > self.limit:

@@ -110,10 +110,7 @@ class Approvals:
     def ask(self, wanted: Approval) -> Approval:
         """The request that counts for what a Guest wants: waiting, or granted.
 
-        Raises
-        ------
-        SecurityError
-            It was denied or withdrawn, too many wait, or the grant is not this Host's.
+        Raises SecurityError where it was denied or withdrawn, too many wait, or the grant is not this Host's.
         """
         with self._database.write():
             found, new = self.book.ask(wanted)
@@ -150,13 +147,7 @@ class Approvals:
         return ApprovalGranted(conversation, *what, *told, self._key.public, signature)
 
     def approve(self, number: int, person: str, until: date, per_day: int) -> Approval:
-        """Allow a request.
-
-        Raises
-        ------
-        ParameterError
-            It is none that can be allowed, the last day is over, or the volume is none.
-        """
+        """Allow a request; raises ParameterError where it is none that can be allowed, the last day is over, or the volume is none."""
         if until < self.book.today():
             raise ParameterError(f"{until.isoformat()} is over; name the last day on which it counts.")
         if not 1 <= per_day <= MAX_PER_DAY:

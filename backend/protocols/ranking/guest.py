@@ -55,10 +55,7 @@ class RankingGuest:
     def choose(self, shares: bytes) -> bytes:
         """Steps 2 and 3: decrypt u + r, of which the lowest bits are this side's share of u.
 
-        Raises
-        ------
-        SecurityError
-            The message came out of turn, has a wrong length, or holds what is no group element or ciphertext.
+        Raises SecurityError where the message came out of turn, has a wrong length, or holds what is no group element or ciphertext.
         """
         self._turns.take(2)
         replies, blinded_enc = cut(shares, (REPLIES, max(0, len(shares) - REPLIES)))
@@ -72,10 +69,7 @@ class RankingGuest:
     def names(self, circuit: bytes) -> tuple[int, ...]:
         """Steps 4 and 5: the positions of the k largest numbers above 0, ascending; fewer where fewer are above 0.
 
-        Raises
-        ------
-        SecurityError
-            The message came out of turn, has a wrong length, or was damaged.
+        Raises SecurityError where the message came out of turn, has a wrong length, or was damaged.
         """
         self._turns.take(3)
         shape = self._shape

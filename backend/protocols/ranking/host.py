@@ -56,10 +56,7 @@ class RankingHost:
     def share(self, offer: bytes) -> bytes:
         """Steps 1 and 2: answer the offer; draw the secret order, and have blinds drawn; encrypted u + r for the Guest.
 
-        Raises
-        ------
-        SecurityError
-            The message came out of turn or the offer is no group element.
+        Raises SecurityError where the message came out of turn or the offer is no group element.
         """
         self._turns.take(1)
         shape = self._shape
@@ -72,10 +69,7 @@ class RankingHost:
     def garble(self, choices: bytes) -> bytes:
         """Steps 3 and 4: garble the circuit; both labels of the Guest's wires go by oblivious transfer.
 
-        Raises
-        ------
-        SecurityError
-            The message came out of turn or has a wrong length.
+        Raises SecurityError where the message came out of turn or has a wrong length.
         """
         self._turns.take(2)
         shape, gates = self._shape, Garbler()

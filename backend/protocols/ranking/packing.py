@@ -115,10 +115,7 @@ class PackedOpener:
     def opened(self, blob: bytes) -> list[int]:
         """The Guest's shares of what :meth:`PackedBlinds.blinded` made, in the lowest bits of a number each.
 
-        Raises
-        ------
-        SecurityError
-            The message has a wrong length, or holds what is no ciphertext.
+        Raises SecurityError where the message has a wrong length, or holds what is no ciphertext.
         """
         n, numbers = int(self._key.public.n), self._key.decrypt(blob, len(self._packing.slots))
         return self._packing.split([number % n for number in numbers])

@@ -58,13 +58,7 @@ def headroom(bits: int) -> int:
 
 
 def check_layout(layout: Layout) -> Layout:
-    """The layout that a Guest reported.
-
-    Raises
-    ------
-    SecurityError
-        No model has it.
-    """
+    """The layout that a Guest reported; raises SecurityError where no model has it."""
     slot_bits = range(1 if layout.slots > 1 else 0, 65)
     fits = 0 <= layout.score_bits <= 53 and layout.slot_bits in slot_bits and 1 <= layout.slots <= MAX_SLOTS
     if not fits or abs(layout.scale) > MAX_SCALE:
@@ -100,10 +94,7 @@ def dithers(secret: str, layout: Layout, ids: Sequence[str], held: NDArray[np.bo
 def usual_dither(synthetic: bool) -> float:
     """The width on a logit where nobody names one: ``GLASSLEAF_DITHER``, else the default (synthetic people: none).
 
-    Raises
-    ------
-    ParameterError
-        The variable holds no width.
+    Raises ParameterError where the variable holds no width.
     """
     setting = os.environ.get(VARIABLE, "").strip()
     if not setting:

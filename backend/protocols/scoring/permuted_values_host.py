@@ -38,10 +38,7 @@ class PermutedValues:
     def of(self, ids: Sequence[str], held: Sequence[bool]) -> tuple[str, ...]:
         """Whose values each of some people gets; those without a record here stay without.
 
-        Raises
-        ------
-        SecurityError
-            A person with a record was not among those whose values were permuted.
+        Raises SecurityError where a person with a record was not among those whose values were permuted.
         """
         if any(known and i not in self.sources for i, known in zip(ids, held, strict=True)):
             raise SecurityError("Values were permuted among other people than those to be scored; ask about all.")
@@ -77,10 +74,7 @@ class BlankedValues:
     def blanked(self, columns: Columns, ids: Sequence[str], held: Sequence[bool]) -> Columns:
         """The same columns, those of the blanked features without a value.
 
-        Raises
-        ------
-        SecurityError
-            A person with a record was not among those who were to be scored without.
+        Raises SecurityError where a person with a record was not among those who were to be scored without.
         """
         if any(known and i not in self.people for i, known in zip(ids, held, strict=True)):
             raise SecurityError("Values were to be left out for other people than those to be scored; ask about all.")
@@ -159,10 +153,7 @@ class PermutedValuesHandler:
 def permute(table: PartyTable, asked: PermuteValues) -> PermutedValues:
     """Draw a permutation of the people who have a record, uniformly and from the operating system's randomness.
 
-    Raises
-    ------
-    SecurityError
-        A feature is none of this Host's, or fewer than :data:`MIN_PEOPLE` of the people have a record here.
+    Raises SecurityError where a feature is none of this Host's, or fewer than :data:`MIN_PEOPLE` of the people have a record here.
     """
     _check_own(table, asked.features)
     people = _with_record(table, asked.ids)

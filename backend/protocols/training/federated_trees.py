@@ -142,13 +142,7 @@ class TreeGrower:
         self._sums.send(batches, tree=tree, rows=rows, guest_only=guest_only)
 
     def grow(self, jobs: Sequence[TreeJob], depth: int) -> list[GrownTree]:
-        """Grow trees of at most `depth` splits on a path, all of them level by level.
-
-        Raises
-        ------
-        Cancelled, PartyUnreachable, SecurityError
-            See :meth:`Session.expect`.
-        """
+        """Grow trees of at most `depth` splits on a path, all of them level by level; raises as :meth:`Session.expect`."""
         trees = [root(job, self._n, self._sums.of_rows(job)) for job in jobs]
         self._sums.fill([(tree, tree.level[0]) for tree in trees])
         for level in range(depth + 1):

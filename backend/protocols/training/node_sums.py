@@ -258,10 +258,7 @@ class NodeSums:
 def answers(session: Session, kind: type[M], asked: Mapping[str, deque[A]]) -> Iterator[tuple[str, A, M]]:
     """The Hosts' answers as they come, each with what that Host was asked.
 
-    Raises
-    ------
-    SecurityError
-        A Host answers without a pending request.
+    Raises SecurityError where a Host answers without a pending request.
     """
     while any(asked.values()):
         host, answer = session.expect(kind)

@@ -77,10 +77,7 @@ class CheckedParameters:
 def read_constraints(text: str) -> dict[str, int]:
     """Feature → +1 (predictions never fall as it rises), -1 (they never rise) or 0 (free), from ``limit=-1, delay=+1``.
 
-    Raises
-    ------
-    ParameterError
-        An entry is no feature with a sign, or a feature is named twice.
+    Raises ParameterError where an entry is no feature with a sign, or a feature is named twice.
     """
     found: dict[str, int] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):

@@ -63,10 +63,7 @@ def encode(message: Message) -> bytes:
 def decode(blob: bytes) -> Message:
     """Bytes → message.
 
-    Raises
-    ------
-    SecurityError
-        The bytes are more than their kind needs, no message of a known class, or do not fit the class's schema.
+    Raises SecurityError where the bytes are more than their kind needs, no message of a known class, or do not fit the class's schema.
     """
     try:
         kind = MESSAGES[_name(blob)]

@@ -45,10 +45,7 @@ class Network:
     def send(self, sender: str, receiver: str, message: Message) -> int:
         """Turn `message` into bytes, note it in the transcript and deliver it; returns its bytes.
 
-        Raises
-        ------
-        PartyUnreachable
-            `receiver` has no mailbox: it is down.
+        Raises PartyUnreachable where `receiver` has no mailbox: it is down.
         """
         blob = encode(message)
         box = self._boxes.get((receiver, message.conversation)) or self._boxes.get((receiver, ""))

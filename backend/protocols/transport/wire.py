@@ -54,21 +54,12 @@ class Wire(Protocol):
         """Close a mailbox; whoever waits at it is woken."""
 
     def send(self, receiver: str, message: Message) -> int:
-        """Hand over a message; returns its bytes once it was taken.
-
-        Raises
-        ------
-        PartyUnreachable
-            `receiver` cannot be reached.
-        """
+        """Hand over a message; returns its bytes once it was taken; raises PartyUnreachable where `receiver` cannot be reached."""
 
     def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
         """What comes next into a mailbox; None when it is closed or `timeout` seconds have passed.
 
-        Raises
-        ------
-        SecurityError
-            What came is no message.
+        Raises SecurityError where what came is no message.
         """
 
     def is_up(self, party: str) -> bool:
