@@ -53,7 +53,6 @@ class Pool(Generic[T]):
 
     Parameters
     ----------
-    process : Process or None
     target : int
         Items kept ready.
     """

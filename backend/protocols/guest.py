@@ -26,7 +26,6 @@ class GuestParty:
 
     Parameters
     ----------
-    federation : Federation
     table : PartyTable
         The Guest's own records.
     """

@@ -144,7 +144,6 @@ class GuestRuntime:
 
     Parameters
     ----------
-    federation : Federation
     home : Path
         The parties' stores lie below it, one folder each.
     wire : TranscribedWire

@@ -73,7 +73,6 @@ class Served(NamedTuple):
 
     Attributes
     ----------
-    kind, conversation : str
     seconds : float
         Until the last answer was sent.
     refused : str
@@ -94,11 +93,8 @@ class HostParty:
 
     Parameters
     ----------
-    name : str
     table : PartyTable
         Its records.
-    features : sequence of Feature
-    store : PartyStore
     simulated : bool
         A simulated Host also answers plaintext and the protocols that show its choices, and lets the user play its
         records; a real one refuses all three.

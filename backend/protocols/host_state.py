@@ -211,8 +211,6 @@ class ServedModel:
 
     Attributes
     ----------
-    model : HostModel
-    folding : Folding
     index : int
         This Host's position in the chain, from 0.
     """

@@ -73,7 +73,6 @@ class Lanes:
         Answers one delivery; it must not raise.
     name : str
         Of the threads.
-    sizes : mapping of Lane to LaneSize
     """
 
     def __init__(self, answer: Callable[[Delivery], None], name: str, sizes: Mapping[Lane, LaneSize] = SIZES) -> None:

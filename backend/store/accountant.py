@@ -66,7 +66,6 @@ class Question:
 
     Attributes
     ----------
-    guest : str
     request : str
         The Guest's name for the question, the same when it is repeated; empty = it will not be.
     kind : str
@@ -151,7 +150,6 @@ class Answered:
     ----------
     day : str
         UTC date.
-    times : int
     bits : float
         Upper bound of what they told.
     under : {"id", "pseudonym", "everybody"}
@@ -174,7 +172,6 @@ class Accountant:
     ----------
     database : Database
         The Host's.
-    limits : Limits
     records : str
         Version of the Host's records, e.g. their hash: a question is not answered again about others.
     today : callable

@@ -39,7 +39,6 @@ class Approval:
         At this Host, from 1; 0 = not yet kept.
     guest : str
         Who asks.
-    purpose : str
     subject : str
         What is asked for: SHA-256 in hexadecimal. Stays with the Host.
     name : str

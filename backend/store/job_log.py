@@ -33,7 +33,6 @@ class LoggedJob:
 
     Attributes
     ----------
-    id : str
     user : str
         Hash of the account; empty where nobody signs in.
     name : str

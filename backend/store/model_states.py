@@ -78,7 +78,6 @@ class Standing:
 
     Attributes
     ----------
-    model : ModelState
     approval : ModelStep or None
         The one that stands; None for a draft, a model in review, and a demo that nobody approved.
     """

@@ -21,7 +21,6 @@ class Receipt:
 
     Attributes
     ----------
-    conversation : str
     party : str
         Whose account it is.
     peer : str

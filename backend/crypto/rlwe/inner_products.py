@@ -48,7 +48,6 @@ class RowKey:
 
     Parameters
     ----------
-    key : ResidueKeySide
     own, others : int
         Features of the Guest's and of the Host's.
     """

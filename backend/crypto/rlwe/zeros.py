@@ -51,12 +51,7 @@ def ternary(count: int) -> NDArray[np.int64]:
 
 
 class Zeros:
-    """Makes them under one key; see :func:`zeros_under`.
-
-    Attributes
-    ----------
-    ring : Ring
-    """
+    """Makes them under one key; see :func:`zeros_under`."""
 
     def __init__(self, of: Ring, key: Any) -> None:
         self.ring, count = of, len(of.parameters.moduli) * of.parameters.degree

@@ -90,7 +90,6 @@ def garble(slots: NDArray[np.intp], secrets: Words, m: int) -> Words:
     slots : ndarray, ``(n, k)``
         Slots of each id; m = none.
     secrets : ndarray of uint32, ``(n, WORDS)``
-    m : int
 
     Raises
     ------

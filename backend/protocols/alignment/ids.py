@@ -20,7 +20,6 @@ def encoded(ids: Sequence[str], *, own: str = "") -> list[bytes]:
 
     Parameters
     ----------
-    ids : sequence of str
     own : str
         The Guest's name, if the ids are its own: errors may then show one. What a Host raises travels to the Guest, so
         that it names positions only.

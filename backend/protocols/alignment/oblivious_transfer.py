@@ -53,7 +53,6 @@ class TransferReceiver:
         first : int
             Number of its first string, counted over all messages.
         choices : ndarray of bool, ``(n,)``
-        blob : bytes
         width : int
             Bytes of a string.
 

@@ -82,7 +82,6 @@ class Approvals:
 
     Parameters
     ----------
-    host : str
     database : Database
         The Host's.
     key : SigningKey
@@ -211,7 +210,6 @@ class ApprovalGate:
         None = this Host asks nobody.
     records : int
         Of the Host's table.
-    simulated : bool
     counts : bool
         Whether questions are counted, so that one which is repeated under its name can be told from a new one.
     """

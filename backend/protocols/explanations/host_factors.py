@@ -27,7 +27,6 @@ class CompiledFactors:
 
     Parameters
     ----------
-    model : HostModel
     step : Step
         This Host's part of the chain.
     shares : sequence of float
@@ -41,7 +40,6 @@ class CompiledFactors:
         Of the quadrature.
     where : tuple of two ndarray of int
         ``(m,)`` each: entry and own feature of every factor of an own feature.
-    medians : Medians
 
     Raises
     ------

@@ -23,7 +23,6 @@ class PaillierLayout:
 
     Attributes
     ----------
-    shape : ReasonShape
     key_bits : int
         Of the Paillier modulus; 0 = plaintext.
 

@@ -36,8 +36,6 @@ class PaillierWeighting:
     ----------
     side : WeightedPublicSide
         The Guest's public key.
-    compiled : AnyFactors
-    shape : ReasonShape
     party : int
         This Host's position among the parties, the Guest's being 0.
 

@@ -63,10 +63,8 @@ class GroupQuestions:
 
     Parameters
     ----------
-    session : Session
     guest : str
         The Guest's name.
-    key : PairKeySide
     rows : ndarray of bool
         ``(n_joint,)``: joint records that count.
     """

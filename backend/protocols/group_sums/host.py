@@ -37,10 +37,8 @@ class HostGroups:
     ----------
     table : PartyTable
         The Host's records.
-    features : mapping of str to Feature
     rows : ndarray of int
         The Host's joint rows, in the common order.
-    cipher : PairPublicSide
     """
 
     table: PartyTable
@@ -125,9 +123,6 @@ class GroupSumsHandler:
     ----------
     name : str
         The Host.
-    table : PartyTable
-    features : mapping of str to Feature
-    answering : Answering
     """
 
     name: str

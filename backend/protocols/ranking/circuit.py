@@ -23,7 +23,6 @@ def top_names(values: Sequence[int], k: int, order: Sequence[int]) -> tuple[int,
     Parameters
     ----------
     values : sequence of int, ``(n,)``
-    k : int
     order : sequence of int, ``(n,)``
         0 … n-1, each once: of equal values the one with the larger number comes first. Drawn at random, ties are broken at random.
 
@@ -53,10 +52,8 @@ def select(gates: Gates, left: Wires, right: Wires, k: int) -> Wires:
 
     Parameters
     ----------
-    gates : Gates
     left, right : Wires, ``(width, n, words)``
         Two shares of each number, lowest bit first: the number is their sum modulo 2^width. No two numbers are equal.
-    k : int
 
     Returns
     -------
@@ -153,7 +150,6 @@ def outputs(gates: Gates, left: Wires, right: Wires, size: Size) -> Wires:
     ----------
     left, right : Wires, ``(inputs, words)``
         The Guest's and the Host's: shares of the numbers; where marked, shares of the second numbers, then the sides.
-    size : Size
     """
     width, n, words = size.width, size.n, left.shape[1]
     numbers = [(side[: width * n].reshape(width, n, words)) for side in (left, right)]

@@ -31,7 +31,6 @@ class RankingGuest:
     ----------
     opened : callable
         The encrypted numbers of step 2 → ``(n,)`` numbers whose lowest bits are shares; raises SecurityError where they are no ciphertexts.
-    shape : RankingShape
     sides : ndarray of bool, optional
         ``(3, n)``, where the shape is marked: this side's shares of above and of below, and whether it asks about below.
 

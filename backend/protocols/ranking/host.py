@@ -43,7 +43,6 @@ class RankingHost:
     blinded : callable
         ``(n,)`` integers → the encrypted numbers u, 2^tie_bits·v plus the integer each, blinded over the whole plaintext, as they may
         leave; and this side's share of each u. The caller vouches that every value keeps the shape's bound.
-    shape : RankingShape
     marks : Marks, optional
         Where the shape is marked.
     """

@@ -21,7 +21,6 @@ class RankingPacking:
 
     Attributes
     ----------
-    shape : RankingShape
     key_bits : int
         Size of the Paillier modulus.
 
@@ -71,7 +70,6 @@ class PackedBlinds:
         The Guest's public key.
     values_enc : sequence of mpz, ``(n,)``
         Checked ciphertexts under that key; the caller vouches that every value keeps the shape's bound.
-    packing : RankingPacking
     """
 
     def __init__(self, side: PaillierPublicSide, values_enc: Sequence[mpz], packing: RankingPacking) -> None:
@@ -99,13 +97,7 @@ class PackedBlinds:
 
 
 class PackedOpener:
-    """The Guest's side.
-
-    Parameters
-    ----------
-    key : PaillierKeySide
-    packing : RankingPacking
-    """
+    """The Guest's side."""
 
     def __init__(self, key: PaillierKeySide, packing: RankingPacking) -> None:
         if key.bits != packing.key_bits:

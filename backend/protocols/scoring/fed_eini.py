@@ -32,7 +32,6 @@ class CompiledGuest:
         Units are 2**-score_bits.
     packing : Packing
         How several outputs share a number.
-    folding : Folding
     largest : int
         No sum of a sample's entries has a larger absolute value.
     """
@@ -167,7 +166,6 @@ class CompiledHost:
 
     Parameters
     ----------
-    step : Step
     rules : mapping of (tree, node) to SplitRule
         The Host's own.
     """

@@ -85,7 +85,6 @@ class Scored:
         Host → ``(n,)``: whether it holds a record of the sample.
     entries : int
         Ciphertexts a sample.
-    timings : Timings
     refused : dict of int to str
         Rows without a score, and why; their units mean nothing.
     dither : int
@@ -114,12 +113,8 @@ class ScoringClient:
     ----------
     guest : str
         The Guest's name.
-    model_id : str
-    compiled : CompiledGuest
     table : PartyTable
         ``n`` samples: ids and the Guest's columns.
-    key : KeySide
-    session : Session
     workers : Workers
         Who encrypts, where there is more than one message.
     canary : bool

@@ -71,8 +71,6 @@ class ScoringHandler:
 
     Parameters
     ----------
-    table : PartyTable
-    answering : Answering
     dither : Dither
         What is added to scores.
     """

@@ -34,7 +34,6 @@ class Packing:
 
     Attributes
     ----------
-    slots : int
     width : int
         Bits of a slot; 0 where there is one only.
     leaf, slot, unit : ndarray of int64

@@ -63,7 +63,6 @@ class BlankedValues:
 
     Attributes
     ----------
-    features : tuple of str
     people : frozenset of str
         Everybody who was named and has a record here.
     """

@@ -40,10 +40,8 @@ class SimulatedFederation(HostsOperator):
 
     Parameters
     ----------
-    federation : Federation
     home : Path
         The Hosts' stores lie below it, one folder each.
-    network : Network
     key_floor : int
         Shortest key, bits.
     pools : bool

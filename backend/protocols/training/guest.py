@@ -48,8 +48,6 @@ class Trained:
 
     Attributes
     ----------
-    model_id : str
-    model : GuestModel
     metrics : Metrics
         On the test rows, of the scores as they would be released (at the public scale).
     parts : dict of str to int
@@ -60,7 +58,6 @@ class Trained:
         Content hash of each Host's partial model.
     positive_rate : float
         Share of positive labels among the joint records, 0 … 1; NaN where there are more than two classes, or numbers.
-    alignment : Alignment
     scores : dict of str to (ndarray, ndarray)
         Part → labels ``(n,)`` and margins ``(n, outputs.count)`` as they would be released; the test rows alone where they had to
         be scored.
@@ -89,7 +86,6 @@ class TrainingClient:
 
     Parameters
     ----------
-    federation : Federation
     table : PartyTable
         The Guest's own records.
     parameters : Parameters

@@ -20,7 +20,6 @@ class NodeNumbers:
 
     Attributes
     ----------
-    channels : tuple of tuple of int
     base : int
         Rows that could be added up, plus 1.
     """

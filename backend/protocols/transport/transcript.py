@@ -22,7 +22,6 @@ class TranscriptEntry:
     ----------
     number : int
         Position in the conversation, from 1.
-    sender, receiver : str
     kind : str
         The message's class.
     bytes : int
@@ -213,12 +212,7 @@ class TranscribedWire(Wire):
 
 
 class OwnTranscript(TranscribedWire):
-    """A wire of any link and what passes over it, as this party alone can know that.
-
-    Parameters
-    ----------
-    wire : Wire
-    """
+    """A wire of any link and what passes over it, as this party alone can know that."""
 
     def __init__(self, wire: Wire) -> None:
         self._wire, self._noted = wire, Transcript()

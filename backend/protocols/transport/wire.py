@@ -27,7 +27,6 @@ class Delivery(NamedTuple):
     ----------
     sender : str
         Whom the wire proves it to be from: the end of a simulated network, the certificate of a link or the signature of an envelope.
-    message : Message
     bytes : int
         Length on the wire.
     number : int
