@@ -20,8 +20,8 @@ import numpy as np
 
 from backend.crypto.garbling import LABEL, Bits, Evaluator, read_labels
 from backend.protocols.alignment.oblivious_transfer import REPLIES, TransferReceiver
-from backend.protocols.ranking.circuit import OWN, outputs
-from backend.protocols.ranking.shape import RankingShape, Turns, cut
+from backend.protocols.ranking.circuit import lengths, outputs
+from backend.protocols.ranking.shape import OWN, RankingShape, Turns, cut
 
 
 class RankingGuest:
@@ -72,12 +72,10 @@ class RankingGuest:
         """
         self._turns.take(3)
         shape = self._shape
-        transferred, theirs, tables, decoding = cut(circuit, shape.lengths)
+        transferred, theirs, tables, decoding = cut(circuit, lengths(shape))
         own = self._transfer.receive_either(0, 0, self._choices, transferred, LABEL).tobytes()
         gates = Evaluator(tables)
-        left, right = (
-            read_labels(labels, count) for labels, count in zip((own, theirs), shape.size.inputs, strict=True)
-        )
-        bits = gates.decode(outputs(gates, left, right, shape.size), decoding)
+        left, right = (read_labels(labels, count) for labels, count in zip((own, theirs), shape.inputs, strict=True))
+        bits = gates.decode(outputs(gates, left, right, shape), decoding)
         self.marked = tuple(int(i) for i in np.flatnonzero(bits[shape.n :]))
         return tuple(int(i) for i in np.flatnonzero(bits[: shape.n]))

@@ -13,8 +13,8 @@ import numpy as np
 from backend.crypto.garbling import Bits, Garbler
 from backend.protocols.alignment.ids import secret_order
 from backend.protocols.alignment.oblivious_transfer import TransferSender
-from backend.protocols.ranking.circuit import OTHER, outputs
-from backend.protocols.ranking.shape import RankingShape, Turns
+from backend.protocols.ranking.circuit import outputs
+from backend.protocols.ranking.shape import OTHER, RankingShape, Turns
 
 Blinded = Callable[[Sequence[int]], tuple[bytes, list[int]]]
 
@@ -72,9 +72,9 @@ class RankingHost:
         """
         self._turns.take(2)
         shape, gates = self._shape, Garbler()
-        left, right = (gates.wires(count) for count in shape.size.inputs)
+        left, right = (gates.wires(count) for count in shape.inputs)
         transferred = self._transfer.send_either(0, 0, gates.pairs(left), choices)
         own = np.concatenate([*(shape.bits(shares).ravel() for shares in self._shares), self._sides])
         theirs = gates.labels(right, own)
-        decoding = gates.decoding(outputs(gates, left, right, shape.size))
+        decoding = gates.decoding(outputs(gates, left, right, shape))
         return transferred + theirs + gates.tables + decoding
