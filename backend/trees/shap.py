@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -190,48 +189,3 @@ def shap_values(
         for x, weight in zip(*quadrature(model.skeletons), strict=True):
             np.add.at(out[:, rows], position, weight * of_factor * factors.parts(kept, float(x)))
     return features, out.T
-
-
-def interventional_values(
-    model: GuestModel, rules: Mapping[NodeKey, SplitRule], people: tuple[Columns, int], background: tuple[Columns, int]
-) -> tuple[tuple[str, ...], Floats]:
-    """SHAP values against records one by one, not shares at the splits: the mean over them of what each known value changes.
-
-    Per leaf and record, A are the path's features whose conditions only the person fulfils, B those that only the record does. Where
-    each is fulfilled by one of them, a feature of A has w (|A|-1)! |B|! / (|A|+|B|)!, one of B has -w |A|! (|B|-1)! / (|A|+|B|)!
-    (Lundberg et al. 2020, Algorithm 3). Plaintext alone: a yardstick for :func:`shap_values`.
-
-    Parameters
-    ----------
-    people, background : (mapping of str to ndarray, int)
-        All parties' columns, ``(n,)`` each, and n.
-
-    Returns
-    -------
-    features, values
-        As :func:`shap_values`.
-    """
-    names = {(t, i): split.feature for t, tree in enumerate(model.trees) for i, split in tree.splits.items()}
-    factors = Factors(rules, [factors_of(path, names, left_shares(model)) for path in paths(model.trees)])
-    features = tuple(sorted(set(names.values())))
-    theirs = np.concatenate([kept.copy() for _, kept in factors.blocks(*background)], axis=1)
-    mine = np.concatenate([kept.copy() for _, kept in factors.blocks(*people)], axis=1)
-    out, share = np.zeros((len(features), people[1])), _shares_by_size(int(np.bincount(factors.row).max(initial=0)) + 1)
-    for leaf, weight in enumerate(leaf_weights(model).tolist()):
-        lines = np.flatnonzero(factors.row == leaf)
-        a, b = mine[lines][:, :, None], theirs[lines][:, None, :]
-        only_a, only_b = (a & ~b).sum(axis=0), (b & ~a).sum(axis=0)
-        met = (a | b).all(axis=0)
-        gain, loss = met * share[only_a, only_b], met * share[only_b, only_a]
-        for line, kept, other in zip(lines.tolist(), a, b, strict=True):
-            part = np.where(kept & ~other, gain, np.where(other & ~kept, -loss, 0.0))
-            out[features.index(factors.features[line])] += weight * part.mean(axis=1)
-    return features, out.T
-
-
-def _shares_by_size(size: int) -> Floats:
-    """``(size, size)``: (a-1)! b! / (a+b)!, for a > 0."""
-    table = [
-        [factorial(a - 1) * factorial(b) / factorial(a + b) if a else 0.0 for b in range(size)] for a in range(size)
-    ]
-    return np.array(table)
