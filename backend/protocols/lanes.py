@@ -114,9 +114,8 @@ class Lanes:
     def _forget_oldest(self) -> None:
         """Of conversations that never end, those in which nothing happened for longest are forgotten here."""
         over = len(self._conversations) - KEPT
-        for name in (
-            [name for name, kept in self._conversations.items() if kept.idle][: max(0, over)] if over > 0 else ()
-        ):
+        idle = [name for name, kept in self._conversations.items() if kept.idle] if over > 0 else []
+        for name in idle[:over]:
             del self._conversations[name]
 
     def _queue(self, name: str, conversation: _Conversation) -> None:

@@ -207,9 +207,7 @@ class ApprovalBook:
         """
         with self._database.write() as session:
             row, day = _row(session, number), self.today().toordinal()
-            use = session.get(ApprovalUseRow, (number, day)) or ApprovalUseRow(
-                number=number, day=day, used=0, refused=0
-            )
+            use = _of_day(session, number, day)
             named, what = question is not None and bool(question[1]), f"{number} {amount}"
             known = session.get(QuestionRow, question) if named else None
             if known is not None and (known.asked or known.records == what):
@@ -227,9 +225,7 @@ class ApprovalBook:
         with self._database.write() as session:
             _row(session, number)
             day = self.today().toordinal()
-            use = session.get(ApprovalUseRow, (number, day)) or ApprovalUseRow(
-                number=number, day=day, used=0, refused=0
-            )
+            use = _of_day(session, number, day)
             use.refused += 1
             session.add(use)
             return use.refused == 1
@@ -238,6 +234,11 @@ class ApprovalBook:
 def uncounted(guest: str, request: str, day: int, what: str) -> QuestionRow:
     """A question that has used a volume (`what`: grant and amount), and that is about to be counted."""
     return QuestionRow(guest=guest, request=request, day=day, asked="", records=what, spent=b"", digest="", reply=None)
+
+
+def _of_day(session: Session, number: int, day: int) -> ApprovalUseRow:
+    known = session.get(ApprovalUseRow, (number, day))
+    return known or ApprovalUseRow(number=number, day=day, used=0, refused=0)
 
 
 def _row(session: Session, number: int) -> ApprovalRow:
