@@ -38,8 +38,6 @@ class FoldPlan:
         ``(n_entries,)``: per entry that the Guest encrypted, the entry of this Host that it has become.
     place : int
         This Host's position in the chain, from 0.
-    hosts : int
-        Hosts in the chain.
     """
 
     target: tuple[int, ...]

@@ -22,13 +22,7 @@ from backend.store.journal import Run
 
 
 class GuestParty:
-    """The Guest's side of training and scoring.
-
-    Parameters
-    ----------
-    table : PartyTable
-        The Guest's own records.
-    """
+    """The Guest's side of training and scoring."""
 
     def __init__(self, federation: Federation, table: PartyTable) -> None:
         self.name = federation.guest.name

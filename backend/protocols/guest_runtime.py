@@ -146,10 +146,6 @@ class GuestRuntime:
     ----------
     home : Path
         The parties' stores lie below it, one folder each.
-    wire : TranscribedWire
-        The Guest's.
-    operator : HostsOperator
-        Of the Hosts.
     key_floor : int
         Shortest key, bits; lower only in tests.
     pools : bool
@@ -162,8 +158,6 @@ class GuestRuntime:
         Called, once each, with what a Host's operator allows the Guest, or that it waits for it.
     witnesses : mapping of str to str
         Host → public key under which it signs receipts of a conversation; empty in a simulation, whose transcript shows all.
-    on_close : callable
-        Called at the end.
     on_receipts : callable
         Called, where Hosts sign what they sent and took, at the end of each conversation: its name, the Guest's own messages, and
         Host → receipt and key.

@@ -93,8 +93,6 @@ class HostParty:
 
     Parameters
     ----------
-    table : PartyTable
-        Its records.
     simulated : bool
         A simulated Host also answers plaintext and the protocols that show its choices, and lets the user play its
         records; a real one refuses all three.

@@ -51,10 +51,6 @@ class HostSession:
 
     Attributes
     ----------
-    guest : str
-        Who opened it.
-    cipher : PublicSide, optional
-        The key that was offered.
     key : bytes
         The same, as it came.
     rows : ndarray of int, optional

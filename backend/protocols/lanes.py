@@ -71,8 +71,6 @@ class Lanes:
     ----------
     answer : callable
         Answers one delivery; it must not raise.
-    name : str
-        Of the threads.
     """
 
     def __init__(self, answer: Callable[[Delivery], None], name: str, sizes: Mapping[Lane, LaneSize] = SIZES) -> None:

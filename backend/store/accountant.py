@@ -170,12 +170,8 @@ class Accountant:
 
     Parameters
     ----------
-    database : Database
-        The Host's.
     records : str
         Version of the Host's records, e.g. their hash: a question is not answered again about others.
-    today : callable
-        The UTC date.
     """
 
     def __init__(

@@ -37,8 +37,6 @@ class Approval:
     ----------
     number : int
         At this Host, from 1; 0 = not yet kept.
-    guest : str
-        Who asks.
     subject : str
         What is asked for: SHA-256 in hexadecimal. Stays with the Host.
     name : str
@@ -48,8 +46,6 @@ class Approval:
     state : {"waiting", "granted", "denied", "withdrawn"}
     asked, decided : str
         UTC, ISO 8601; `decided` is empty while it waits.
-    person : str
-        Who decided.
     until : str
         Last UTC day on which a grant counts, ISO 8601.
     per_day : int
@@ -92,15 +88,7 @@ class Approval:
 
 
 class ApprovalBook:
-    """The requests of one Host.
-
-    Parameters
-    ----------
-    database : Database
-        The Host's.
-    today : callable
-        The UTC date.
-    """
+    """The requests of one Host."""
 
     def __init__(self, database: Database, today: Callable[[], date] = lambda: datetime.now(UTC).date()) -> None:
         self._database, self.today = database, today

@@ -46,8 +46,6 @@ class LoggedJob:
         Why it failed, where that can name nobody.
     result : str
         Where its result lies: a model's id, or a run of the Guest's journal.
-    process : str
-        Which process runs it.
     took : mapping of str to float
         Seconds of its parts, by name.
     seen : bool

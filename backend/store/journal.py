@@ -36,8 +36,6 @@ class Batch:
 
     Attributes
     ----------
-    request : str
-        Its name at the Hosts.
     sent : tuple of bytes
         The first messages of those that were, or will be, sent; none once it is answered.
     answer : bytes, optional

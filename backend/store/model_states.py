@@ -54,8 +54,6 @@ class ModelStep:
     ----------
     number : int
         Order of writing, over all models.
-    before, after : str
-        States.
     reason : str
         Empty where none was asked for.
     time : str

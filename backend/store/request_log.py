@@ -29,8 +29,6 @@ class LoggedRow:
 
     Attributes
     ----------
-    number : int
-        In the log.
     day : str
         UTC date.
     kind : str
@@ -55,8 +53,6 @@ class RequestLog:
 
     Parameters
     ----------
-    database : Database
-        The Host's.
     rate : float
         Probability with which a row is kept, 0 … 1.
     kept : int
@@ -73,13 +69,6 @@ class RequestLog:
         self, model_id: str, ids: Sequence[str], public_key: bytes, bodies: Sequence[bytes], kind: str = SCORE
     ) -> None:
         """Sample the rows of a request.
-
-        Parameters
-        ----------
-        ids : sequence of str
-            Those who are answered about.
-        bodies : sequence of bytes
-            A row each.
 
         Raises
         ------

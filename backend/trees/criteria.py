@@ -64,8 +64,6 @@ class ClassCounts:
 
     Attributes
     ----------
-    channels : int
-        Classes.
     impurity : {"gini", "entropy"}
     binary : bool
         Whether a leaf is the share of class 1 alone; else it holds every class's share.

@@ -69,8 +69,6 @@ class BestSplit:
     ----------
     left_bins : tuple of int
         Bins that go left, ascending (for ordered bins 0 … k-1).
-    default_left : bool
-        Where missing values go.
     left : ndarray of int64
         ``(channels,)``: sums of the left child, missing values included where they go left.
     bounds : (Bounds, Bounds)

@@ -65,8 +65,6 @@ def factors_of(
 
     Parameters
     ----------
-    conditions : sequence of Condition
-        On one path.
     features : mapping of (tree, node) to str
         Splits that are not in it are skipped.
     shares : mapping of (tree, node) to float
@@ -89,8 +87,6 @@ class Factors:
     ----------
     rules : mapping of (tree, node) to SplitRule
         Of the party whose factors these are.
-    rows : sequence of sequence of Factor
-        Per path.
 
     Attributes
     ----------
@@ -164,8 +160,6 @@ def shap_values(
 
     Parameters
     ----------
-    rules : mapping of (tree, node) to SplitRule
-        Of all parties.
     columns : mapping of str to ndarray
         Of all parties, ``(n,)`` each.
     background : Background

@@ -88,8 +88,6 @@ class BinSumming:
 
     Parameters
     ----------
-    offered : bytes
-        The Guest's public key as it came.
     bins : BinIndex
         Per feature the bin of each row, in the order of their numbers.
     block : int

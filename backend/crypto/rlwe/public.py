@@ -47,8 +47,6 @@ class RlwePublicSide:
 
     Parameters
     ----------
-    offered : bytes
-        As the Guest offered it.
     pool : int, optional
         Flooded zeros kept ready in the background.
     workers : Workers, optional

@@ -106,11 +106,6 @@ class ResidueKeySide:
 class ResiduePublicSide:
     """A Host's side.
 
-    Parameters
-    ----------
-    offered : bytes
-        As the Guest offered it.
-
     Attributes
     ----------
     modulus : int

@@ -78,11 +78,6 @@ class Zeros:
 def zeros_under(offered: bytes) -> Zeros:
     """Those under a Guest's key, which is read once and kept: that takes as long as ten of them.
 
-    Parameters
-    ----------
-    offered : bytes
-        As the Guest offered it.
-
     Raises
     ------
     SecurityError

@@ -44,10 +44,6 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
 
     Parameters
     ----------
-    guest : str
-        Its name.
-    ids : sequence of str
-        The Guest's.
     method : {"dh", "bloom"}
 
     Returns

@@ -77,8 +77,6 @@ def joint_rows(guest: str, ids: Sequence[str], positions: Mapping[str, NDArray[n
 
     Parameters
     ----------
-    guest : str
-        Its name, for errors.
     ids : sequence of str, ``(n,)``
     positions : dict of str to ndarray, each ``(n,)``
         Host → the position of each id in its list, or -1.

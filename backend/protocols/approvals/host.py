@@ -82,12 +82,6 @@ class Approvals:
 
     Parameters
     ----------
-    database : Database
-        The Host's.
-    key : SigningKey
-        The Host's.
-    today : callable
-        The UTC date.
     agreed : callable
         What needs no asking (:data:`Agreed`). What the operator has denied or withdrawn stays so.
     """
@@ -208,8 +202,6 @@ class ApprovalGate:
     ----------
     approvals : Approvals, optional
         None = this Host asks nobody.
-    records : int
-        Of the Host's table.
     counts : bool
         Whether questions are counted, so that one which is repeated under its name can be told from a new one.
     """

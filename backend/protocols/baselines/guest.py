@@ -63,8 +63,6 @@ class GuestPaths:
 
     Attributes
     ----------
-    splits : OwnSplits
-        The Guest's.
     hosts : tuple of str
         Hosts that own a split, in chain order.
     units : ndarray of int64, or of Python's integers where several outputs share a number

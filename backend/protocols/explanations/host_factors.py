@@ -34,8 +34,6 @@ class CompiledFactors:
 
     Attributes
     ----------
-    names : list of str
-        Own features.
     points : ndarray of float64
         Of the quadrature.
     where : tuple of two ndarray of int

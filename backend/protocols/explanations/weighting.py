@@ -34,8 +34,6 @@ class PaillierWeighting:
 
     Parameters
     ----------
-    side : WeightedPublicSide
-        The Guest's public key.
     party : int
         This Host's position among the parties, the Guest's being 0.
 

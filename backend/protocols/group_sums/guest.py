@@ -63,8 +63,6 @@ class GroupQuestions:
 
     Parameters
     ----------
-    guest : str
-        The Guest's name.
     rows : ndarray of bool
         ``(n_joint,)``: joint records that count.
     """

@@ -35,8 +35,6 @@ class HostGroups:
 
     Attributes
     ----------
-    table : PartyTable
-        The Host's records.
     rows : ndarray of int
         The Host's joint rows, in the common order.
     """
@@ -117,13 +115,7 @@ class HostGroups:
 
 @dataclass(repr=False)
 class GroupSumsHandler:
-    """Answers questions about groups.
-
-    Parameters
-    ----------
-    name : str
-        The Host.
-    """
+    """Answers questions about groups."""
 
     name: str
     table: PartyTable

@@ -66,8 +66,6 @@ class PackedBlinds:
 
     Parameters
     ----------
-    side : PaillierPublicSide
-        The Guest's public key.
     values_enc : sequence of mpz, ``(n,)``
         Checked ciphertexts under that key; the caller vouches that every value keeps the shape's bound.
     """

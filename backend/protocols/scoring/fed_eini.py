@@ -162,13 +162,7 @@ class _Spans:
 
 
 class CompiledHost:
-    """Stage 1 at a Host, eq. 9: 1 for entries whose conditions of this Host all hold, else 0. Built once a model.
-
-    Parameters
-    ----------
-    rules : mapping of (tree, node) to SplitRule
-        The Host's own.
-    """
+    """Stage 1 at a Host, eq. 9: 1 for entries whose conditions of this Host all hold, else 0. Built once a model."""
 
     def __init__(self, step: Step, rules: Mapping[NodeKey, SplitRule]) -> None:
         self._m = len(step.own)

@@ -111,8 +111,6 @@ class ScoringClient:
 
     Parameters
     ----------
-    guest : str
-        The Guest's name.
     table : PartyTable
         ``n`` samples: ids and the Guest's columns.
     workers : Workers
@@ -121,8 +119,6 @@ class ScoringClient:
         Whether every score carries a canary (:func:`backend.protocols.scoring.packing.canaries`); Paillier alone has room for one.
     on_stage : callable
         Called with (stage, party at work, samples done).
-    run : Run, optional
-        Its journal.
     offered : bool
         Whether the Hosts have the key from an earlier scoring of the session.
     owed : list of (str, str), optional

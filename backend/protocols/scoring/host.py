@@ -67,13 +67,7 @@ class _Batch:
 
 @dataclass(repr=False)
 class ScoringHandler:
-    """Answers decision vectors.
-
-    Parameters
-    ----------
-    dither : Dither
-        What is added to scores.
-    """
+    """Answers decision vectors."""
 
     table: PartyTable
     answering: Answering

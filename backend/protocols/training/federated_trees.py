@@ -109,8 +109,6 @@ class TreeGrower:
     ----------
     features : tuple of (str, str)
         (party, feature), the Guest first; on a tie the first one splits.
-    rules : dict of (tree, node) to SplitRule
-        The Guest's own splits.
     choices : dict of (tree, node) to tuple of int
         Which bins go left at each split, as its owner numbers them.
     label_bits : float or None

@@ -86,18 +86,10 @@ class TrainingClient:
 
     Parameters
     ----------
-    table : PartyTable
-        The Guest's own records.
-    parameters : Parameters
-        Of one of the algorithms.
-    session : Session
-        With the Hosts that take part.
     exclude : sequence of str
         Features that must not be used, of any party.
     on_stage : callable
         Called with "align", "tree" and "store".
-    on_tree : callable
-        Called after every tree.
     times : ndarray of str or None
         ``(n,)``, in the table's order: when each record is from, as of :func:`backend.data.table.read_times`.
     resumed : Resumed

@@ -47,13 +47,7 @@ class _Alignment:
 
 
 class TrainingHandler:
-    """Answers alignment and training.
-
-    Parameters
-    ----------
-    name : str
-        The Host.
-    """
+    """Answers alignment and training."""
 
     def __init__(
         self,

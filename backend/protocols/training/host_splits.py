@@ -40,8 +40,6 @@ class HostTraining:
 
     Parameters
     ----------
-    table : PartyTable
-        The Host's records.
     rows : ndarray of int
         The Host's joint rows, in the common order.
 

@@ -41,8 +41,6 @@ class NodeSums:
 
     Parameters
     ----------
-    columns : BinnedColumns
-        The Guest's own.
     host_bins : mapping of str to FeatureBins
         Of the Hosts that have features, in chain order.
     """

@@ -30,12 +30,8 @@ class Session:
 
     Parameters
     ----------
-    wire : TranscribedWire
-        The Guest's.
     name : str
         Unique per training or scoring (:func:`backend.protocols.transport.wire.new_conversation`).
-    hosts : tuple of str
-        Whom it may wait for.
     cancelled : callable
         Called at least every 0.1 s while waiting.
     timeout : float

@@ -22,8 +22,6 @@ class TranscriptEntry:
     ----------
     number : int
         Position in the conversation, from 1.
-    kind : str
-        The message's class.
     bytes : int
         Length on the wire.
     seconds : float

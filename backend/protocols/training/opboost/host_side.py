@@ -60,13 +60,7 @@ class NoisyColumn:
 
 
 class NoisyColumns:
-    """A Host's noisy columns, drawn once per setting, so that repeated trainings cannot average the noise out.
-
-    Parameters
-    ----------
-    table : PartyTable
-        All records of the Host.
-    """
+    """A Host's noisy columns, drawn once per setting, so that repeated trainings cannot average the noise out."""
 
     def __init__(self, table: PartyTable, features: Sequence[Feature]) -> None:
         self._table, self._features = table, {f.name: f for f in features}
