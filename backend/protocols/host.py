@@ -374,13 +374,13 @@ class HostParty:
         with self._sessions.serving(guest, message.conversation):
             yield from make()
 
-    def _unless_held(self, handler: Callable[[str, Any], Answer], sender: str, message: Message) -> Answer:
+    def _unless_held(self, handler: Callable[[str, Any], Answer | None], sender: str, message: Message) -> Answer:
         session = self._session(sender, message)
         waits = self._gate.hold(sender, message, session)
         if waits is not None:
             yield session.guest if session is not None else sender, waits
         else:
-            yield from handler(sender, message)
+            yield from handler(sender, message) or ()
 
     def _state_purpose(self, sender: str, asked: StatePurpose) -> Answer:
         session = self._sessions.of(asked.conversation, sender)
@@ -389,12 +389,11 @@ class HostParty:
         session.purpose = asked.purpose if agreed.agreed else ""
         yield sender, agreed
 
-    def _offer_key(self, sender: str, offer: OfferKey) -> Answer:
+    def _offer_key(self, sender: str, offer: OfferKey) -> None:
         session = self._sessions.of(offer.conversation, sender)
         if offer.scheme == "none" and not self._simulated:
             raise SecurityError("Plaintext was offered; this Host answers encrypted numbers only.")
         session.cipher, session.key = self._cipher(offer.scheme, offer.key), offer.key
-        return iter(())
 
     def _cipher(self, scheme: str, key: bytes) -> PublicSide:
         """Checked and made ready once per key; who brings a known one does not wait for another's."""
@@ -422,16 +421,14 @@ class HostParty:
         self._sessions.of(asked.conversation, sender)
         yield sender, kept_heads(self._store, sender, asked.conversation, asked.below, asked.most)
 
-    def _acknowledge(self, sender: str, message: Acknowledge) -> Answer:
+    def _acknowledge(self, sender: str, message: Acknowledge) -> None:
         if self.accountant is not None:
             self.accountant.acknowledged_soon(sender, message.requests)
-        return iter(())
 
-    def _end(self, sender: str, message: EndConversation) -> Answer:
+    def _end(self, sender: str, message: EndConversation) -> None:
         self._sessions.end(message.conversation, sender)
         if self.accountant is not None:
             self.accountant.settle()
-        return iter(())
 
 
 def _counts(answer: HeldRecords, asked: int) -> tuple[int, int, int]:

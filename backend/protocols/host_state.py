@@ -39,7 +39,8 @@ IDLE = 3600.0  # seconds without a message after which a conversation is over
 BUSY = 10.0  # seconds after which a Guest with too many open conversations may ask again
 
 Answer = Iterator[tuple[str, Message]]  # messages, each with its receiver
-Handlers = dict[type[Message], Callable[[str, Any], Answer]]  # by class of message: sender and message → answer
+# by class of message: sender and message → answer, if there is any
+Handlers = dict[type[Message], Callable[[str, Any], Answer | None]]
 Work = TypeVar("Work")
 Flags = NDArray[np.bool_]
 _serving: ContextVar[str] = ContextVar("guest of the conversation that is served", default="")

@@ -137,9 +137,8 @@ class GroupSumsHandler:
         groups = session.kept(HostGroups) or HostGroups(self.table, self.features, session.rows, session.cipher)
         return session.keep(HostGroups, groups)
 
-    def _group_pairs(self, sender: str, pairs: GroupPairs) -> Answer:
+    def _group_pairs(self, sender: str, pairs: GroupPairs) -> None:
         self._groups(pairs).take_pairs(sender, pairs)
-        return iter(())
 
     def _count(self, guest: str, asked: AskGroupSums | AskGroupPairs, feature: str, people: tuple[str, ...]) -> None:
         """Sizes of a feature's groups among some people: of these people as often as wanted, of others with one of them in it never.

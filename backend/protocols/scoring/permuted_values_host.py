@@ -115,15 +115,13 @@ class PermutedValuesHandler:
             AssignAges: self._assign_ages,
         }
 
-    def _permute_values(self, sender: str, asked: PermuteValues) -> Answer:
+    def _permute_values(self, sender: str, asked: PermuteValues) -> None:
         self._session(sender, asked).keep(PermutedValues, permute(self.table, asked))
-        return iter(())
 
-    def _blank_values(self, sender: str, asked: BlankValues) -> Answer:
+    def _blank_values(self, sender: str, asked: BlankValues) -> None:
         _check_own(self.table, asked.features)
         people = frozenset(_with_record(self.table, asked.ids))
         self._session(sender, asked).keep(BlankedValues, BlankedValues(asked.features, people))
-        return iter(())
 
     def _assign_ages(self, sender: str, asked: AssignAges) -> Answer:
         session, feature = self._session(sender, asked), self.features.get(asked.feature)
