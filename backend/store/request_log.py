@@ -68,13 +68,7 @@ class RequestLog:
     def note(
         self, model_id: str, ids: Sequence[str], public_key: bytes, bodies: Sequence[bytes], kind: str = SCORE
     ) -> None:
-        """Sample the rows of a request.
-
-        Raises
-        ------
-        SecurityError
-            The rows cannot be stored, so nothing may be answered.
-        """
+        """Sample the rows of a request; raises SecurityError where the rows cannot be stored, so nothing may be answered."""
         draw, day = secrets.SystemRandom(), datetime.now(UTC).date().isoformat()
         rows = [
             RequestRow(

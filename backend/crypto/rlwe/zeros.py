@@ -78,10 +78,7 @@ class Zeros:
 def zeros_under(offered: bytes) -> Zeros:
     """Those under a Guest's key, which is read once and kept: that takes as long as ten of them.
 
-    Raises
-    ------
-    SecurityError
-        The parameter set is unknown, or the key is none of it, or hides nothing.
+    Raises SecurityError where the parameter set is unknown, or the key is none of it, or hides nothing.
     """
     name, _, key = offered.partition(b"\n")
     of, public = ring(name.decode("ascii", "replace")), seal.PublicKey()
