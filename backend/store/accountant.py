@@ -358,13 +358,8 @@ class Accountant:
                 row.reply = reply
             return reply
 
-    def acknowledged(self, guest: str, requests: Sequence[str]) -> None:
-        """The Guest has the answers: they are dropped. That they were given stays counted."""
-        self.acknowledged_soon(guest, requests)
-        self.settle()
-
     def acknowledged_soon(self, guest: str, requests: Sequence[str]) -> None:
-        """The same with the next question, or when :meth:`settle` is called."""
+        """The Guest has the answers: they go with the next question, or when :meth:`settle` is called. That they were given stays counted."""
         with self._lock:
             self._acknowledged |= {(guest, request) for request in requests}
 

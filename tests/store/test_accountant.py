@@ -186,7 +186,8 @@ def test_the_same_bytes_get_the_same_answer_and_other_bytes_none():
         one.reply_to("bank", "r", "another digest")
     with pytest.raises(QuestionRefused):
         one.reply_to("another bank", "r", "digest")
-    one.acknowledged("bank", ["r"])
+    one.acknowledged_soon("bank", ["r"])
+    one.settle()
     assert one.reply_to("bank", "r", "digest") is None  # made again: equal bytes tell nothing new
     with pytest.raises(QuestionRefused):
         one.reply_to("bank", "never counted", "digest")

@@ -37,9 +37,7 @@ class FloodMaker:
         """`count` flooded zeros."""
         return [self._zeros.make(flood(self._zeros.ring.parameters)) for _ in range(count)]
 
-    def make_unlocked(self, count: int) -> list[Any]:
-        """The same: SEAL's calls are short."""
-        return self.make(count)
+    make_unlocked = make  # SEAL's calls are short
 
 
 class RlwePublicSide:

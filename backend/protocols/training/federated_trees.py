@@ -18,16 +18,7 @@ from numpy.typing import NDArray
 from backend import work
 from backend.errors import SecurityError
 from backend.protocols.training.binned import BinnedColumns
-from backend.protocols.training.growing import (
-    Flags,
-    Growing,
-    GrownTree,
-    IntArray,
-    Node,
-    TreeJob,
-    flags,
-    root,
-)
+from backend.protocols.training.growing import Flags, Growing, GrownTree, IntArray, Node, TreeJob, flags, root
 from backend.protocols.training.joint import FeatureKey, Joint
 from backend.protocols.training.label_bound import told_bits
 from backend.protocols.training.messages import FeatureBins, SplitRows, StartTraining, TakeSplit
