@@ -188,7 +188,7 @@ class GuestRuntime:
         self._on_approval, self._known_approvals = on_approval, set[tuple[str, int, str]]()
         self._on_receipts = on_receipts
         self._home, self.key_floor, self._pools = home, key_floor, pools
-        self._wire, self._operator, self._witnesses, self._on_close = wire, operator, witnesses, on_close
+        self._wire, self.operator, self._witnesses, self._on_close = wire, operator, witnesses, on_close
         self.table: PartyTable = read_table(federation, federation.guest.name)
         self.guest = GuestParty(federation, self.table)
         self.warmed: set[int] = set()  # key sizes whose pools were started
@@ -207,7 +207,7 @@ class GuestRuntime:
     @property
     def simulated(self) -> bool:
         """Whether whoever uses this operates the Hosts, too."""
-        return self._operator.simulated
+        return self.operator.simulated
 
     def labels(self) -> NDArray[np.float64]:
         """The Guest's labels, in the order of its table."""
@@ -292,19 +292,7 @@ class GuestRuntime:
 
     def dither(self, chain: Sequence[str]) -> float:
         """Width on a logit of the dither that scores through these Hosts get: the widest that one of them asks for."""
-        return max((self._operator.dither(host) for host in chain), default=0.0)
-
-    def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
-        """What `host` hands an auditor: its sample of requests, and model → the reported hash of the Guest's partial model."""
-        return self._operator.logged(host)
-
-    def account(self, host: str) -> Accountant:
-        """What `host` shows its operator: the account of its answers."""
-        return self._operator.account(host)
-
-    def capacity(self, host: str, model_id: str) -> float:
-        """What `host` shows its operator: what all answers about a model can tell about one record at most, bits."""
-        return self._operator.capacity(host, model_id)
+        return max((self.operator.dither(host) for host in chain), default=0.0)
 
     def decision(self, host: str, model_id: str, person: str) -> Decision:
         """What a Host holds about one synthetic person and which entries it keeps; for demonstrations alone.
@@ -315,7 +303,7 @@ class GuestRuntime:
             raise SecurityError(
                 f"{host}'s own view of a person is shown of synthetic people only; those of {self.federation.name} are not marked as such."
             )
-        return self._operator.decision(host, model_id, person)
+        return self.operator.decision(host, model_id, person)
 
     def open_request(self, row: LoggedRow) -> Opening:
         """The Guest opens a request for an auditor; raises SecurityError where it was not made under a key of this Guest."""
@@ -354,10 +342,6 @@ class GuestRuntime:
         if retired_keys(path.parent) != self.retired:
             raise SecurityError("A key of this Guest was rotated in this moment. Try again.")
         return kept
-
-    def host_database(self, host: str) -> Database:
-        """What a Host keeps, for whoever operates it: people's rights and retention. The Guest's work never asks for it."""
-        return self._operator.database(host)
 
     def _own(self, file: str) -> Path:
         return self._home / self.federation.guest.name / file
@@ -401,7 +385,7 @@ class GuestRuntime:
         session = Session(self._wire, new_conversation(), hosts, cancelled, timeout, self._witnesses, self._ended)
         if not counted:
             for host in hosts:
-                self._operator.leave_uncounted(host, session.name)
+                self.operator.leave_uncounted(host, session.name)
         if purpose is not None:
             try:
                 state_purpose(session, purpose)
@@ -462,15 +446,11 @@ class GuestRuntime:
 
     def play(self, session: Session, host: str, table: PartyTable) -> None:
         """Let the user play a simulated Host in one conversation."""
-        self._operator.play(host, session.name, self.guest.name, table)
+        self.operator.play(host, session.name, self.guest.name, table)
 
     def keep_partial_models(self, model_id: str, partial_models: Mapping[str, HostModel]) -> dict[str, str]:
         """Put the partial models of an imported model into the simulated Hosts' stores; returns their hashes."""
-        return {host: self._operator.keep(host, part, model_id) for host, part in partial_models.items()}
-
-    def stop_host(self, host: str) -> None:
-        """Take a simulated Host down."""
-        self._operator.stop(host)
+        return {host: self.operator.keep(host, part, model_id) for host, part in partial_models.items()}
 
     def tell_audit_head(self, log: AuditLog, key: SigningKey) -> None:
         """Report to every Host that is up where the Guest's audit log stands; one at work for somebody else is not waited for.
@@ -525,11 +505,11 @@ class GuestRuntime:
         keys = list(self._keys.values())
         own = keys[-1].obfuscators if keys else None
         levels = [PoolLevel(self.guest.name, own.ready if own else 0, GUEST_POOL if self._pools else 0)]
-        return (*levels, *self._operator.pool_levels())
+        return (*levels, *self.operator.pool_levels())
 
     def close(self) -> None:
         """Stop simulated Hosts and the background threads."""
-        self._operator.close()
+        self.operator.close()
         for key in self._keys.values():
             key.obfuscators.close()
         self._on_close()

@@ -33,7 +33,7 @@ def replay_requests(runtime: GuestRuntime, store: PartyStore) -> tuple[HostRepla
     """
     out = []
     for host in runtime.hosts:
-        log, registered = runtime.logged(host)
+        log, registered = runtime.operator.logged(host)
         by_model = defaultdict(list)
         for row in log.rows() if log is not None else ():
             by_model[row.model_id].append(row)

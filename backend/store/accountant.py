@@ -359,7 +359,7 @@ class Accountant:
             return reply
 
     def acknowledged_soon(self, guest: str, requests: Sequence[str]) -> None:
-        """The Guest has the answers: they go with the next question, or when :meth:`settle` is called. That they were given stays counted."""
+        """The Guest has the answers: they are dropped with the next question, or by :meth:`settle`. That they were given stays counted."""
         with self._lock:
             self._acknowledged |= {(guest, request) for request in requests}
 
