@@ -30,15 +30,7 @@ VARIABLE = "GLASSLEAF_STORE"
 HEAD = "0005"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
 # What a party's folder, or a home, held before there was one database, beside an earlier FILE
-BEFORE = (
-    "audit.db",
-    "reviews.db",
-    "measurements.db",
-    "queries.db",
-    "requests.db",
-    "cohorts.json",
-    "federations.json",
-)
+BEFORE = ("audit.db", "reviews.db", "measurements.db", "queries.db", "requests.db", "cohorts.json", "federations.json")
 PROBE, PROBE_BYTES = "probe", 1 << 14  # a row that is never there, of more than a free page
 KEPT = 512  # answers that are kept in memory
 # nanoseconds after which a file's time of change tells a later change apart, however coarse its clock

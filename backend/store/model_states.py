@@ -174,13 +174,7 @@ class ModelStates:
         with self._database.write() as session:
             session.get_one(ModelStateRow, model_id).state = after
             row = ModelStepRow(
-                model_id=model_id,
-                before=before,
-                after=after,
-                reason=reason,
-                person=person,
-                role=role,
-                time=timestamp(),
+                model_id=model_id, before=before, after=after, reason=reason, person=person, role=role, time=timestamp()
             )
             session.add(row)
             session.flush()

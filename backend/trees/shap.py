@@ -150,11 +150,7 @@ def leaf_weights(model: GuestModel) -> Floats:
 
 
 def shap_values(
-    model: GuestModel,
-    rules: Mapping[NodeKey, SplitRule],
-    columns: Columns,
-    n: int,
-    background: Background = COVERS,
+    model: GuestModel, rules: Mapping[NodeKey, SplitRule], columns: Columns, n: int, background: Background = COVERS
 ) -> tuple[tuple[str, ...], Floats]:
     """SHAP values in plaintext, of a model with one output that is a sum.
 

@@ -124,11 +124,7 @@ class GroupSumsHandler:
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
-        return {
-            GroupPairs: self._group_pairs,
-            AskGroupSums: self._group_sums,
-            AskGroupPairs: self._ask_group_pairs,
-        }
+        return {GroupPairs: self._group_pairs, AskGroupSums: self._group_sums, AskGroupPairs: self._ask_group_pairs}
 
     def _groups(self, message: Message) -> HostGroups:
         session = self.answering.sessions.of(message.conversation)

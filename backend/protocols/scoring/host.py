@@ -128,10 +128,7 @@ class ScoringHandler:
 
     def _checked(self, sender: str, request: DecisionVectors) -> tuple[HostSession, ServedModel, PublicSide]:
         """Step 1: refuse vectors of another party, before a key or of another shape."""
-        served, session = (
-            self.answering.partial_models.get(request.model_id),
-            self.sessions.of(request.conversation),
-        )
+        served, session = self.answering.partial_models.get(request.model_id), self.sessions.of(request.conversation)
         preceding, entries = served.preceding, len(served.step.own)
         if session.guest != served.model.guest or sender != preceding:
             raise SecurityError(f"Vectors of this model come from {preceding}, for its own Guest; others were refused.")

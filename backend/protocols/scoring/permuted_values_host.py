@@ -109,11 +109,7 @@ class PermutedValuesHandler:
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
-        return {
-            PermuteValues: self._permute_values,
-            BlankValues: self._blank_values,
-            AssignAges: self._assign_ages,
-        }
+        return {PermuteValues: self._permute_values, BlankValues: self._blank_values, AssignAges: self._assign_ages}
 
     def _permute_values(self, sender: str, asked: PermuteValues) -> None:
         self._session(sender, asked).keep(PermutedValues, permute(self.table, asked))

@@ -49,13 +49,7 @@ class _Alignment:
 class TrainingHandler:
     """Answers alignment and training."""
 
-    def __init__(
-        self,
-        name: str,
-        table: PartyTable,
-        features: Sequence[Feature],
-        answering: Answering,
-    ) -> None:
+    def __init__(self, name: str, table: PartyTable, features: Sequence[Feature], answering: Answering) -> None:
         self._name, self._table, self._features = name, table, tuple(features)
         self._answering, self._partial_models = answering, answering.partial_models
         self._sessions = answering.sessions
