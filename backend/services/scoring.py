@@ -277,7 +277,7 @@ def score(
         raise SampleError(nobody_to_score(sheet))
     job.at("key", runtime.guest.name, 0)
     job.total = len(good)
-    key = runtime.key(request.cipher, request.key_bits, compiled.guest)
+    key = runtime.keys.scoring(request.cipher, request.key_bits, compiled.guest)
     prepared = Stage("key", runtime.guest.name, time.perf_counter() - began)
     batches = -(-len(good) // key.rows_per_message(max(1, compiled.guest.folding.n_entries)))
     run = begun(runtime, "score", record, request, batches=batches) if counted else None
@@ -353,7 +353,7 @@ def begun(
         request.cipher,
         request.key_bits,
         canaries,
-        *runtime.retired,
+        *runtime.keys.retired,
     ]
     return runtime.journal.run(sha256(json.dumps([*asked, *more]).encode()).hexdigest(), batches)
 

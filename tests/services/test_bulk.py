@@ -125,7 +125,7 @@ def test_workers_are_called_for_large_batches_only(home, cipher, few, many):
 def test_groups_are_not_summed_under_rlwe(home):
     glassleaf = opened(home)
     with pytest.raises(ParameterError, match="Choose paillier"):
-        runtime_of(glassleaf).pair_key("rlwe", KEY)
+        runtime_of(glassleaf).keys.pair("rlwe", KEY)
     glassleaf.close()
 
 

@@ -293,7 +293,7 @@ def test_evaluation_scores_a_sample_of_the_test_part_under_encryption(glassleaf)
 
 @pytest.mark.slow
 def test_the_key_and_pools_can_be_prepared_before_the_first_sample(tmp_path, monkeypatch):
-    monkeypatch.setattr("backend.protocols.guest_runtime.GUEST_POOL", 32)
+    monkeypatch.setattr("backend.protocols.guest_keys.GUEST_POOL", 32)
     monkeypatch.setattr("backend.protocols.simulation.simulator.HOST_POOL", 16)
     write_demo(tmp_path / "d", rows=200)
     glassleaf = Glassleaf(tmp_path / "home", key_floor=KEY)
