@@ -14,10 +14,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.paillier.bin_products import BinIndex
 from backend.errors import SecurityError
 
 IntArray = NDArray[np.signedinteger[Any]]  # int32 or int64
+BinIndex = list[tuple[NDArray[np.intp], int]]  # per feature: the bin of each row (k,), and the number of bins
 Weighted = tuple[Sequence[int], Sequence[int]]  # of one sum: indices of the terms, and their signed coefficients
 WorkerPayload = dict[str, str | int | bytes]  # a key side as a party's own worker process rebuilds it
 
@@ -212,6 +212,14 @@ class WeightedPublicSide(PublicSide, Protocol):
 
     def refreshed(self, values: Any) -> bytes:
         """Re-randomised numbers, ready to be sent."""
+
+
+def check_length(blob: bytes, count: int, size: int, what: str = "ciphertexts") -> None:
+    """Raise SecurityError where a message is not so many items of so many bytes, before any of them is read."""
+    if len(blob) != count * size:
+        raise SecurityError(
+            f"{count:,} {what} of {size:,} bytes were expected, {len(blob):,} bytes came; the message was refused."
+        )
 
 
 class WholeFold(ABC):

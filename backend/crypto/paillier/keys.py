@@ -16,6 +16,7 @@ import gmpy2
 from gmpy2 import mpz
 
 from backend import work
+from backend.crypto.interface import check_length
 from backend.errors import SecurityError
 
 KEY_BITS = 3072  # 128-bit security, NIST SP 800-57
@@ -101,12 +102,8 @@ class PaillierPublicKey:
         SecurityError
             The length is wrong or a ciphertext is outside the group.
         """
-        width = self.width
-        if len(blob) != count * width:
-            raise SecurityError(
-                f"{count} ciphertexts of {width} bytes were expected, {len(blob)} bytes came; the message was refused."
-            )
-        values = from_blob(blob, width)
+        check_length(blob, count, self.width)
+        values = from_blob(blob, self.width)
         product, n, n2 = mpz(1), self.n, self.n2
         for c in values:
             if not 0 < c < n2:

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.paillier.bin_products import BinIndex
+from backend.crypto.interface import BinIndex, check_length
 from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.coefficients import blocks, check_block, groups, mask_positions, places_of, sum_positions
 from backend.crypto.rlwe.flooding import hiding
-from backend.crypto.rlwe.layout import check_length, cuts
+from backend.crypto.rlwe.layout import cuts
 from backend.crypto.rlwe.ring import Ring, written
 from backend.crypto.rlwe.sum_parameters import features_a_reply, flood_range
 from backend.crypto.rlwe.zeros import Zeros, zeros_under

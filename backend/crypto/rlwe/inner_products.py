@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import IntArray
+from backend.crypto.interface import IntArray, check_length
 from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.bin_sums import sealed
-from backend.crypto.rlwe.layout import check_length
 from backend.crypto.rlwe.public import RlwePublicSide
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide, from_residues
 from backend.crypto.rlwe.sum_parameters import flood_range

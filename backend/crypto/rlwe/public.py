@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import FoldPlan
-from backend.crypto.paillier.bin_products import BinIndex
+from backend.crypto.interface import BinIndex, FoldPlan, check_length
 from backend.crypto.pool import Pool
 from backend.crypto.rlwe.bin_sums import BinSumming
 from backend.crypto.rlwe.flooding import flood
-from backend.crypto.rlwe.layout import block_mask, blocks_of, check_length, cuts
+from backend.crypto.rlwe.layout import block_mask, blocks_of, cuts
 from backend.crypto.rlwe.ring import written
 from backend.crypto.rlwe.sum_parameters import sum_sets
 from backend.crypto.rlwe.zeros import Zeros, zeros_under

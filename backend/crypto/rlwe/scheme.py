@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import IntArray, WorkerPayload
+from backend.crypto.interface import IntArray, WorkerPayload, check_length
 from backend.crypto.rlwe import seal
-from backend.crypto.rlwe.layout import blocks_of, check_length, cuts
+from backend.crypto.rlwe.layout import blocks_of, cuts
 from backend.crypto.rlwe.parameters import RlweParameters
 from backend.crypto.rlwe.ring import read, ring, written
 from backend.crypto.rlwe.zeros import zeros_under

@@ -8,10 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import IntArray
+from backend.crypto.interface import IntArray, check_length
 from backend.crypto.rlwe.bin_sums import pieces
 from backend.crypto.rlwe.coefficients import best_block, blocks, groups, sum_positions
-from backend.crypto.rlwe.layout import check_length
 from backend.crypto.rlwe.ring import ring
 from backend.crypto.rlwe.scheme import RlweKeySide
 from backend.crypto.rlwe.sum_parameters import features_a_reply

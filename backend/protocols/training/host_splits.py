@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import NodePublicSide, NodeSumming, PairPublicSide
-from backend.crypto.paillier.bin_products import BinIndex
+from backend.crypto.interface import BinIndex, NodePublicSide, NodeSumming, PairPublicSide
 from backend.data.dictionary import Feature, Kind
 from backend.data.medians import Medians, medians
 from backend.data.table import PartyTable
