@@ -21,13 +21,7 @@ from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.signing import SigningKey
 from backend.data.federation import Federation, Measure
 from backend.data.table import PartyTable, read_labels, read_table, read_times
-from backend.errors import (
-    ApprovalPending,
-    GlassleafError,
-    NotAvailable,
-    PartyUnreachable,
-    SecurityError,
-)
+from backend.errors import ApprovalPending, GlassleafError, NotAvailable, PartyUnreachable, SecurityError
 from backend.protocols.approvals.guest import ask, training_terms
 from backend.protocols.approvals.messages import AskApproval, AskTraining
 from backend.protocols.audit_head.protocol import ask_heads, report_head
