@@ -30,7 +30,7 @@ from backend.protocols.baselines.messages import AskCandidates, StartWalk
 from backend.protocols.explanations.messages import AskCohort, AskReasons
 from backend.protocols.host_state import Answer, Handlers, HostModels, HostSession, HostSessions, ServedModel
 from backend.protocols.scoring.messages import DecisionVectors
-from backend.protocols.scoring.permuted_values_host import other_values
+from backend.protocols.scoring.permuted_values_host import OtherValues
 from backend.protocols.training.messages import (
     AskBinSums,
     AskNodeSums,
@@ -258,7 +258,7 @@ class ApprovalGate:
         found = approvals.ask(_about_model(session.guest, purpose, message.model_id, served, len(message.ids)))
         if found.state == WAITING:
             return ApprovalPending(message.conversation, found.number, found.asked)
-        repeatable = other_values(session) is None
+        repeatable = session.kept(OtherValues) is None
         approvals.use(found, len(message.ids), self._named(session.guest, message) if repeatable else None)
         return None
 

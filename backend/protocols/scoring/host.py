@@ -26,7 +26,7 @@ from backend.errors import SecurityError
 from backend.protocols.host_state import Answer, Answering, Flags, Handlers, HostSession, ServedModel, members
 from backend.protocols.scoring.dither import Dither, dithers, half_units, headroom
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
-from backend.protocols.scoring.permuted_values_host import PermutedValues, other_values
+from backend.protocols.scoring.permuted_values_host import OtherValues
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.packing import from_bitmap, to_bitmap
 from backend.store.accountant import SCORE, Question
@@ -96,7 +96,7 @@ class ScoringHandler:
         if served.index == 0:
             request = replace(request, dither=0, spent=b"", question="")  # a Guest has no say in these
         # with other values it is another question, whatever it is called
-        name = request.request if other_values(session) is None else ""
+        name = request.request if session.kept(OtherValues) is None else ""
         asked = replace(request, vectors=b"", conversation="", request=name)
         digest = hashlib.sha256(session.key + encode(asked))
         question = self._question(session, asked, served, held)
@@ -147,12 +147,9 @@ class ScoringHandler:
     def _columns(self, session: HostSession, ids: tuple[str, ...]) -> tuple[Columns, Flags]:
         """The people's records; other people's values in the columns that were permuted, none in those that were blanked."""
         columns, held = session.look_up(self.table, ids)
-        other = other_values(session)
-        if isinstance(other, PermutedValues):
-            theirs, _ = session.look_up(self.table, other.of(ids, held.tolist()))
-            columns = {**columns, **{name: theirs[name] for name in other.features}}
-        elif other is not None:
-            columns = other.blanked(columns, ids, held.tolist())
+        other = session.kept(OtherValues)
+        if other is not None:
+            columns = {**columns, **other.columns(session, self.table, ids, held.tolist())}
         return columns, held
 
     def _keep_sample(self, session: HostSession, request: DecisionVectors, answered: Flags) -> None:
@@ -192,7 +189,7 @@ class ScoringHandler:
         model = served.model
         if model.layout is None:
             return []
-        other, names = other_values(session), request.ids
+        other, names = session.kept(OtherValues), request.ids
         if other is not None:
             names = other.identities(request.ids, {rule.feature for rule in model.rules.values()})
         numbers = dithers(self.dither.secret(served.structure), model.layout, names, held, dither)
