@@ -46,7 +46,9 @@ class OtherValues:
                 "Other values were asked for among other people than those to be scored; ask about all."
             )
         sources = [self.sources.get(i, i) for i in ids]
-        theirs, _ = session.look_up(table, [source or i for source, i in zip(sources, ids, strict=True)])
+        theirs, _ = session.look_up(
+            table, [i if source is None else source for source, i in zip(sources, ids, strict=True)]
+        )
         blank = np.array([source is None for source in sources], dtype=bool)
         columns = {name: theirs[name] for name in self.features}
         return {name: np.where(blank, None if c.dtype == object else np.nan, c) for name, c in columns.items()}
