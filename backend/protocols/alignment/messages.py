@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from backend.protocols.transport.message import LISTS, WHOLE, Lane, Message
+from backend.protocols.transport.message import GUEST, HOST, LISTS, WHOLE, Lane, Message
 
 
-class StartAlignment(Message, lane=Lane.TRAINING):
+class StartAlignment(Message, readable_by=HOST, lane=Lane.TRAINING):
     """Guest → Host: begin to find the records that both hold, without showing the others' ids."""
 
     HOLDS = "how many records the Guest has; how ids are compared; an offer for oblivious transfer"
-    READABLE_BY = "the receiving Host"
     method: str
     records: int
     opening: bytes
 
 
-class AlignmentStarted(Message):
+class AlignmentStarted(Message, readable_by=GUEST):
     """Host → Guest: how many records it has, and its answer to the opening."""
 
     HOLDS = "how many records the Host has; its reply to the offer and a salt"
-    READABLE_BY = "the Guest"
     records: int
     opening: bytes
 
@@ -40,9 +38,8 @@ class HiddenAnswer(Message, max_bytes=WHOLE):
     answer: bytes
 
 
-class JointRecords(Message, max_bytes=LISTS, lane=Lane.TRAINING):
+class JointRecords(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING):
     """Guest → Host: which records of the Host's secret list every party holds (a bitmap)."""
 
     HOLDS = "which of the Host's records all parties hold"
-    READABLE_BY = "the receiving Host"
     joint: bytes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from backend.protocols.transport.message import LISTS, Message
+from backend.protocols.transport.message import GUEST, HOST, LISTS, Message
 
 
-class KeepAuditHead(Message, max_bytes=LISTS):
+class KeepAuditHead(Message, readable_by=HOST, max_bytes=LISTS):
     """Guest → Host: keep where the Guest's audit log stands, and see that it grew from where it stood; signed by the Guest.
 
     `hash` follows from `base_hash` and `digests` (:func:`backend.store.audit_log.link`); numbers count entries.
@@ -15,7 +15,6 @@ class KeepAuditHead(Message, max_bytes=LISTS):
         "how many entries the Guest's audit log has; the last one's hash; of each new entry a digest of its text; "
         "the Guest's public signing key and its signature"
     )
-    READABLE_BY = "the receiving Host"
     base_number: int
     base_hash: str
     digests: tuple[str, ...]
@@ -25,18 +24,16 @@ class KeepAuditHead(Message, max_bytes=LISTS):
     signature: str
 
 
-class AskAuditHeads(Message):
+class AskAuditHeads(Message, readable_by=HOST):
     """Guest → Host: which heads of the Guest's audit log do you keep? The newest `most` below number `below`."""
 
     HOLDS = "how many heads are asked for, and below which number"
-    READABLE_BY = "the receiving Host"
     below: int
     most: int
 
 
-class AuditHeads(Message, max_bytes=LISTS):
+class AuditHeads(Message, readable_by=GUEST, max_bytes=LISTS):
     """Host → Guest: heads of the audit log that the Host keeps, newest first: number, hash, public key, signature."""
 
     HOLDS = "numbers, hashes, public keys and signatures of the Guest's audit log that the Host received"
-    READABLE_BY = "the Guest"
     heads: tuple[tuple[int, str, str, str], ...]

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-from backend.protocols.transport.message import NUMBERS, PEOPLE, WHOLE, Message
+from backend.protocols.transport.message import GUEST, HOST, NUMBERS, PEOPLE, WHOLE, Message
 
 
-class StartWalk(Message, max_bytes=PEOPLE):
+class StartWalk(Message, readable_by=HOST, max_bytes=PEOPLE):
     """Guest → Host, comparison only: these samples will walk the trees in the clear."""
 
     HOLDS = "ids to be scored"
-    READABLE_BY = "the receiving Host"
     model_id: str
     ids: tuple[str, ...]
 
 
-class AskWalk(Message, max_bytes=NUMBERS):
+class AskWalk(Message, readable_by=HOST, max_bytes=NUMBERS):
     """Guest → Host, comparison only: samples at splits of the Host; it decides one split each, or all of its own in a row."""
 
     HOLDS = "which samples stand at which splits of the Host, in the clear"
-    READABLE_BY = "the receiving Host"
     one_step: bool
     rows: bytes
     nodes: bytes
 
 
-class Walked(Message, max_bytes=NUMBERS):
+class Walked(Message, readable_by=GUEST, max_bytes=NUMBERS):
     """Host → Guest, comparison only: the nodes that the samples of an `AskWalk` have reached, in its order."""
 
     HOLDS = "where the Host's splits lead those samples, in the clear"
-    READABLE_BY = "the Guest"
     nodes: bytes
 
 
@@ -42,19 +39,17 @@ class PassOn(Message, max_bytes=NUMBERS):
     nodes: bytes
 
 
-class AskCandidates(Message, max_bytes=PEOPLE):
+class AskCandidates(Message, readable_by=HOST, max_bytes=PEOPLE):
     """Guest → Host, for comparisons and the joint audit only: send the candidate leaves of these samples."""
 
     HOLDS = "ids to be scored"
-    READABLE_BY = "the receiving Host"
     model_id: str
     ids: tuple[str, ...]
 
 
-class CandidateLeaves(Message, max_bytes=WHOLE):
+class CandidateLeaves(Message, readable_by=GUEST, max_bytes=WHOLE):
     """Host → Guest, for comparisons and the joint audit only: a bit per sample, then a bit per sample and leaf (trees in order)."""
 
     HOLDS = "which of the ids the Host holds; which leaves its own splits leave to each, in the clear"
-    READABLE_BY = "the Guest"
     held: bytes
     leaves: bytes

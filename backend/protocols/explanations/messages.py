@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from backend.protocols.transport.message import LISTS, NUMBERS, PEOPLE, WHOLE, Lane, Message, lane_of_people
+from backend.protocols.transport.message import (
+    GUEST_KEY,
+    HOST,
+    LISTS,
+    NUMBERS,
+    PEOPLE,
+    WHOLE,
+    Lane,
+    Message,
+    lane_of_people,
+)
 
 MIN_PEOPLE = 50  # in a cohort
 
 
-class AskReasons(Message, max_bytes=PEOPLE):
+class AskReasons(Message, readable_by=HOST, max_bytes=PEOPLE):
     """Guest → each Host of the chain: people whose reasons are asked for, and what belongs to the public shape.
 
     `shares` are those that go left at the receiving Host's own splits, by tree and node, of the group that people are compared with;
@@ -16,7 +26,6 @@ class AskReasons(Message, max_bytes=PEOPLE):
     """
 
     HOLDS = "ids whose reasons are asked for; shares of training records at the Host's own splits; sizes; what is one reason"
-    READABLE_BY = "the receiving Host"
     model_id: str
     ids: tuple[str, ...]
     names: int
@@ -31,11 +40,10 @@ class AskReasons(Message, max_bytes=PEOPLE):
         return lane_of_people(self.ids)
 
 
-class AskCohort(Message, max_bytes=PEOPLE, lane=Lane.BULK):
+class AskCohort(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.BULK):
     """Guest → each Host of the chain: many people, over whom SHAP values are to be added up; else as :class:`AskReasons`."""
 
     HOLDS = "ids over whom contributions are added up; shares of training records at the Host's own splits; sizes"
-    READABLE_BY = "the receiving Host"
     model_id: str
     ids: tuple[str, ...]
     shares: tuple[float, ...]
@@ -43,7 +51,7 @@ class AskCohort(Message, max_bytes=PEOPLE, lane=Lane.BULK):
     value_bits: int
 
 
-class ReasonTerms(Message, max_bytes=WHOLE):
+class ReasonTerms(Message, readable_by=GUEST_KEY, max_bytes=WHOLE):
     """Guest → first Host, Host → next Host: terms of SHAP values of one person, named by position among the ids.
 
     Of a cohort, those who follow may share the message: sizes say how many. For names, terms of drops stand behind them. From Host to
@@ -52,7 +60,6 @@ class ReasonTerms(Message, max_bytes=WHOLE):
     """
 
     HOLDS = "terms of one person's contributions and drops, encrypted; between Hosts, a hash of the Guest's message and masked bits"
-    READABLE_BY = "only the Guest (its key)"
     person: int
     terms: bytes
     question: str = ""
@@ -91,9 +98,8 @@ class GarbledRanking(Message, max_bytes=NUMBERS):
     circuit: bytes
 
 
-class ContributionSums(Message, max_bytes=PEOPLE):
+class ContributionSums(Message, readable_by=GUEST_KEY, max_bytes=PEOPLE):
     """Last Host → Guest: contributions added up over a cohort."""
 
     HOLDS = "sums of contributions over a cohort by feature, encrypted"
-    READABLE_BY = "only the Guest (its key)"
     sums: bytes

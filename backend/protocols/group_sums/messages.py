@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.protocols.transport.message import LISTS, WHOLE, Lane, Message
+from backend.protocols.transport.message import GUEST, HOST, LISTS, WHOLE, Lane, Message
 
 
 class GroupPairs(Message, max_bytes=WHOLE, lane=Lane.BULK):
@@ -16,14 +16,13 @@ class GroupPairs(Message, max_bytes=WHOLE, lane=Lane.BULK):
     pairs: tuple[bytes, ...]
 
 
-class AskGroupSums(Message, max_bytes=LISTS, lane=Lane.BULK):
+class AskGroupSums(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.BULK):
     """Guest → Host: add up the pairs that `source` sent, by the groups of these features, none smaller than `least` records.
 
     The Host merges groups smaller than its own minimum in any case.
     """
 
     HOLDS = "whose pairs are to be summed, by which of the Host's features, in how many groups"
-    READABLE_BY = "the receiving Host"
     source: str
     features: tuple[str, ...]
     most: int
@@ -41,21 +40,19 @@ class GroupSums(Message, max_bytes=WHOLE):
     sums: tuple[bytes, ...]
 
 
-class AskGroupPairs(Message, max_bytes=LISTS, lane=Lane.BULK):
+class AskGroupPairs(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.BULK):
     """Guest → Host: encrypt which group of your feature each of these joint records is in, for these Hosts to add up."""
 
     HOLDS = "which joint records count; one of the Host's features, in how many groups; for which Hosts"
-    READABLE_BY = "the receiving Host"
     rows: bytes
     feature: str
     most: int
     receivers: tuple[str, ...]
 
 
-class GroupPairsSent(Message):
+class GroupPairsSent(Message, readable_by=GUEST):
     """Host → Guest: the pairs are with the other Hosts; the groups of the feature (kind, name, records; small ones merged)."""
 
     HOLDS = "groups of one of the Host's features and their sizes, small ones merged"
-    READABLE_BY = "the Guest"
     feature: str
     groups: tuple[tuple[str, str, int], ...]

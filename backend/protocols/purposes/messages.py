@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from backend.protocols.transport.message import Message
+from backend.protocols.transport.message import GUEST, HOST, Message
 
 
-class StatePurpose(Message):
+class StatePurpose(Message, readable_by=HOST):
     """Guest → Host: this conversation measures, and what for; do you agree?"""
 
     HOLDS = "what is to be measured: one of seven purposes"
-    READABLE_BY = "the receiving Host"
     purpose: str
 
 
-class PurposeAnswered(Message):
+class PurposeAnswered(Message, readable_by=GUEST):
     """Host → Guest: whether it agrees to that purpose."""
 
     HOLDS = "whether the Host agrees to a purpose"
-    READABLE_BY = "the Guest"
     purpose: str
     agreed: bool

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.protocols.transport.message import PEOPLE, WHOLE, Lane, Message, lane_of_people
+from backend.protocols.transport.message import GUEST, GUEST_KEY, HOST, PEOPLE, WHOLE, Lane, Message, lane_of_people
 
 
 class DecisionVectors(Message, max_bytes=WHOLE, unreadable="vectors"):
@@ -35,54 +35,48 @@ class DecisionVectors(Message, max_bytes=WHOLE, unreadable="vectors"):
         return lane_of_people(self.ids)
 
 
-class MoreVectors(Message, max_bytes=WHOLE, unreadable="vectors"):
+class MoreVectors(Message, readable_by=GUEST_KEY, max_bytes=WHOLE, unreadable="vectors"):
     """The next piece of the decision vectors that the last `DecisionVectors` of this conversation began."""
 
     HOLDS = "more candidate leaf weights or 0, encrypted"
-    READABLE_BY = "only the Guest (its key)"
     vectors: bytes
 
 
-class PermuteValues(Message, max_bytes=PEOPLE):
+class PermuteValues(Message, readable_by=HOST, max_bytes=PEOPLE):
     """Guest → Host: permute your values of these features among these people, and score them so in this conversation."""
 
     HOLDS = "ids whose values are to be permuted; of which of the Host's features"
-    READABLE_BY = "the receiving Host"
     ids: tuple[str, ...]
     features: tuple[str, ...]
 
 
-class BlankValues(Message, max_bytes=PEOPLE):
+class BlankValues(Message, readable_by=HOST, max_bytes=PEOPLE):
     """Guest → Host: score these people, in this conversation, as if you had no value of these features for anybody."""
 
     HOLDS = "ids who are to be scored without values; of which of the Host's features"
-    READABLE_BY = "the receiving Host"
     ids: tuple[str, ...]
     features: tuple[str, ...]
 
 
-class AssignAges(Message, max_bytes=PEOPLE):
+class AssignAges(Message, readable_by=HOST, max_bytes=PEOPLE):
     """Guest → Host: give these people, in this conversation, ages of one class of your records: 0 = elderly, 1 … = younger, upwards."""
 
     HOLDS = "ids who are to be scored at other ages; by which of the Host's features, in which class of age"
-    READABLE_BY = "the receiving Host"
     ids: tuple[str, ...]
     feature: str
     place: int
 
 
-class AgesAssigned(Message):
+class AgesAssigned(Message, readable_by=GUEST):
     """Host → Guest: how many classes of age there are; 0 = too few records, so that nothing was done."""
 
     HOLDS = "how many classes the Host divides ages into"
-    READABLE_BY = "the Guest"
     classes: int
 
 
-class EncryptedScores(Message, max_bytes=WHOLE, unreadable="scores"):
+class EncryptedScores(Message, readable_by=GUEST_KEY, max_bytes=WHOLE, unreadable="scores"):
     """Last Host → Guest: one fresh ciphertext per sample (Fed-EINI eq. 10 and 14), moved by at most `dither` units a sum."""
 
     HOLDS = "one score per sample, encrypted; how far dither may have moved it"
-    READABLE_BY = "only the Guest (its key)"
     scores: bytes
     dither: int = 0

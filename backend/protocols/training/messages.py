@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from backend.protocols.transport.message import LISTS, NUMBERS, PEOPLE, WHOLE, Lane, Message
+from backend.protocols.transport.message import GUEST, GUEST_KEY, HOST, LISTS, NUMBERS, PEOPLE, WHOLE, Lane, Message
 
 
-class StartTraining(Message, max_bytes=LISTS, lane=Lane.TRAINING):
+class StartTraining(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING):
     """Guest → Host: which of the joint records are training rows, how finely to bin, and whether to hide the bins' order.
 
     `request` is the Guest's name for the training, the same when it goes on after a break; empty = it will not.
     """
 
     HOLDS = "which joint records are training rows; number of bins; which of its features are left out"
-    READABLE_BY = "the receiving Host"
     training: bytes
     bins: int
     exclude: tuple[str, ...]
@@ -20,11 +19,10 @@ class StartTraining(Message, max_bytes=LISTS, lane=Lane.TRAINING):
     request: str = ""
 
 
-class FeatureBins(Message, max_bytes=LISTS):
+class FeatureBins(Message, readable_by=GUEST, max_bytes=LISTS):
     """Host → Guest: its features by name and how many bins each has; no cut and no category."""
 
     HOLDS = "the Host's feature names and how many bins each has"
-    READABLE_BY = "the Guest"
     names: tuple[str, ...]
     bins: tuple[int, ...]
     categorical: tuple[bool, ...]
@@ -40,11 +38,10 @@ class Gradients(Message, max_bytes=WHOLE, lane=Lane.TRAINING):
     pairs: tuple[bytes, ...]
 
 
-class AskBinSums(Message, max_bytes=PEOPLE, lane=Lane.TRAINING):
+class AskBinSums(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.TRAINING):
     """Guest → Host: request sums of nodes: which records are in them, by which features, of which batches."""
 
     HOLDS = "which training rows are in which node; by which of the Host's features"
-    READABLE_BY = "the receiving Host"
     trees: tuple[int, ...]
     nodes: tuple[int, ...]
     rows: tuple[bytes, ...]
@@ -52,11 +49,10 @@ class AskBinSums(Message, max_bytes=PEOPLE, lane=Lane.TRAINING):
     batches: tuple[tuple[int, ...], ...]
 
 
-class AskNodeSums(Message, max_bytes=LISTS, lane=Lane.TRAINING):
+class AskNodeSums(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING):
     """Guest → Host, RLWE: request sums of one node, whose rows come next in blocks of `block` rows of `numbers` numbers each."""
 
     HOLDS = "which training rows are in which node; by which of the Host's features"
-    READABLE_BY = "the receiving Host"
     tree: int
     node: int
     rows: bytes
@@ -65,29 +61,26 @@ class AskNodeSums(Message, max_bytes=LISTS, lane=Lane.TRAINING):
     numbers: int
 
 
-class NodePairs(Message, max_bytes=PEOPLE, lane=Lane.TRAINING):
+class NodePairs(Message, readable_by=GUEST_KEY, max_bytes=PEOPLE, lane=Lane.TRAINING):
     """Guest → Host, RLWE: the next piece of the rows of the node that the last `AskNodeSums` of this conversation named."""
 
     HOLDS = "gradients and hessians, or labels, of rows of one node, encrypted"
-    READABLE_BY = "only the Guest (its key)"
     pairs: bytes
 
 
-class BinSums(Message, max_bytes=NUMBERS):
+class BinSums(Message, readable_by=GUEST_KEY, max_bytes=NUMBERS):
     """Host → Guest: per node and batch, and within by feature and bin, the encrypted sum of pairs."""
 
     HOLDS = "sums of gradients and hessians, or of labels, by bin, encrypted"
-    READABLE_BY = "only the Guest (its key)"
     trees: tuple[int, ...]
     nodes: tuple[int, ...]
     sums: tuple[tuple[bytes, ...], ...]
 
 
-class TakeSplit(Message, max_bytes=LISTS, lane=Lane.TRAINING):
+class TakeSplit(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING):
     """Guest → Host: split this node by one of your features; the Host keeps the threshold."""
 
     HOLDS = "node, the Host's own feature, which of its bins go left"
-    READABLE_BY = "the receiving Host"
     tree: int
     node: int
     feature: str
@@ -96,21 +89,19 @@ class TakeSplit(Message, max_bytes=LISTS, lane=Lane.TRAINING):
     rows: bytes
 
 
-class SplitRows(Message, max_bytes=LISTS):
+class SplitRows(Message, readable_by=GUEST, max_bytes=LISTS):
     """Host → Guest: which of the node's joint records go left (a disclosure inherent in SecureBoost, in training only)."""
 
     HOLDS = "which joint records (training, validation, test) go left at a split of the Host"
-    READABLE_BY = "the Guest"
     tree: int
     node: int
     left: bytes
 
 
-class StartRanks(Message, max_bytes=LISTS, lane=Lane.TRAINING):
+class StartRanks(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING):
     """Guest → Host, OpBoost: desensitise your features in this way and send their ranks (backend/protocols/training/opboost)."""
 
     HOLDS = "how values are to be desensitised; which of its features are left out"
-    READABLE_BY = "the receiving Host"
     map: str
     mechanism: str
     epsilon: float
@@ -120,21 +111,19 @@ class StartRanks(Message, max_bytes=LISTS, lane=Lane.TRAINING):
     exclude: tuple[str, ...]
 
 
-class Ranks(Message, max_bytes=WHOLE):
+class Ranks(Message, readable_by=GUEST, max_bytes=WHOLE):
     """Host → Guest, OpBoost: per column the rank of every joint record's desensitised value; the number of ranks marks a missing one."""
 
     HOLDS = "ranks of the joint records' desensitised values; which values are missing"
-    READABLE_BY = "the Guest"
     features: tuple[str, ...]
     counts: tuple[int, ...]
     ranks: tuple[bytes, ...]
 
 
-class TakeRankSplits(Message, max_bytes=LISTS, lane=Lane.TRAINING):
+class TakeRankSplits(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING):
     """Guest → Host, OpBoost: split these nodes by your columns below these ranks; the Host keeps thresholds on its own scale."""
 
     HOLDS = "tree, node, the Host's own column, below which rank goes left"
-    READABLE_BY = "the receiving Host"
     trees: tuple[int, ...]
     nodes: tuple[int, ...]
     columns: tuple[int, ...]
@@ -142,7 +131,7 @@ class TakeRankSplits(Message, max_bytes=LISTS, lane=Lane.TRAINING):
     default_left: tuple[bool, ...]
 
 
-class KeepModel(Message, max_bytes=PEOPLE, lane=Lane.TRAINING):
+class KeepModel(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.TRAINING):
     """Guest → Host: the finished model's name and shape, without weights, gains or other parties' features.
 
     `score_bits`, `slots`, `slot_bits` and `scale` are the layout of released sums (:class:`backend.trees.ensemble.Layout`); an auditor
@@ -152,7 +141,6 @@ class KeepModel(Message, max_bytes=PEOPLE, lane=Lane.TRAINING):
     HOLDS = (
         "the model's name and shape: which party owns which split; layout of scores; hash of the Guest's partial model"
     )
-    READABLE_BY = "the receiving Host"
     model_id: str
     guest: str
     hosts: tuple[str, ...]
@@ -164,10 +152,9 @@ class KeepModel(Message, max_bytes=PEOPLE, lane=Lane.TRAINING):
     guest_hash: str
 
 
-class ModelKept(Message):
+class ModelKept(Message, readable_by=GUEST):
     """Host → Guest: the Host has stored its partial model; its content hash."""
 
     HOLDS = "hash of the Host's partial model"
-    READABLE_BY = "the Guest"
     model_id: str
     content_hash: str

@@ -14,6 +14,8 @@ PEOPLE = 64 * MIB  # ids of thousands of people, a tree's shape by the thousand,
 NUMBERS = 256 * MIB  # sums of 2**14 bins at 8,192 bits, a garbled circuit of 4,096 features, positions in every tree
 WHOLE = GIB  # ciphertexts of records: gradients of 2**20 rows at 3,072 bits are 0.8 GiB
 
+# who can read most messages
+HOST, GUEST, GUEST_KEY = "the receiving Host", "the Guest", "only the Guest (its key)"
 ONLINE_PEOPLE = 32  # somebody waits for the answer about so many; more are bulk work
 
 
@@ -50,10 +52,10 @@ class Message:
     """What every message carries: the conversation it belongs to.
 
     A kind of message derives from this one, which makes it a frozen dataclass, and says what it `HOLDS` and who can read it
-    (`READABLE_BY`); the transcript and docs/threat-model.md show both, and a test holds the three together. No message of a kind is
-    longer than its `max_bytes`: longer ones are refused unread. `unreadable` names the field whose first bytes may be shown to
-    onlookers: a public key, or what nobody but the holder of the key can read. `lane` says which kind of work the answer is; None = the
-    same as what came before it in the conversation.
+    (`readable_by`, or `READABLE_BY` where a word is not enough); the transcript and docs/threat-model.md show both, and a test holds the
+    three together. No message of a kind is longer than its `max_bytes`: longer ones are refused unread. `unreadable` names the field
+    whose first bytes may be shown to onlookers: a public key, or what nobody but the holder of the key can read. `lane` says which kind
+    of work the answer is; None = the same as what came before it in the conversation.
     """
 
     HOLDS: ClassVar[str] = ""
@@ -67,8 +69,11 @@ class Message:
         """Which kind of work the answer to this one is."""
         return self.LANE
 
-    def __init_subclass__(cls, max_bytes: int = SMALL, unreadable: str = "", lane: Lane | None = None) -> None:
+    def __init_subclass__(
+        cls, readable_by: str = "", max_bytes: int = SMALL, unreadable: str = "", lane: Lane | None = None
+    ) -> None:
         if cls.__name__ in MESSAGES:
             raise TypeError(f"Two kinds of message are called {cls.__name__}; the name is what travels on the wire.")
+        cls.READABLE_BY = readable_by or cls.READABLE_BY
         cls.MAX_BYTES, cls.UNREADABLE, cls.LANE = max_bytes, unreadable, lane
         MESSAGES[cls.__name__] = dataclass(frozen=True)(cls)

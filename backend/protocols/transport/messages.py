@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from backend.protocols.transport.message import LISTS, PEOPLE, Message
+from backend.protocols.transport.message import GUEST, HOST, LISTS, PEOPLE, Message
 
 
 class OfferKey(Message, max_bytes=PEOPLE, unreadable="key"):
@@ -14,14 +14,13 @@ class OfferKey(Message, max_bytes=PEOPLE, unreadable="key"):
     key: bytes
 
 
-class EndConversation(Message):
+class EndConversation(Message, readable_by=HOST):
     """Guest → Host: forget this conversation's key and working data."""
 
     HOLDS = "nothing"
-    READABLE_BY = "the receiving Host"
 
 
-class ConversationReceipt(Message, max_bytes=LISTS):
+class ConversationReceipt(Message, readable_by=GUEST, max_bytes=LISTS):
     """Host → Guest, at the end of a conversation: what the Host sent and took in it, signed.
 
     An entry is sender, receiver, kind, bytes and the seconds that the Host worked before it; the signature is Ed25519 over name, Host and
@@ -29,12 +28,11 @@ class ConversationReceipt(Message, max_bytes=LISTS):
     """
 
     HOLDS = "kinds, sizes and working times of the messages that the Host sent and took, signed"
-    READABLE_BY = "the Guest"
     entries: tuple[tuple[str, str, str, int, float], ...]
     signature: str
 
 
-class Refusal(Message):
+class Refusal(Message, readable_by=GUEST):
     """Host → Guest: it will not or cannot answer, and why, in words without data; `final` = however often it is asked.
 
     `wait` is how many seconds later the same may be asked again, where it has too much to do at this moment or has started again; 0
@@ -42,30 +40,27 @@ class Refusal(Message):
     """
 
     HOLDS = "why a Host did not answer"
-    READABLE_BY = "the Guest"
     reason: str
     final: bool = False
     wait: float = 0.0
 
 
-class ApprovalPending(Message):
+class ApprovalPending(Message, readable_by=GUEST):
     """Host → Guest: its operator has not decided yet on what was asked; the request's number there, and since when it waits (UTC)."""
 
     HOLDS = "that a training or a model waits for the Host's operator, under which number and since when"
-    READABLE_BY = "the Guest"
     number: int
     since: str
 
 
-class Acknowledge(Message):
+class Acknowledge(Message, readable_by=HOST):
     """Guest → Host: the answers to these requests are kept; forget them. That they were given stays counted."""
 
     HOLDS = "names of requests whose answers have come"
-    READABLE_BY = "the receiving Host"
     requests: tuple[str, ...]
 
 
-class HeldRecords(Message, max_bytes=LISTS):
+class HeldRecords(Message, readable_by=GUEST, max_bytes=LISTS):
     """Host → Guest: which of the ids it holds a record for; the others are scored with its features missing.
 
     `spent` says of each id which limit of `days` days is reached (empty: none of any), a byte an id: 0 none; 1 `budget` answers about a
@@ -78,7 +73,6 @@ class HeldRecords(Message, max_bytes=LISTS):
         "which of the ids the Host holds; about which of them which limit is reached, and how large the limits are; "
         "for reasons, random bits"
     )
-    READABLE_BY = "the Guest"
     held: bytes
     spent: bytes = b""
     budget: int = 0
