@@ -175,7 +175,7 @@ def test_a_made_up_model_runs_through_every_protocol_under_the_guests_key(glassl
     assert [learned.party for learned in done.runs.rows[0].learned] == ["guest", "host1"]
     assert done.runs.cipher == cipher
     assert (
-        runtime_of(glassleaf).key(cipher, KEY, glassleaf.models.compiled(glassleaf.models.get("latest")).guest)
+        runtime_of(glassleaf).keys.scoring(cipher, KEY, glassleaf.models.compiled(glassleaf.models.get("latest")).guest)
         is not None
     )
 
