@@ -48,12 +48,12 @@ _serving: ContextVar[str] = ContextVar("guest of the conversation that is served
 
 @dataclass
 class HostSession:
-    """One conversation.
+    """One conversation that a Guest has opened.
 
     Attributes
     ----------
     key : bytes
-        The same, as it came.
+        The key that it offered, as it came.
     rows : ndarray of int, optional
         The joint records as rows of the Host's table, once ids were aligned.
     played : PartyTable, optional
