@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from backend.protocols.transport.message import (
-    GUEST_KEY,
-    HOST,
-    LISTS,
-    NUMBERS,
-    PEOPLE,
-    WHOLE,
-    Lane,
-    Message,
-    lane_of_people,
-)
+from backend.protocols.transport.message import GUEST_KEY, HOST, LISTS, NUMBERS, PEOPLE, WHOLE, Lane, Message
 
 MIN_PEOPLE = 50  # in a cohort
 
 
-class AskReasons(Message, readable_by=HOST, max_bytes=PEOPLE):
+class AskReasons(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.ONLINE):
     """Guest → each Host of the chain: people whose reasons are asked for, and what belongs to the public shape.
 
     `shares` are those that go left at the receiving Host's own splits, by tree and node, of the group that people are compared with;
@@ -34,10 +24,6 @@ class AskReasons(Message, readable_by=HOST, max_bytes=PEOPLE):
     value_bits: int
     request: str = ""
     groups: tuple[int, ...] = ()
-
-    def lane(self) -> Lane:
-        """By how many people it is about."""
-        return lane_of_people(self.ids)
 
 
 class AskCohort(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.BULK):

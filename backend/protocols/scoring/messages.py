@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from backend.protocols.transport.message import GUEST, GUEST_KEY, HOST, PEOPLE, WHOLE, Lane, Message, lane_of_people
+from backend.protocols.transport.message import GUEST, GUEST_KEY, HOST, PEOPLE, WHOLE, Lane, Message
 
 
-class DecisionVectors(Message, max_bytes=WHOLE, unreadable="vectors"):
+class DecisionVectors(Message, max_bytes=WHOLE, unreadable="vectors", lane=Lane.ONLINE):
     """Guest → first Host, Host → next Host: encrypted decision vectors of some samples (Fed-EINI eq. 8 and 13).
 
     `request` is the Guest's name for the question, the same when it is repeated (empty: it will not be); `sum_bits` are those of the
@@ -29,10 +29,6 @@ class DecisionVectors(Message, max_bytes=WHOLE, unreadable="vectors"):
     request: str = ""
     question: str = ""
     sum_bits: int = 0
-
-    def lane(self) -> Lane:
-        """By how many people it is about."""
-        return lane_of_people(self.ids)
 
 
 class MoreVectors(Message, readable_by=GUEST_KEY, max_bytes=WHOLE, unreadable="vectors"):

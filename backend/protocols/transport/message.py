@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, dataclass_transform
@@ -25,11 +24,6 @@ class Lane(StrEnum):
     ONLINE = "online"
     BULK = "bulk"
     TRAINING = "training"
-
-
-def lane_of_people(ids: Sequence[str]) -> Lane:
-    """In which lane people are answered about."""
-    return Lane.ONLINE if len(ids) <= ONLINE_PEOPLE else Lane.BULK
 
 
 SEAL = b"\x5e\xa1\x10"  # how what Microsoft SEAL saved begins: magic number, length of its first header
@@ -66,8 +60,9 @@ class Message:
     conversation: str
 
     def lane(self) -> Lane | None:
-        """Which kind of work the answer to this one is."""
-        return self.LANE
+        """Which kind of work the answer to this one is: about many people nobody waits for it."""
+        many = self.LANE is Lane.ONLINE and len(getattr(self, "ids", ())) > ONLINE_PEOPLE
+        return Lane.BULK if many else self.LANE
 
     def __init_subclass__(
         cls, readable_by: str = "", max_bytes: int = SMALL, unreadable: str = "", lane: Lane | None = None
