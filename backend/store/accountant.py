@@ -297,17 +297,10 @@ class Accountant:
 
     @staticmethod
     def _add(session: Session, question: Question, day: int, granted: Counter[str]) -> None:
+        about: dict[str, object] = {"kind": question.kind, "structure": question.structure, "guest": question.guest}
+        about |= {"day": day, "capacity": question.capacity}
         rows = [
-            {
-                "subject": subject,
-                "kind": question.kind,
-                "structure": question.structure,
-                "guest": question.guest,
-                "day": day,
-                "asked": times,
-                "bits": times * question.bits,
-                "capacity": question.capacity,
-            }
+            {**about, "subject": subject, "asked": times, "bits": times * question.bits}
             for subject, times in granted.items()
             if times
         ]
@@ -419,17 +412,13 @@ class Accountant:
             rows = session.scalars(
                 select(AnswerRow).where(AnswerRow.subject.in_(owners)).order_by(AnswerRow.day, AnswerRow.kind)
             )
+            answers = [(row, date.fromordinal(row.day).isoformat()) for row in rows]
+            under = {person: "id", EVERYBODY: "everybody"}
             return [
                 Answered(
-                    row.kind,
-                    row.structure,
-                    row.guest,
-                    date.fromordinal(row.day).isoformat(),
-                    row.asked,
-                    row.bits,
-                    {person: "id", EVERYBODY: "everybody"}.get(row.subject, "pseudonym"),
+                    row.kind, row.structure, row.guest, day, row.asked, row.bits, under.get(row.subject, "pseudonym")
                 )
-                for row in rows
+                for row, day in answers
             ]
 
     def questions(self, person: str) -> tuple[list[tuple[str, str]], int]:
