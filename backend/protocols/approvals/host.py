@@ -97,9 +97,6 @@ class Approvals:
         self.host, self._database, self._key, self._agreed = host, database, key, agreed
         self.book, self.log = ApprovalBook(database, today), AuditLog(database)
 
-    def __repr__(self) -> str:
-        return f"Approvals({self.host})"
-
     def ask(self, wanted: Approval) -> Approval:
         """The request that counts for what a Guest wants: waiting, or granted.
 
@@ -195,10 +192,11 @@ class _Training:
     asked: AskTraining
 
 
+@dataclass(frozen=True, repr=False)
 class ApprovalGate:
     """Stands before a Host's handlers.
 
-    Parameters
+    Attributes
     ----------
     approvals : Approvals, optional
         None = this Host asks nobody.
@@ -206,17 +204,12 @@ class ApprovalGate:
         Whether questions are counted, so that one which is repeated under its name can be told from a new one.
     """
 
-    def __init__(
-        self,
-        approvals: Approvals | None,
-        partial_models: HostModels,
-        sessions: HostSessions,
-        records: int,
-        simulated: bool,
-        counts: bool,
-    ) -> None:
-        self._approvals, self._partial_models, self._sessions = approvals, partial_models, sessions
-        self._records, self._simulated, self._counts = records, simulated, counts
+    approvals: Approvals | None
+    partial_models: HostModels
+    sessions: HostSessions
+    records: int
+    simulated: bool
+    counts: bool
 
     def handlers(self) -> Handlers:
         """What the gate answers itself."""
@@ -235,22 +228,22 @@ class ApprovalGate:
         SecurityError
             The operator has denied or withdrawn it, its volume is reached, or the training was not asked for.
         """
-        if self._approvals is None:
+        if self.approvals is None:
             return None
         if type(message) in PURPOSE_OF:
-            return self._hold_question(self._approvals, sender, session or HostSession(sender), message)
+            return self._hold_question(self.approvals, sender, session or HostSession(sender), message)
         if isinstance(message, OF_TRAINING):
-            return self._hold_training(self._approvals, session or HostSession(sender), message)
+            return self._hold_training(self.approvals, session or HostSession(sender), message)
         return None
 
     def _hold_question(
         self, approvals: Approvals, sender: str, session: HostSession, message: Any
     ) -> ApprovalPending | None:
         # the simulation's own measuring, and people whose values the user typed in
-        counts = session.played is None and message.conversation not in self._sessions.uncounted
-        if not counts or (isinstance(message, SIMULATED_ALONE) and not self._simulated):
+        counts = session.played is None and message.conversation not in self.sessions.uncounted
+        if not counts or (isinstance(message, SIMULATED_ALONE) and not self.simulated):
             return None
-        served = self._partial_models.get(message.model_id)
+        served = self.partial_models.get(message.model_id)
         expected = served.preceding if isinstance(message, DecisionVectors) else session.guest
         if session.guest != served.model.guest or sender != expected:
             return None  # refused by its handler; nobody else's word makes a request or uses a volume
@@ -266,7 +259,7 @@ class ApprovalGate:
         if isinstance(message, StartAlignment) and session.purpose:
             return None  # aligned to measure something that this Host has agreed to
         training = session.need(_Training, "A training was begun that was not asked for; ask for its approval first.")
-        found = approvals.ask(_about_training(session.guest, training.asked, self._records))
+        found = approvals.ask(_about_training(session.guest, training.asked, self.records))
         if found.state == WAITING:
             return ApprovalPending(message.conversation, found.number, found.asked)
         _check_terms(training.asked, message)
@@ -275,32 +268,32 @@ class ApprovalGate:
         return None
 
     def _named(self, guest: str, message: Message) -> tuple[str, str] | None:
-        return (guest, getattr(message, "request", "")) if self._counts else None
+        return (guest, getattr(message, "request", "")) if self.counts else None
 
     def _ask_training(self, sender: str, asked: AskTraining) -> Answer:
-        session = self._sessions.of(asked.conversation, sender)
+        session = self.sessions.of(asked.conversation, sender)
         session.keep(_Training, _Training(asked))
-        if self._approvals is None:
+        if self.approvals is None:
             yield sender, ApprovalGranted(asked.conversation, 0, TRAINING, asked.algorithm)
             return
-        found = self._approvals.ask(_about_training(session.guest, asked, self._records))
-        yield sender, self._approvals.answer(found, asked.conversation, asked.algorithm)
+        found = self.approvals.ask(_about_training(session.guest, asked, self.records))
+        yield sender, self.approvals.answer(found, asked.conversation, asked.algorithm)
 
     def _ask_approval(self, sender: str, asked: AskApproval) -> Answer:
-        session = self._sessions.of(asked.conversation, sender)
+        session = self.sessions.of(asked.conversation, sender)
         if asked.purpose not in (SCORING, REASONS, *MEASURES):
             raise SecurityError("A purpose that no Host knows was asked for.")
-        if self._approvals is None:
+        if self.approvals is None:
             yield sender, ApprovalGranted(asked.conversation, 0, asked.purpose, asked.model_id)
             return
-        served = self._partial_models.get(asked.model_id)
+        served = self.partial_models.get(asked.model_id)
         if session.guest != served.model.guest:
             raise SecurityError("This model is another Guest's; its approval was refused.")
-        found = self._approvals.ask(
+        found = self.approvals.ask(
             _about_model(session.guest, asked.purpose, asked.model_id, served, max(0, asked.rows))
         )
         # what was allowed under another name is the same model
-        yield sender, self._approvals.answer(found, asked.conversation, asked.model_id)
+        yield sender, self.approvals.answer(found, asked.conversation, asked.model_id)
 
 
 def _about_model(guest: str, purpose: str, model_id: str, served: ServedModel, rows: int) -> Approval:
