@@ -64,9 +64,6 @@ class Garbler:
         self._hashed = 0
         self._tables: list[bytes] = []
 
-    def __repr__(self) -> str:
-        return f"Garbler({len(self._tables)} layers)"
-
     @property
     def tables(self) -> bytes:
         """All and-gates so far, :data:`TABLE` bytes each."""

@@ -27,9 +27,6 @@ class GuestParty:
         self.name = federation.guest.name
         self._federation, self._table = federation, table
 
-    def __repr__(self) -> str:
-        return f"GuestParty({self.name})"
-
     def train(
         self,
         labels: NDArray[np.float64],

@@ -166,9 +166,6 @@ class GuestRuntime:
         self._began = time.monotonic()
         self._told: dict[str, Head] = {}  # what each Host has confirmed of the audit log
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.federation.name})"
-
     @property
     def simulated(self) -> bool:
         """Whether whoever uses this operates the Hosts, too."""

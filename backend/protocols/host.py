@@ -193,9 +193,6 @@ class HostParty:
         for handler in (self._gate, *handlers):
             self._handlers |= handler.handlers()
 
-    def __repr__(self) -> str:
-        return f"HostParty({self.name})"
-
     def serve(self, wire: TranscribedWire) -> None:
         """Answer messages until the mailbox is closed: those of a conversation in order, conversations beside each other.
 

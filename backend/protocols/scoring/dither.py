@@ -36,9 +36,6 @@ class Dither:
     def __init__(self, width: float, store: PartyStore) -> None:
         self.width, self._store = width, store
 
-    def __repr__(self) -> str:
-        return f"Dither({self.width:g})"
-
     def secret(self, structure: str) -> str:
         """The Host's alone; the same for the same trees, whatever the model is called and whenever it was trained."""
         return hmac.digest(self._store.secret("dither"), structure.encode(), "sha256").hex()

@@ -73,9 +73,6 @@ class SimulatedFederation(HostsOperator):
         self._accounts: dict[str, Accountant] = {}
         self.served = SimulatedHosts(network, [self.host(h.name) for h in federation.hosts])
 
-    def __repr__(self) -> str:
-        return f"SimulatedFederation({self.federation.name})"
-
     def host(self, name: str) -> HostParty:
         """One Host as the federation file describes it."""
         party, synthetic, home = self.federation.party(name), self.federation.synthetic, self._home / name
