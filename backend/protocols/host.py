@@ -360,24 +360,22 @@ class HostParty:
         if self._measures is not None:
             check_purpose(message, session.purpose if session is not None else "")
         guest = session.guest if session is not None else sender
-        return self._within(guest, message, partial(self._unless_held, handler, sender, message))
+        return self._unless_held(handler, sender, guest, message)
 
     def _session(self, sender: str, message: Message) -> HostSession | None:
         """The conversation that a message belongs to: its sender's own, or the one in which another Host passes something on."""
         own = self._sessions.find(message.conversation, sender)
         return self._sessions.find(message.conversation) if own is None and isinstance(message, PASSED_ON) else own
 
-    def _within(self, guest: str, message: Message, make: Callable[[], Answer]) -> Answer:
+    def _unless_held(
+        self, handler: Callable[[str, Any], Answer | None], sender: str, guest: str, message: Message
+    ) -> Answer:
         with self._sessions.serving(guest, message.conversation):
-            yield from make()
-
-    def _unless_held(self, handler: Callable[[str, Any], Answer | None], sender: str, message: Message) -> Answer:
-        session = self._session(sender, message)
-        waits = self._gate.hold(sender, message, session)
-        if waits is not None:
-            yield session.guest if session is not None else sender, waits
-        else:
-            yield from handler(sender, message) or ()
+            waits = self._gate.hold(sender, message, self._session(sender, message))
+            if waits is not None:
+                yield guest, waits
+            else:
+                yield from handler(sender, message) or ()
 
     def _state_purpose(self, sender: str, asked: StatePurpose) -> Answer:
         session = self._sessions.of(asked.conversation, sender)

@@ -7,7 +7,7 @@ counts is who opened the conversation (as the link proves), the purpose, and the
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from hashlib import sha256
@@ -312,12 +312,8 @@ def _about_model(guest: str, purpose: str, model_id: str, served: ServedModel, r
 def _about_training(guest: str, asked: AskTraining, records: int) -> Approval:
     terms = {name: value for name, value in asdict(asked).items() if name != "conversation"}
     terms["exclude"] = sorted(asked.exclude)
-    subject = sha256(statement("training", *_flat(terms))).hexdigest()
+    subject = sha256(statement("training", *(f"{name}={value!r}" for name, value in sorted(terms.items())))).hexdigest()
     return Approval(guest, TRAINING, subject, asked.algorithm[:40], {**terms, "rows": records})
-
-
-def _flat(terms: dict[str, Any]) -> Sequence[str]:
-    return [f"{name}={value!r}" for name, value in sorted(terms.items())]
 
 
 def _check_terms(allowed: AskTraining, message: Message) -> None:
