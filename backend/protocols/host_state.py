@@ -204,13 +204,7 @@ class HostSessions:
 
 @dataclass(frozen=True, repr=False)
 class ServedModel:
-    """A model as this Host scores with it; compiled when it is first asked about.
-
-    Attributes
-    ----------
-    index : int
-        This Host's position in the chain, from 0.
-    """
+    """A model as this Host, at position `index` of the chain from 0, scores with it; compiled when it is first asked about."""
 
     model: HostModel
     folding: Folding

@@ -65,13 +65,7 @@ class _Conversation:
 
 
 class Lanes:
-    """Worker threads that answer deliveries.
-
-    Parameters
-    ----------
-    answer : callable
-        Answers one delivery; it must not raise.
-    """
+    """Worker threads that answer deliveries, each by `answer`, which must not raise."""
 
     def __init__(self, answer: Callable[[Delivery], None], name: str, sizes: Mapping[Lane, LaneSize] = SIZES) -> None:
         self._answer, self._name, self._sizes = answer, name, sizes

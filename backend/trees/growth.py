@@ -174,13 +174,7 @@ def _bin_order(histogram: Histogram, key: Callable[[IntArray], Floats]) -> NDArr
 
 @dataclass(frozen=True)
 class SecondOrder:
-    """Boosting (eq. 1): channels are Σg and Σh; categories are ordered by G/(H+λ).
-
-    Attributes
-    ----------
-    units : (float, float)
-        One unit of the integers of each channel.
-    """
+    """Boosting (eq. 1): channels are Σg and Σh, integers of `units`; categories are ordered by G/(H+λ)."""
 
     rules: GrowthRules
     units: tuple[float, float]

@@ -42,13 +42,7 @@ Masks = list[list[Any]]  # by block and group; None where no row of the block is
 
 
 class KeptMasks:
-    """0/1 polynomials in SEAL's form of nodes that were asked about before: the root's are the same for every tree.
-
-    Parameters
-    ----------
-    room : int
-        Bytes.
-    """
+    """0/1 polynomials in SEAL's form, in `room` bytes, of nodes that were asked about before: the root's are the same for every tree."""
 
     def __init__(self, room: int) -> None:
         self._room, self._size = room, 0

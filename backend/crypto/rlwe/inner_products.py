@@ -43,13 +43,7 @@ def own_positions(own: int, degree: int) -> NDArray[np.intp]:
 
 
 class RowKey:
-    """The Guest's side.
-
-    Parameters
-    ----------
-    own, others : int
-        Features of the Guest's and of the Host's.
-    """
+    """The Guest's side, for so many features of its `own` and of the Host's, the `others`."""
 
     def __init__(self, key: ResidueKeySide, own: int, others: int) -> None:
         self._key, self._own, self._others = key, own, others

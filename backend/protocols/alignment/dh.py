@@ -79,13 +79,7 @@ class BlindedIds:
 
 
 class DhGuest:
-    """The Guest's side towards one Host.
-
-    Parameters
-    ----------
-    ids : BlindedIds
-        May be shared by the sides towards several Hosts.
-    """
+    """The Guest's side towards one Host; the sides towards several Hosts may share `ids`."""
 
     def __init__(self, ids: BlindedIds) -> None:
         self._ids = ids

@@ -80,13 +80,7 @@ class TransferReceiver:
 
 
 class TransferSender:
-    """Holds the strings; answers the offer in the base transfers with secret choices of its own.
-
-    Parameters
-    ----------
-    offer : bytes
-        The receiver's element A.
-    """
+    """Holds the strings; answers the receiver's offer A in the base transfers with secret choices of its own."""
 
     def __init__(self, offer: bytes) -> None:
         self._choices = np.frombuffer(os.urandom(COLUMNS // 8), dtype=np.uint8)

@@ -116,13 +116,7 @@ def protocols(
     workers: Workers = SERIAL,
     together: int = TOGETHER,
 ) -> dict[str, Inference]:
-    """All scoring protocols for a model, by the names of :data:`PROTOCOLS`.
-
-    Parameters
-    ----------
-    together : int
-        Largest batch of the others, in samples.
-    """
+    """All scoring protocols for a model, by the names of :data:`PROTOCOLS`; `together` is the largest batch of the others, in samples."""
     paths = GuestPaths(model)
     every: list[Inference] = [
         FedEini(guest, compiled, paths, key, workers),

@@ -31,13 +31,7 @@ from backend.store.accountant import GROUPS, Question
 
 @dataclass(repr=False)
 class HostGroups:
-    """One conversation about groups at one Host.
-
-    Attributes
-    ----------
-    rows : ndarray of int
-        The Host's joint rows, in the common order.
-    """
+    """One conversation about groups at one Host; `rows` are its joint rows, in the common order."""
 
     table: PartyTable
     features: Mapping[str, Feature]

@@ -37,13 +37,7 @@ M = TypeVar("M", bound=Message)
 
 
 class NodeSums:
-    """Fills the histograms of nodes.
-
-    Parameters
-    ----------
-    host_bins : mapping of str to FeatureBins
-        Of the Hosts that have features, in chain order.
-    """
+    """Fills the histograms of nodes; `host_bins` are of the Hosts that have features, in chain order."""
 
     def __init__(self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins]) -> None:
         self._joint, self._columns, self._host_bins = joint, columns, host_bins
