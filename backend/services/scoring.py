@@ -296,10 +296,9 @@ def score(
             if counted and not offered:
                 chain = [step.host for step in compiled.guest.folding.steps if step.host not in sheet.hosts]
                 runtime.ask_approval(session, chain, record.id, SCORING, len(good))
-            asked = record.id, compiled.guest, own, key, session
             owed = None if conversation is None or run is None else conversation.owed(run)
             how = workers, request.canaries, job.at, run, offered, owed
-            scored = ScoringClient(runtime.guest.name, *asked, *how).score()
+            scored = ScoringClient(runtime.guest.name, record.id, compiled.guest, own, key, session, *how).score()
             through = True
             return scored
         finally:

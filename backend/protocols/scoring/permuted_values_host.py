@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -50,8 +51,9 @@ class OtherValues:
             table, [i if source is None else source for source, i in zip(sources, ids, strict=True)]
         )
         blank = np.array([source is None for source in sources], dtype=bool)
+        nothing: dict[bool, Any] = {True: None, False: np.nan}  # in a column of categories, or of numbers
         columns = {name: theirs[name] for name in self.features}
-        return {name: np.where(blank, None if c.dtype == object else np.nan, c) for name, c in columns.items()}
+        return {name: np.where(blank, nothing[column.dtype == object], column) for name, column in columns.items()}
 
     def identities(self, ids: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
         """A person and whose values of the `used` features they get; their own id where they keep all of those.
