@@ -179,7 +179,7 @@ class Ledger:
     """Collects batches."""
 
     def __init__(self, paths: GuestPaths, n: int) -> None:
-        self._paths, self._n = paths, n
+        self._paths = paths
         self.leaves = np.empty((n, len(paths.trees.roots)), dtype=np.intp)
         self._held = {h: np.ones(n, dtype=bool) for h in paths.hosts}
 
