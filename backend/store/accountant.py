@@ -185,6 +185,7 @@ class Accountant:
         self._database, self._records, self._today = database, records, today
         self._store = PartyStore(database)
         self._acknowledged: set[tuple[str, str]] = set()
+        self._swept = 0  # the day on which what is too old was deleted last
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -215,25 +216,31 @@ class Accountant:
         people = question.people
         if not self.limits.counted or not (people or question.request):
             return np.zeros(len(people), dtype=bool)
+        day = self._today().toordinal()
         with self._database.write() as session:
             self._drop_replies(session)
-            day = self._today().toordinal()
-            for table in (AnswerRow, QuestionRow):
-                session.execute(delete(table).where(table.day <= self._forgotten()))
-            drop_replies(session, day)
-            known = self._known(session, question)
-            if known is not None:
-                return known
-            spent = self._reached(session, question) > 0
-            granted = Counter(p for p, refused in zip(people, spent.tolist(), strict=True) if not refused)
-            if whole and spent.any():
-                return spent
-            self._add(session, question, day, granted)
-            if question.request:
-                row = QuestionRow(guest=question.guest, request=question.request, day=day, asked=question.asked)
-                row.records, row.digest, row.spent = self._records, digest, np.packbits(spent).tobytes()
-                session.merge(row)
+            if self._swept != day:  # what is too old for an answer became so with the day
+                for table in (AnswerRow, QuestionRow):
+                    session.execute(delete(table).where(table.day <= self._forgotten()))
+                drop_replies(session, day)
+            spent = self._counted(session, question, day, whole, digest)
+        self._swept = day
+        return spent
+
+    def _counted(self, session: Session, question: Question, day: int, whole: bool, digest: str) -> NDArray[np.bool_]:
+        known = self._known(session, question)
+        if known is not None:
+            return known
+        spent = self._reached(session, question) > 0
+        granted = Counter(p for p, refused in zip(question.people, spent.tolist(), strict=True) if not refused)
+        if whole and spent.any():
             return spent
+        self._add(session, question, day, granted)
+        if question.request:
+            row = QuestionRow(guest=question.guest, request=question.request, day=day, asked=question.asked)
+            row.records, row.digest, row.spent = self._records, digest, np.packbits(spent).tobytes()
+            session.merge(row)
+        return spent
 
     def spent(self, question: Question) -> NDArray[np.bool_]:
         """Whom a question would not be answered about now, ``(people,)``; counts nothing."""
