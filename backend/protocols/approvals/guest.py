@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from backend.crypto.signing import is_signed
 from backend.data.federation import Federation
@@ -97,18 +97,8 @@ def _checked(host: str, guest: str, asked: AskTraining | AskApproval, answer: Ap
         purpose, name = asked.purpose, asked.model_id
     if (answer.purpose, answer.name) != (purpose, name):
         raise SecurityError(f"{host} allowed something else than what was asked for; the exchange was stopped.")
-    allowed = Allowed(
-        host,
-        guest,
-        answer.number,
-        purpose,
-        name,
-        answer.until,
-        answer.per_day,
-        answer.decided,
-        answer.public_key,
-        answer.signature,
-    )
+    told = {name: value for name, value in asdict(answer).items() if name != "conversation"}
+    allowed = Allowed(host, guest, **told)
     if not is_signed_approval(allowed):
         raise SecurityError(f"{host}'s approval does not carry its signature; the exchange was stopped.")
     return allowed
