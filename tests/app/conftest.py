@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from light_group import light_group
+from light_obfuscators import light_obfuscators
 from short_keys import shorter_keys
 from streamlit import config, user_info
 from streamlit.components.v2 import manifest_scanner
@@ -137,7 +138,7 @@ def _twins_open() -> Iterator[None]:
 @pytest.fixture(scope="module", autouse=True)
 def _short_keys() -> Iterator[None]:
     """Long ones would take most of the time of every page that encrypts."""
-    with shorter_keys(), light_group():
+    with shorter_keys(), light_group(), light_obfuscators():
         yield
 
 
