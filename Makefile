@@ -11,7 +11,7 @@ WORKERS ?= 2
 COMPANIES ?= $(shell mktemp -d -u "$${TMPDIR:-/tmp}/glassleaf-companies-XXXXXX")
 INPUTS ?= 10000
 KILLS ?= 100
-# What an edit loop leaves out: whole homes, pages, measurements, the wheel and what stands at the end of a branch; and tests marked slow.
+# What an edit loop leaves out: whole homes, pages, links, measurements, the wheel and what stands at the end of a branch; and tests marked slow.
 SLOW := $(addprefix tests/,app attacks bench cli crypto docs e2e faults fuzz link packaging protocols/baselines protocols/explanations protocols/training reports server services trees/importers)
 # What is imported is compiled once, not by every process of every run.
 unexport PYTHONDONTWRITEBYTECODE
