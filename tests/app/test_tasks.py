@@ -93,7 +93,7 @@ def of_every_task() -> Iterator[object]:
         yield pytest.param(page, model, marks=[pytest.mark.slow] if again else [])
 
 
-@pytest.mark.parametrize(("page", "model"), of_every_task())
+@pytest.mark.parametrize(("page", "model"), list(of_every_task()))
 def test_every_page_opens_for_every_task(shown: Opened, page: str, model: str) -> None:
     at = shown(page, model)
     assert not at.exception
