@@ -88,12 +88,12 @@ def _databases_are_copies(request: pytest.FixtureRequest, empty_database: bytes)
             connection.driver_connection.deserialize(empty_database)
             connection.close()
         elif self.folder is not None and not any((self.folder / file).exists() for file in (FILE, *BEFORE)):
-            with NamedTemporaryFile(dir=self.folder) as draft:
+            # somebody else may open it first, and a folder that cannot be written is told of below
+            with suppress(OSError), NamedTemporaryFile(dir=self.folder) as draft:
                 draft.write(empty_database)
                 draft.flush()
-                with suppress(FileExistsError):  # somebody else opened it first
-                    os.link(draft.name, self.folder / FILE)
-                (self.folder / FILE).chmod(0o644)
+                Path(draft.name).chmod(0o644)
+                os.link(draft.name, self.folder / FILE)
         settle(self)
 
     with pytest.MonkeyPatch.context() as patch:
