@@ -11,8 +11,10 @@ WORKERS ?= 2
 COMPANIES ?= $(shell mktemp -d -u "$${TMPDIR:-/tmp}/glassleaf-companies-XXXXXX")
 INPUTS ?= 10000
 KILLS ?= 100
-# What an edit loop leaves out: whole homes, pages, measurements, the wheel and what stands at the end of a branch; and tests marked slow.
-SLOW := $(addprefix tests/,app attacks bench cli crypto docs e2e fuzz packaging protocols/baselines protocols/explanations protocols/training reports services trees/importers)
+# What an edit loop leaves out: whole homes, pages, links, measurements, the wheel and what stands at the end of a branch; and tests marked slow.
+SLOW := $(addprefix tests/,app attacks bench cli crypto docs e2e faults fuzz link packaging protocols/baselines protocols/explanations protocols/training reports server services trees/importers)
+# What is imported is compiled once, not by every process of every run.
+unexport PYTHONDONTWRITEBYTECODE
 CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons backgrounds privacy startup sessions links
 
 .PHONY: help
@@ -27,9 +29,13 @@ run: .venv-run ## Prepare the demo and open the dashboard on http://localhost:85
 federation: .venv-dev ## The demo as three companies: processes and folders of their own, over real links (COMPANIES=folder)
 	@$(PY) -m glassleaf companies --out "$(COMPANIES)" --start --port $(PORT)
 
+# Each of several workers has one core: no library takes the others'.
+test test-slow test-fast e2e: export OMP_NUM_THREADS := 1
+test test-slow test-fast e2e: export OPENBLAS_NUM_THREADS := 1
+
 .PHONY: test
 test: .venv-dev ## Run the tests but those marked slow and those in the browser (what fails runs once more, and the summary says so)
-	@$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not e2e and not slow" --reruns 1 -rR
+	@$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore=tests/e2e -m "not slow" --reruns 1 -rR
 
 .PHONY: test-slow
 test-slow: .venv-dev ## Run the tests marked slow: walks over real data, the papers' tables, the wheel

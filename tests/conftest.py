@@ -1,37 +1,58 @@
-"""Small keys made once, the shared real data where it is there, and the shell as its user has it."""
+"""Small keys made once, the shared real data where it is there, and the shell as its user has it.
 
+What takes long to import is imported where it is used: the process that only hands tests out to others needs none of it.
+"""
+
+from __future__ import annotations
+
+import gc
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from homes import copied_home, made_once
-from hypothesis import settings
-from light_group import light_group
 
-from backend.cli import main
-from backend.crypto.paillier.keys import PaillierSecretKey
-from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
-from backend.data.demo import write_demo
-from backend.protocols.training.parameters import SecureBoostParameters
-from backend.services import Glassleaf
-from backend.services.training import TrainingRequest
-from backend.store import database
+if TYPE_CHECKING:
+    from backend.crypto.paillier.keys import PaillierSecretKey
+    from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
+    from backend.data.dictionary import Feature
+    from backend.data.label import Label
+    from backend.data.party_file import PartyFile
 
 Run = Callable[..., tuple[int, str, str]]
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
-# The same examples in every run, so that a red test is the change's; HYPOTHESIS_PROFILE=explore draws new ones. No verdict depends on time.
-settings.register_profile("fixed", derandomize=True, deadline=None)
-settings.register_profile("explore", print_blob=True, deadline=None)
-settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+def pytest_collection() -> None:
+    """Before tests are imported: nothing of that is garbage, and their examples are the same in every run."""
+    from hypothesis import settings
+
+    gc.disable()
+    # A red test is the change's; HYPOTHESIS_PROFILE=explore draws new examples. No verdict depends on time.
+    settings.register_profile("fixed", derandomize=True, deadline=None)
+    settings.register_profile("explore", print_blob=True, deadline=None)
+    settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+def pytest_collection_finish() -> None:
+    """What was imported is not walked again and again in search of garbage: that took a tenth of all tests' time."""
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
+    gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_waiting_for_the_disk() -> Iterator[None]:
     """No test pulls the plug: what is written need not be on the disk before the test goes on."""
+    from backend.store import database
+
     set_up = database._set_up_sqlite
 
     def without_waiting(connection: Any, record: object) -> None:
@@ -45,18 +66,86 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
+def empty_database(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The file of a database that was just made."""
+    from backend.store.database import FILE, Database
+
+    folder = tmp_path_factory.mktemp("database")
+    Database(folder).close()
+    return (folder / FILE).read_bytes()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _databases_are_copies(request: pytest.FixtureRequest, empty_database: bytes) -> Iterator[None]:
+    """Wherever a new database is wanted, it is a copy of one that was made; tests of the store make their own."""
+    from backend.store.database import BEFORE, FILE, Database
+
+    settle = Database._settle
+
+    def settled(self: Database) -> None:
+        if self._shared:
+            connection = self._engine.raw_connection()
+            connection.driver_connection.deserialize(empty_database)
+            connection.close()
+        elif self.folder is not None and not any((self.folder / file).exists() for file in (FILE, *BEFORE)):
+            # somebody else may open it first, and a folder that cannot be written is told of below
+            with suppress(OSError), NamedTemporaryFile(dir=self.folder) as draft:
+                draft.write(empty_database)
+                draft.flush()
+                Path(draft.name).chmod(0o644)
+                os.link(draft.name, self.folder / FILE)
+        settle(self)
+
+    with pytest.MonkeyPatch.context() as patch:
+        if "store" not in request.path.parts:
+            patch.setattr(Database, "_settle", settled)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _tables_are_read_once() -> Iterator[None]:
+    """A party's file that was read and checked is known by its bytes: homes of tests are copies of each other."""
+    from backend.data import federation, party_file, table
+
+    read, known = party_file.read_party_file, dict[tuple[object, ...], party_file.PartyFile]()
+
+    def reading(
+        path: Path, id_column: str | None, features: Sequence[Feature], label: Label | None = None
+    ) -> PartyFile:
+        try:
+            key = sha256(path.read_bytes()).digest(), path.name, id_column, repr(features), repr(label)
+        except (OSError, ValueError):
+            return read(path, id_column, features, label)
+        if key not in known:
+            known[key] = read(path, id_column, features, label)
+        columns = {name: column.copy() for name, column in known[key].columns.items()}
+        return replace(known[key], columns=columns, labels=known[key].labels.copy())
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (federation, table):
+            patch.setattr(module, "read_party_file", reading)
+        yield
+
+
+@pytest.fixture(scope="session")
 def secret_key() -> PaillierSecretKey:
     """512 bits: for arithmetic, not for secrets."""
+    from backend.crypto.paillier.keys import PaillierSecretKey
+
     return PaillierSecretKey.generate(512, floor=512)
 
 
 @pytest.fixture
 def key_side(secret_key: PaillierSecretKey) -> PaillierKeySide:
+    from backend.crypto.paillier.scheme import PaillierKeySide
+
     return PaillierKeySide(secret_key)
 
 
 @pytest.fixture
 def public_side(secret_key: PaillierSecretKey) -> PaillierPublicSide:
+    from backend.crypto.paillier.scheme import PaillierPublicSide
+
     return PaillierPublicSide(secret_key.public)
 
 
@@ -71,6 +160,8 @@ def quick_scrypt() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def quick_group() -> Iterator[None]:
     """Alignments cost next to nothing."""
+    from light_group import light_group
+
     with light_group():
         yield
 
@@ -112,9 +203,12 @@ def car_csv() -> Path:
 @pytest.fixture(scope="session")
 def demo_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which the demo was prepared; only to be copied."""
+    from light_group import light_group
+
+    from backend.services import Glassleaf
 
     def make(draft: Path) -> None:
-        with Glassleaf(draft, pools=False) as glassleaf:
+        with light_group(), Glassleaf(draft, pools=False) as glassleaf:
             glassleaf.training.prepare_demo()
 
     return made_once(tmp_path_factory.getbasetemp(), "demo-template", make)
@@ -123,10 +217,16 @@ def demo_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def home_template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home with the demo's three parties and one model; only to be copied."""
+    from light_group import light_group
+
+    from backend.data.demo import write_demo
+    from backend.protocols.training.parameters import SecureBoostParameters
+    from backend.services import Glassleaf
+    from backend.services.training import TrainingRequest
 
     def make(draft: Path) -> None:
         write_demo(draft / "demo", rows=600)
-        with Glassleaf(draft, pools=False) as glassleaf:
+        with light_group(), Glassleaf(draft, pools=False) as glassleaf:
             glassleaf.federations.add(draft / "demo")
             asked = TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))
             glassleaf.training.start(asked).get()
@@ -149,6 +249,8 @@ def home(home_template: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """Run one command in that home; returns (exit status, standard output, standard error)."""
+    from backend.cli import main
+
     monkeypatch.setenv("GLASSLEAF_HOME", str(home))
 
     def call(*words: object) -> tuple[int, str, str]:

@@ -34,6 +34,8 @@ class ExpectedDirection(StrEnum):
 
 def check_shown(text: str) -> str:
     """Refuse characters that change how the text around them is shown: controls, overrides of direction, line separators."""
+    if text.isprintable():  # most texts; it is told at once
+        return text
     strange = next((c for c in text if unicodedata.category(c) in UNSHOWN and c not in JOINERS), None)
     if strange is not None:
         raise ValueError(f"text without the invisible character U+{ord(strange):04X}")

@@ -347,17 +347,18 @@ class Answering:
         if accountant is None:
             return
         refused = accountant.spent(question) if only_look else accountant.count(question, whole=True)
-        limits = accountant.limits
+        spent, limits = int(refused.sum()), accountant.limits
+        if not spent:
+            return
         if (accountant.reached(question)[refused] == LIMITS.index("bits")).any():
             raise SecurityError(
                 f"All answers about one person within {limits.days} days may tell at most {limits.bits:g} bits here, and this one "
                 "could tell more of some of these people. Ask about others, or wait."
             )
-        if spent := int(refused.sum()):
-            raise SecurityError(
-                f"{spent} of these {len(question.people)} people were part of such an answer within {limits.days} days; two "
-                "answers with a person in common could tell about that person. Ask about others, or wait."
-            )
+        raise SecurityError(
+            f"{spent} of these {len(question.people)} people were part of such an answer within {limits.days} days; two "
+            "answers with a person in common could tell about that person. Ask about others, or wait."
+        )
 
     def bind(self, guest: str, request: str, conversation: str, digest: str) -> Asked:
         """Bind a counted question to the bytes in which it came, so that it is repeated in the same ones or not at all.

@@ -16,11 +16,13 @@ from typing import Any
 import pandas as pd
 import pytest
 from light_group import light_group
+from light_obfuscators import light_obfuscators
 from short_keys import shorter_keys
 from streamlit import config, user_info
 from streamlit.components.v2 import manifest_scanner
+from streamlit.elements.widgets import button
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
-from streamlit.testing.v1 import AppTest, local_script_runner
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from app import session
 from app.panels import frame
@@ -113,12 +115,15 @@ def _until_it_ends(runner: local_script_runner.LocalScriptRunner, timeout: float
 def light_pages() -> Iterator[None]:
     """What Streamlit does anew for each run of a test's page, and a server once.
 
-    It looks through every installed package and for secrets, compiles pages, notes how it is used, and collects garbage.
+    It looks through every installed package and for secrets, compiles pages, follows the links of paths for every link, notes how it is
+    used, and collects garbage.
     """
     with pytest.MonkeyPatch.context() as patch:
         scan, compiled = manifest_scanner.scan_component_manifests, ScriptCache()
         patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(scan))
-        patch.setattr(local_script_runner, "ScriptCache", lambda: compiled)
+        for module in (app_test, local_script_runner):
+            patch.setattr(module, "ScriptCache", lambda: compiled)
+        patch.setattr(button, "get_main_script_directory", functools.cache(button.get_main_script_directory))
         patch.setattr(local_script_runner, "require_widgets_deltas", _until_it_ends)
         patch.setattr(user_info, "get_secrets_auth_section", functools.cache(user_info.get_secrets_auth_section))
         config.set_option("runner.postScriptGC", False)
@@ -137,7 +142,7 @@ def _twins_open() -> Iterator[None]:
 @pytest.fixture(scope="module", autouse=True)
 def _short_keys() -> Iterator[None]:
     """Long ones would take most of the time of every page that encrypts."""
-    with shorter_keys(), light_group():
+    with shorter_keys(), light_group(), light_obfuscators():
         yield
 
 

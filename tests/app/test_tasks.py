@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -84,8 +85,15 @@ def shown(tasks: Tasks, monkeypatch: pytest.MonkeyPatch) -> Opened:
     return open_page
 
 
-@pytest.mark.parametrize("model", ["classes", "median", "number", "hidden"])
-@pytest.mark.parametrize("page", PAGES)
+def of_every_task() -> Iterator[object]:
+    """Each page of each task; pages that say nothing of how trees are put together are drawn for forests with the slow tests."""
+    of_trees = ("overview", "structure", "importance", "model_card", "score", "compare_models", "report", "privacy")
+    for page, model in product(PAGES, ("classes", "median", "number", "hidden")):
+        again = model in ("median", "hidden") and page not in of_trees
+        yield pytest.param(page, model, marks=[pytest.mark.slow] if again else [])
+
+
+@pytest.mark.parametrize(("page", "model"), list(of_every_task()))
 def test_every_page_opens_for_every_task(shown: Opened, page: str, model: str) -> None:
     at = shown(page, model)
     assert not at.exception

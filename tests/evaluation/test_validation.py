@@ -2,6 +2,7 @@
 
 import tomllib
 from dataclasses import asdict, replace
+from functools import cache
 from importlib.resources import files
 from json import dumps, loads
 
@@ -177,6 +178,7 @@ def part_of(labels, margins, part="test"):
     return performance(labels, margins, ONE_LOGIT, part)
 
 
+@cache
 def cases():
     labels, p, margins = people()
     draw = np.random.default_rng(9)
@@ -242,18 +244,15 @@ def cases():
     }
 
 
-CASES = cases()
-
-
 @pytest.mark.parametrize("test", [t.id for t in SUITE.tests])
 def test_a_sound_model_passes_and_a_broken_one_fails(test):
-    sound, broken = (next(t for t in SUITE.judge({test: found}) if t.id == test) for found in CASES[test])
+    sound, broken = (next(t for t in SUITE.judge({test: found}) if t.id == test) for found in cases()[test])
     assert (sound.verdict, broken.verdict) == ("pass", "fail")
-    assert broken.figures[0].verdict == "fail" and broken.compared == len(CASES[test][1])
+    assert broken.figures[0].verdict == "fail" and broken.compared == len(cases()[test][1])
 
 
 def test_there_are_twenty_five_tests_each_with_a_source_a_reason_and_something_that_fails():
-    assert len(SUITE.tests) == len({t.id for t in SUITE.tests}) == 25 == len(CASES)
+    assert len(SUITE.tests) == len({t.id for t in SUITE.tests}) == 25 == len(cases())
     assert all(t.source and t.reason and any(limit.fail is not None for limit in t.limit) for t in SUITE.tests)
     measures = [limit.measure for t in SUITE.tests for limit in t.limit]
     assert len(measures) == len(set(measures))
@@ -287,18 +286,18 @@ def test_a_verdict_follows_from_value_interval_and_thresholds(certain, sense, fi
 
 
 def test_a_test_without_a_figure_is_not_provided_and_a_missing_floor_leaves_the_whole_incomplete():
-    sound = {test: found for test, (found, _) in CASES.items()}
+    sound = {test: found for test, (found, _) in cases().items()}
     assert overall(SUITE.judge(sound)) == "pass"
     assert overall(SUITE.judge({**sound, "auc": "no_scores"})) == "incomplete"
     assert overall(SUITE.judge({k: v for k, v in sound.items() if k != "weak_spots"})) == "incomplete"
     assert overall(SUITE.judge({**sound, "time": "no_time", "challenger": "no_challenger"})) == "pass"
     assert overall(SUITE.judge({**sound, "leak": next(iter(EXCUSED))})) == "pass"
-    assert overall(SUITE.judge({**sound, "auc": "no_scores", "ks": CASES["ks"][1]})) == "fail"
+    assert overall(SUITE.judge({**sound, "auc": "no_scores", "ks": cases()["ks"][1]})) == "fail"
     assert overall(SUITE.judge({**sound, "noise": (Figure("noise_fall", 0.04),)})) == "warn"
 
 
 def test_what_is_kept_is_read_as_it_was():
-    tests = SUITE.judge({test: found for test, (_, found) in CASES.items()})
+    tests = SUITE.judge({test: found for test, (_, found) in cases().items()})
     done = Validation("m", "2026-01-01", "1", overall(tests), tests, 0.5, 10, 10, "", "", ("auc",), (("shop", "x"),))
     assert read_validation(loads(dumps(asdict(done)))) == done
 

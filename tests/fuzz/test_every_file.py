@@ -30,6 +30,7 @@ import xgboost
 import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from light_group import light_group
 from pyarrow import parquet
 from sklearn.tree import DecisionTreeClassifier
 
@@ -52,7 +53,7 @@ from backend.trees.importers import read_categories, read_model
 from backend.trees.importers.sklearn_file import export
 from tests.fuzz.mutations import Dump, changed, replaced
 
-SEEN_BEFORE = 1060  # inputs that every run of the tests tries
+SEEN_BEFORE = 530  # inputs that every run of the tests tries
 INPUTS = int(os.environ.get("FUZZ_INPUTS", SEEN_BEFORE))
 LONGEST = timedelta(minutes=1)  # of one input, on the slowest machine
 MOST = 1 << 30  # bytes that reading may take beyond what the process has
@@ -117,7 +118,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """One report in every format."""
     home = tmp_path_factory.mktemp("fuzz_home")
     write_demo(home / "demo", rows=300)
-    with Glassleaf(home, pools=False) as glassleaf:
+    with light_group(), Glassleaf(home, pools=False) as glassleaf:
         glassleaf.federations.add(home / "demo")
         glassleaf.training.start(TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"))).get()
         made = glassleaf.reports.make("latest")

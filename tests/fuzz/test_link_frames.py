@@ -24,7 +24,7 @@ from backend.protocols.transport.messages import EndConversation, OfferKey
 from backend.protocols.transport.wire import new_conversation
 from tests.fuzz.mutations import changed
 
-SEEN_BEFORE = 200
+SEEN_BEFORE = 120
 INPUTS = int(os.environ.get("FUZZ_INPUTS", SEEN_BEFORE))
 ME = "f" * 32
 REFUSED = {grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.RESOURCE_EXHAUSTED}

@@ -99,7 +99,7 @@ class WatchedHost(HostParty):
 
 
 @pytest.fixture(scope="module")
-def noted(quick_group, tmp_path_factory):
+def noted(tmp_path_factory):
     """Kind of message → (it read records, it did so uncounted), over all protocols with real Hosts; and what they all answer."""
     federation = write_demo(tmp_path_factory.mktemp("demo"), rows=PEOPLE)
     network, own = Network(), read_table(federation, federation.guest.name)

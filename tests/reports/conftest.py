@@ -4,13 +4,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from light_obfuscators import light_obfuscators
 
 from backend.services import Glassleaf
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _light_group(quick_group: None) -> None:
-    """Reports are of models, however their ids were aligned."""
+def _light_crypto(quick_group: None) -> Iterator[None]:
+    """Reports are of models, however their ids were aligned and whatever was encrypted."""
+    with light_obfuscators():
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,8 @@ import pandas as pd
 import pytest
 from homes import copied_home
 from inside import runtime_of
+from light_group import light_group
+from light_obfuscators import light_obfuscators
 from short_keys import shorter_keys
 
 from backend.data.table import SampleSheet
@@ -35,7 +37,7 @@ PLAIN = Settings(cipher="none", open_to_all=True)
 
 @pytest.fixture(scope="module", autouse=True)
 def _short_keys():
-    with shorter_keys():
+    with shorter_keys(), light_group(), light_obfuscators():
         yield
 
 

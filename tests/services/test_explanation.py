@@ -12,6 +12,8 @@ from backend.services.explanation import MeansRequest, PermutationRequest, measu
 from backend.services.measurement import drawn
 from backend.store.accountant import Limits
 
+SAMPLES, REPEATS = 250, 4
+
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory):
@@ -30,18 +32,32 @@ def means(context, feature, cipher="none", **options):
     return Job(lambda job: measure_means(context.measured, request, job), 1)
 
 
-def test_every_feature_in_use_and_every_party_is_measured(context):
-    job = permutation(context, samples=200, repeats=2).start()
-    worth = job.get()
+@pytest.fixture(scope="module", autouse=True)
+def _few_resamples():
+    """Intervals are tested where they are worked out; here it is enough that they hold their figure."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("backend.explain.permutation.RESAMPLES", 50)
+        yield
+
+
+@pytest.fixture(scope="module")
+def measured(context):
+    """Every permutation, measured once: the job and what it found."""
+    job = permutation(context, samples=SAMPLES, repeats=REPEATS).start()
+    return job, job.get()
+
+
+def test_every_feature_in_use_and_every_party_is_measured(context, measured):
+    job, worth = measured
     used = {(s.owner, s.feature) for tree in context.measured.model.trees for s in tree.splits.values()}
     assert {(w.party, w.feature) for w in worth if w.feature} == used
     assert {w.party for w in worth if not w.feature} <= {"bank", "telecom", "platform"}
-    assert all((w.n, w.repeats, w.quality) == (200, 2, "auc") and w.low <= w.fall <= w.high for w in worth)
-    assert (job.done, job.total) == ((1 + 2 * len(worth)) * 200,) * 2
+    assert all((w.n, w.repeats, w.quality) == (SAMPLES, REPEATS, "auc") and w.low <= w.fall <= w.high for w in worth)
+    assert (job.done, job.total) == ((1 + REPEATS * len(worth)) * SAMPLES,) * 2
 
 
-def test_what_the_model_asks_most_is_worth_most_and_a_party_more_than_each_of_its_features(context):
-    worth = permutation(context, samples=300, repeats=4).start().get()
+def test_what_the_model_asks_most_is_worth_most_and_a_party_more_than_each_of_its_features(context, measured):
+    _, worth = measured
     gain = {}
     for tree in context.measured.model.trees:
         for split in tree.splits.values():
@@ -53,12 +69,11 @@ def test_what_the_model_asks_most_is_worth_most_and_a_party_more_than_each_of_it
         assert whole.fall > max(w.fall for w in worth if w.feature and w.party == whole.party) - 0.03
 
 
-def test_a_hosts_features_worth_is_that_found_with_everything_in_one_hand(context):
+def test_a_hosts_features_worth_is_that_found_with_everything_in_one_hand(context, measured):
     """The Host's permutation is its own, so that the two agree as the mean of a few draws does with the mean of many."""
-    repeats = 8
-    worth = permutation(context, samples=200, repeats=repeats).start().get()
+    _, worth = measured
     found = max((w for w in worth if w.feature and w.party != "bank"), key=lambda w: w.fall)
-    ids = context.runtime.table.take(drawn(context.measured, 200, 7)).ids
+    ids = context.runtime.table.take(drawn(context.measured, SAMPLES, 7)).ids
     everybody = context.people.loc[list(ids)]
     labels = context.runtime.labels()[[context.runtime.table.row_of[i] for i in ids]]
     whole = roc_auc_score(labels, context.margins(everybody))
@@ -67,7 +82,7 @@ def test_a_hosts_features_worth_is_that_found_with_everything_in_one_hand(contex
         shuffled = everybody.assign(**{found.feature: draw.permutation(everybody[found.feature].to_numpy())})
         falls.append(whole - roc_auc_score(labels, context.margins(shuffled)))
     assert found.fall > 0.005
-    assert found.fall == pytest.approx(np.mean(falls), abs=5 * np.std(falls) * (1 / repeats + 1 / 60) ** 0.5 + 1e-3)
+    assert found.fall == pytest.approx(np.mean(falls), abs=5 * np.std(falls) * (1 / REPEATS + 1 / 60) ** 0.5 + 1e-3)
 
 
 def test_under_encryption_the_guests_features_are_worth_the_same(context):

@@ -5,6 +5,7 @@ import json
 import pytest
 from homes import copied_home
 from inside import runtime_of
+from light_obfuscators import light_obfuscators
 from short_keys import SHORTER, shorter_keys
 
 from backend.data.demo import write_demo
@@ -48,9 +49,8 @@ def small_pools(monkeypatch):
 
 @pytest.fixture
 def glassleaf(home):
-    glassleaf = Glassleaf(home, key_floor=KEY, pools=False)
-    yield glassleaf
-    glassleaf.close()
+    with light_obfuscators(), Glassleaf(home, key_floor=KEY, pools=False) as glassleaf:
+        yield glassleaf
 
 
 def ask(glassleaf, **wanted):

@@ -26,6 +26,7 @@ from backend.crypto.paillier.obfuscators import (
 from backend.crypto.pool import Pool
 
 P, Q = mpz(251), mpz(241)
+SMALL = 1 << 20  # bytes of tables: what they are made of does not depend on how many digits they have
 
 
 @pytest.fixture(params=["owner", "public"])
@@ -51,11 +52,11 @@ def test_the_first_few_need_no_table_and_many_make_one(bits, few):
 
 
 def test_the_tables_hold_enough_entropy(secret_key):
-    maker = OwnerMaker(secret_key.p, secret_key.q)
+    maker = OwnerMaker(secret_key.p, secret_key.q, memory=SMALL)
     maker.prepare()
     for table in maker._tables:
         assert len(table.rows) * maker._window >= table.p.bit_length() + SLACK_BITS
-    public = PublicMaker(secret_key.public.n)
+    public = PublicMaker(secret_key.public.n, memory=SMALL)
     public.prepare()
     assert len(public._rows) * public._window >= secret_key.public.bits + SLACK_BITS
 
@@ -88,7 +89,7 @@ def test_the_window_is_the_widest_that_fits_the_memory():
 def test_a_table_is_kept_in_a_file_that_only_its_owner_reads_and_a_damaged_one_is_rebuilt(maker, key_side, tmp_path):
     numbers = (maker._p, maker._q) if isinstance(maker, OwnerMaker) else (maker._n,)
     file = tmp_path / "kept" / "tables"
-    first, second, third = (type(maker)(*numbers, file=file) for _ in range(3))
+    first, second, third = (type(maker)(*numbers, file=file, memory=SMALL) for _ in range(3))
     first.prepare()
     assert file.stat().st_mode & 0o077 == 0
     second.prepare()
@@ -106,15 +107,15 @@ def test_a_table_is_kept_in_a_file_that_only_its_owner_reads_and_a_damaged_one_i
 
 def test_a_table_of_another_key_is_not_taken(tmp_path, secret_key):
     file = tmp_path / "tables"
-    OwnerMaker(P, Q, file=file).prepare()
-    maker = OwnerMaker(secret_key.p, secret_key.q, file=file)
+    OwnerMaker(P, Q, file=file, memory=SMALL).prepare()
+    maker = OwnerMaker(secret_key.p, secret_key.q, file=file, memory=SMALL)
     maker.prepare()
     assert maker._tables[0].p == secret_key.p
 
 
 def test_a_table_in_a_file_is_used_almost_from_the_first(secret_key, tmp_path):
-    PublicMaker(secret_key.public.n, tmp_path / "t").prepare()
-    maker = PublicMaker(secret_key.public.n, tmp_path / "t")
+    PublicMaker(secret_key.public.n, tmp_path / "t", SMALL).prepare()
+    maker = PublicMaker(secret_key.public.n, tmp_path / "t", SMALL)
     maker.make(FEW_KEPT)
     assert maker._rows is None
     maker.make(1)
@@ -122,7 +123,7 @@ def test_a_table_in_a_file_is_used_almost_from_the_first(secret_key, tmp_path):
 
 
 def test_short_exponents_are_half_as_long_and_still_encrypt_zero(secret_key, key_side):
-    full, short = (OwnerMaker(secret_key.p, secret_key.q, how) for how in ("full", "short"))
+    full, short = (OwnerMaker(secret_key.p, secret_key.q, how, memory=SMALL) for how in ("full", "short"))
     assert short._bits == [128, 128] and full._bits == [256 + SLACK_BITS] * 2
     short.prepare()
     assert key_side.decrypt_numbers(short.make(100)) == [0] * 100
@@ -140,8 +141,9 @@ def test_a_toy_key_gives_every_residue_about_equally_often(how):
     assert chi_square < 249 + 6 * (2 * 249) ** 0.5  # six standard deviations
 
 
-@pytest.fixture(params=["owner", "public"])
+@pytest.fixture(scope="module", params=["owner", "public"])
 def process(request, secret_key):
+    """Started again by who asks after a test that closed it."""
     numbers = {"n": int(secret_key.public.n)}
     if request.param == "owner":
         numbers = {"p": int(secret_key.p), "q": int(secret_key.q)}

@@ -66,7 +66,8 @@ def named(world, key, below=(), tap=None, name="c"):
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
 @pytest.mark.parametrize(("seed", "n_hosts"), [(1, 1), (12, 3)])
 def test_marks_are_those_of_two_plain_walks(seed, n_hosts, cipher, secret_key):
-    world = world_of(seed, n_hosts, n=5, n_trees=3, depth=2 if cipher == "paillier" else 3)
+    n, depth = (5, 2) if cipher == "paillier" else (5, 3) if n_hosts == 1 else (2, 2)
+    world = world_of(seed, n_hosts, n=n, n_trees=3, depth=depth)
     below = {f.name for _, f in world.model.dictionary if f.name.endswith("_x")}
     found = named(world, key_of(cipher, secret_key, world), below)
     for person, names, marked in zip(world.tables[GUEST].ids, found.names, found.marked, strict=True):

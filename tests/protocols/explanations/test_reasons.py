@@ -265,8 +265,9 @@ def hand_made():
 @pytest.mark.parametrize("cipher", ["paillier", "rlwe"])
 def test_the_size_of_no_message_depends_on_the_person(cipher, secret_key):
     world, tap = world_of(3, 2, n=6, n_trees=3, depth=2), []
+    people = world.tables[GUEST].take(np.arange(6 if cipher == "paillier" else 3))
     with running(world, tap=tap) as (guest, network, _):
-        ask(world, guest, network, key_of(cipher, secret_key, world), "names", world.tables[GUEST], 3)
+        ask(world, guest, network, key_of(cipher, secret_key, world), "names", people, 3)
     kinds = ("ReasonTerms", "OpenRanking", "MaskedContributions", "ChooseLabels", "GarbledRanking")
     for kind in kinds:
         for receiver in {r for _, r, k, _ in tap if k == kind}:
@@ -321,11 +322,11 @@ def test_no_rlwe_ciphertext_leaves_a_host_as_it_came():
     world, tap = world_of(3, 2, n=6, n_trees=2, depth=2), []
     key = residue_key(CompiledTerms(world.model))
     with running(world, tap=tap) as (guest, network, _):
-        ask(world, guest, network, key, "names", world.tables[GUEST], 3)
+        ask(world, guest, network, key, "names", world.tables[GUEST].take(np.arange(2)), 3)
     messages = [(sender, decode(blob).terms) for sender, _, kind, blob in tap if kind == "ReasonTerms"]
     seen = [terms[i : i + 4096] for _, terms in messages for i in range(256, len(terms) - 4096, 4096)]
     full = [piece for piece in seen if any(piece)]  # the rest fills a ciphertext up to its length
-    assert {sender for sender, _ in messages} == {GUEST, "host0"} and len(full) > 1000
+    assert {sender for sender, _ in messages} == {GUEST, "host0"} and len(full) > 300
     assert len(set(full)) == len(full)
 
 
@@ -338,7 +339,7 @@ def test_what_slots_of_one_persons_reply_add_up_to_is_uniform_until_the_blinds_a
     factors = CompiledFactors(world.hosts["host0"], folding.steps[0], compiled.shares_of("host0"))
     weighting = weighting_of(ResiduePublicSide(key.offer()), factors, shape, host_plan(folding, 0))
     encryption, sums, whole = encryption_of(key, compiled, shape), [], []
-    for _ in range(20):
+    for _ in range(12):
         sent = encryption.encrypted(world.tables[GUEST].columns)
         held = weighting.values(sent, factors.decide(world.tables["host0"].columns, True))
         width, lift = shape.ranking.width, 1 << (shape.ranking.width - 1)

@@ -79,7 +79,7 @@ BOOSTED = [
 
 
 @pytest.mark.parametrize(("estimator", "task"), BOOSTED, ids=lambda kind: str(kind)[:60])
-@settings(SLOW, max_examples=4)
+@settings(SLOW, max_examples=3)
 @given(ANY_SEED, st.sampled_from([10, 24]))
 def test_boosted_classes_and_numbers_of_scikit_learn_have_its_own_margins(tmp_path, estimator, task, seed, bits):
     draw = np.random.default_rng(seed)
@@ -121,7 +121,7 @@ AVERAGED = [
 
 
 @pytest.mark.parametrize(("estimator", "task"), AVERAGED, ids=lambda kind: str(kind)[:60])
-@settings(SLOW, max_examples=4)
+@settings(SLOW, max_examples=3)
 @given(ANY_SEED, st.booleans(), st.sampled_from([10, 24]))
 def test_forests_and_trees_of_scikit_learn_have_its_own_shares_and_numbers(tmp_path, estimator, task, seed, gaps, bits):
     draw = np.random.default_rng(seed)
