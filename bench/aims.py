@@ -321,7 +321,7 @@ def _processes(results: All) -> Figure:
     return Figure(
         f"{found['count']} of {found['bytes'] / 1e6:.0f} MB, for {found['parties']} parties",
         found["count"] <= 1,
-        f"one a party: {found['parties']} of {found['alone_bytes'] / 1e6:.0f} MB",
+        f"one a key: {found['parties']} of up to {found['alone_bytes'] / 1e6:.0f} MB",
         f"{found['floor_bytes'] / 1e6:.0f} MB: {found['floor']}",
     )
 
