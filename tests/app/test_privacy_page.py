@@ -200,7 +200,7 @@ def test_large_counts_are_powers_of_ten() -> None:
     assert _many(1290) == "1,290"
     assert _many(31 * 10**23) == "3.1 × 10²⁴"
     assert _many(2 * 10**400) == "2.0 × 10⁴⁰⁰"  # more than a float holds
-    assert LeakReading(9, 8, 1.0, 1.0, 1.0).bits == 3.0
+    assert LeakReading(9, 8, 1.0, 1.0, 1.0, 1.0).bits == 3.0
 
 
 def test_the_frontier_says_what_dither_would_do_and_marks_the_model(
