@@ -257,8 +257,11 @@ def _halved(trees: Sequence[_Options], target: int) -> tuple[tuple[list[_Options
     if 2 * target > whole:
         trees, target = [tree.mirrored() for tree in trees], whole - target
     halves: tuple[list[_Options], list[_Options]] = [], []
+    spreads = [0, 0]
     for tree in sorted(trees, key=lambda tree: tree.spread):  # narrow ones first
-        min(halves, key=lambda half: sum(other.spread for other in half)).append(tree)
+        narrower = int(spreads[1] < spreads[0])
+        halves[narrower].append(tree)
+        spreads[narrower] += tree.spread
     return halves, target
 
 

@@ -233,12 +233,12 @@ def test_the_bound_is_never_below_what_the_score_tells(seed, trees, leaves, bits
 
 
 @pytest.mark.parametrize(("bits", "dither"), [(10, 0), (10, 32), (14, 0)])
-def test_the_bound_is_within_a_hundredth_of_a_bit_where_there_are_many_trees(bits: int, dither: int) -> None:
+def test_the_bound_is_within_a_twentieth_of_a_bit_where_there_are_many_trees(bits: int, dither: int) -> None:
     model = drawn_model(5, 60, 8, bits)
     scores = drawn_scores(model, 5, 3)[:3]
     meter = LeakMeter(model)
     for reading, bound in zip(meter.read({}, scores, dither), meter.bound({}, scores, dither), strict=True):
-        assert reading.told <= bound.told <= reading.told + 0.01
+        assert reading.told <= bound.told <= reading.told + 0.05
         assert bound.additions > 10_000
 
 
