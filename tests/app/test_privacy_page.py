@@ -77,6 +77,22 @@ def test_the_last_person_is_read_by_the_meter(seen: AppTest, batch: ScoreBatch) 
     assert says(seen, "privacy.one_way" if read.count == 1 else "privacy.ways", id=batch.scores[0].id)
 
 
+def test_where_counting_takes_long_a_bound_comes_first_and_the_count_when_it_is_asked_for(
+    opened: Opened, batch: ScoreBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.privacy.leakage.AT_ONCE", 0)
+    at = opened("privacy")
+    put_job("score", Job(lambda job: batch, 1).start().wait(60))
+    at.run()
+    _, read, bound = at.session_state["kept:leak"]
+    assert read is None and says(at, "leak_bound.sentence", id=batch.scores[0].id)
+    assert T("privacy.count") not in {metric.label for metric in at.metric}
+    at.button(key="leak_count").click().run()
+    _, read, again = at.session_state["kept:leak"]
+    assert not at.exception and again == bound and read.told <= bound.told and bound.min_entropy <= read.min_entropy
+    assert T("privacy.count") in {metric.label for metric in at.metric}
+
+
 def test_the_widths_are_drawn_with_a_sentence_and_a_table(seen: AppTest, points: tuple[LeakPoint, ...]) -> None:
     twin = next(frame.value for frame in seen.dataframe if T("privacy.width") in frame.value)
     assert twin[T("privacy.width")].tolist() == [6, 8, 10, 12, 14, 16]
