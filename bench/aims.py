@@ -423,7 +423,8 @@ AIMS = (
         f"≤ {REASONS_SECONDS} s",
         "reasons",
         _reasons,
-        "Terms and factors are worked out person by person, and the Guest encrypts on one core. Next: the people of a message at once in "
+        "Counted are both parties on one core; they work at the same time, which is not measured by the clock. Terms and factors are worked "
+        "out person by person. Next: the people of a message at once in "
         "numpy, and encryption on worker processes ([decision 0034](decisions/0034-group-reasons.md)).",
     ),
     Aim(
