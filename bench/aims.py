@@ -423,7 +423,7 @@ AIMS = (
         f"≤ {REASONS_SECONDS} s",
         "reasons",
         _reasons,
-        "Counted are both parties on one core; they work at the same time, which is not measured by the clock. Terms and factors are worked "
+        "Counted are both parties on one core; they work at the same time, which no clock measured. Terms and factors are worked "
         "out person by person. Next: the people of a message at once in "
         "numpy, and encryption on worker processes ([decision 0034](decisions/0034-group-reasons.md)).",
     ),
