@@ -261,6 +261,8 @@ def test_the_bound_by_hand() -> None:
     # the sum is met from its nearer end, 1, narrow trees first: halves of two trees and of one; lengths 1 and 2, and 1, two leaves each
     assert bound.additions == 2 * (1 + 2) + 2
     assert LeakMeter(model).bound(NO_COLUMNS, [9])[0].told == math.inf
+    # 0 or 1 with the probability 1/64 + 9/64, far from the mean: the tilt is taken back exactly
+    assert LeakMeter(model).bound(NO_COLUMNS, [0], 1)[0].told == pytest.approx(-math.log2(10 / 64), abs=1e-4)
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
