@@ -3,10 +3,13 @@
 import copy
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 
-from bench import aims, readme
+from backend.crypto.rlwe.ring import ring
+from backend.crypto.rlwe.sum_parameters import sum_parameters
+from bench import aims, readme, training_ciphers
 
 MACHINE = {"cores": 2, "cpu": "x", "python": "3", "gmpy2": "2", "load_before": 0.5, "date": "2026-01-01"}
 FLOOR = {"people": 10, "seconds": 0.002, "counts": "transforms"}
@@ -166,3 +169,17 @@ def test_the_document_is_written_from_the_files_that_are_there(reached, monkeypa
     (tmp_path / "processes.json").write_text(json.dumps(reached["processes"]), encoding="utf-8")
     written = readme.filled("<!-- figures: aims -->\nstale\n<!-- end -->")
     assert "stale" not in written and "1 of 200 MB, for 3 parties" in written and "Measured on one machine" in written
+
+
+def test_the_floor_of_training_counts_what_was_sent_and_not_the_roots_polynomials_which_are_kept():
+    of = ring(sum_parameters(18_000).name)
+    tree = []
+    for blocks, replies in ((70, 44), (10, 8)):  # the root, and a node below it; gradients and hessians each
+        sent = {"NodePairs": ("guest", "host", blocks * of.seeded_width + 50)}
+        came = {"BinSums": ("host", "guest", replies * of.full_width + 50)}
+        for kind, (sender, receiver, size) in ({"AskNodeSums": ("guest", "host", 9)} | sent | came).items():
+            tree.append(SimpleNamespace(kind=kind, sender=sender, receiver=receiver, bytes=size))
+    found = training_ciphers._least(tree * 2, 18_000, 2)
+    # two primes: 80 blocks, 4 transforms for each of 52 replies, and 5 · 4 polynomials of the node below
+    assert found["floor"] == "616 transforms of 80 blocks, 52 replies and 20 polynomials of bins"
+    assert found["floor_seconds_a_tree"] > 0
