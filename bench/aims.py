@@ -400,8 +400,9 @@ AIMS = (
         f"≥ {ONLINE}",
         "online",
         _online,
-        "A batch costs the same for one person as for sixteen: most of it are the parties' stores, ten transactions that write and ten that "
-        "read, each in a database that is opened for it ([online](online.md#speed)). Next: a connection that is kept open while a conversation lasts.",
+        "A batch costs the same for one person as for sixteen, and most of it are the parties' stores: ten transactions that write and "
+        "ten that read, each in a database that is opened for it ([online](online.md#speed)). Next: a connection that is kept open while a "
+        "conversation lasts.",
     ),
     Aim(
         "95th percentile of its answers",

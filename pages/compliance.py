@@ -90,6 +90,7 @@ if linked is not None:
 else:
     findings.listed(t, view, work)
 alternatives.panel(t, view, search, work.said if work.attempted_at == alternatives.PLACE else None)
+compliance.not_understood(t, view)
 compliance.kept_out(t, view, backend.compliance.kept_out(model_id), work)
 compliance.set_aside(t, view)
 compliance.not_in_force(t, view)

@@ -163,6 +163,21 @@ def _matches(t: Texts, view: View, found: Sequence[Finding], kind: str, why: str
         frame.table({t(key): values for key, values in columns.items()}, head)
 
 
+def not_understood(t: Texts, view: View) -> None:
+    """Features of which nobody says what they hold: a question to whoever holds them; nothing where there are none."""
+    found = view.compliance.not_understood
+    if not found:
+        return
+    head = t("not_understood.head", n=len(found))
+    with st.expander(head, icon=":material/contact_support:", key="not_understood"):
+        st.markdown(t("not_understood.why"))
+        columns = {
+            "not_understood.name": [f"`{one.feature}`" for one in found],
+            "words.party": [palette.name(t, view.federation, one.party) for one in found],
+        }
+        frame.table({t(key): values for key, values in columns.items()}, head)
+
+
 def contradictions(t: Texts, view: View) -> None:
     """Features whose learned direction is the opposite of the expected one, each once opened."""
     against = sorted((d for d in view.directions if d.contradicts), key=lambda d: -abs(d.strength))

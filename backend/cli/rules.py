@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from backend.compliance.recall import WilsonShare
     from backend.services.compliance import TriedColumns
 
+PARTS = {"all": "all", "meaning": "with a meaning", "name": "a name alone"}
+
 app = typer.Typer(
     add_completion=False,
     name="rules",
@@ -79,17 +81,21 @@ def try_rules(
     with open_glassleaf() as glassleaf:
         tried = glassleaf.compliance.try_list(file)
     flagged, proposed = _flagged(tried), _proposed(tried)
+    asked = [one.feature for one in tried.report.not_understood]
     features = len({row["feature"] for row in flagged})
     head = (
-        f"{tried.report.assessed} columns, {features} flagged, {len(proposed)} proposed (no finding until confirmed)."
+        f"{tried.report.assessed} columns, {features} flagged, {len(asked)} not understood (ask for their meanings), "
+        f"{len(proposed)} proposed (no finding until confirmed)."
     )
     lines = [
         f"{r['feature']}: {r['status']}, {r['rule']} ({r['pack']}): {r['matched']!r} in {r['matched_in']}"
         for r in flagged
     ]
     lines += [f"{r['feature']}: proposed, {r['concept']}: {r['word']!r} resembles {r['resembles']!r}" for r in proposed]
+    lines += [f"{name}: not understood: no rule knows the name, and it has no meaning" for name in asked]
     document = {"columns": tried.report.assessed, "on": tried.report.on, "words": tried.report.words}
-    print_result({**document, "flagged": flagged, "proposed": proposed}, "\n".join([head, *lines]), as_json)
+    document |= {"flagged": flagged, "proposed": proposed, "not_understood": asked}
+    print_result(document, "\n".join([head, *lines]), as_json)
 
 
 def _flagged(tried: TriedColumns) -> list[dict[str, Any]]:
@@ -143,9 +149,9 @@ def measure(as_json: AsJson = False) -> None:
     with open_glassleaf() as glassleaf:
         measured = glassleaf.compliance.recall()
     lines = [f"Terms of version {measured.words}; list {measured.sha256}"]
-    for found in measured.languages:
-        lines.append(f"{found.language}, {found.rows} columns")
-        for name in ("statute", "proxies", "precision"):
+    for found in measured.parts:
+        lines.append(f"{found.language}, {PARTS[found.part]}: {found.rows} columns")
+        for name in ("statute", "proxies", "precision", "silent", "asked"):
             lines.append(f"  {name}: {_share(getattr(found, name))}")
     print_result(asdict(measured), "\n".join(lines), as_json)
 

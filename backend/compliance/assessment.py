@@ -184,6 +184,14 @@ class PackStamp:
 
 
 @dataclass(frozen=True, slots=True)
+class NotUnderstood:
+    """A feature that no rule found and that nothing explains: a question to its owner, neither a finding nor none."""
+
+    party: str
+    feature: str
+
+
+@dataclass(frozen=True, slots=True)
 class ComplianceReport:
     """What was found.
 
@@ -200,6 +208,8 @@ class ComplianceReport:
         What rules would find that are not in force yet, or no longer.
     duties : tuple of Duty
         Rules about the model as a whole: those in force first, then those to come, then those that ended.
+    not_understood : tuple of NotUnderstood
+        Features whose name no rule understands and whose owner says nothing more.
     on : str
         The day whose law was applied, ISO.
     words : str
@@ -214,6 +224,7 @@ class ComplianceReport:
     set_aside: tuple[Finding, ...] = ()
     not_in_force: tuple[Finding, ...] = ()
     duties: tuple[Duty, ...] = ()
+    not_understood: tuple[NotUnderstood, ...] = ()
     on: str = ""
     words: str = ""
     problems: tuple[str, ...] = ()
@@ -231,6 +242,7 @@ def assess(
 
     A feature's own sensitivity tag wins over a guess: a tag that a rule knows decides the rule, ``none`` sets matches
     aside. A tag that no rule knows decides nothing (it may be misspelt), so name and meaning are read as without it.
+    What no rule finds and nothing explains is listed as not understood.
 
     Parameters
     ----------
@@ -247,9 +259,13 @@ def assess(
     packs = load_packs() if packs is None else packs
     day = dt.date.today() if on is None else on
     found: dict[str, list[Finding]] = {"findings": [], "set_aside": [], "not_in_force": []}
+    not_understood = []
     for party, feature in dictionary:
         tag = feature.sensitivity.strip().casefold().replace(" ", "_").replace("-", "_")
-        for pack, rule, (matched, matched_in) in _matches(packs, feature, tag):
+        matches = list(_matches(packs, feature, tag))
+        if not matches and tag != NOT_SENSITIVE and not words().explained(texts_of(feature)):
+            not_understood.append(NotUnderstood(party, feature.name))
+        for pack, rule, (matched, matched_in) in matches:
             finding = Finding(
                 **_law(pack, rule, day),
                 party=party,
@@ -269,6 +285,7 @@ def assess(
         assessed=len(dictionary),
         packs=tuple(_stamp(pack, pack.name in built_in) for pack in packs),
         duties=_duties(packs, day),
+        not_understood=tuple(not_understood),
         on=day.isoformat(),
         words=words().version,
         problems=tuple(problems),

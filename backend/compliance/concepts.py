@@ -44,6 +44,8 @@ class Context:
         What a Chinese text without a person is about wherever it stands in it; but not "at the company" (在某公司).
     heads_zh, tails_zh : tuple of str
         At the end of a Chinese text: what it is about, and what may stand behind that (余额).
+    record : pattern
+        What a column says of a value, not of a person: "imputation flag".
     plain : frozenset of str
         Words with one sense. Any other word in a code name counts only where the meanings say the same, or nothing
         (nothing but `fillers` and words of the name). None: every word has one sense.
@@ -63,6 +65,7 @@ class Context:
     tails_zh: tuple[str, ...] = ()
     fillers: frozenset[str] = frozenset()
     fillers_zh: tuple[str, ...] = ()
+    record: re.Pattern[str] = _NOTHING
     plain: frozenset[str] | None = None
     segmenter: Segmenter = field(default_factory=Segmenter)
 
@@ -85,6 +88,7 @@ class Context:
             tails_zh=lists.get("tail_zh", ()),
             fillers=frozenset(lists.get("filler", ())),
             fillers_zh=tuple(sorted(lists.get("filler_zh", ()), key=len, reverse=True)),
+            record=_any_of(f" {word} " if word.isascii() else word for word in lists.get("record", ())),
             plain=None if plain is None else frozenset(plain),
             segmenter=segmenter or Segmenter(),
         )
@@ -141,6 +145,10 @@ class Context:
         person = (texts.meaning.has | texts.name.has) & self.persons or self.person_in(chinese)
         return not person and not self.unsaid(texts)
 
+    def of_record(self, texts: FeatureTexts) -> bool:
+        """Whether the meanings speak of how a value came about, and of nobody: "imputation flag of sex"."""
+        return any(self.record.search(text) for text in (texts.meaning.words, texts.meaning_zh.text))
+
     def codes_say(self, texts: FeatureTexts) -> bool:
         """Whether texts of codes say something."""
         words = (word for text in texts.codes for word in text.has - self.fillers)
@@ -148,7 +156,7 @@ class Context:
 
     def unsaid(self, texts: FeatureTexts) -> bool:
         """Whether the meanings say nothing that the name does not."""
-        if texts.meaning.has - self.fillers - texts.name.has:
+        if any(not word.isdecimal() for word in texts.meaning.has - self.fillers - texts.name.has):
             return False
         chinese = texts.meaning.text + texts.meaning_zh.text
         for word in self.fillers_zh:
@@ -220,7 +228,8 @@ class Pattern:
 
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
-        if not self._every.may_be_in(texts.keys) and self._names.isdisjoint(texts.name.has):
+        nowhere = not self._every.may_be_in(texts.keys) and self._names.isdisjoint(texts.name.has)
+        if nowhere or self._context.of_record(texts):
             return None
         in_meaning = self._hit(texts.meaning)
         in_meaning_zh = self._hit(texts.meaning_zh)
@@ -402,12 +411,34 @@ class Vocabulary(BaseModel):
         segmenter = Segmenter(self.lists.get("common_zh", ()), own, self.lists.get("free_zh", ()))
         return Context.of(self.lists, plain=self.plain, segmenter=segmenter)
 
+    def explained(self, texts: FeatureTexts) -> bool:
+        """Whether anything tells what a column holds: a meaning that does not just repeat the name, codes, a Chinese name, or a name of
+        the trade's words alone. Of a column that is not explained, a rule's silence says nothing.
+        """
+        said = any(word.isalpha() for word in texts.meaning.has - self.context.fillers)
+        told = said and texts.meaning.has != texts.name.has
+        if told or not self.context.unsaid(texts) or self.context.codes_say(texts) or CHINESE.search(texts.name.text):
+            return True
+        words = frozenset(word for word in texts.name_in_full.has if word.isalpha())
+        return bool(words & self._trade) and words <= self._trade | self._around
+
+    @cached_property
+    def _trade(self) -> frozenset[str]:
+        return frozenset(self.lists.get("business", ()))
+
+    @cached_property
+    def _around(self) -> frozenset[str]:
+        """What may stand beside a word of the trade and say nothing."""
+        return frozenset(word for name in ("before", "after", "filler", "measure") for word in self.lists.get(name, ()))
+
     @cached_property
     def affixes(self) -> Affixes:
         """How code names are taken apart."""
         known = frozenset(word for pattern in self.patterns.values() for word in pattern.words())
+        phrases = (phrase for pattern in self.patterns.values() for phrase in pattern.phrases)
+        whole = frozenset(word for phrase in phrases for need in phrase.needs for word in need)
         before, after = (tuple(x for x in self.lists.get(name, ()) if len(x) > 1) for name in ("before", "after"))
-        return Affixes(known, before, after, self.short, self.plain)
+        return Affixes(known, before, after, self.short, self.plain, whole)
 
 
 def _any_of(words: Iterable[str], then: Iterable[str] | None = None) -> re.Pattern[str]:

@@ -10,6 +10,7 @@ Syntax of a phrase, words between spaces:
 ``a|b``        one of these
 ``[a|b]``      one of these, or nothing
 ``widow*``     every word with this prefix
+``*ectomy``    every word with this suffix
 ``{number}``   a number in digits
 ``{thing}``    one of a named list's entries; also inside ``|`` and ``[]``
 ``!a|b``       not followed by one of these
@@ -47,13 +48,22 @@ Span = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Affixes:
-    """How a code name is read: words that are known, pieces before and after them, and what is short for what."""
+    """How a code name is read: words that are known, pieces before and after them, and what is short for what.
+
+    Attributes
+    ----------
+    known : frozenset of str
+        Words that may be read out of a longer one.
+    whole : frozenset of str
+        Words that are not taken apart: *pressure* holds neither *pres* nor *sure*.
+    """
 
     known: frozenset[str] = frozenset()
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     short: Mapping[str, str] = field(default_factory=dict)
     plain: tuple[str, ...] = ()
+    whole: frozenset[str] = frozenset()
 
     def in_full(self, word: str) -> str:
         """What a word is short for: in the table, or cut off a word with one sense (``pregn``); itself otherwise."""
@@ -65,7 +75,7 @@ class Affixes:
 
     def split(self, word: str) -> tuple[str, ...]:
         """The words that are written together in one; itself where it is known or cannot be taken apart."""
-        if word in self.known or len(word) <= _SHORTEST:
+        if word in self.known or word in self.whole or len(word) <= _SHORTEST:
             return (word,)
         endings = ("", *(after for after in self.after if word.endswith(after)))
         for before in ("", *(before for before in self.before if word.startswith(before))):
@@ -100,7 +110,7 @@ class PhraseMatch:
     words: str  # " word word " with one space around each
     spans: dict[int, Span]  # where a word begins in `words` → its span in `text`
     has: frozenset[str]  # its words
-    # all that the first word of a phrase may be: words, prefixes (``preg*``), Chinese pairs, a number
+    # all that the first word of a phrase may be: words, prefixes (``preg*``), suffixes (``*itis``), Chinese pairs, a number
     keys: frozenset[str]
 
     @classmethod
@@ -117,8 +127,9 @@ class PhraseMatch:
         pairs = (plain[at : at + size] for size in (1, 2) for at in range(len(plain))) if CHINESE.search(plain) else ()
         own = frozenset(words.split())
         prefixes = (f"{word[:end]}*" for word in own for end in range(1, len(word) + 1))
+        suffixes = (f"*{word[start:]}" for word in own for start in range(1, len(word) - 1))
         number = (NUMBER,) if any(word.isdecimal() for word in own) else ()
-        return cls(plain, words, spans, own, frozenset((*own, *pairs, *prefixes, *number)))
+        return cls(plain, words, spans, own, frozenset((*own, *pairs, *prefixes, *suffixes, *number)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +172,7 @@ class Phrase:
     chinese : bool
     needs : tuple of frozenset of str
         What a text that matches has one of, for each element that must be there: words, of which one that ends in ``*`` is a
-        prefix; in Chinese a pair of characters.
+        prefix and one that begins with it a suffix; in Chinese a pair of characters.
     """
 
     source: str
@@ -330,7 +341,8 @@ def _word(word: str, gap: str) -> str:
         return re.escape(word)
     if word == NUMBER:
         return r"\d+"
-    stem = word.removesuffix("*")
+    stem = word.removesuffix("*").removeprefix("*")
     if stem != stem.lower() or not all(_WORD.fullmatch(piece) for piece in stem.split()):
         return ""
-    return re.escape(stem) + (r"[^ ]*" if word.endswith("*") else "")
+    before, after = r"[^ ]+" if word.startswith("*") else "", r"[^ ]*" if word.endswith("*") else ""
+    return before + re.escape(stem) + after

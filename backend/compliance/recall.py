@@ -17,6 +17,7 @@ from backend.fairness.intervals import wilson
 
 UNSEEN = Path(str(files("backend.compliance") / "lists" / "unseen.csv"))
 Label = Literal["statute", "proxy", "neither"]
+Part = Literal["all", "meaning", "name"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,27 +38,41 @@ class Recall:
     Attributes
     ----------
     language : {"en", "zh"}
+    part : {"all", "meaning", "name"}
+        All rows, those with a meaning, or those with a name alone.
     rows : int
     statute, proxies : WilsonShare
         Of the rows that a statute names, and of proxies: those found as what they are.
     precision : WilsonShare
         Of the flagged rows: those that are about a person's protected attribute or a proxy of it.
+    silent : WilsonShare
+        Of the rows that a statute names or that are proxies: those neither flagged nor listed as not understood.
+    asked : WilsonShare
+        Of the rows that are neither: those listed as not understood.
     """
 
     language: str
+    part: Part
     rows: int
     statute: WilsonShare
     proxies: WilsonShare
     precision: WilsonShare
+    silent: WilsonShare
+    asked: WilsonShare
 
 
 @dataclass(frozen=True, slots=True)
 class RecallTotals:
-    """The totals of a list, its hash and the vocabulary's version."""
+    """The totals of a list, by language and part, its hash and the vocabulary's version."""
 
     sha256: str
     words: str
-    languages: tuple[Recall, ...]
+    parts: tuple[Recall, ...]
+
+    @property
+    def languages(self) -> tuple[Recall, ...]:
+        """The totals of each language's rows."""
+        return tuple(found for found in self.parts if found.part == "all")
 
 
 def measure(file: Path = UNSEEN) -> RecallTotals:
@@ -68,7 +83,7 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
     GlassleafError
         The list cannot be read, or a label or concept is none.
     """
-    counts: dict[str, Counter[str]] = {}
+    counts: dict[tuple[str, Part], Counter[str]] = {}
     for row in read_feature_list(file, more=("language", "label", "concepts")):
         label, concepts = _label(row.line, row.more["label"]), row.more["concepts"].split()
         unknown = [concept for concept in concepts if concept not in words().concepts]
@@ -78,21 +93,32 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
             )
         texts = texts_of(row.feature)
         found = {concept for concept, pattern in words().patterns.items() if pattern.find(texts)} & _named()
-        counted = counts.setdefault(row.more["language"], Counter())
-        counted.update((label, f"{label} found") if found & set(concepts) else (label,))
+        met: list[str] = [label, f"{label} found"] if found & set(concepts) else [label]
         if found:
-            counted.update(("flagged", "flagged rightly") if label != "neither" else ("flagged",))
-    languages = tuple(
-        Recall(
-            language,
-            n["statute"] + n["proxy"] + n["neither"],
-            _share(n["statute found"], n["statute"]),
-            _share(n["proxy found"], n["proxy"]),
-            _share(n["flagged rightly"], n["flagged"]),
-        )
-        for language, n in sorted(counts.items())
+            met += ["flagged", "flagged rightly"] if label != "neither" else ["flagged"]
+        elif not words().explained(texts):
+            met.append(f"{label} asked")
+        elif label != "neither":
+            met.append("silent")
+        described = row.feature.described or row.feature.meaning_zh or row.feature.categories
+        parts: tuple[Part, Part] = ("all", "meaning" if described else "name")
+        for part in parts:
+            counts.setdefault((row.more["language"], part), Counter()).update(met)
+    recalls = tuple(_recall(language, part, n) for (language, part), n in sorted(counts.items()))
+    return RecallTotals(sha256(file.read_bytes()).hexdigest(), words().version, recalls)
+
+
+def _recall(language: str, part: Part, n: Counter[str]) -> Recall:
+    return Recall(
+        language,
+        part,
+        n["statute"] + n["proxy"] + n["neither"],
+        _share(n["statute found"], n["statute"]),
+        _share(n["proxy found"], n["proxy"]),
+        _share(n["flagged rightly"], n["flagged"]),
+        silent=_share(n["silent"], n["statute"] + n["proxy"]),
+        asked=_share(n["neither asked"], n["neither"]),
     )
-    return RecallTotals(sha256(file.read_bytes()).hexdigest(), words().version, languages)
 
 
 def _named() -> set[str]:

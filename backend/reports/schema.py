@@ -217,6 +217,13 @@ class PackLine(Part):
     built_in: bool
 
 
+class NotUnderstoodLine(Part):
+    """A feature that no rule found and that nothing explains."""
+
+    party: str
+    feature: str
+
+
 class Assessment(Part):
     """What was flagged, and under which rules."""
 
@@ -225,6 +232,9 @@ class Assessment(Part):
     findings: tuple[FindingLine, ...]
     set_aside: tuple[FindingLine, ...] = Field(description="matches that an owner's tag `none` sets aside")
     not_in_force: tuple[FindingLine, ...]
+    not_understood: tuple[NotUnderstoodLine, ...] = Field(
+        default=(), description="neither flagged nor free of findings: their owners have to say what they mean"
+    )
     duties: tuple[DutyLine, ...]
     packs: tuple[PackLine, ...]
     problems: tuple[str, ...]

@@ -10,6 +10,7 @@ import pytest
 from app import session
 from app.texts import Texts, catalogue
 from backend import __version__
+from backend.compliance.assessment import NotUnderstood
 from backend.data.demo import write_demo
 from backend.data.federation import write_federation
 from backend.services import Glassleaf
@@ -178,6 +179,17 @@ def test_a_search_without_a_match_says_so(opened: Opened) -> None:
 def test_no_page_claims_more_than_an_assessment(rendered: Rendered, page: str) -> None:
     said = everything(rendered(page)).lower()
     assert not [word for word in ("compliant", "unbiased", "debiased") if word in said]
+
+
+def test_what_nobody_explains_is_shown_as_a_question(opened: Opened, world: World, answers: Answers) -> None:
+    report = session.view(world.record.id).compliance
+    asked = replace(report, not_understood=(NotUnderstood(world.federation.hosts[0].name, "zq17"),))
+    answers["compliance.assess"] = lambda model_id: asked
+    said = everything(opened("compliance"))
+    assert says(said, "not_understood.head", n=1) and says(said, "not_understood.why")
+    assert "zq17" in said
+    answers["compliance.assess"] = lambda model_id: report
+    assert not says(everything(opened("compliance")), "not_understood.why")
 
 
 def test_what_an_owner_set_aside_stays_visible(opened: Opened, world: World, answers: Answers) -> None:

@@ -201,7 +201,7 @@ def test_the_report_names_its_packs_their_dates_and_what_could_not_be_applied():
     assert {stamp.as_of for stamp in report.packs} == {"2026-11-01", "2026-11-22"}
     assert all(stamp.applies_to and stamp.applies_to_zh for stamp in report.packs)
     assert all(stamp.built_in for stamp in report.packs)
-    assert (report.on, report.words, report.problems) == ("2026-11-20", "5.0", ("own.yaml, line 3: found a tab.",))
+    assert (report.on, report.words, report.problems) == ("2026-11-20", "6.1", ("own.yaml, line 3: found a tab.",))
 
 
 def test_every_base_that_the_law_names_has_a_rule():
@@ -266,3 +266,29 @@ def test_a_rule_speaks_both_languages_and_promises_no_more_than_an_assessment(ru
     words = " ".join((rule.title, rule.explanation, rule.remedy, rule.evidence)).lower()
     assert not any(word in words for word in ("compliant", "unbiased", "debiased", " safe"))
     assert "合规" not in "".join(chinese).replace("合规审计", "")  # the name of a regulation
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning", "more", "asked"),
+    [
+        ("zq17", "Zq 17 (no meaning given)", {}, True),
+        ("pulse_3", "Pulse 3 (no meaning given)", {}, True),
+        ("zq17", "ZQ17", {}, True),  # only repeats the name
+        ("zq17", "Field 17 of the record", {}, True),  # says nothing
+        ("zq17", "Overdue amount", {}, False),
+        ("zq17", "Zq17", {"meaning_zh": "逾期金额"}, False),
+        ("zq17", "Zq17", {"categories": {"1": "Instalment", "2": "Revolving"}}, False),
+        ("逾期金额", "逾期金额 (no meaning given)", {}, False),
+        ("avg_loan_amount_12m", "Avg loan (no meaning given)", {}, False),
+        ("avg_x", "Avg x (no meaning given)", {}, True),  # words that stand beside others alone
+        ("loan_zq", "Loan zq (no meaning given)", {}, True),
+        ("zq17", "Zq 17 (no meaning given)", {"sensitivity": "none"}, False),  # the owner has answered
+        ("zq17", "Zq 17 (no meaning given)", {"sensitivity": "sex"}, False),
+        ("zq17", "Zq 17 (no meaning given)", {"sensitivity": "no_such_tag"}, True),
+        ("gender", "Gender (no meaning given)", {}, False),  # flagged
+    ],
+)
+def test_what_no_rule_finds_and_nobody_explains_is_not_understood(name, meaning, more, asked):
+    report = assess([feature(name, meaning, **more)], {}, on=DAY)
+    assert [(one.party, one.feature) for one in report.not_understood] == ([("platform", name)] if asked else [])
+    assert not (report.not_understood and report.findings)

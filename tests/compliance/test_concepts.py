@@ -80,3 +80,19 @@ FIRMS = Context(
 def test_a_chinese_text_about_a_firm_without_a_person_is_about_nobody(meaning, hit):
     found = Pattern([Phrase.of("健康", {})], context=FIRMS).find(FeatureTexts.of("x1", "", meaning))
     assert (found or ("", ""))[0] == hit
+
+
+@pytest.mark.parametrize(
+    ("meaning", "meaning_zh", "found"),
+    [
+        ("Imputation flag for sex", "", False),
+        ("Sex, imputation flag", "", False),
+        ("Sex of the applicant", "", True),
+        ("", "性别插补标志", False),
+        ("", "性别标志", True),
+    ],
+)
+def test_how_a_value_came_about_is_nobodys_attribute(meaning, meaning_zh, found):
+    context = Context.of({"record": ("imputation flag", "插补标志")})
+    pattern = Pattern([Phrase.of("sex", {}), Phrase.of("性别", {})], context=context)
+    assert bool(pattern.find(FeatureTexts.of("q7", meaning, meaning_zh))) == found

@@ -422,6 +422,7 @@ NOT_FLAGGED = [  # name, meaning, meaning_zh
 
 # What a name or a meaning truly says beside its first concept.
 SAYS_MORE = {
+    "personal_status_sex": {"marital_status"},
     "pregnant": {"health"},
     "是否处于孕期": {"health"},
     "是否有遗传病": {"health"},

@@ -1,5 +1,6 @@
 """Lists of columns: reading them, measuring recall on the unseen one, and what spelling proposes."""
 
+import json
 import math
 import re
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from backend.cli import app
+from backend.cli.rules import PARTS
 from backend.compliance.feature_list import read_feature_list
 from backend.compliance.recall import UNSEEN, measure
 from backend.compliance.resemblance import LEAST, propose
@@ -76,12 +78,14 @@ def test_the_unseen_list_has_two_hundred_columns_a_language_and_the_hash_that_th
 
 def test_the_documents_state_the_totals_that_the_command_prints():
     page = DOCS.read_text(encoding="utf-8")
-    for found in measure().languages:
+    for found in measure().parts:
         cells = (
             f"{each.hits} of {each.n}, {each.share:.1%} ({each.low:.1%}–{each.high:.1%})"
             for each in (found.statute, found.proxies, found.precision)
         )
-        assert " | ".join((found.language, str(found.rows), *cells)) in page
+        more = (f"{each.hits} of {each.n}" for each in (found.silent, found.asked))
+        head = f"{found.language}, {PARTS[found.part]}"
+        assert " | ".join((head, str(found.rows), *cells, *more)) in page
 
 
 @pytest.mark.parametrize("file", [OPENED, WRITTEN])
@@ -102,6 +106,16 @@ def test_measuring_counts_what_is_found_and_what_is_flagged_wrongly(tmp_path):
     assert (found.statute.hits, found.statute.n) == (1, 2)
     assert (found.proxies.hits, found.proxies.n) == (1, 1)
     assert (found.precision.hits, found.precision.n) == (2, 3)
+
+
+def test_names_without_a_meaning_are_counted_apart_and_those_not_understood_are_not_passed_over(tmp_path):
+    rows = "en,zq,,statute,sex\nen,sex,,statute,sex\nen,zq,Average balance,statute,sex\nen,zq,,neither,\nen,loan_amount,,neither,\n"
+    file = listed(tmp_path, "language,name,meaning,label,concepts\n" + rows)
+    every, meaning, name = measure(file).parts
+    assert [part.rows for part in (every, meaning, name)] == [5, 1, 4]
+    assert [(part.silent.hits, part.silent.n) for part in (every, meaning, name)] == [(1, 3), (1, 1), (0, 2)]
+    assert (name.asked.hits, name.asked.n) == (1, 2)
+    assert (name.statute.hits, name.statute.n) == (1, 2)
 
 
 def test_a_share_of_nothing_is_no_number(tmp_path):
@@ -148,10 +162,11 @@ def test_words_of_credit_resemble_nothing(name):
 
 
 def test_a_banks_list_is_tried_before_any_federation_exists(tmp_path):
-    file = listed(tmp_path, "name,meaning_zh,codes\nst,,1: Married; 2: Single\nrelgion,,\nbal,余额,\n")
+    file = listed(tmp_path, "name,meaning_zh,codes\nst,,1: Married; 2: Single\nrelgion,,\nbal,余额,\nzq17,,\n")
     result = CliRunner().invoke(
         app, ["rules", "try", str(file), "--json"], env={"GLASSLEAF_HOME": str(tmp_path / "home")}
     )
     assert result.exit_code == 0
-    for part in ('"matched_in": "codes"', '"ecoa_marital_status"', '"status": "proposed"', '"columns": 3'):
+    for part in ('"matched_in": "codes"', '"ecoa_marital_status"', '"status": "proposed"', '"columns": 4'):
         assert part in result.output
+    assert json.loads(result.output)["not_understood"] == ["relgion", "zq17"]

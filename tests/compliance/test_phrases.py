@@ -188,3 +188,24 @@ def test_a_name_is_also_read_with_its_abbreviations_written_out():
 def test_a_name_is_also_read_with_words_cut_off(name, counts):
     pattern = Pattern([Phrase.of("pregnancy", LISTS)])
     assert bool(pattern.find(FeatureTexts.of(name, affixes=Affixes(plain=("pregnancy",))))) == counts
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("tonsillectomy", True),
+        ("hernia_ectomy", False),
+        ("ectomyx", False),
+        ("an ectomy", False),
+        ("vasectomy_2", True),
+    ],
+)
+def test_a_phrase_can_name_the_end_of_a_word(text, found):
+    phrase, match = Phrase.of("*ectomy", {}), PhraseMatch.of(text)
+    assert phrase.may_be_in(match.keys) == found and bool(phrase.find(match)) == found
+
+
+def test_a_word_of_the_vocabulary_is_not_taken_apart():
+    known = frozenset({"pres", "sure"})
+    assert Affixes(known).split("pressure") == ("pres", "sure")
+    assert Affixes(known, whole=frozenset({"pressure"})).split("pressure") == ("pressure",)

@@ -28,7 +28,7 @@ from backend.reports.files import check
 from backend.reports.render import pdf_form, pdf_page
 from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
-from backend.reports.schema import ReasonsLine
+from backend.reports.schema import NotUnderstoodLine, ReasonsLine
 from backend.reports.sections import answers
 from backend.reports.sections.writer import figure, percent
 from backend.services import Glassleaf
@@ -306,6 +306,17 @@ def test_what_is_no_report_is_refused():
         read("{}")
     with pytest.raises(ModelError, match="not a report of version 2 or 3"):
         read("not json")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_feature_that_nobody_explains_is_named_as_a_question(report, language):
+    told = Catalogue(language)("document.not_understood", listed="@").split("@")[0]
+    assert told not in html_text(to_html(report, language))
+    line = NotUnderstoodLine(party=report.content.parties[1].name, feature="zq17")
+    found = report.content.assessment.model_copy(update={"not_understood": (line,)})
+    asked = make(report.content.model_copy(update={"assessment": found}), report.issued, SigningKey.generate())
+    shown = html_text(to_html(asked, language))
+    assert f"{told}zq17 (" in shown
 
 
 def test_a_hostile_meaning_stays_text(report):

@@ -23,7 +23,9 @@ def assessment(sources: Sources) -> report.Assessment:
         for name in ("findings", "set_aside", "not_in_force")
     }
     duties = tuple(fill(report.DutyLine, duty, rule=duty.rule_id) for duty in found.duties)
-    return fill(report.Assessment, found, **lists, duties=duties, packs=fill_each(report.PackLine, found.packs))
+    asked = fill_each(report.NotUnderstoodLine, found.not_understood)
+    packs = fill_each(report.PackLine, found.packs)
+    return fill(report.Assessment, found, **lists, not_understood=asked, duties=duties, packs=packs)
 
 
 def _finding(finding: Finding, reviews: Sequence[Review]) -> report.FindingLine:

@@ -30,6 +30,9 @@ def findings(write: Writer) -> list[Block]:
     """Every finding with its evidence and what was decided, then what does not count."""
     found = write.content.assessment
     blocks: list[Block] = [Text(flagged(write)), write.note("law_of", day=write.report.issued.law_of)]
+    if found.not_understood:
+        listed = write.listed(f"{one.feature} ({write.party(one.party)})" for one in found.not_understood)
+        blocks.append(Text(write("not_understood", listed=listed), "finding"))
     for finding in found.findings:
         blocks += _finding(write, finding)
     for key, rest in (("set_aside", found.set_aside), ("not_in_force", found.not_in_force)):
