@@ -62,7 +62,8 @@ class _Sums:
     def straight(self, slope: float) -> Floats:
         """Without the tilt, times e^(λ·centre)."""
         away = np.arange(self.start, self.start + len(self.values)) - self.centre
-        return self.values * np.exp(-slope * away)
+        untilted: Floats = self.values * np.exp(-slope * away)
+        return untilted
 
 
 def told_at_most(trees: Sequence[Tree], target: int, dither: int) -> float:
