@@ -33,6 +33,7 @@ def reached():
     group = {"people": 200, "guest_seconds": 3.0, "host_seconds": 2.0}
     results = {
         "training_ciphers": {
+            "trees": 3,
             "ciphers": [*ciphers, ciphered("paillier", 3.0)],
             "sampled": ciphered("paillier-short", 1.79),
             "whole": {"trees": 100, "seconds": 120.0, "same_trees_as_plain": True, "xgboost_seconds": 0.2},
