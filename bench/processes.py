@@ -29,6 +29,7 @@ PATIENCE = 300  # seconds until every party has some
 def measure(quick: bool = False) -> dict[str, Any]:
     """Warm a federation up as the overview does, and look."""
     bits = QUICK_BITS if quick else BITS
+    alone = _alone(bits)
     with fresh_folder() as home, Glassleaf(home, key_floor=bits) as glassleaf:
         write_demo(home / "demo", rows=500)
         name = glassleaf.federations.add(home / "demo").name
@@ -42,7 +43,7 @@ def measure(quick: bool = False) -> dict[str, Any]:
         "parties": parties,
         "count": len(found),
         "bytes": held,
-        "alone_bytes": _alone(bits),
+        "alone_bytes": alone,
         "floor_bytes": _imported(),
         "floor": "an interpreter that has imported what makes them",
     }
@@ -68,7 +69,7 @@ def _alone(bits: int) -> int:
     """Bytes of a process for the Guest's key alone."""
     key = PaillierSecretKey.generate(bits, bits)
     process = ObfuscatorProcess({"p": int(key.p), "q": int(key.q)}, key.public.width)
-    if not process.ask(1) or process.collect(1) is None:
+    if not process.ask(1, PATIENCE) or process.collect(1) is None:
         raise SystemExit("The process that makes obfuscators died.")
     (one,) = makers()
     held = int(one.memory_info().rss)
