@@ -14,11 +14,11 @@ if sys.path[0] != ROOT:
 
 import streamlit as st  # noqa: E402
 
-from app.panels import host_console  # noqa: E402
+from app.panels import host_console, sign_in  # noqa: E402
 from app.texts import Texts, markdown  # noqa: E402
-from backend.errors import GlassleafError  # noqa: E402
+from backend.errors import GlassleafError, SignInError  # noqa: E402
 from backend.i18n import LANGUAGES  # noqa: E402
-from backend.services.host_operator import own_host  # noqa: E402
+from backend.services.host_operator import operator_of, own_host  # noqa: E402
 from backend.services.system_user import system_user  # noqa: E402
 
 ASSETS = Path(str(files("assets")))
@@ -40,11 +40,25 @@ with right:
     )
 t = Texts(language or first)
 try:
-    operator = own_host(Path(os.environ.get("GLASSLEAF_HOST", "").strip() or "."), system_user())
+    user = dict(st.user)
+    folder = Path(os.environ.get("GLASSLEAF_HOST", "").strip() or ".")
+    account = operator_of(folder, user)
+    operator = own_host(folder, system_user(), user)
+    if account is None and sign_in.from_elsewhere():
+        sign_in.open_to_all(t, console=True)
     with left:
         st.title(t("host.console", host=markdown(operator.name)), anchor=False)
         st.markdown(f":gray[{t('host.console_question')}]")
+    if account is not None:
+        with right:
+            sign_in.who(t, account.name)
+        if st.session_state.get("signed_in") != account.actor:
+            operator.note_sign_in("oidc")
+            st.session_state["signed_in"] = account.actor
     host_console.draw(t, operator, "own")
     operator.close()
+except SignInError as why:
+    with left:
+        sign_in.draw(t, why, console=True)
 except GlassleafError as error:
     st.warning(markdown(str(error)), icon=":material/report:", title=t("host.failed"))

@@ -15,7 +15,7 @@ if sys.path[0] != ROOT:
 import streamlit as st  # noqa: E402
 
 from app import glossary, search, session  # noqa: E402
-from app.panels import finder, frame, navigation, sidebar, tray, walk  # noqa: E402
+from app.panels import finder, frame, navigation, sidebar, sign_in, tray, walk  # noqa: E402
 from backend.errors import GlassleafError  # noqa: E402
 
 ASSETS = Path(str(files("assets")))
@@ -28,13 +28,13 @@ with st.sidebar:
     frame.let_save(t)
 try:
     if (why := session.why_out()) is not None:
-        sidebar.sign_in(t, why)
+        sign_in.draw(t, why)
         st.stop()
     role = session.role()
     here, page = navigation.find(t)
     session.arrive(here)
-    if session.open_to_network():
-        sidebar.open_to_all(t)
+    if sign_in.from_elsewhere() and session.account() is None:
+        sign_in.open_to_all(t)
     frame.broken(t, session.service().federations.broken())
     records = session.models()
     federations = {federation.name: federation for federation in session.service().federations.all()}
@@ -64,7 +64,7 @@ try:
     if chosen and session.walking() and not session.presenting():
         walk.line(t, role, here, session.end_walk)
     session.new_draw()
-    place, others = tray.draw(t, here, chosen)
+    places, others = tray.draw(t, here, chosen)
     if navigation.open_to(here, role):
         page.run()
         if chosen and not session.presenting():
@@ -73,7 +73,7 @@ try:
         sidebar.not_for(t, navigation.FOR[here], session.known_as())
     if session.started():
         session.rerun()
-    tray.follow(t, place, others)
+    tray.follow(t, places, others)
 except GlassleafError as error:
     frame.problem(t, str(error))
 finally:

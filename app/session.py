@@ -11,7 +11,6 @@ from collections.abc import Callable, Container, Mapping, MutableMapping, Sequen
 from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
-from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode, urlsplit, urlunsplit
@@ -177,12 +176,6 @@ def roles() -> tuple[str, ...]:
     return ROLES if who is None else who.roles
 
 
-def signed_in() -> bool | None:
-    """Whether somebody signed in at an identity provider; None where none is set up (.streamlit/secrets.toml, [auth])."""
-    found = st.user.get("is_logged_in")
-    return None if found is None else bool(found)
-
-
 def account() -> Account | None:
     """Who is signed in; None where nobody has to be. Asked once while a page is drawn, and for all else anew: a sign-in ends meanwhile.
 
@@ -193,14 +186,7 @@ def account() -> Account | None:
     """
     if "account" in st.session_state:
         return cast("Account | None", st.session_state["account"])
-    found, accounts = signed_in(), _shared().accounts
-    if found is None:
-        if accounts.wanted():
-            raise SignInError("no_provider", f"{accounts.file} wants a sign-in; Streamlit has no provider for it.")
-        return None
-    if not found:
-        raise SignInError("signed_out", "Nobody is signed in.")
-    return accounts.account(dict(st.user))
+    return _shared().accounts.of_session(dict(st.user))
 
 
 def why_out() -> SignInError | None:
@@ -235,16 +221,6 @@ def decides_as() -> str:
     """The name that whoever is signed in decides under; empty where a name is asked for."""
     who = account()
     return who.actor if who else ""
-
-
-def open_to_network() -> bool:
-    """Whether the page was asked for from another machine while nobody has to sign in."""
-    host = urlsplit(st.context.url or "").hostname or "localhost"
-    try:
-        here = ip_address(host).is_loopback
-    except ValueError:
-        here = host == "localhost" or host.endswith(".localhost")
-    return not here and account() is None
 
 
 def note_sign_in() -> None:

@@ -129,6 +129,10 @@ class Texts:
             return "".join(words)
         return self("words.and", before=self("words.comma").join(words[:-1]), last=words[-1])
 
+    def noted(self, words: str, note: str) -> str:
+        """Words with a note in the language's brackets; without a note the words alone."""
+        return (f"{words}（{note}）" if self.language == "zh" else f"{words} ({note})") if note else words
+
     @staticmethod
     def joined(*sentences: str) -> str:
         """Sentences one after the other, without a space after a Chinese full stop; empty ones are left out."""

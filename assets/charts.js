@@ -14,7 +14,7 @@
     const svg = document.createElement("a");
     svg.className = "modebar-btn glassleaf-svg";
     svg.textContent = "SVG";
-    svg.style.cssText = "font: 600 11px sans-serif; line-height: 20px; text-decoration: none; color: rgba(107, 124, 140, 0.9)";
+    svg.style.cssText = "font: 600 11px sans-serif; line-height: 20px; text-decoration: none; color: light-dark(#31333f, #e6e9ec)";
     svg.onclick = () => {
       const wanted = group.closest(".js-plotly-plot")._context.toImageButtonOptions;
       wanted.format = "svg";  // read at once, before the picture is made

@@ -178,7 +178,7 @@ class ApprovalPending(HostRefused):
     def __init__(self, host: str, number: int, since: datetime, now: datetime | None = None) -> None:
         self.host, self.number, self.since = host, number, since
         super().__init__(
-            f"Waits for {host}'s approval since {_ago((now or datetime.now(UTC)) - since)} (request {number} there); nobody was asked "
+            f"Waits for {host}'s approval, asked {_ago((now or datetime.now(UTC)) - since)} ago (request {number} there); nobody was asked "
             f"about. Ask again once the operator of {host} has approved it."
         )
 

@@ -21,7 +21,7 @@ import pandas as pd
 from backend.data.credit_card import split_credit_card
 from backend.data.dictionary import Feature, Kind
 from backend.evaluation.performance import RESAMPLES
-from backend.fairness.alternatives import Sums, Tried, judge, marks
+from backend.fairness.alternatives import Cells, Decision, Sums, Tried, judge, marks
 from backend.jobs import Job
 from backend.protocols.group_sums.grouping import group
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -119,22 +119,22 @@ def _judged(models: list[TestedModel]) -> dict[str, Any]:
     table = pd.read_csv(CREDIT_CARD, dtype={"ID": str}).set_index("ID")
     index = np.array([str(code) for code in table.loc[list(models[0].ids), ATTRIBUTE]])
     grouped = group(Feature(name=ATTRIBUTE, meaning=ATTRIBUTE, kind=Kind.CATEGORICAL), index.astype(object), 5)
-    quality, rows = resampled(models, SEED), []
+    quality, decisions = resampled(models, SEED), []
+    draw, size = np.random.default_rng(SEED), len(grouped.groups)
     for cutoff in CUTOFFS:
-        candidates = at_decision(models, quality, cutoff)
-        first, others = candidates[0], candidates[1:]
-        sums = [
-            np.array([flag[grouped.index == k].sum() for k in range(len(grouped.groups))])
-            for flag in marks(first.accepted, [other.accepted for other in others])
-        ]
-        pairs = zip(others, (Sums(sums[0], *both) for both in zip(sums[1::2], sums[2::2], strict=True)), strict=True)
-        reference = max(range(len(grouped.groups)), key=lambda k: grouped.groups[k].n)
-        settings = {"reference": reference, "tolerance": TOLERANCE, "draws": RESAMPLES, "seed": SEED}
-        points = judge(first, list(pairs), grouped.groups, sums[0], **settings)
-        rows += [
-            asdict(point) | {"at": cutoff, "tried": asdict(model.tried)}
-            for model, point in zip(models, points, strict=True)
-        ]
+        first, *others = at_decision(models, quality, cutoff)
+        flags = marks(first.accepted, [other.accepted for other in others])
+        sums = [np.array([flag[grouped.index == k].sum() for k in range(size)]) for flag in flags]
+        pairs = (Sums(sums[0], *both) for both in zip(sums[1::2], sums[2::2], strict=True))
+        cells = [Cells.of_sums(pair, grouped.groups, RESAMPLES, draw) for pair in pairs]
+        decisions.append(Decision(first, sums[0], tuple(zip(others, cells, strict=True))))
+    reference = max(range(size), key=lambda k: grouped.groups[k].n)
+    decided = judge(decisions, grouped.groups, reference=reference, tolerance=TOLERANCE)
+    rows = [
+        asdict(point) | {"at": one.cutoff, "tried": asdict(model.tried)}
+        for one in decided
+        for model, point in zip(models, one.points, strict=True)
+    ]
     return {
         "machine": machine(),
         "federation": NAME,

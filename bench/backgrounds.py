@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import factorial
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,9 @@ from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.adverse_action_notice import MAX_REASONS, form_groups
 from backend.services import Glassleaf
 from backend.trees.backgrounds import ALL, COVERS, Background, left_shares, methods
-from backend.trees.ensemble import NodeKey
+from backend.trees.ensemble import Columns, GuestModel, NodeKey, SplitRule
 from backend.trees.metrics import auc
-from backend.trees.shap import interventional_values, shap_values
+from backend.trees.shap import Factors, factors_of, leaf_weights, paths, shap_values
 from bench.cases import DEPTH, TREES, Case, case_of
 from bench.setting import ABSENT, add_credit_card, fresh_glassleaf, progress, run, train
 from bench.tables import backgrounds as describe
@@ -93,6 +94,51 @@ def rows_of(glassleaf: Glassleaf, model_id: str, title: str, people: int, record
         for against in methods(case.model)
         if against != "covers"
     ]
+
+
+def interventional_values(
+    model: GuestModel, rules: Mapping[NodeKey, SplitRule], people: tuple[Columns, int], background: tuple[Columns, int]
+) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+    """SHAP values against records one by one, not shares at the splits: the mean over them of what each known value changes.
+
+    Per leaf and record, A are the path's features whose conditions only the person fulfils, B those that only the record does. Where
+    each is fulfilled by one of them, a feature of A has w (|A|-1)! |B|! / (|A|+|B|)!, one of B has -w |A|! (|B|-1)! / (|A|+|B|)!
+    (Lundberg et al. 2020, Algorithm 3). A yardstick for :func:`backend.trees.shap.shap_values`.
+
+    Parameters
+    ----------
+    people, background : (mapping of str to ndarray, int)
+        All parties' columns, ``(n,)`` each, and n.
+
+    Returns
+    -------
+    features, values
+        As of it.
+    """
+    names = {(t, i): split.feature for t, tree in enumerate(model.trees) for i, split in tree.splits.items()}
+    factors = Factors(rules, [factors_of(path, names, left_shares(model)) for path in paths(model.trees)])
+    features = tuple(sorted(set(names.values())))
+    theirs = np.concatenate([kept.copy() for _, kept in factors.blocks(*background)], axis=1)
+    mine = np.concatenate([kept.copy() for _, kept in factors.blocks(*people)], axis=1)
+    out, share = np.zeros((len(features), people[1])), _shares_by_size(int(np.bincount(factors.row).max(initial=0)) + 1)
+    for leaf, weight in enumerate(leaf_weights(model).tolist()):
+        lines = np.flatnonzero(factors.row == leaf)
+        a, b = mine[lines][:, :, None], theirs[lines][:, None, :]
+        only_a, only_b = (a & ~b).sum(axis=0), (b & ~a).sum(axis=0)
+        met = (a | b).all(axis=0)
+        gain, loss = met * share[only_a, only_b], met * share[only_b, only_a]
+        for line, kept, other in zip(lines.tolist(), a, b, strict=True):
+            part = np.where(kept & ~other, gain, np.where(other & ~kept, -loss, 0.0))
+            out[features.index(factors.features[line])] += weight * part.mean(axis=1)
+    return features, out.T
+
+
+def _shares_by_size(size: int) -> NDArray[np.float64]:
+    """``(size, size)``: (a-1)! b! / (a+b)!, for a > 0."""
+    table = [
+        [factorial(a - 1) * factorial(b) / factorial(a + b) if a else 0.0 for b in range(size)] for a in range(size)
+    ]
+    return np.array(table)
 
 
 def row_of(

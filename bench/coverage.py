@@ -1,26 +1,32 @@
 """How often each 95 % interval about fairness holds the truth, with a gap and without: people are drawn from a population that is known.
 
 Scores of a group are beta distributed and labels follow them, so that every rate is known in closed form; tables of an attribute and a
-feature, scores of two models and effects of ages are drawn likewise. What is counted are the intervals that the product prints.
+feature, scores of two models, of a model and its alternatives, and effects of ages are drawn likewise. What is counted are the intervals
+that the product prints.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from math import sqrt
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import beta
+from scipy.optimize import brentq
+from scipy.stats import beta, norm
 
 from backend.evaluation.difference import paired_difference
+from backend.evaluation.performance import RESAMPLES, draws
 from backend.fairness.age_discrimination import check_ages
+from backend.fairness.alternatives import Candidate, Cells, Decision, DrawnQuality, Sums, cells_drawn, judge, marks
 from backend.fairness.disparity import Disparity, Measure, Rate, from_sums
 from backend.fairness.marking import mark
 from backend.fairness.proxies import associations
 from backend.protocols.group_sums.grouping import Group
+from backend.trees.metrics import auc
 from backend.trees.outputs import Outputs
 from bench.setting import progress, run
 from bench.tables import coverage as describe
@@ -50,6 +56,16 @@ TABLES: dict[str, tuple[int, NDArray[np.float64]]] = {
     "V 0.6, 200 records": (200, np.array([[0.40, 0.10], [0.10, 0.40]])),
 }
 MODELS = {"no gap": (1.0, 1.0), "gap": (1.0, 1.2)}  # how far the two labels' mean scores are apart in two models
+# A model and its alternatives: how far the labels' mean scores are apart in each, and the groups'
+ALTERNATIVES: dict[str, tuple[tuple[float, float], ...]] = {
+    "no gap": tuple((1.0, 0.0) for _ in range(9)),
+    "gap": ((1.0, 0.6), *((1.0 - 0.02 * k, 0.6 - 0.05 * k) for k in range(1, 9))),
+}
+POSITIVE, SECOND, ACCEPTED = (
+    0.3,
+    0.4,
+    (0.6, 0.75),
+)  # shares: of positive labels, of the second group, of accepted people at each decision
 AGES = {"no gap": 0.0, "gap": 0.01}  # how much worse elderly ages score than each of three younger classes
 
 
@@ -63,6 +79,9 @@ def measure(quick: bool = False) -> dict[str, Any]:
         rows += _held(case, runs // 2, lambda draw, n=n, shares=shares: table(n, shares / shares.sum(), draw))
     for case, apart in MODELS.items():
         rows += _held(case, runs // 2, lambda draw, apart=apart: models(apart, draw))
+    for case, shapes in ALTERNATIVES.items():
+        few = shapes[:2] if quick else shapes
+        rows += _held(case, runs // 2, lambda draw, shapes=few: alternatives(shapes, draw))
     for case, worse in AGES.items():
         rows += _held(case, runs, lambda draw, worse=worse: ages(worse, draw))
     return {"runs": runs, "cutoff": CUTOFF, "rows": rows}
@@ -153,6 +172,79 @@ def models(apart: tuple[float, float], draw: np.random.Generator, n: int = 500) 
     (found,) = (e for e in paired_difference(labels, before, after, (Outputs(), Outputs())) if e.name == "auc")
     one, other = (NormalDist().cdf(gap / sqrt(2)) for gap in apart)
     yield "AUC difference", found.low <= other - one <= found.high
+
+
+def alternatives(shapes: Sequence[tuple[float, float]], draw: np.random.Generator, n: int = 800) -> Iterator[Held]:
+    """A search for alternatives at two decisions: all intervals of changes have to hold together, with groups at the Guest and at a Host.
+
+    Scores are normal with variance 1, half of it shared by all models.
+    """
+    labels, index = (draw.random(n) < POSITIVE).astype(float), (draw.random(n) < SECOND).astype(np.intp)
+    shared = draw.normal(size=n)
+    scores = [a * labels + b * index + sqrt(0.5) * (shared + draw.normal(size=n)) for a, b in shapes]
+    seed, whole = int(draw.integers(2**31)), np.ones((1, n))
+    weights = list(draws(n, RESAMPLES, seed))
+    quality = [
+        DrawnQuality(float(auc(labels, s, whole)[0]), np.concatenate([auc(labels, s, w) for w in weights]))
+        for s in scores
+    ]
+    groups = tuple(Group("code", str(k), int((index == k).sum())) for k in (0, 1))
+    places: dict[str, list[Decision]] = {"at the Guest": [], "at a Host": []}
+    for share in ACCEPTED:
+        first, *others = (
+            Candidate(f"c{k}", cutoff, s < cutoff, found, found)
+            for k, (s, found) in enumerate(zip(scores, quality, strict=True))
+            for cutoff in [_cutoff(shapes[k], share)]
+        )
+        flags = marks(first.accepted, [other.accepted for other in others])
+        sums = [np.array([flag[index == k].sum() for k in (0, 1)]) for flag in flags]
+        pairs = [Sums(sums[0], *both) for both in zip(sums[1::2], sums[2::2], strict=True)]
+        cells = {
+            "at the Guest": [
+                Cells(p.cells(groups), drawn)
+                for p, drawn in zip(pairs, cells_drawn(flags, index, 2, weights), strict=True)
+            ],
+            "at a Host": [Cells.of_sums(p, groups, RESAMPLES, draw) for p in pairs],
+        }
+        for place, decisions in places.items():
+            decisions.append(Decision(first, sums[0], tuple(zip(others, cells[place], strict=True))))
+    for place, decisions in places.items():
+        held = []
+        for share, decided in zip(ACCEPTED, judge(decisions, groups, reference=0, tolerance=0.002), strict=True):
+            widths = [abs(_gap(shape, _cutoff(shape, share))) for shape in shapes]
+            for k, point in enumerate(decided.points[1:], start=1):
+                true = area(shapes[k]) - area(shapes[0]), widths[k] - widths[0]
+                for figure, value in zip((point.auc_together, point.gap_together), true, strict=True):
+                    held.append(figure is not None and figure.low <= value <= figure.high)
+        yield f"alternatives, all changes together: attribute {place}", all(held)
+
+
+def area(shape: tuple[float, float]) -> float:
+    """AUC of normal scores that labels and groups, independent of each other, move by so much."""
+    a, b = shape
+    shares = (1 - SECOND, SECOND)
+    return float(
+        sum(p * q * norm.cdf((a + b * (i - j)) / sqrt(2)) for i, p in enumerate(shares) for j, q in enumerate(shares))
+    )
+
+
+def _accepted(shape: tuple[float, float], cutoff: float, group: int) -> float:
+    a, b = shape
+    return float((1 - POSITIVE) * norm.cdf(cutoff - b * group) + POSITIVE * norm.cdf(cutoff - a - b * group))
+
+
+def _gap(shape: tuple[float, float], cutoff: float) -> float:
+    return _accepted(shape, cutoff, 1) - _accepted(shape, cutoff, 0)
+
+
+@cache
+def _cutoff(shape: tuple[float, float], share: float) -> float:
+    """The cut-off at which this share of all people is accepted."""
+    return float(
+        brentq(
+            lambda at: (1 - SECOND) * _accepted(shape, at, 0) + SECOND * _accepted(shape, at, 1) - share, -10.0, 10.0
+        )
+    )
 
 
 def ages(worse: float, draw: np.random.Generator, n: int = 400) -> Iterator[Held]:

@@ -3,12 +3,16 @@
 The credit-card data in three parties (the demo, where it is absent). What is compared is measured in turns, so that a busy machine
 hits both: trainings under RLWE, people scored one by one in an open conversation, and a table scored as a whole. Then Hosts dial
 through a line that delays every byte by :data:`DELAY` each way, and people are scored one by one again.
+
+``LINKS_ROWS=100000 python -m bench.links`` scores a table of 100,000 rows instead of 5,000: the parties' rows repeated under new ids,
+once the model is trained, then read from a file and scored in groups as `glassleaf score` does.
 """
 
 from __future__ import annotations
 
 import asyncio
 import multiprocessing
+import os
 import shutil
 import subprocess
 import sys
@@ -44,16 +48,19 @@ from backend.services import Glassleaf
 from backend.services.companies import Companies, part_companies
 from backend.services.host_operator import own_host
 from backend.services.online import OpenModel, Person
+from backend.services.samples import SAMPLES
 from backend.services.scoring import ScoringRequest
+from backend.services.streaming import StreamRequest
 from bench import setting
 from bench.setting import fresh_folder, progress, run, train
+from bench.stream import repeat
 from bench.tables import links as describe
 from bench.timing import interleaved, seconds_of
 
 T = TypeVar("T")
 TREES, DEPTH = 10, 4
 SCORES, REPEATS = 60, 3
-ROWS = 5_000  # of one request
+ROWS = int(os.environ.get("LINKS_ROWS", SAMPLES.max_rows))  # of one request; more are scored in groups
 WARM = 5  # scores that are left out: keys, tables, the first question of a conversation
 DELAY = 0.010  # seconds each way
 QUICK = 6, 60, 1, 2
@@ -67,16 +74,16 @@ def measure(quick: bool = False) -> dict[str, Any]:
     with fresh_folder() as folder:
         federation = written(folder / "tables", quick)
         companies = part_companies(federation, folder / "companies", budget=0)
-        with Glassleaf(folder / "together", pools=False) as together:
-            together.federations.add(federation.folder)
-            with hosts(companies), Glassleaf(companies.home, pools=False) as apart:
-                apart.federations.add(companies.guest)
-                both = Both(companies, together, apart, federation.name)
-                training, records = both.trainings(trees, repeats)
-                rows = min(rows, len(together.samples.table(records[0].id)))
-                near, bulk = both.singles(records, scores), both.tables(records, rows, repeats)
-            with delayed(companies), hosts(companies), Glassleaf(companies.home, pools=False) as apart:
-                far = Both(companies, together, apart, federation.name).singles(records, scores)
+        home = folder / "together"
+        with opened(companies, home, federation) as both:
+            training, records = both.trainings(trees, repeats)
+            near = both.singles(records, scores)
+        with delayed(companies), opened(companies, home, federation) as both:
+            far = both.singles(records, scores)
+        if rows > SAMPLES.max_rows:
+            lengthen(federation, companies, rows)
+        with opened(companies, home, federation) as both:
+            bulk = both.tables(records, rows, repeats)
     delay = f"{1000 * DELAY:g} ms each way"
     aims = [
         row("one score", near, at_most=3.0),
@@ -110,6 +117,24 @@ def written(folder: Path, quick: bool) -> Federation:
     federation = federation.model_copy(update={"hosts": free, "folder": folder})
     write_federation(federation, folder)
     return federation
+
+
+@contextmanager
+def opened(companies: Companies, home: Path, federation: Federation) -> Iterator[Both]:
+    """The simulation, and the companies' Guest with every Host as a process."""
+    with Glassleaf(home, pools=False) as together, hosts(companies), Glassleaf(companies.home, pools=False) as apart:
+        for glassleaf, folder in ((together, federation.folder), (apart, companies.guest)):
+            if not glassleaf.federations.all():
+                glassleaf.federations.add(folder)
+        yield Both(companies, together, apart, federation.name)
+
+
+def lengthen(federation: Federation, companies: Companies, rows: int) -> None:
+    """Every party's table, in the simulation and at its company, with so many rows; the model was trained on the originals."""
+    folders = {federation.guest.name: companies.guest, **companies.hosts}
+    for party in federation.parties:
+        for folder in (federation.folder, folders[party.name]):
+            repeat(folder / party.file, party.id, rows)
 
 
 class Both:
@@ -158,17 +183,29 @@ class Both:
     def tables(self, records: list[ModelRecord], rows: int, repeats: int) -> dict[str, list[float]]:
         """Seconds of a table of so many rows."""
         progress(f"links: {rows:,} rows")
-        tasks = {}
-        for (side, glassleaf), record in zip(self._sides.items(), records, strict=True):
-            table = glassleaf.samples.table(record.id).head(rows)
-            sheet = glassleaf.samples.read(record.id, table.to_csv().encode())
-            request = ScoringRequest(record.id, sheet, cipher="rlwe")
+        with fresh_folder() as folder:
+            tasks = {}
+            for (side, glassleaf), record in zip(self._sides.items(), records, strict=True):
+                people, ids = folder / f"{side}.csv", glassleaf.federations.get(record.federation).guest.id
+                glassleaf.samples.table(record.id).head(rows).drop(columns="part").rename_axis(ids).to_csv(people)
+                score = (self._in_groups if rows > SAMPLES.max_rows else self._at_once)(glassleaf, record, people)
+                tasks[side] = lambda score=score: seconds_of(lambda: self._allowed(score))
+            return interleaved(tasks, repeats)
 
-            def score(glassleaf: Glassleaf = glassleaf, request: ScoringRequest = request) -> float:
-                return seconds_of(lambda: self._allowed(lambda: glassleaf.scoring.start(request).get()))
+    @staticmethod
+    def _at_once(glassleaf: Glassleaf, record: ModelRecord, people: Path) -> Callable[[], object]:
+        sheet = glassleaf.samples.read(record.id, people)
+        return lambda: glassleaf.scoring.start(ScoringRequest(record.id, sheet, cipher="rlwe")).get()
 
-            tasks[side] = score
-        return interleaved(tasks, repeats)
+    @staticmethod
+    def _in_groups(glassleaf: Glassleaf, record: ModelRecord, people: Path) -> Callable[[], object]:
+        out = people.with_suffix(".scores.csv")
+
+        def score() -> object:
+            out.unlink(missing_ok=True)
+            return glassleaf.streaming.start(StreamRequest(record.id, people, out, cipher="rlwe")).get()
+
+        return score
 
     def _allowed(self, ask: Callable[[], T]) -> T:
         """What is asked, allowed by every Host's operator where it waits for that."""

@@ -24,13 +24,13 @@ from backend.protocols.training.opboost.grow import grow
 from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns
 from backend.protocols.training.opboost.maps import MAPS
 from backend.protocols.training.opboost.parameters import OpBoostParameters
-from backend.protocols.training.opboost.privacy import privacy_of
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
 from backend.trees.compiled import candidate_leaves
 from backend.trees.ensemble import GuestModel
 from backend.trees.metrics import measure as metrics_of
 from bench.cases import weights_by_tree
+from bench.opboost_bounds import of_record, worst
 from bench.setting import ABSENT, CREDIT_CARD, fresh_folder, progress, run
 from bench.tables import Column, table
 
@@ -148,14 +148,18 @@ def _point(records: Records, parameters: OpBoostParameters) -> dict[str, Any]:
     session = DirectSession(records, [h.name for h in federation.hosts])
     features = {p.name: p.features for p in federation.parties}
     grown = grow(_joint(records, session, records.tables[federation.guest.name], features), parameters)
-    bounds = privacy_of(parameters.noise, [f for h in federation.hosts for f in h.features])
+    noise = parameters.noise
+    feature, record = (
+        worst(noise, noise.levels - 1),
+        of_record(noise, [f for h in federation.hosts for f in h.features]),
+    )
     return {
         "map": parameters.map,
         "epsilon": parameters.epsilon,
         "auc": _auc(records, _released(records, grown, session)),
         "auc_on_ranks": _auc(records, grown.margins[:, 0]),
-        "feature_bound": bounds.feature if np.isfinite(bounds.feature) else None,
-        "record_bound": bounds.record if np.isfinite(bounds.record) else None,
+        "feature_bound": feature if np.isfinite(feature) else None,
+        "record_bound": record if np.isfinite(record) else None,
         "n_test": int((records.parts == TEST).sum()),
     }
 

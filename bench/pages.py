@@ -1,5 +1,5 @@
 """How long a page takes, on the demo and on a model of 500 features and 300 trees: in the server, and in a real browser from the
-click to the last element drawn.
+click to the last element drawn; Score and Privacy also once somebody has been scored, and every page also for somebody who has signed in.
 
 Needs Chromium and Playwright. The large federation is synthetic (`bench.large`); each dashboard runs in a process of its own.
 """
@@ -13,24 +13,24 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import psutil
 from playwright.sync_api import sync_playwright
-from websockets.asyncio.client import connect
 
 from app.texts import Texts
 from backend.services import Glassleaf
 from backend.services.retraining import RetrainingRequest
+from bench import sign_in
 from bench.large import grow_large
-from bench.sessions import Session
+from bench.sessions import connected, process, score_somebody, until_idle
 from bench.setting import fresh_folder, machine, progress, run
 from bench.tables import pages as describe
 from tests.e2e.measure_pages import measure as walk
-from tests.e2e.serving import CHROMIUM, FLAGS, served
+from tests.e2e.serving import CHROMIUM, FLAGS, free_port, served
 
 NAMES = [
     *("overview", "features", "structure", "importance", "model_card", "compliance", "validation", "compare_models"),
     *("score", "privacy", "protocols", "attack_lab", "host", "own_data", "train", "report", "audit"),
 ]
+ANSWERED = ("score", "privacy")  # what shows the answer of a scoring
 ROUNDS = 5
 SERVER = 0.120  # seconds in the server's process, whatever else the machine does
 AIMS = {"demo": 0.3, "large": 0.6}  # seconds to the last element
@@ -76,26 +76,46 @@ def grown(home: Path, size: str) -> tuple[str, Mapping[str, int]]:
 
 
 def timed(home: Path, model: str, rounds: int, names: Sequence[str]) -> list[dict[str, Any]]:
-    """A row a page."""
-    t = Texts("en")
-    titles = {name: t(f"{name}.title") for name in names}
+    """A row a page, a row more for those that show an answer, and a row each for somebody who has signed in."""
     with served(home, home / "dashboard.log") as url:
-        with sync_playwright() as play:
-            browser = play.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-            page = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US").new_page()
-            page.goto(f"{url}/?model={model}")
-            page.wait_for_selector("h1", timeout=120_000)
-            time.sleep(3)
-            seen = walk(page, rounds, list(titles.values()))
-            browser.close()
-        server = next(c for c in psutil.Process().children() if "streamlit" in c.cmdline())
-        spent = asyncio.run(_spent(f"{url.replace('http', 'ws', 1)}/_stcore/stream", server, model, rounds, names))
+        rows = walked(url, model, rounds, names)
+        progress("scoring one person")
+        asyncio.run(score_somebody(url, f"model={model}"))
+        rows += walked(url, model, rounds, [name for name in names if name in ANSWERED], "{}, one person scored")
+    port = free_port()
+    with served(home, home / "dashboard.log", port, sign_in.want(home, port)) as url:
+        return rows + walked(url, model, rounds, names, "{}, signed in", "somebody")
+
+
+def walked(
+    url: str, model: str, rounds: int, names: Sequence[str], called: str = "{}", person: str = ""
+) -> list[dict[str, Any]]:
+    """A row a page of a dashboard that is being served; `called` is what a page's title becomes."""
+    if not names:
+        return []
+    titles = {name: Texts("en")(f"{name}.title") for name in names}
+    asyncio.run(_fill_pools(url, model, person))
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
+        context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US")
+        if person:
+            name, value = sign_in.cookie(url, person)
+            context.add_cookies([{"name": name, "value": value, "url": url}])
+        page = context.new_page()
+        page.goto(
+            f"{url}/help?model={model}"
+        )  # none of those that are walked, so that the first click leads to another page
+        page.wait_for_selector("h1", timeout=120_000)
+        time.sleep(3)
+        seen = walk(page, rounds, list(titles.values()))
+        browser.close()
+    spent = asyncio.run(_spent(url, model, rounds, names, person))
     rows = []
     for name, title in titles.items():
         first, last = ([milliseconds / 1000 for milliseconds in column] for column in zip(*seen[title], strict=True))
         rows.append(
             {
-                "page": title,
+                "page": called.format(title),
                 "server_seconds": median(spent[name]),
                 "title_seconds": median(first),
                 "seconds": median(last),
@@ -105,13 +125,19 @@ def timed(home: Path, model: str, rounds: int, names: Sequence[str]) -> list[dic
     return rows
 
 
-async def _spent(
-    address: str, server: psutil.Process, model: str, rounds: int, names: Sequence[str]
-) -> dict[str, list[float]]:
+async def _fill_pools(url: str, model: str, person: str) -> None:
+    """Have the parties prepare their randomness before, as the Score page does in the background."""
+    async with connected(url, person) as session:
+        await session.open(query=f"model={model}")
+        await session.open("score", f"model={model}")
+    until_idle(process())
+
+
+async def _spent(url: str, model: str, rounds: int, names: Sequence[str], person: str) -> dict[str, list[float]]:
     """Processor seconds of the server for each page, one after the other; one round before, which is not counted."""
     found: dict[str, list[float]] = {name: [] for name in names}
-    async with connect(address, max_size=None, ping_interval=None) as socket:
-        session = Session(socket)
+    server = process()
+    async with connected(url, person) as session:
         await session.open(query=f"model={model}")
         for counted in range(rounds + 1):
             for name in names:

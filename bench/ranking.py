@@ -15,7 +15,7 @@ from typing import Any
 
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
-from backend.protocols.ranking.circuit import gates_needed, top_names
+from backend.protocols.ranking.circuit import gates_needed
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.ranking.host import RankingHost
 from backend.protocols.ranking.packing import PackedBlinds, PackedOpener, RankingPacking
@@ -61,7 +61,8 @@ def ranked(key: PaillierKeySide, public: PaillierPublicSide, n: int) -> Meter:
     shares = meter.sent("host", meter.timed("host", host.share, offer))
     choices = meter.sent("guest", meter.timed("guest", guest.choose, shares))
     circuit = meter.sent("host", meter.timed("host", host.garble, choices))
-    if meter.timed("guest", guest.names, circuit) != top_names(values, NAMES, range(n)):
+    largest = sorted(range(n), key=lambda i: (values[i], i))[-NAMES:]
+    if meter.timed("guest", guest.names, circuit) != tuple(sorted(i for i in largest if values[i] > 0)):
         raise RuntimeError("The ranking is wrong.")
     return meter
 
@@ -72,7 +73,7 @@ def _row(bits: int, n: int, meters: list[Meter], peer: dict[str, Any]) -> dict[s
     row: dict[str, Any] = {
         "key_bits": bits,
         "numbers": n,
-        "gates": gates_needed(shape.size),
+        "gates": gates_needed(shape),
         "comparisons": comparisons,
         **summary(meters),
     }

@@ -22,8 +22,8 @@ from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host_factors import CompiledFactors, Decided
 from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.explanations.weighting import PersonWeighting, Weighting, weighting_of
-from backend.protocols.ranking.circuit import OTHER, OWN
 from backend.protocols.ranking.guest import RankingGuest
+from backend.protocols.ranking.shape import OTHER, OWN
 from backend.trees.shap import shap_values
 from bench.alignment import Meter
 from bench.cases import Case

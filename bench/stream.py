@@ -74,11 +74,15 @@ def measure(quick: bool = False) -> dict[str, Any]:
 def lengthen(federation: Federation, rows: int) -> None:
     """Repeat every party's rows under new ids until there are so many, or cut them; the model was trained on the originals."""
     for party in federation.parties:
-        file = federation.folder / party.file
-        table = pd.read_csv(file, dtype=str, keep_default_na=False)
-        times = -(-rows // len(table))
-        parts = [table.assign(**{party.id: table[party.id] + (f"r{k}" if k else "")}) for k in range(times)]
-        pd.concat(parts).head(rows).to_csv(file, index=False)
+        repeat(federation.folder / party.file, party.id, rows)
+
+
+def repeat(file: Path, ids: str, rows: int) -> None:
+    """The same for one party's table, whose column of ids is `ids`."""
+    table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    times = -(-rows // len(table))
+    parts = [table.assign(**{ids: table[ids] + (f"r{k}" if k else "")}) for k in range(times)]
+    pd.concat(parts).head(rows).to_csv(file, index=False)
 
 
 def scored(folder: Path, cipher: str) -> tuple[float, int, float]:

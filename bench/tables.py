@@ -387,10 +387,10 @@ def coverage(results: Results) -> str:
         "with a gap": lambda row: held(row["figure"], True),
     }
     note = (
-        f"Simulated people whose true rates are known, {results['runs']:,} runs of each case ({results['runs'] // 2:,} of associations and "
-        "of AUC); lowest and highest case of each figure, without cases in which it is suppressed in most runs: groups of 600 and 300, of "
-        "120 and 60, and four of 500 to 60 records; associations of 200 to 5,000 records in 2 × 2 to 5 × 10 groups. Decisions at "
-        f"{results['cutoff']:.0%}."
+        f"Simulated people whose true rates are known, {results['runs']:,} runs of each case ({results['runs'] // 2:,} of associations, of "
+        "AUC and of searches); lowest and highest case of each figure, without cases in which it is suppressed in most runs: groups of 600 "
+        "and 300, of 120 and 60, and four of 500 to 60 records; associations of 200 to 5,000 records in 2 × 2 to 5 × 10 groups; searches "
+        f"of eight alternatives at two decisions, 800 records. Other decisions at {results['cutoff']:.0%}."
     )
     return f"{table([{'figure': figure} for figure in figures], columns)}\n\n{note}"
 
@@ -572,6 +572,13 @@ def alternatives(results: Results) -> str:
         "ratio": "{ratio[value]:.3f}",
         "frontier": lambda row: "yes" if row["frontier"] else "",
     }
+
+    def ends(figure: Results | None) -> str:
+        return f"[{figure['low']:+.4f}, {figure['high']:+.4f}]" if figure else ""
+
+    if any(row.get("gap_together") for row in results["rows"]):  # searches before intervals held together have none
+        columns["AUC, all together"] = lambda row: ends(row["auc_together"])
+        columns["width, all together"] = lambda row: ends(row["gap_together"])
 
     def title(row: Results) -> str:
         tried, own = row["tried"], results["parameters"]

@@ -143,10 +143,7 @@ def messages(root: Path) -> str:
         for node in ast.parse(file.read_text(encoding="utf-8")).body:
             if isinstance(node, ast.ClassDef) and kinds & {ast.unparse(base) for base in node.bases}:
                 kinds.add(node.name)
-                stated = [
-                    s for s in node.body if isinstance(s, ast.AnnAssign) and "ClassVar" not in ast.unparse(s.annotation)
-                ]
-                fields = ", ".join(f"`{ast.unparse(s.target)}`" for s in stated)
+                fields = ", ".join(f"`{ast.unparse(s.target)}`" for s in node.body if isinstance(s, ast.AnnAssign))
                 says = (ast.get_docstring(node) or "").split("\n", maxsplit=1)[0].replace("|", "\\|")
                 lines.append(f"| {node.name} | {says} | {fields or '(none)'} |")
     return "\n".join(lines)

@@ -80,6 +80,7 @@ EXAMPLES = {
     "dossier show": "glassleaf dossier show demo",
     "host serve": "glassleaf host serve --config shop/host.toml",
     "host check": "glassleaf host check --config shop/host.toml",
+    "host disclose": "glassleaf host disclose --config shop/host.toml",
     "host inbox": "glassleaf host inbox\nglassleaf host inbox --federation demo --host telecom",
     "host show": "glassleaf host show 3",
     "host approve": "glassleaf host approve 3 --until 2027-06-30 --per-day 5000",
@@ -102,6 +103,9 @@ EXAMPLES = {
     "person forget": 'glassleaf person forget credit_card A152504 --because "asked to be erased on 3 May" --dry-run',
     "retention show": "glassleaf retention show",
     "retention apply": "glassleaf retention apply credit_card",
+    "agreement draft": "glassleaf agreement draft bank.party.toml shop.party.toml --disclosed shop.disclosed.toml "
+    "--title 'Bank and shop' --purpose 'Credit scores of applicants' --legal-basis 'Consent, form 12' --until 2027-12-31 "
+    "--address link.bank.example:8443",
     "agreement show": "glassleaf agreement show agreement.toml",
     "agreement sign": "glassleaf agreement sign agreement.toml --keys keys\n"
     "glassleaf agreement sign second.toml --keys keys --amends agreement.toml",

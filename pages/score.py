@@ -60,11 +60,11 @@ def scene(asked: tuple[str, ...], done: ScoreBatch | None = None) -> sight.Scene
     return sight.Scene(entries, asked, done, look, running.party if running else "")
 
 
-def follow() -> None:
+def follow(*, narrow: bool = False) -> None:
     """A scoring that is under way, and what the parties see of it."""
     if running:
         seen = lambda: sight.draw(t, view, scene(session.kept("asked", ())), "live")  # noqa: E731
-        run.follow(t, view, running, lambda: session.progress("score"), session.rerun, seen)
+        run.follow(t, view, running, lambda: session.progress("score"), session.rerun, seen, narrow=narrow)
 
 
 def begin(request: ScoringRequest, given: Upload | None = None) -> None:
@@ -219,7 +219,7 @@ def analyse() -> None:
             frame.problem(t, session.refused("score"))
         if running:
             attention.to("score_answer", t("score.answer"), f"running:{id(running)}", t("score.started"))
-            follow()
+            follow(narrow=way != "pick")
             if own is not None:
                 person.card(t, view, own)
             return
@@ -323,7 +323,6 @@ step = presenter.step_of(view, last if last is not None and len(last.scores) == 
 frame.header(t, "score", session.notices(), view.federation)
 frame.outcome(t, session.outcome())
 if step:
-    presenter.switch(t, presenting=True)
     present(step)
 else:
     analyse()

@@ -51,7 +51,7 @@ class Companies:
         path = self.folder / f"agreement{len(list(self.folder.glob('agreement*.toml')))}.toml"
         path.write_text(tomli_w.dumps(data))
         for party in signed_by or ROLES:
-            sign(path, self.identity(party))
+            sign(path, self.identity(party), self.path if "previous" in changes else None)
         return path
 
 

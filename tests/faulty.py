@@ -15,7 +15,7 @@ from backend.errors import PartyUnreachable
 from backend.link.inbox import AGAIN
 from backend.link.node import STARTED_AGAIN
 from backend.protocols.approvals.host import Approvals
-from backend.protocols.guest_runtime import GuestRuntime, RemoteHosts
+from backend.protocols.guest_runtime import GuestRuntime, HostsOperator
 from backend.protocols.host import HostParty
 from backend.protocols.transport.messages import EndConversation, Refusal
 from backend.protocols.transport.network import LocalWire, Network
@@ -160,7 +160,7 @@ class Federation:
 
     def _guest(self):
         wire = self.wires[GUEST] = Process(self.network, GUEST)
-        return GuestRuntime(self.federation, self.folder, wire, RemoteHosts(), **self.options)
+        return GuestRuntime(self.federation, self.folder, wire, HostsOperator(), **self.options)
 
     def _start(self, name):
         database, party = self.kept[name], self.federation.party(name)

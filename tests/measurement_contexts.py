@@ -58,7 +58,7 @@ class TrainedDemo:
         rows = np.array([self.runtime.table.row_of[i] for i in ids])
         session = self.runtime.open_session(self.record.hosts, counted=False)
         try:
-            key = self.runtime.key("none", 0, partial_model.guest)
+            key = self.runtime.keys.scoring("none", 0, partial_model.guest)
             scored = self.runtime.guest.score(
                 self.record.id, partial_model.guest, self.runtime.table.take(rows), key, session
             )

@@ -18,11 +18,12 @@ from backend.services.alternatives import AlternativesRequest
 if TYPE_CHECKING:
     from app.view_models import View
     from backend.jobs import Job
-    from backend.services.alternatives import DecidedModels, Opened, Point, Search, Tried
+    from backend.services.alternatives import DecidedModels, IntervalFigure, Opened, Point, Search, Tried
 
 DEPTHS, LAMBDAS = tuple(range(1, 9)), (0.0, 1.0, 5.0, 20.0, 100.0)
 PLACE = "alternatives"
 SHOWN = 5  # features of an opened model
+ROWS = ("accepted", "gap", "ratio", "auc_together", "gap_together")  # of an opened model, below AUC and KS
 
 
 @dataclass(frozen=True)
@@ -178,24 +179,28 @@ def _one(t: Texts, view: View, work: Searching, found: Search, decided: DecidedM
             t("figure.ks"): (first.ks, point.ks),
         }
         table = {
-            t("card.fact"): [*rows, t("lda.accepted"), t("lda.gap"), t("lda.ratio")],
+            t("card.fact"): [*rows, *(t(f"lda.{row}") for row in ROWS)],
             t("lda.this"): [
                 *(f"{a.value:.4f}" for a, _ in rows.values()),
                 percent(first.accepted),
                 _gap(t, found, first),
                 _ratio(first),
+                "–",
+                "–",
             ],
             name: [
                 *(f"{b.value:.4f}" for _, b in rows.values()),
                 percent(point.accepted),
                 _gap(t, found, point),
                 _ratio(point),
+                _together(point.auc_together, "{:+.4f}", 1),
+                _together(point.gap_together, "{:+.1f}", 100),
             ],
         }
         frame.table(table, t("lda.open"))
     with right:
         leading = sorted(opened.importance, key=lambda row: -row.gain_share)[:SHOWN]
-        shares = [f"{evidence.plain(t, view, row.feature)} ({percent(row.gain_share)})" for row in leading]
+        shares = [t.noted(evidence.plain(t, view, row.feature), percent(row.gain_share)) for row in leading]
         st.markdown(t("lda.leans", features=t.listed([markdown(share) for share in shares])))
         if opened.registered:
             links.to_model(opened.record.id, t("lda.to_model"))
@@ -298,8 +303,18 @@ def _twin(t: Texts, view: View, found: Search, decided: DecidedModels) -> dict[s
         t("lda.accepted"): [percent(p.accepted) for p in points],
         t("lda.gap"): [_gap(t, found, p) for p in points],
         t("lda.ratio"): [_ratio(p) for p in points],
+        t("lda.auc_together"): [_together(p.auc_together, "{:+.4f}", 1) for p in points],
+        t("lda.gap_together"): [_together(p.gap_together, "{:+.1f}", 100) for p in points],
         t("lda.frontier"): [t("lda.frontier") if p.frontier else "–" for p in points],
     }
+
+
+def _together(figure: IntervalFigure | None, form: str, unit: int) -> str:
+    """A change with the interval that holds together with all others; none of the first model, nor where it was not measured."""
+    if figure is None:
+        return "–"
+    value, low, high = (form.format(unit * end).replace("-", "−") for end in (figure.value, figure.low, figure.high))
+    return f"{value} [{low}, {high}]"
 
 
 def _gap(t: Texts, found: Search, point: Point) -> str:

@@ -67,9 +67,11 @@ def follow(
     known = job.stage not in ("start", "done")
     words = t("attack_lab.running", name=t(f"attack.{job.stage}_title")) if known else t("attack_lab.starting")
     frame.working(t, job, words, "attacks")
-    if known:
-        last = next((seconds for name, seconds in took.items() if text_of(name) == job.stage), None)
-        st.caption(t("attack_lab.no_record") if last is None else t("attack_lab.record", seconds=t.duration(last)))
+    last = next((seconds for name, seconds in took.items() if text_of(name) == job.stage), None)
+    if known and last is not None:
+        st.caption(t("attack_lab.record", seconds=t.duration(last)))
+    elif known and job.pace.left() is None:
+        st.caption(t("attack_lab.no_record"))
     if job.state != "running" or job.through > shown:
         redraw()
 
@@ -120,14 +122,20 @@ def card(t: Texts, attack: Attack, result: AttackResult | None, stage: str) -> b
             elif result is None:
                 st.caption(t("attack_lab.not_run"))
             else:
-                _outcome(t, result)
+                with st.container(key=result_key(attack.id)):
+                    _outcome(t, result)
     return pressed
+
+
+def result_key(attack: str) -> str:
+    """The key of the container that holds an attack's result."""
+    return f"attack_result_{attack}"
 
 
 def _outcome(t: Texts, result: AttackResult) -> None:
     works, outcome = attack_works(result), result.outcome
     icon = "report" if works else "check_circle"
-    st.markdown(f":material/{icon}: **{_verdict(t, result)}** {_rates(t, result)}")
+    st.markdown(f":material/{icon}: {said(t, result)}")
     frame.picture(_bars(t, result, works), _rates(t, result), f"attack_bars_{result.id}")
     setting = t(f"attack.{result.text}_setting", **_figures(result))
     found = f"attack.{result.text}_found"
@@ -137,6 +145,11 @@ def _outcome(t: Texts, result: AttackResult) -> None:
         if t.has(found):
             st.markdown(t(found, **_figures(result)))
         st.caption(t("attack_lab.took", seconds=t.duration(seconds)))
+
+
+def said(t: Texts, result: AttackResult) -> str:
+    """Whether it works, and how often."""
+    return f"**{_verdict(t, result)}** {_rates(t, result)}"
 
 
 def _rates(t: Texts, result: AttackResult) -> str:

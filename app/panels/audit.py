@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
@@ -47,7 +48,7 @@ def filters(t: Texts, entries: Sequence[Entry], federation: Federation, record: 
         there = sorted({entry.action for entry in entries})
         actions = narrow(t, t("audit.action"), there, "audit_action", lambda action: action_in_words(t, action))
         actors = sorted({entry.actor for entry in entries})
-        people = narrow(t, t("audit.actor"), actors, "audit_actor", str)
+        people = narrow(t, t("audit.actor"), actors, "audit_actor", partial(frame.actor, t))
         outcomes = narrow(
             t, t("audit.outcome"), ("done", "not_done"), "audit_outcome", lambda word: t(f"audit.outcome_{word}")
         )
@@ -102,7 +103,7 @@ def table(t: Texts, entries: Sequence[Entry]) -> None:
         t("audit.number"): [entry.number for entry in entries],
         t("audit.time"): [entry.time[:19].replace("T", " ") for entry in entries],
         t("audit.action"): [action_in_words(t, entry.action) for entry in entries],
-        t("audit.actor"): [entry.actor for entry in entries],
+        t("audit.actor"): [frame.actor(t, entry.actor) for entry in entries],
         t("words.role"): [_role(t, entry.role) for entry in entries],
         t("audit.with"): [_with(t, entry) for entry in entries],
         t("audit.hash"): [entry.hash[:SHORT] for entry in entries],

@@ -51,7 +51,7 @@ def _template(look: palette.Look) -> go.layout.Template:
                 "itemdoubleclick": False,
             },
             "xaxis": {**axis, "showgrid": False},
-            "yaxis": axis,
+            "yaxis": {**axis, "ticklabelstandoff": 6},
             "dragmode": False,
             "hoverlabel": {
                 "align": "left",
@@ -59,6 +59,7 @@ def _template(look: palette.Look) -> go.layout.Template:
                 "bordercolor": palette.INK,
                 "font": {"color": look.text, "size": TEXT},
             },
+            "modebar": {"bgcolor": look.ground, "color": look.text, "activecolor": look.text},
             "annotationdefaults": {"showarrow": False, "xanchor": "left", "align": "left", "font": {"size": TEXT}},
         },
         data={"heatmap": [{"colorbar": bar}]},

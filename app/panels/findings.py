@@ -16,6 +16,7 @@ from app.session import address
 from app.texts import Texts, markdown, percent
 from app.view_models import View
 from backend.i18n import brief
+from backend.services.compliance import wording
 
 if TYPE_CHECKING:
     from backend.compliance.assessment import Law
@@ -251,10 +252,11 @@ def force(t: Texts, law: Law) -> str:
 
 
 def citation(t: Texts, law: Law) -> str:
-    """Where a rule is written."""
-    return t(
+    """Where a rule is written, and its wording or that this is a paraphrase."""
+    where = t(
         "compliance.citation",
         citation=markdown(law.citation),
         jurisdiction=markdown(t.jurisdiction(law.jurisdiction)),
         as_of=law.as_of,
     )
+    return f"{where}  \n{wording(t, markdown(law.quote), markdown(law.quote_from), law.as_of, law.checked)}"

@@ -15,7 +15,7 @@ import streamlit as st
 from app import errors, session, view_models
 from app.panels import charts, links, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
-from backend.results import cell_text
+from backend.results import NOBODY, cell_text
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
+MOMENT = 0.5  # seconds that are not told, for they are over when they are read
 SILENT = 3.0  # seconds after which a job that cannot tell how long it will take says so
 TWINS_OPEN = False  # whether the tables of charts stand open at first
 CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
@@ -96,6 +97,11 @@ def broken(t: Texts, found: Mapping[str, str]) -> None:
             icon=":material/link_off:",
             title=t("frame.broken", name=markdown(name)),
         )
+
+
+def actor(t: Texts, name: str) -> str:
+    """Whom the audit log names."""
+    return t("audit.nobody") if name == NOBODY else name
 
 
 def outcome(t: Texts, done: tuple[bool, str] | None) -> None:
@@ -211,14 +217,15 @@ def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     """A bar with what is done, the seconds so far and those still to go; `share` where the work is not weighed."""
     session.tick()
     waits.pause(t, job.waits)
-    parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if job.total > 1 else []
+    counts = done < job.total and job.total > 1  # what comes after the last one is not counted
+    parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if counts else []
     parts.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
     left = job.pace.left()
     if job.cancelled():
         parts.append(t("stage.stopping"))
-    elif left is not None:
+    elif left is not None and left >= MOMENT:
         parts.append(t("stage.left", seconds=t.duration(left)))
-    elif job.seconds > SILENT:
+    elif left is None and job.seconds > SILENT:
         parts.append(t("stage.no_left"))
     st.progress(min(job.pace.share or share, 1.0), text=" · ".join(parts))
 

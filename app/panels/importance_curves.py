@@ -104,7 +104,7 @@ def means(t: Texts, view: View, found: GroupMeans) -> None:
     table = {t("importance.group"): names, t("importance.people"): [f"{row.group.n:,}" for row in found.groups]}
     for k in range(_outputs(view)):
         table[_column(t, view, k)] = [
-            f"{_answer(t, view, row.mean[k])} ({_answer(t, view, row.low[k])} … {_answer(t, view, row.high[k])})"
+            t.noted(_answer(t, view, row.mean[k]), f"{_answer(t, view, row.low[k])} … {_answer(t, view, row.high[k])}")
             for row in found.groups
         ]
     if any(row.observed is not None for row in found.groups):

@@ -29,7 +29,7 @@ def panel(t: Texts, found: LawCalendar) -> None:
 def _opened(t: Texts, found: LawCalendar) -> None:
     """What changed since the last report, and the dates to come or past."""
     in_force = t("law.sentence", in_force=found.in_force, on=found.on, n=len(found.coming))
-    st.markdown(t.joined(in_force, t("law.checked", unchecked=found.unchecked)))
+    st.markdown(t.joined(in_force, t("law.checked", quoted=found.quoted, unchecked=found.unchecked)))
     if not found.since:
         st.caption(t("law.no_report"))
     elif not found.changed:

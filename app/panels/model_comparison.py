@@ -273,7 +273,7 @@ def _measured(t: Texts, row: Evidence | None) -> str:
     if row is None:
         return t("comparison.not_measured")
     shown = evidence.figure(t, row)
-    return shown if row.value is None else f"{shown}, n={row.n:,}"
+    return shown if row.value is None else t("comparison.of_n", value=shown, count=f"{row.n:,}")
 
 
 def leaks(t: Texts, found: SideBySide) -> None:

@@ -14,6 +14,8 @@ from app.texts import Texts, markdown
 from backend.services.notice_details import AGENCY, fields_of
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from backend.services.notice_details import NoticeParty
 
 MAX_CHARS = 2000
@@ -64,20 +66,27 @@ def _of(t: Texts, details: Details, party: str, name: str) -> str:
 
 def _form(t: Texts, details: Details, attempt: Attempt) -> None:
     with st.form("notice_details", border=False):
-        given = {party: _fields(t, details, party) for party in details.stands}
+        given = {}
+        titles = [markdown(details.parties[party]) for party in details.stands]
+        for tab, party in zip(st.tabs(titles), details.stands, strict=True):
+            with tab:
+                given[party] = _fields(t, details, party)
         if st.form_submit_button(t("notice_details.save"), icon=":material/save:", key="notice_details_go"):
             attempt(t("notice_details.saved"), lambda: details.keep(given))
 
 
 def _fields(t: Texts, details: Details, party: str) -> dict[str, Any]:
-    st.subheader(markdown(details.parties[party]), anchor=False)
     stands = details.stands[party]
-    given: dict[str, Any] = {
-        name: st.text_input(
-            t(f"notice_details.{name}"), getattr(stands, name), MAX_CHARS, f"notice_details_{party}_{name}"
-        )
-        for name in fields_of(stands.reporting_agency is None)
-    }
+    given: dict[str, Any] = {}
+    row: Sequence[DeltaGenerator] = ()
+    for name in fields_of(stands.reporting_agency is None):
+        chinese = name.endswith("_zh")
+        if not chinese:
+            row = st.columns(2, vertical_alignment="bottom")
+        with row[chinese]:
+            given[name] = st.text_input(
+                t(f"notice_details.{name}"), getattr(stands, name), MAX_CHARS, f"notice_details_{party}_{name}"
+            )
     if stands.reporting_agency is not None:
         given[AGENCY] = st.checkbox(
             t(f"notice_details.{AGENCY}"), stands.reporting_agency, f"notice_details_{party}_{AGENCY}"

@@ -488,8 +488,7 @@ def _readings(t: Texts, federation: Federation, read: Overview) -> None:
                 t("own_data.column"): [f"**{markdown(column.name)}**" for column in columns],
                 t("own_data.party"): [markdown(t.party(federation, column.party)) for column in columns],
                 t("own_data.read_as"): [
-                    t(f"own_data.kind_{column.kind}") + (f" ({markdown(column.unit)})" if column.unit else "")
-                    for column in columns
+                    t.noted(t(f"own_data.kind_{column.kind}"), markdown(column.unit)) for column in columns
                 ],
                 t("own_data.holds"): [markdown(_holds(t, column)) for column in columns],
                 t("own_data.missing"): [markdown(_missing(t, column)) for column in columns],
@@ -503,14 +502,14 @@ def _holds(t: Texts, column: ColumnReading) -> str:
     if column.empty:
         return t("own_data.holds_nothing")
     if column.codes:
-        most = [f"{text} ({count:,})" for text, count in list(column.codes.items())[:SHOWN_CODES]]
+        most = [t.noted(text, f"{count:,}") for text, count in list(column.codes.items())[:SHOWN_CODES]]
         more = len(column.codes) - len(most)
         return t("words.comma").join(most) + (t("own_data.more_codes", n=more) if more > 0 else "")
     return t("own_data.holds_range", low=bare(column.low), high=bare(column.high))
 
 
 def _missing(t: Texts, column: ColumnReading) -> str:
-    said = [f"{text or t('own_data.empty_cell')} ({count:,})" for text, count in column.missing.items()]
+    said = [t.noted(text or t("own_data.empty_cell"), f"{count:,}") for text, count in column.missing.items()]
     return t("words.comma").join(said) or t("own_data.none_missing")
 
 

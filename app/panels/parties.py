@@ -96,7 +96,7 @@ def holdings(t: Texts, view: View) -> None:
     never = ["median" if word == "guest" and median else word for word in words]
     table: frame.Columns = {
         t("words.party"): [
-            f"**{palette.name(t, view.federation, share.party)}** ({t(f'words.{word}')})"
+            t.noted(f"**{palette.name(t, view.federation, share.party)}**", t(f"words.{word}"))
             for share, word in zip(shares, words, strict=True)
         ],
         t("overview.holds"): [

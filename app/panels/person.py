@@ -100,8 +100,8 @@ def _narrowed(t: Texts, feature: Feature, found: pd.DataFrame) -> pd.DataFrame:
     low, high = float(np.nanmin(column)), float(np.nanmax(column))
     if low >= high:
         return found
-    unit = f" ({t.unit(feature)})" if feature.unit else ""
-    first, last = st.slider(t("score.range") + unit, low, high, (low, high), key=f"score_filter_{feature.name}")
+    title = t.noted(t("score.range"), t.unit(feature))
+    first, last = st.slider(title, low, high, (low, high), key=f"score_filter_{feature.name}")
     return found[column.between(first, last)] if (first, last) != (low, high) else found
 
 
@@ -171,7 +171,7 @@ def typed(
 
 
 def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:
-    title = markdown(t.meaning(feature)) + (f" ({markdown(t.unit(feature))})" if feature.unit else "")
+    title = markdown(t.noted(t.meaning(feature), t.unit(feature)))
     key = f"typed_{feature.name}"
     known_start = None if pd.isna(start) else start
     if feature.kind.value == "categorical":

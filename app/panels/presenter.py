@@ -24,7 +24,7 @@ PARTIES, ANSWER = "parties", "answer"
 # Kind of step → the attack of the lab that goes for it; a Host that passes numbers on to the next one is attacked otherwise.
 ATTACKS = {"encrypt": "A4", "pass": "A3", "mask": "A1", "return": "A7", "answer": "A5"}
 LARGE = "<style>.st-key-presenter_words p {font-size: clamp(1.3rem, 2.2vw, 2rem) !important; line-height: 1.35}"
-LARGE += ".st-key-presenter_words:focus {outline: none}</style>"
+LARGE += ".st-key-presenter_words:focus {outline: none} [data-testid=stSidebar] {display: none}</style>"
 
 
 def steps(view: View, done: ScoreBatch | None) -> tuple[str, ...]:
@@ -169,6 +169,7 @@ def _buttons(
             on_click=restart,
             key="presenter_reset",
         )
+        switch(t, presenting=True)
 
 
 def attack(t: Texts, wanted: str) -> None:
@@ -184,6 +185,9 @@ def attack(t: Texts, wanted: str) -> None:
         attack_lab.follow(t, running, len(done), session.rerun, session.took("attacks"))
     row = next(row for row in lab.all() if row.id == wanted)
     pressed = attack_lab.card(t, row, results.get(wanted), running.stage if running is not None else "")
+    if wanted in results and running is None:
+        words = attack_lab.said(t, results[wanted])
+        attention.to(attack_lab.result_key(wanted), t("presenter.attack"), f"{wanted}:{id(job)}", words)
     st.caption(f":material/science: {t('presenter.attack_note')}")
     # Switched on, it starts by itself once; one that was stopped or failed waits for its button.
     if running is None and (pressed or (session.once("attacked", wanted) and wanted not in results)):

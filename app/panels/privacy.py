@@ -63,7 +63,7 @@ def _others(t: Texts, done: ScoreBatch, lines: Sequence[LedgerLine]) -> str:
     """What the messages are in which nothing is encrypted."""
     sealed = _encrypted(lines)
     kinds = Counter(entry.kind for entry in done.transcript if entry.kind not in sealed)
-    listed = [f"{kind_in_words(t, kind)} ({n:,})" for kind, n in kinds.items()]
+    listed = [t.noted(kind_in_words(t, kind), f"{n:,}") for kind, n in kinds.items()]
     return t("privacy.others", n=kinds.total(), listed=t.listed(listed)) if listed else ""
 
 

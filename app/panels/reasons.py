@@ -170,9 +170,9 @@ def _learned(t: Texts, view: View, found: Reasons) -> None:
     with st.container(border=True):
         guest, hosts = view.model.guest, _hosts(view)
         st.markdown(f"**{t('score.learned')}**")
-        st.markdown(f"{palette.name(t, view.federation, guest)}: {t('reasons.learned_guest')}")
+        st.markdown(t("words.says", who=palette.name(t, view.federation, guest), said=t("reasons.learned_guest")))
         for host in hosts:
-            st.markdown(f"{palette.name(t, view.federation, host)}: {t('reasons.learned_host')}")
+            st.markdown(t("words.says", who=palette.name(t, view.federation, host), said=t("reasons.learned_host")))
         cost = t(
             "reasons.cost",
             features=f"{found.features:,}",

@@ -15,6 +15,7 @@ from app.texts import Texts, markdown, percent
 from app.view_models import View
 from backend.errors import GlassleafError
 from backend.i18n import brief
+from backend.results import NOBODY
 from backend.services.reports import FORMS
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ def decisions(
         t("report.finding"): named,
         t("report.status"): [t(f"compliance.{f.status}") for f in found],
         t("report.decision"): [t(f"report.{f.decision.decision if f.decision else 'open'}") for f in found],
+        t("document.head_person"): [f.decision.person if f.decision else "–" for f in found],
         t("report.reason"): [f.decision.reason if f.decision else "–" for f in found],
-        t("report.person"): [f.decision.person if f.decision else "–" for f in found],
     }
     frame.data(columns, "report_decisions", t("report.decide"))
     with st.expander(t("report.decide_form"), icon=":material/gavel:"):
@@ -129,9 +130,8 @@ def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
         st.error(markdown(errors.said(t, str(error))), icon=":material/gpp_bad:")
         return
     identity, issued = found.report.content.identity, found.report.issued
-    holds = t(
-        "report.holds", model=identity.model, time=issued.time[:16].replace("T", " "), actor=markdown(issued.actor)
-    )
+    words = {"model": identity.model, "time": issued.time[:16].replace("T", " "), "actor": markdown(issued.actor)}
+    holds = t("report.holds_nobody" if issued.actor == NOBODY else "report.holds", **words)
     said = t.joined(holds, t(f"report.drawn_{found.drawn}"))
     if found.verdict == "issued":
         st.success(said, icon=":material/verified:")

@@ -94,12 +94,12 @@ def _columns(t: Texts, view: View, scores: Sequence[Score]) -> tuple[dict[str, l
         return [value if fine else None for value, fine in zip(values, good, strict=True)]
 
     factor, shape = PARTS[scale(view)]
-    unit = f" ({t.unit(view.federation.label)})" if view.task == "number" and t.unit(view.federation.label) else ""
+    unit = t.unit(view.federation.label) if view.task == "number" else ""
     columns: dict[str, list[Any]] = {"id": [score.id for score in scores]}
     settings: dict[str, Any] = {"id": t("score.id"), "note": t("score.note")}
     if view.task == "number":
         columns["value"] = where_good([score.margin for score in scores])
-        settings["value"] = st.column_config.NumberColumn(t("score.value") + unit, format="%.5g")
+        settings["value"] = st.column_config.NumberColumn(t.noted(t("score.value"), unit), format="%.5g")
     else:
         if view.task == "classes":
             columns["predicted"] = where_good([score.predicted for score in scores])
@@ -114,7 +114,7 @@ def _columns(t: Texts, view: View, scores: Sequence[Score]) -> tuple[dict[str, l
     if view.model.outputs.aggregation == "sum":
         for part in ("guest_part", "hosts_part"):
             columns[part] = where_good([factor * getattr(score, part) for score in scores])
-            settings[part] = st.column_config.NumberColumn(t(f"score.{part}") + unit, format=shape)
+            settings[part] = st.column_config.NumberColumn(t.noted(t(f"score.{part}"), unit), format=shape)
     return columns | {"note": [_note(t, view, score) for score in scores]}, settings
 
 

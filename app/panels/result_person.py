@@ -157,11 +157,7 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
 def _axis(t: Texts, view: View) -> str:
     """What the parts are measured in."""
     title = t(f"score.axis_{scale(view)}")
-    return (
-        f"{title} ({t.unit(view.federation.label)})"
-        if view.task == "number" and t.unit(view.federation.label)
-        else title
-    )
+    return t.noted(title, t.unit(view.federation.label) if view.task == "number" else "")
 
 
 def _margin(t: Texts, view: View, value: float, change: bool) -> str:

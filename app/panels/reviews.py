@@ -46,7 +46,8 @@ def _decided(t: Texts, review: Review) -> str:
 
 def acting(t: Texts, role: str, actor: str) -> None:
     """As whom the log will name whoever decides."""
-    st.caption(f":material/badge: {t('compliance.acting', role=t(f'sidebar.role_{role}'), actor=markdown(actor))}")
+    words = {"role": t(f"sidebar.role_{role}"), "actor": markdown(frame.actor(t, actor))}
+    st.caption(f":material/badge: {t('compliance.acting', **words)}")
 
 
 def form(
@@ -104,7 +105,7 @@ def sign_offs(t: Texts, signing: SignOffs, place: str, attempt: Attempt) -> None
     lines = signing.lines
     if lines:
         columns: frame.Columns = {
-            t("report.person"): [s.person for s in lines],
+            t("document.head_person"): [s.person for s in lines],
             t("words.role"): [t(f"sidebar.role_{s.role}") for s in lines],
             t("report.statement"): [s.statement for s in lines],
             t("report.covers"): [t("report.covers_yes" if s.covers else "report.covers_no") for s in lines],

@@ -84,9 +84,11 @@ def follow(
     progress: Callable[[], int],
     redraw: Callable[[], None],
     beside: Callable[[], None],
+    *,
+    narrow: bool,
 ) -> None:
-    """The stages as they happen, and what stands `beside` them; `redraw` draws the whole page once the job has ended."""
-    left, right = st.columns([3, 7], gap="medium")
+    """The stages as they happen, and what stands `beside` them (where it is `narrow`, below); `redraw` draws the page once it has ended."""
+    left, right = (st.container(), st.container()) if narrow else st.columns([3, 7], gap="medium")
     with left:
         _live(t, view, job, progress())
     with right:
@@ -193,7 +195,7 @@ def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, ke
     for title, field in drawn:
         for part in ("training", "validation"):
             values = [number(getattr(point, f"{field}_{part}")) for point in points]
-            columns[f"{t(f'figure.{title}')} ({t(f'score.part_{part}')})"] = values
+            columns[t.noted(t(f"figure.{title}"), t(f"score.part_{part}"))] = values
     columns[t("score.time")] = [t.duration(point.seconds) for point in points]
     frame.table_twin(t, columns, t("train.curves"), key)
 
@@ -203,7 +205,7 @@ def _known(value: float) -> float:
 
 
 def _lines(t: Texts, points: Sequence[TreeProgress], title: str, field: str, unit: str) -> go.Figure:
-    words = t(f"train.{title}") + (f" ({unit})" if title == "rmse" and unit else "")
+    words = t.noted(t(f"train.{title}"), unit if title == "rmse" else "")
     figure = charts.figure(290, top=40, title={"text": escape(words), "font": {"size": 14}}, hovermode="x unified")
     rounds = [point.tree for point in points]
     for part, dash in (("training", "dot"), ("validation", "solid")):

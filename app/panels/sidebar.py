@@ -8,20 +8,18 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import frame, links
-from app.texts import Texts, cut, markdown
+from app.panels import frame, links, sign_in
+from app.texts import Texts, cut
 from backend import __version__
 from backend.i18n import LANGUAGES
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
-    from backend.errors import SignInError
     from backend.results import ModelRecord
     from backend.services.lifecycle import ModelState
 
 NAME = 18  # letters of a model's name that the picker has room for
 SHOWN = {"en": "EN", "zh": "中文"}
-FOR_OPERATORS = ("unusable", "no_settings", "no_provider")  # what is wrong is a setting, so it is said in its words
 
 
 def models(
@@ -66,8 +64,7 @@ def footer(t: Texts, account: str, roles: Sequence[str]) -> None:
         with right:
             _role(t, roles, account)
         if account:
-            st.caption(t("sidebar.signed_in", name=markdown(account)))
-            st.button(t("sidebar.sign_out"), on_click=st.logout, icon=":material/logout:", key="sign_out")
+            sign_in.who(t, account)
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             links.page("help", t("help.title"), "help")
             st.caption(f"Glassleaf {__version__}", width="content")
@@ -97,25 +94,6 @@ def _role(t: Texts, roles: Sequence[str], account: str) -> None:
         label_visibility="collapsed",
         width="stretch",
     )
-
-
-def sign_in(t: Texts, why: SignInError) -> None:
-    """What stands in place of every page until somebody has signed in, and why."""
-    st.title("Glassleaf", anchor=False)
-    st.markdown(t("sign_in.why"))
-    if why.kind != "signed_out":
-        st.warning(t(f"sign_in.out_{why.kind}"), icon=":material/lock_clock:")
-    if why.kind in FOR_OPERATORS:
-        st.caption(markdown(str(why)))
-    if why.kind != "no_provider":
-        st.button(t("sidebar.sign_in"), on_click=st.login, icon=":material/login:", key="sign_in")
-    if why.kind not in ("signed_out", "no_provider"):
-        st.button(t("sidebar.sign_out"), on_click=st.logout, icon=":material/logout:", key="sign_out")
-
-
-def open_to_all(t: Texts) -> None:
-    """Above every page that comes over a network without a sign-in."""
-    st.warning(t("sign_in.open"), icon=":material/lock_open:")
 
 
 def not_for(t: Texts, roles: Sequence[str], account: str) -> None:

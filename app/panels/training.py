@@ -320,7 +320,7 @@ def _shown(record: ModelRecord, name: str) -> float:
 
 
 def _figure_column(t: Texts, chosen: Federation, name: str, unit: str) -> Any:
-    title = t(f"figure.{name}") + (f" ({unit})" if name == "rmse" and unit else "")
+    title = t.noted(t(f"figure.{name}"), unit if name == "rmse" else "")
     shape = {"accuracy": "%.1f %%", "rmse": "%.4g"}.get(name, "%.3f")
     return st.column_config.NumberColumn(title, width=85, format=shape, help=frame.about(t, chosen.label.task, name))
 

@@ -123,7 +123,7 @@ def stages(t: Texts, view: View, done: ScoreBatch) -> None:
         t("words.party"): parties,
         t("score.time"): [t.duration(stage.seconds) for stage in done.stages],
     }
-    frame.data(columns, "stages", t("score.stages"))
+    frame.table(columns, t("score.stages"))
     took = speed(done, view.model.guest)
     st.markdown(
         t(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
@@ -58,10 +58,17 @@ LONG = 20.0  # seconds: whoever waits longer has gone elsewhere
 SHOWN = 12  # seconds that the end of a long job is told
 
 
-def draw(t: Texts, page: str, model: str | None) -> tuple[DeltaGenerator, frozenset[str]]:
+class Places(NamedTuple):
+    """Where lines stand, and where they move: in one place for both, lines of an earlier run would stay below the others."""
+
+    still: DeltaGenerator
+    live: DeltaGenerator
+
+
+def draw(t: Texts, page: str, model: str | None) -> tuple[Places, frozenset[str]]:
     """What `page`, on which `model` is chosen, does not show itself: before the page, which may stop the run.
 
-    Returns the place of the lines and the names of the jobs in them.
+    Returns the places of the lines, and the names of the jobs in them.
     """
     every = [job for job in session.jobs() if job.kind in PAGES]
     _announce(t, page)
@@ -74,14 +81,14 @@ def draw(t: Texts, page: str, model: str | None) -> tuple[DeltaGenerator, frozen
     for job in own:
         if job.job is None and job.state != "cancelled":
             _note(t, job)
-    others = [job for job in jobs if not _of(job, page, model)]
+    others = [job for job in jobs if not (_of(job, page, model) or session.presenting())]
     told = [job for job in others if job.name in session.kept("announced", ()) and job.state not in BUSY]
     if told:
         st.set_page_config(page_title=t(f"jobs.tab_{told[0].state}", kind=t(f"jobs.kind_{told[0].kind}")))
-    place = st.empty()
-    with place.container():
+    places = Places(st.empty(), st.container())
+    with places.still.container():
         _lines(t, others, still=True)
-    return place, frozenset(job.name for job in others)
+    return places, frozenset(job.name for job in others)
 
 
 def _announce(t: Texts, page: str) -> None:
@@ -102,13 +109,14 @@ def _announce(t: Texts, page: str) -> None:
         st.toast(t(f"jobs.told_{job.state}", **words), icon=icon, duration=SHOWN)
 
 
-def follow(t: Texts, place: DeltaGenerator, names: Collection[str]) -> None:
-    """Let the lines in `place` follow their jobs, where the page has no clock of its own: two could drop what is drawn at a job's end."""
+def follow(t: Texts, places: Places, names: Collection[str]) -> None:
+    """Let the lines follow their jobs, where the page has no clock of its own: two could drop what is drawn at a job's end."""
     shown = [job for job in session.jobs() if job.name in names and not job.seen]
     if session.ticking() or not any(job.state in BUSY for job in shown):
         return
     session.note_clock()
-    with place.container():
+    places.still.empty()
+    with places.live:
         st.fragment(_follow, run_every=TICK)(t, names, session.jobs, session.rerun)
 
 

@@ -78,7 +78,7 @@ def verdict(t: Texts, view: View, done: Validation) -> None:
             t("validation.tightened", listed=t.listed([t(f"validation.measure_{name}") for name in done.tightened]))
         )
     if done.unexamined:
-        names = [markdown(f"{feature} ({t.party(view.federation, party)})") for party, feature in done.unexamined]
+        names = [markdown(t.noted(feature, t.party(view.federation, party))) for party, feature in done.unexamined]
         st.warning(t("validation.unexamined", listed=t.listed(names)), icon=":material/visibility_off:")
     st.caption(t("validation.made", version=done.version, made=done.made[:16].replace("T", " ") + " UTC"))
 
@@ -119,8 +119,8 @@ def _worst(t: Texts, view: View, known: Mapping[str, Feature], test: Tested) -> 
     one = test.figures[0]
     words = markdown(f"{_about(t, view, known, one)}: {value_in_words(one.figure, number)}")
     limits = limit_in_words(t, one.sense, one.warn, one.fail, one.certain)
-    more = "" if test.compared == 1 else f" ({t('validation.compared', n=test.compared)})"
-    return f"{words}{more}  \n{limits}"
+    more = "" if test.compared == 1 else t("validation.compared", n=test.compared)
+    return f"{t.noted(words, more)}  \n{limits}"
 
 
 def _about(t: Texts, view: View, known: Mapping[str, Feature], judged: Judged) -> str:

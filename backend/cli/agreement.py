@@ -1,4 +1,4 @@
-"""The agreement between companies from a shell: `agreement show`, `sign`, `verify`."""
+"""The agreement between companies from a shell: `agreement draft`, `show`, `sign`, `verify`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, print_result
+from backend.cli.output import AsJson, check_out, day_of, print_result, save
+from backend.errors import ParameterError
 
 if TYPE_CHECKING:
     from backend.link.agreement import Agreement
@@ -18,7 +19,7 @@ app = typer.Typer(
     add_completion=False,
     name="agreement",
     no_args_is_help=True,
-    help="What Guest and Hosts have agreed to: show, sign, verify. Needs the extra [link].",
+    help="What Guest and Hosts have agreed to: draft, show, sign, verify. Needs the extra [link].",
 )
 
 
@@ -29,6 +30,38 @@ def show(file: File, as_json: AsJson = False) -> None:
 
     found = load_agreement(file)
     print_result({"hash": found.hash, **found.model_dump(mode="json")}, "\n".join(_text(found)), as_json)
+
+
+@app.command()
+def draft(
+    parties: Annotated[list[Path], typer.Argument(help="What each party hands out: its NAME.party.toml.")],
+    disclosed: Annotated[
+        list[Path], typer.Option(help="What a Host discloses (`glassleaf host disclose`); for each Host.")
+    ],
+    title: Annotated[str, typer.Option(help="What the agreement is called.")],
+    purpose: Annotated[str, typer.Option(help="What is asked for, e.g. Credit scores of applicants.")],
+    legal_basis: Annotated[str, typer.Option(help="On which legal basis.")],
+    until: Annotated[str, typer.Option(metavar="DATE", help="Last day (UTC), e.g. 2027-12-31.")],
+    address: Annotated[str, typer.Option(metavar="HOST:PORT", help="Where the Guest listens.")],
+    out: Annotated[Path, typer.Option(help="File to write; it may not be there yet.")] = Path("agreement.toml"),
+    rows_per_day: Annotated[int, typer.Option(help="People a day at most; 0 = not limited.", min=0)] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Write an agreement to begin with: one purpose, every kind of message, the usual floors. Read it before you sign it."""
+    from backend.link.agreement import load_agreement
+    from backend.link.draft import Terms
+    from backend.link.draft import draft as drafted
+
+    check_out(out)
+    if out.exists():
+        raise ParameterError(f"{out} is there already; name another file, or amend what it says.")
+    terms = Terms(title, purpose, legal_basis, day_of(until), address, rows_per_day)
+    save(out, drafted(parties, disclosed, terms).encode())
+    found = load_agreement(out)
+    text = f"Written to {out}. Read it, change what is to be changed; then every party signs it.\n" + "\n".join(
+        _text(found)
+    )
+    print_result({"file": str(out), "hash": found.hash}, text, as_json)
 
 
 @app.command()

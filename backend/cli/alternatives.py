@@ -119,9 +119,18 @@ def _point(found: Search, point: Point) -> str:
             f"{point.name}: {quality}  gap not measured: fewer than 20 people decided otherwise than by another model"
         )
     ratio = "" if point.ratio is None else f"  ratio {point.ratio.value:.3f}"
+    together = _together(point)
     marks = [word for word, is_so in (("frontier", point.frontier), ("narrower", point.narrower)) if is_so]
-    gap = f"{found.group_in_words(point.group)} {_figure(point.gap)}{ratio}"
+    gap = f"{found.group_in_words(point.group)} {_figure(point.gap)}{ratio}{together}"
     return f"{point.name}: {quality}  {gap}{'  ' + ', '.join(marks) if marks else ''}"
+
+
+def _together(point: Point) -> str:
+    """The intervals that hold together for all alternatives."""
+    if point.auc_together is None or point.gap_together is None:
+        return ""
+    auc, gap = (f"{change.low:+.4f}, {change.high:+.4f}" for change in (point.auc_together, point.gap_together))
+    return f"  all together: change of AUC [{auc}], of the gap's width [{gap}]"
 
 
 def _figure(figure: IntervalFigure) -> str:

@@ -1,4 +1,5 @@
-"""A Host's operator in a shell: `host inbox`, `show`, `approve`, `deny`, `withdraw`, `models`, `budget`, `left`, `log`, `drain`, `run`.
+"""A Host's operator in a shell: `host inbox`, `show`, `approve`, `deny`, `withdraw`, `models`, `budget`, `left`, `log`, `drain`,
+`disclose`, `run`.
 
 On the Host's own folder; on a simulated Host's with `--federation` and `--host`.
 """
@@ -10,7 +11,6 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from datetime import date
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backend.cli.dashboard import Address, open_streamlit
-from backend.cli.output import AsJson, Log, in_json, open_glassleaf, print_result, save, say
+from backend.cli.output import AsJson, Log, check_out, day_of, in_json, open_glassleaf, print_result, save, say
 from backend.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -116,11 +116,7 @@ def approve(
     as_json: AsJson = False,
 ) -> None:
     """Allow a request, up to a day and a volume; signed with the Host's key."""
-    try:
-        day = date.fromisoformat(until)
-    except ValueError:
-        raise ParameterError(f"{until!r} is no date; write it as 2027-06-30.") from None
-    found = operator.approve(number, day, per_day)
+    found = operator.approve(number, day_of(until), per_day)
     print_result(_request_json(found), f"Approved until {until}, {per_day:,} a day.\n{_line(found)}", as_json)
 
 
@@ -254,6 +250,25 @@ def check(
     print_result([asdict(one) for one in found], "\n".join(lines), as_json)
     if not all(one.ok for one in found):
         raise typer.Exit(1)
+
+
+@app.command()
+def disclose(
+    config: Config = Path("host.toml"),
+    out: Annotated[Path | None, typer.Option(help="File to write (default: PARTY.disclosed.toml).")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write what this Host discloses, for the agreement and the Guest's federation.toml: names and meanings, no value."""
+    from backend.link.config import load_config
+    from backend.link.draft import disclosure
+
+    found = load_config(config)
+    file = out or Path(f"{found.party}.disclosed.toml")
+    check_out(file)
+    save(file, disclosure(found).encode())
+    print_result(
+        {"file": str(file)}, f"Hand out {file}: names and meanings of {len(found.features())} features.", as_json
+    )
 
 
 @app.command()

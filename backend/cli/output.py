@@ -9,6 +9,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -118,6 +119,14 @@ def check_out(out: Path) -> None:
         raise GlassleafError(
             f"{out} cannot be written; name a file in a folder that is there and that you may write to."
         )
+
+
+def day_of(written: str) -> date:
+    """A day that an option names; raises ParameterError where it is none."""
+    try:
+        return date.fromisoformat(written)
+    except ValueError:
+        raise ParameterError(f"{written!r} is no date; write it as 2027-06-30.") from None
 
 
 def save(out: Path, blob: bytes) -> None:

@@ -54,10 +54,10 @@ def check_rules(
     with open_glassleaf() as glassleaf:
         stale, calendar = glassleaf.compliance.stale(), glassleaf.compliance.calendar()
     lines = [f"{rule.as_of} {rule.rule_id}: {rule.citation}" for rule in stale]
-    head = f"Last checked over a year ago: {len(stale)}. Never compared with an official text: {calendar.unchecked}."
-    print_result(
-        {"stale": [asdict(rule) for rule in stale], "unchecked": calendar.unchecked}, "\n".join([head, *lines]), as_json
-    )
+    head = f"Last checked over a year ago: {len(stale)}. With the official wording: {calendar.quoted}; all others are paraphrases."
+    head += f" Never compared with an official text: {calendar.unchecked}."
+    counts = {"quoted": calendar.quoted, "unchecked": calendar.unchecked}
+    print_result({"stale": [asdict(rule) for rule in stale], **counts}, "\n".join([head, *lines]), as_json)
 
 
 @app.command(name="add")
@@ -127,7 +127,8 @@ def calendar(
     """Say which rules are in force, which are coming, which ended, and what changed since a model's last report."""
     with open_glassleaf() as glassleaf:
         found = glassleaf.compliance.calendar(model)
-    lines = [f"{found.on}: {found.in_force} rules in force, {found.unchecked} not compared with an official text."]
+    known = f"{found.quoted} with the official wording, {found.unchecked} not compared with an official text"
+    lines = [f"{found.on}: {found.in_force} rules in force; {known}."]
     if found.since:
         lines += [
             f"Changed since the report of {found.since}:",

@@ -8,7 +8,7 @@ of evidence are measured elsewhere or reported as not assessed. A feature withou
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -37,6 +37,19 @@ Where = MatchedIn | Literal["sensitivity"]
 Match = tuple[str, Where]  # what matched, and where
 DISPARITY, PROXIES = "disparity", "proxies"  # the two claims that are measured
 ELDERLY = "elderly"  # the check that a rule may ask for
+LAW_FIELDS = (
+    "title",
+    "title_zh",
+    "citation",
+    "status",
+    "explanation",
+    "explanation_zh",
+    "remedy",
+    "remedy_zh",
+    "whom",
+    "quote",
+    "quote_from",
+)
 PACK_FIELDS = (
     "name",
     "version",
@@ -81,8 +94,10 @@ class Law:
     force : {"in_force", "not_yet", "ended"}
     whom : tuple of {"bank", "host", "vendor"}
         Of whom it demands something.
-    checked : {"source", "not"}
-        Whether it was compared with its official text on the day `as_of`.
+    checked : {"source", "not", "none"}
+        Whether it was compared with its official text on the day `as_of`, if any statute names it.
+    quote, quote_from : str
+        Official wording and where it was read; empty = all that is said of it is a paraphrase.
     """
 
     rule_id: str
@@ -103,6 +118,8 @@ class Law:
     remedy_zh: str
     whom: tuple[Addressee, ...] = ("bank",)
     checked: Checked = "source"
+    quote: str = ""
+    quote_from: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,9 +384,8 @@ def texts_of(feature: Feature) -> FeatureTexts:
 
 def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:
     """The fields of :class:`Law`."""
-    same = ("title", "title_zh", "citation", "status", "explanation", "explanation_zh", "remedy", "remedy_zh", "whom")
     return {
-        **{name: getattr(rule, name) for name in same},
+        **{name: getattr(rule, name) for name in LAW_FIELDS},
         "rule_id": rule.id,
         "pack": pack.title,
         "pack_zh": pack.title_zh,
@@ -412,3 +428,12 @@ def _worst_first(findings: Sequence[Finding], order: Mapping[str, int]) -> tuple
     ranked = sorted(findings, key=rank)
     first = {finding.feature: finding for finding in reversed(ranked)}
     return tuple(sorted(ranked, key=lambda finding: finding is not first[finding.feature]))
+
+
+def wording(words: Callable[..., str], quote: str, quote_from: str, day: str, checked: str) -> str:
+    """The official wording with where and when it was read; or that what is said of a rule is a paraphrase."""
+    return (
+        words("law.quoted", quote=quote, source=quote_from, day=day)
+        if quote
+        else words(f"law.paraphrase_{checked}", day=day)
+    )

@@ -56,7 +56,9 @@ class LawCalendar:
     stale : tuple of LawDate
         Rules that were last checked more than a year before; the day is that of the check.
     unchecked : int
-        Rules that were not compared with an official text.
+        Rules that were not compared with an official text, though a statute names what they say.
+    quoted : int
+        Rules with the official wording.
     """
 
     on: str
@@ -67,6 +69,7 @@ class LawCalendar:
     ended: tuple[LawDate, ...]
     stale: tuple[LawDate, ...]
     unchecked: int
+    quoted: int
 
 
 def law_calendar(packs: Sequence[RulePack], on: dt.date, since: dt.date | None = None) -> LawCalendar:
@@ -86,6 +89,7 @@ def law_calendar(packs: Sequence[RulePack], on: dt.date, since: dt.date | None =
         ended=tuple(date for date in latest if date.change == "ends" and date.day < today),
         stale=stale_rules(packs, on),
         unchecked=sum((rule.checked or pack.checked) == "not" for pack, rule in rules),
+        quoted=sum(bool(rule.quote) for _, rule in rules),
     )
 
 

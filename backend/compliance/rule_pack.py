@@ -28,7 +28,10 @@ Status = Literal["prohibited", "conditional", "indicator", "informational"]
 Scope = Literal["feature", "model"]
 Force = Literal["in_force", "not_yet", "ended"]
 Addressee = Literal["bank", "host", "vendor"]  # who lends and scores; who supplies features; who supplies the software
-Checked = Literal["source", "not"]  # whether a rule was compared with its official text on the day `as_of`
+Checked = Literal[
+    "source", "not", "none"
+]  # whether a rule was compared with its text on the day `as_of`; none = no statute names it
+MAX_QUOTE = 400  # letters: enough for the words that matter
 Check = Literal["", "elderly"]  # further measurement that a rule for features asks for
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value is read as text; the fields' types decide
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -58,8 +61,10 @@ class LegalRule(Concept):
         Keys in `words.yaml`; `concepts` where a rule names several.
     whom : tuple of {"bank", "host", "vendor"}
         Of whom it demands something.
-    checked : {"source", "not"} or None
-        Whether it was compared with its official text on the day `as_of`; None = as the pack.
+    checked : {"source", "not", "none"} or None
+        Whether it was compared with its official text on the day `as_of`, if any statute names it; None = as the pack.
+    quote, quote_from : str
+        The official wording in the language of the law, and where it was read on the day `as_of`; without one the rule is a paraphrase.
     evidence, evidence_zh : str
         Models only: what Glassleaf offers towards the duty, and what it does not.
     check : {"", "elderly"}
@@ -80,6 +85,8 @@ class LegalRule(Concept):
     concepts: tuple[str, ...] = ()
     whom: tuple[Addressee, ...] = ("bank",)
     checked: Checked | None = None
+    quote: str = ""
+    quote_from: str = ""
     explanation: Text
     explanation_zh: Text
     remedy: Text
@@ -115,7 +122,7 @@ class RulePack(BaseModel):
     source : str
         Where the text of the law is found.
     as_of : date
-    checked : {"source", "not"}
+    checked : {"source", "not", "none"}
         Whether the pack was compared with the official text on that day.
     applies_to, applies_to_zh : str
         Its scope: whom and what it covers.
@@ -176,7 +183,7 @@ def read_rule_pack(file: Path) -> RulePack:
     pack, node = _read(file, RulePack)
     problems = []
     for index, rule in enumerate(pack.rules):
-        found = [*_misfits(rule), *_bad_phrases(rule, pack.all_lists)]
+        found = [*_misfits(rule), *_bad_quote(rule, rule.checked or pack.checked), *_bad_phrases(rule, pack.all_lists)]
         if rule.id in {earlier.id for earlier in pack.rules[:index]}:
             found.append(("id", f"found {shown(rule.id)} again, expected every rule id once. Rename one"))
         problems += [
@@ -295,6 +302,20 @@ def _misfits(rule: LegalRule) -> Iterator[tuple[str, str]]:
         )
     elif search:
         yield search[0], "found it beside a concept, expected either a concept or phrases of the rule's own. Delete one"
+
+
+def _bad_quote(rule: LegalRule, checked: Checked) -> Iterator[tuple[str, str]]:
+    """A quotation without where it was read, or the other way round; one of a text that nobody read; one that is too long."""
+    if bool(rule.quote) != bool(rule.quote_from):
+        absent = "quote_from" if rule.quote else "quote"
+        yield absent, "found nothing, expected the official wording and where it was read. Add it, or delete both"
+    if rule.quote and checked != "source":
+        yield (
+            "checked",
+            f"found {shown(checked)} beside a quotation, expected source. Correct it, or delete the quotation",
+        )
+    if len(rule.quote) > MAX_QUOTE:
+        yield "quote", f"found {len(rule.quote):,} letters, expected {MAX_QUOTE} or fewer. Quote the words that matter"
 
 
 def _bad_phrases(rule: LegalRule, lists: Lists) -> Iterator[tuple[str, str]]:

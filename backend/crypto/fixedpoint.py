@@ -49,10 +49,7 @@ def quantise(values: ArrayLike, bits: int) -> NDArray[np.int64]:
 def join_pair(g: int, h: int) -> int:
     """One integer that holds a signed gradient and a non-negative hessian; sums of joined pairs are joined sums.
 
-    Raises
-    ------
-    ParameterError
-        One of them is so large that :data:`MAX_ROWS` of them could overflow their slot.
+    Raises ParameterError where one of them is so large that :data:`MAX_ROWS` of them could overflow their slot.
     """
     if abs(g) > 1 << GRADIENT_BITS or not 0 <= h <= 1 << GRADIENT_BITS:
         raise ParameterError(

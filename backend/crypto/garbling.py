@@ -33,11 +33,9 @@ class Gates(Protocol):
 
     def both(self, left: Wires, right: Wires) -> Wires:
         """And, wire by wire; equal shapes."""
-        ...
 
     def flip(self, wires: Wires) -> Wires:
         """Not."""
-        ...
 
 
 class PlainGates:
@@ -65,9 +63,6 @@ class Garbler:
         self._delta[0] |= np.uint64(1)
         self._hashed = 0
         self._tables: list[bytes] = []
-
-    def __repr__(self) -> str:
-        return f"Garbler({len(self._tables)} layers)"
 
     @property
     def tables(self) -> bytes:
@@ -143,10 +138,7 @@ class Evaluator:
     def decode(self, outputs: Wires, decoding: bytes) -> Bits:
         """The bits of `outputs`, ``(m, 2)``.
 
-        Raises
-        ------
-        SecurityError
-            A label is neither of its wire's two: labels, tables or decoding were damaged.
+        Raises SecurityError where a label is neither of its wire's two: labels, tables or decoding were damaged.
         """
         known = np.frombuffer(decoding, dtype="<u8").reshape(-1, 2, 2)
         matches = (known == _hash(outputs, self._hashed, len(outputs))[:, np.newaxis]).all(axis=2)

@@ -14,10 +14,10 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.paillier.bin_products import BinIndex
 from backend.errors import SecurityError
 
 IntArray = NDArray[np.signedinteger[Any]]  # int32 or int64
+BinIndex = list[tuple[NDArray[np.intp], int]]  # per feature: the bin of each row (k,), and the number of bins
 Weighted = tuple[Sequence[int], Sequence[int]]  # of one sum: indices of the terms, and their signed coefficients
 WorkerPayload = dict[str, str | int | bytes]  # a key side as a party's own worker process rebuilds it
 
@@ -38,8 +38,6 @@ class FoldPlan:
         ``(n_entries,)``: per entry that the Guest encrypted, the entry of this Host that it has become.
     place : int
         This Host's position in the chain, from 0.
-    hosts : int
-        Hosts in the chain.
     """
 
     target: tuple[int, ...]
@@ -83,31 +81,24 @@ class KeySide(Protocol):
 
     def offer(self) -> bytes:
         """Public key as bytes for the Hosts."""
-        ...
 
     def rows_per_message(self, m: int) -> int:
         """Samples of ``m`` entries that travel together."""
-        ...
 
     def pieces(self, n: int, m: int) -> list[range]:
         """The ``m`` entries of ``n`` samples, split into messages."""
-        ...
 
     def should_parallelise(self, n: int, m: int) -> bool:
         """Whether ``n`` samples of ``m`` entries are worth the overhead of worker processes."""
-        ...
 
     def encrypt(self, values: IntArray) -> bytes:
         """Encrypt one piece: ``(n, len(piece))`` integers."""
-        ...
 
     def decrypt(self, blob: bytes, n: int) -> list[int]:
         """Decrypt ``n`` sums, as the last Host sends them."""
-        ...
 
     def worker_payload(self) -> WorkerPayload:
         """Everything a worker process of the same party needs to rebuild the side; secret."""
-        ...
 
 
 @runtime_checkable
@@ -116,11 +107,9 @@ class PairKeySide(KeySide, Protocol):
 
     def encrypt_pairs(self, g: IntArray, h: IntArray) -> bytes:
         """Encrypt ``(n,)`` gradients and ``(n,)`` hessians, one ciphertext a row; pieces can be joined end to end."""
-        ...
 
     def decrypt_sums(self, blob: bytes, n: int) -> tuple[IntArray, IntArray]:
         """Decrypt ``n`` bin sums; returns ``(Σg, Σh)``, each ``(n,)``."""
-        ...
 
 
 @runtime_checkable
@@ -132,23 +121,18 @@ class NodeKeySide(Protocol):
 
     def offer(self) -> bytes:
         """Public key as bytes for the Hosts."""
-        ...
 
     def flags_a_number(self, rows: int) -> int:
         """How many sums of so many 0/1 fit one number."""
-        ...
 
     def block(self, rows: int, hosts: Sequence[Sequence[int]], numbers: int) -> int:
         """Rows that share a ciphertext: `hosts` has the bins of each feature asked for, by Host."""
-        ...
 
     def encrypt(self, values: IntArray, block: int) -> Iterator[bytes]:
         """Encrypt ``(numbers, rows)`` integers, piece by piece; raises ParameterError where their sums could run over."""
-        ...
 
     def decrypt(self, blob: bytes, rows: int, counts: Sequence[int], block: int, numbers: int) -> IntArray:
         """Decrypt ``(numbers, bins)`` sums; raises SecurityError where `blob` holds none."""
-        ...
 
 
 class NodeSumming(Protocol):
@@ -158,11 +142,9 @@ class NodeSumming(Protocol):
 
     def add(self, blob: bytes) -> None:
         """Take the next piece; raises SecurityError where it is none, or there was no next one."""
-        ...
 
     def finish(self) -> bytes:
         """The sums, ready to be sent."""
-        ...
 
 
 @runtime_checkable
@@ -171,7 +153,6 @@ class NodePublicSide(Protocol):
 
     def start_sums(self, bins: BinIndex, block: int, numbers: int) -> NodeSumming:
         """Begin a node: per feature the bin of each row; raises SecurityError where its sums could not be hidden."""
-        ...
 
 
 class Fold(Protocol):
@@ -179,11 +160,9 @@ class Fold(Protocol):
 
     def add(self, blob: bytes) -> None:
         """Check, mask and add the next piece, in order; raises SecurityError where it is not one."""
-        ...
 
     def finish(self) -> Iterator[bytes]:
         """Re-randomised: one piece with ``n`` scores from the last Host, else pieces for the next."""
-        ...
 
 
 class PublicSide(Protocol):
@@ -194,7 +173,6 @@ class PublicSide(Protocol):
 
     def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> Fold:
         """Begin a batch whose 0/1 are `keep` ``(n, m)``; the last Host adds `added`, ``(n,)`` or none, to the scores."""
-        ...
 
 
 @runtime_checkable
@@ -203,7 +181,6 @@ class PairPublicSide(PublicSide, Protocol):
 
     def load_pairs(self, blob: bytes, n: int) -> Any:
         """Check and read ``n`` encrypted pairs."""
-        ...
 
     def bin_sums(self, pairs: Any, nodes: Sequence[tuple[NDArray[np.intp], BinIndex]]) -> list[bytes]:
         """Sum pairs by bin and re-randomise the sums.
@@ -218,7 +195,6 @@ class PairPublicSide(PublicSide, Protocol):
         list of bytes
             Per node, all features' sums one after the other.
         """
-        ...
 
 
 @runtime_checkable
@@ -227,19 +203,23 @@ class WeightedPublicSide(PublicSide, Protocol):
 
     def load_terms(self, blob: bytes, n: int) -> Any:
         """Check and read ``n`` encrypted numbers."""
-        ...
 
     def weighted_sums(self, terms: Any, sums: Sequence[Weighted]) -> Any:
         """Σ coefficient · term for every sum; not refreshed."""
-        ...
 
     def joined(self, values: Any, slot: int) -> Any:
         """Σ 2^(slot·i) · value i as one number; not refreshed."""
-        ...
 
     def refreshed(self, values: Any) -> bytes:
         """Re-randomised numbers, ready to be sent."""
-        ...
+
+
+def check_length(blob: bytes, count: int, size: int, what: str = "ciphertexts") -> None:
+    """Raise SecurityError where a message is not so many items of so many bytes, before any of them is read."""
+    if len(blob) != count * size:
+        raise SecurityError(
+            f"{count:,} {what} of {size:,} bytes were expected, {len(blob):,} bytes came; the message was refused."
+        )
 
 
 class WholeFold(ABC):

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import FoldPlan, IntArray, Weighted, WholeFold, WorkerPayload
-from backend.crypto.paillier.bin_products import BinIndex
+from backend.crypto.interface import BinIndex, FoldPlan, IntArray, Weighted, WholeFold, WorkerPayload
 from backend.errors import SecurityError
 
 MESSAGE_ENTRIES = 1 << 20  # numbers per scoring message: 8 MiB

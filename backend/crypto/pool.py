@@ -25,15 +25,12 @@ class Maker(Protocol[T]):
 
     def make(self, count: int) -> list[T]:
         """`count` fresh items, as fast as possible."""
-        ...
 
     def make_unlocked(self, count: int) -> list[T]:
         """`count` fresh items, made without holding the interpreter lock."""
-        ...
 
     def prepare(self) -> None:
         """Build tables; safe to call from a background thread and more than once."""
-        ...
 
 
 class Process(Protocol[T]):
@@ -44,15 +41,12 @@ class Process(Protocol[T]):
 
         After True, :meth:`collect` must follow.
         """
-        ...
 
     def collect(self, count: int) -> list[T] | None:
         """The items asked for; None where the process has died."""
-        ...
 
     def close(self) -> None:
         """End the process."""
-        ...
 
 
 class Pool(Generic[T]):
@@ -63,7 +57,6 @@ class Pool(Generic[T]):
 
     Parameters
     ----------
-    process : Process or None
     target : int
         Items kept ready.
     """

@@ -78,8 +78,6 @@ def open_offer(
         Shortest Paillier key accepted, bits.
     pool : int
         Obfuscators kept ready; 0 = none, and no flooded zeros either.
-    tables : Path or None
-        The Host's folder for tables.
 
     Raises
     ------

@@ -18,6 +18,7 @@ from pathlib import Path
 import rbcl
 
 from backend import work
+from backend.crypto.interface import check_length
 from backend.crypto.workers import cores
 from backend.errors import SecurityError
 
@@ -74,10 +75,7 @@ def from_uniform(uniform: bytes) -> bytes:
 def multiply(scalar: bytes, element: bytes) -> bytes:
     """Multiple of an element, in constant time.
 
-    Raises
-    ------
-    SecurityError
-        `element` is no canonical encoding of a group element, or is the identity; or the scalar is 0.
+    Raises SecurityError where `element` is no canonical encoding of a group element, or is the identity; or the scalar is 0.
     """
     work.check()
     return _multiply([(scalar, element)])[0]
@@ -141,6 +139,5 @@ def subtract(left: bytes, right: bytes) -> bytes:
 
 def split(blob: bytes, n: int, size: int = ELEMENT) -> list[bytes]:
     """A vector of `n` items of `size` bytes; raises SecurityError where the length is wrong, before any item is read."""
-    if len(blob) != n * size:
-        raise SecurityError(f"{n:,} items of {size} bytes were expected, {len(blob):,} bytes came; refused.")
+    check_length(blob, n, size, "items")
     return [blob[start : start + size] for start in range(0, n * size, size)]

@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.trees.backgrounds import leaf_shares
 from backend.trees.compiled import Conjunctions, own_conditions
-from backend.trees.covers import leaf_shares
 from backend.trees.ensemble import Columns, GuestModel, Leaf
 
 

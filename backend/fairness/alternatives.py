@@ -8,16 +8,15 @@ gap and tell nothing about the model. A *gap* is a group's share of accepted peo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import ParameterError
-from backend.fairness.intervals import CONFIDENCE, of_difference, of_ratio, percentiles
+from backend.fairness.intervals import of_difference, of_ratio, percentiles, simultaneous
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group
 from backend.protocols.group_sums.values import Counts
 
@@ -93,12 +92,15 @@ class Point:
         That group's share of accepted people less, and over, the reference group's; no ratio where the reference is 0.
     gap_change : IntervalFigure or None
         The width of the gap less that of the first model; below 0 = narrower.
+    auc_together, gap_together : IntervalFigure or None
+        `auc_change` and `gap_change` with intervals that hold together, for all alternatives at all decisions of the search; None of the
+        first model, and in searches that were kept before there were such.
     frontier : bool
         No other model is both at least as good and at least as even.
     narrower : bool
         Within the tolerance in AUC, and with a narrower gap, as measured.
     sure : bool
-        The same with 95 % for all models together.
+        The intervals that hold together say the same.
     """
 
     name: str
@@ -111,6 +113,8 @@ class Point:
     gap: IntervalFigure | None = None
     ratio: IntervalFigure | None = None
     gap_change: IntervalFigure | None = None
+    auc_together: IntervalFigure | None = None
+    gap_together: IntervalFigure | None = None
     frontier: bool = False
     narrower: bool = False
     sure: bool = False
@@ -281,76 +285,154 @@ class Sums:
         )
 
 
-def judge(
-    first: Candidate,
-    others: Sequence[tuple[Candidate, Sums | None]],
-    groups: Sequence[Group],
-    own: Counts,
-    *,
-    reference: int,
-    tolerance: float,
-    draws: int,
-    seed: int,
-) -> tuple[Point, ...]:
-    """The first model and its alternatives at one decision, with the frontier.
+def cells_drawn(
+    flags: Sequence[Counts], index: NDArray[np.intp], groups: int, weights: Iterable[Floats]
+) -> list[NDArray[np.int64]]:
+    """Cells over draws of records, of everybody who searches its own table: what :meth:`Sums.cells` counts, draw by draw.
 
     Parameters
     ----------
-    others : sequence of (Candidate, Sums or None)
-        None where sums would tell of too few people.
-    groups : sequence of Group
+    flags : sequence of ndarray of int64
+        As :func:`marks` returns them, ``(n,)`` each.
+    index : ndarray of intp
+        ``(n,)``: each record's group.
+    weights : iterable of ndarray of float64
+        ``(some draws, n)``: how often a draw holds each record; those that quality was drawn by.
+
+    Returns
+    -------
+    list of ndarray of int64
+        ``(draws, groups, 4)`` of each other model.
+    """
+    first, others, both = flags[0], flags[1::2], flags[2::2]
+    of_cell = [
+        4 * index + np.select([shared == 1, first == 1, other == 1], [0, 1, 2], 3)
+        for other, shared in zip(others, both, strict=True)
+    ]
+    parts: list[list[NDArray[np.int64]]] = [[] for _ in of_cell]
+    for some in weights:
+        for part, cell in zip(parts, of_cell, strict=True):
+            counted = some @ (cell[:, None] == np.arange(4 * groups)).astype(np.float64)
+            part.append(np.rint(counted).astype(np.int64).reshape(len(some), groups, 4))
+    return [np.concatenate(part) for part in parts]
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Records by group and by two models' decisions, as they are and over draws.
+
+    Attributes
+    ----------
+    counts : ndarray of int64
+        ``(groups, 4)``, see :meth:`Sums.cells`.
+    drawn : ndarray of int64
+        ``(draws, groups, 4)``: over the draws of quality, or over draws of its own where a Host's sums are all that is known.
+    """
+
+    counts: Counts
+    drawn: Counts
+
+    @classmethod
+    def of_sums(cls, sums: Sums, groups: Sequence[Group], draws: int, draw: np.random.Generator) -> Cells:
+        """Drawn from the counts, which hold all that drawing records could change; independently of every other model's."""
+        cells = sums.cells(groups)
+        drawn = draw.multinomial(int(cells.sum()), cells.ravel() / cells.sum(), size=draws)
+        return cls(cells, drawn.reshape(draws, *cells.shape))
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What is known of all models at one cut-off of the first.
+
+    Attributes
+    ----------
     own : ndarray of int64
         ``(groups,)``: accepted by the first model.
+    others : tuple of (Candidate, Cells or None)
+        None where sums would tell of too few people.
+    """
+
+    first: Candidate
+    own: Counts
+    others: tuple[tuple[Candidate, Cells | None], ...]
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """A point, and what it changes over draws."""
+
+    point: Point
+    auc: DrawnQuality
+    gap: DrawnQuality | None
+
+
+def judge(
+    decisions: Sequence[Decision], groups: Sequence[Group], *, reference: int, tolerance: float
+) -> tuple[DecidedModels, ...]:
+    """The first model and its alternatives at every decision, with frontiers, and with intervals over all alternatives together.
+
+    Parameters
+    ----------
     reference : int
         Place of the group that others are compared with.
     tolerance : float
         AUC that an alternative may lose.
-    draws, seed
-        Of records with replacement, by group and by both models' decisions: all that a gap depends on.
     """
-    alone = Sums(own, own, own)
-    points = [_point(first, first, alone, groups, reference, draws, seed)[0]]
-    tests = 2 * max(1, len(others))  # two claims a model
-    z = NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / tests)
-    for candidate, sums in others:
-        if sums is None:
-            points.append(_without_groups(first, candidate))
-            continue
-        point, gap = _point(first, candidate, sums, groups, reference, draws, seed)
-        auc = candidate.auc.less(first.auc)
-        narrower = point.auc_change.value >= -tolerance and gap.value < 0
-        spread = (float(np.nanstd(change.drawn, ddof=1)) for change in (auc, gap))
-        sure = narrower and auc.value - z * next(spread) >= -tolerance and gap.value + z * next(spread) < 0
-        points.append(replace(point, narrower=narrower, sure=sure))
-    return tuple(replace(point, frontier=_leads(point, points)) for point in points)
+    beside = [[_beside(d.first, other, cells, groups, reference) for other, cells in d.others] for d in decisions]
+    together = iter(_together([one for row in beside for one in row]))
+    decided = []
+    for decision, row in zip(decisions, beside, strict=True):
+        none = Sums(decision.own, decision.own, decision.own).cells(groups)
+        first = _beside(decision.first, decision.first, Cells(none, none[None]), groups, reference)
+        points = [first.point, *(_claimed(one, *next(together), tolerance) for one in row)]
+        leading = tuple(replace(point, frontier=_leads(point, points)) for point in points)
+        decided.append(DecidedModels(decision.first.cutoff, leading))
+    return tuple(decided)
 
 
-def _without_groups(first: Candidate, candidate: Candidate) -> Point:
-    change = candidate.auc.less(first.auc).figure()
+def _together(row: Sequence[_Beside]) -> list[tuple[IntervalFigure | None, IntervalFigure | None]]:
+    """Changes of AUC and of the gap's width, with intervals that hold for all of them at once."""
+    changes = [change for one in row for change in (one.auc, one.gap) if change is not None]
+    ends = (
+        simultaneous(np.array([c.value for c in changes]), np.stack([c.drawn for c in changes], axis=1))
+        if row
+        else None
+    )
+    if ends is None:
+        return [(None, None)] * len(row)
+    figures = (IntervalFigure(c.value, float(low), float(high)) for c, low, high in zip(changes, *ends, strict=True))
+    return [(next(figures), None if one.gap is None else next(figures)) for one in row]
+
+
+def _claimed(one: _Beside, auc: IntervalFigure | None, gap: IntervalFigure | None, tolerance: float) -> Point:
+    narrower = one.gap is not None and one.auc.value >= -tolerance and one.gap.value < 0
+    sure = narrower and auc is not None and gap is not None and auc.low >= -tolerance and gap.high < 0
+    return replace(one.point, auc_together=auc, gap_together=gap, narrower=narrower, sure=sure)
+
+
+def _beside(
+    first: Candidate, candidate: Candidate, cells: Cells | None, groups: Sequence[Group], reference: int
+) -> _Beside:
+    """A model beside the first one."""
+    auc = candidate.auc.less(first.auc)
     share = float(candidate.accepted.mean())
-    return Point(candidate.name, candidate.cutoff, share, candidate.auc.figure(), candidate.ks.figure(), change)
-
-
-def _point(
-    first: Candidate, candidate: Candidate, sums: Sums, groups: Sequence[Group], reference: int, draws: int, seed: int
-) -> tuple[Point, DrawnQuality]:
-    """A model beside the first one, and the change of the gap's width over draws."""
-    cells = sums.cells(groups)
-    n = cells.sum(axis=1)
-    share = (cells[:, 0] + cells[:, 2]) / n
-    widest = max((k for k in range(len(groups)) if k != reference), key=lambda k: abs(share[k] - share[reference]))
-    drawn = np.random.default_rng(seed).multinomial(int(n.sum()), cells.ravel() / n.sum(), size=draws)
-    change = _widths(cells[None], reference), _widths(drawn.reshape(draws, *cells.shape), reference)
-    gap = DrawnQuality(float(change[0][0]), change[1])
-    own, base = (float(share[widest]), int(n[widest])), (float(share[reference]), int(n[reference]))
-    point = replace(
-        _without_groups(first, candidate),
+    point = Point(candidate.name, candidate.cutoff, share, candidate.auc.figure(), candidate.ks.figure(), auc.figure())
+    if cells is None:
+        return _Beside(point, auc, None)
+    counts = cells.counts
+    n = counts.sum(axis=1)
+    shares = (counts[:, 0] + counts[:, 2]) / n
+    widest = max((k for k in range(len(groups)) if k != reference), key=lambda k: abs(shares[k] - shares[reference]))
+    gap = DrawnQuality(float(_widths(counts[None], reference)[0]), _widths(cells.drawn, reference))
+    own, base = (float(shares[widest]), int(n[widest])), (float(shares[reference]), int(n[reference]))
+    measured = replace(
+        point,
         group=groups[widest],
         gap=IntervalFigure(own[0] - base[0], *of_difference(*own, *base)),
         ratio=IntervalFigure(own[0] / base[0], *of_ratio(*own, *base)) if base[0] > 0 else None,
         gap_change=gap.figure(),
     )
-    return point, gap
+    return _Beside(measured, auc, gap)
 
 
 def _widths(cells: Counts, reference: int) -> Floats:

@@ -153,7 +153,7 @@ class Dialler:
     def _watch(self, connection: Connection, call: Any, flow: Outflow) -> None:
         """Cut a link that is silent, and take leave where this side stops or has a new certificate."""
         while not connection.lost.wait(WAIT):
-            if self._peer.is_silent:
+            if self._peer.is_silent or flow.is_stuck:
                 call.cancel()
                 return
             if self._stopped.is_set() or self._node.leaf_written() != connection.leaf:

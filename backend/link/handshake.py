@@ -16,6 +16,7 @@ MAX_SKEW = 120.0  # seconds that two clocks may be apart
 MAX_GREETING = 16_384  # bytes
 CAPABILITIES = ("envelopes", "lanes")
 CHECK = "check"  # of a greeting that only looks whether a link would stand
+AMENDS = "amends "  # and a hash: of the agreement that the one of the greeting amends
 _Text = Annotated[str, StringConstraints(max_length=300)]
 _Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _Number = Annotated[int, Field(ge=0, lt=10_000)]
@@ -49,9 +50,10 @@ class Greeting:
     capabilities: Annotated[tuple[_Text, ...], Field(max_length=32)] = CAPABILITIES
 
 
-def greeting(party: str, agreement: str, instance: str, now: float, protocol: tuple[int, int] = PROTOCOL) -> Greeting:
-    """What this side says."""
-    return Greeting(party, protocol, schemas_hash(), agreement, now, instance)
+def greeting(party: str, agreement: str, instance: str, now: float, previous: str = "") -> Greeting:
+    """What this side says; `previous` = the hash of the agreement that its own amends."""
+    amends = (f"{AMENDS}{previous}",) if previous else ()
+    return Greeting(party, PROTOCOL, schemas_hash(), agreement, now, instance, (*CAPABILITIES, *amends))
 
 
 def pack_greeting(said: Greeting) -> bytes:
@@ -81,11 +83,7 @@ def check_greeting(mine: Greeting, theirs: Greeting, expected: str) -> None:
     if theirs.party != expected:
         raise SecurityError(f"{theirs.party} greets with the certificate of {expected}; it was refused.")
     check_protocol(mine, theirs)
-    if theirs.agreement != mine.agreement:
-        raise SecurityError(
-            f"{theirs.party} holds another agreement ({theirs.agreement[:12]}…) than {mine.party} ({mine.agreement[:12]}…). "
-            "Compare `glassleaf agreement show` on both sides."
-        )
+    check_agreement(mine, theirs)
     apart = theirs.clock - mine.clock
     if abs(apart) > MAX_SKEW:
         ahead = "ahead of" if apart > 0 else "behind"
@@ -93,6 +91,22 @@ def check_greeting(mine: Greeting, theirs: Greeting, expected: str) -> None:
             f"The clock of {theirs.party} is {abs(apart):,.0f} s {ahead} that of {mine.party}; at most {MAX_SKEW:g} s are accepted. "
             "Set both by NTP."
         )
+
+
+def check_agreement(mine: Greeting, theirs: Greeting) -> None:
+    """Raise SecurityError unless both hold the same agreement; where one amends the other, with who has to start again."""
+    if theirs.agreement == mine.agreement:
+        return
+    for old, new in ((mine, theirs), (theirs, mine)):
+        if f"{AMENDS}{old.agreement}" in new.capabilities:
+            raise SecurityError(
+                f"{new.party} holds an agreement ({new.agreement[:12]}…) that amends the one of {old.party} ({old.agreement[:12]}…). "
+                f"{old.party} has to take the new one, signed by all, and start again."
+            )
+    raise SecurityError(
+        f"{theirs.party} holds another agreement ({theirs.agreement[:12]}…) than {mine.party} ({mine.agreement[:12]}…). "
+        "Compare `glassleaf agreement show` on both sides."
+    )
 
 
 def check_protocol(mine: Greeting, theirs: Greeting) -> None:

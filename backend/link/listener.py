@@ -42,6 +42,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
     def __init__(self, node: Node, address: str) -> None:
         self._node = node
         self._watched: dict[int, tuple[_Context, float]] = {}  # call → since when nothing came on it
+        self._attached: dict[_Context, tuple[Peer, Outflow, _Ended]] = {}
         self._flows: dict[str, Outflow] = {}
         self._lock, self._stopped = threading.Lock(), threading.Event()
         self._leaf = node.leaf_written()
@@ -179,18 +180,16 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             before.end()
         peer.came_up()
         ended = _Ended()
+        self._attached[context] = peer, flow, ended
         context.add_callback(flow.end)
         threading.Thread(
             target=self._read, args=(requests, inflow, flow, ended), name="link reader", daemon=True
         ).start()
         try:
-            for frame in flow.frames():
-                yield frame
-                if peer.is_silent:
-                    ended.why = "no sign of life from it"
-                    break
+            yield from flow.frames()
         finally:
             flow.end()
+            del self._attached[context]
             with self._lock:
                 if self._flows.get(peer.name) is flow:
                     del self._flows[peer.name]
@@ -211,8 +210,14 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             flow.end()
 
     def _watch(self) -> None:
-        """Cut calls on which nothing comes."""
+        """Cut calls on which nothing comes, and attached streams whose peer is silent or takes nothing: gRPC itself would wait for it."""
         while not self._stopped.wait(min(WAIT, self._node.settings.idle / 4)):
+            for attached, (peer, flow, ended) in list(self._attached.items()):
+                if peer.is_silent or flow.is_stuck:
+                    ended.why = (
+                        "no sign of life from it" if peer.is_silent else "it takes nothing of what is sent to it"
+                    )
+                    attached.cancel()
             for context, since in list(self._watched.values()):
                 if time.monotonic() - since > self._node.settings.idle:
                     context.cancel()

@@ -112,7 +112,7 @@ class Node:
         return pack_greeting(self._greeting())
 
     def _greeting(self) -> Greeting:
-        said = greeting(self.party.name, self.hash, self.instance, time.time())
+        said = greeting(self.party.name, self.hash, self.instance, time.time(), self.agreement.previous)
         return replace(said, capabilities=(*said.capabilities, CHECK)) if self.checking else said
 
     def greeted(self, peer: Peer, blob: bytes) -> Greeting:

@@ -27,7 +27,7 @@ class LinkSettings:
     Attributes
     ----------
     heartbeat : float
-        Seconds between signs of life; after three without one a link is cut.
+        Seconds between signs of life; a link is cut after three without one, or without the peer taking any of a frame.
     grace : float
         Seconds for which a link that was cut counts as up: so long it has to come back.
     idle : float
@@ -136,9 +136,14 @@ class Peer:
             self._why = why
 
     @property
+    def patience(self) -> float:
+        """Seconds in which three signs of life come."""
+        return 3 * self._settings.heartbeat
+
+    @property
     def is_silent(self) -> bool:
         """Whether three signs of life are missing."""
-        return time.monotonic() - self._heard > 3 * self._settings.heartbeat
+        return time.monotonic() - self._heard > self.patience
 
     @property
     def is_attached(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 import time
@@ -63,7 +64,13 @@ class Outflow:
         self._node, self._peer = node, peer
         self._receipts: list[Receipt] = []
         self._ended, self._leaves = threading.Event(), False
+        self._handed = math.inf  # when the frame was handed over that gRPC has not taken yet
         self._lock = threading.Lock()
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether the peer has taken nothing of a frame for as long as three signs of life, though it may send its own."""
+        return time.monotonic() - self._handed > self._peer.patience
 
     def receipt(self, receipt: Receipt) -> None:
         """Send a receipt."""
@@ -80,6 +87,12 @@ class Outflow:
 
     def frames(self) -> Iterator[bytes]:
         """What is sent, until :meth:`end`."""
+        for frame in self._frames():
+            self._handed = time.monotonic()
+            yield frame
+            self._handed = math.inf
+
+    def _frames(self) -> Iterator[bytes]:
         sending: dict[Lane, Iterator[bytes]] = {}
         beat = 0.0
         while not self._ended.is_set():
@@ -126,6 +139,7 @@ class Inflow:
         self._node, self._peer, self._answers = node, peer, answers
         self._assemblies: dict[Lane, tuple[str, Assembly]] = {}
         self._skipped: dict[Lane, str] = {}
+        self._continued: dict[Lane, float] = {}  # when the last piece of the message came
         self.left = False  # whether the peer has said that it stops
 
     def take(self, frame: bytes) -> None:
@@ -137,8 +151,15 @@ class Inflow:
         elif isinstance(found, Beat):
             self._node.check_clock(self._peer, found.beat)
             self.left |= found.leaves
+            self._check_continued()
         else:
             self._piece(*found)
+
+    def _check_continued(self) -> None:
+        """Raise SecurityError where a message has stopped in its midst: signs of life are no reason to keep what came of it."""
+        latest = time.monotonic() - self._node.settings.idle
+        if any(self._continued[lane] < latest for lane in self._assemblies):
+            raise SecurityError("A message stopped in its midst.")
 
     def _piece(self, header: Header, piece: bytes) -> None:
         if self._skipped.get(header.lane) == header.id:  # of a message that has its receipt
@@ -152,7 +173,7 @@ class Inflow:
             return
         if header.lane not in self._assemblies:
             self._assemblies[header.lane] = (header.id, self._node.assembly())
-        assembly = self._assemblies[header.lane][1]
+        assembly, self._continued[header.lane] = self._assemblies[header.lane][1], time.monotonic()
         try:
             whole = assembly.add(header, piece)
             receipt = self._node.accept(self._peer, assembly) if whole else None

@@ -71,7 +71,7 @@ class OpsServer:
             self._server = Server((address, port), Handler)
         except OSError as error:
             raise ParameterError(
-                f"Port {port} of {address} cannot be had ({error.strerror}); choose another."
+                f"Port {port} of {address} cannot be had ({error.strerror}); choose another (`ops` in host.toml, `--ops-port`)."
             ) from error
         serve = partial(self._server.serve_forever, poll_interval=END)
         self._thread = threading.Thread(target=serve, name="glassleaf-ops", daemon=True)

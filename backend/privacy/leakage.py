@@ -22,8 +22,8 @@ from backend.protocols.baselines.messages import AskCandidates, CandidateLeaves
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.packing import chunks, from_bitmap
+from backend.trees.backgrounds import leaf_shares
 from backend.trees.compiled import Conjunctions, own_conditions
-from backend.trees.covers import leaf_shares
 from backend.trees.ensemble import Columns, GuestModel
 
 SCORE_BITS = (6, 8, 10, 12, 14, 16)  # resolutions of a curve

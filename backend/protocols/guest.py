@@ -18,25 +18,14 @@ from backend.protocols.training.guest import Trained, TrainingClient
 from backend.protocols.training.joint import FromTheStart, Resumed
 from backend.protocols.training.parameters import TreeProgress
 from backend.protocols.transport.channel import Session
-from backend.store.journal import Run
 
 
 class GuestParty:
-    """The Guest's side of training and scoring.
-
-    Parameters
-    ----------
-    federation : Federation
-    table : PartyTable
-        The Guest's own records.
-    """
+    """The Guest's side of training and scoring."""
 
     def __init__(self, federation: Federation, table: PartyTable) -> None:
         self.name = federation.guest.name
         self._federation, self._table = federation, table
-
-    def __repr__(self) -> str:
-        return f"GuestParty({self.name})"
 
     def train(
         self,
@@ -67,12 +56,6 @@ class GuestParty:
         workers: Workers = SERIAL,
         canary: bool = False,
         on_stage: OnStage = ignore_stages,
-        run: Run | None = None,
-        offered: bool = False,
-        owed: list[tuple[str, str]] | None = None,
     ) -> Scored:
-        """Score every row of `table` with Fed-EINI; see :class:`backend.protocols.scoring.guest.ScoringClient`."""
-        client = ScoringClient(
-            self.name, model_id, compiled, table, key, session, workers, canary, on_stage, run, offered, owed
-        )
-        return client.score()
+        """Score every row of `table` with Fed-EINI, and without a journal; see :class:`backend.protocols.scoring.guest.ScoringClient`."""
+        return ScoringClient(self.name, model_id, compiled, table, key, session, workers, canary, on_stage).score()

@@ -6,63 +6,40 @@ the same user, otherwise other companies, and then it is not available here.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
-from backend.crypto.interface import KeySide, NodeKeySide, PairKeySide
-from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
-from backend.crypto.paillier.scheme import PaillierKeySide
-from backend.crypto.plain import PlainKeySide
-from backend.crypto.registry import Cipher
-from backend.crypto.rlwe.parameters import Load, RlweParameters, parameters_for
-from backend.crypto.rlwe.product_parameters import keys_for
-from backend.crypto.rlwe.residues import ResidueKeySide
-from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
-from backend.crypto.rlwe.sum_key import RlweSumKey
-from backend.crypto.rlwe.sum_parameters import sum_parameters
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.signing import SigningKey
-from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation, Measure
 from backend.data.table import PartyTable, read_labels, read_table, read_times
-from backend.errors import (
-    ApprovalPending,
-    GlassleafError,
-    NotAvailable,
-    ParameterError,
-    PartyUnreachable,
-    SecurityError,
-)
+from backend.errors import ApprovalPending, GlassleafError, NotAvailable, PartyUnreachable, SecurityError
 from backend.protocols.approvals.guest import ask, training_terms
 from backend.protocols.approvals.messages import AskApproval, AskTraining
 from backend.protocols.audit_head.protocol import ask_heads, report_head
-from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.opening import TermsOpening
 from backend.protocols.guest import GuestParty
+from backend.protocols.guest_keys import GuestKeys
 from backend.protocols.purposes.protocol import state_purpose
-from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.host import Decision
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.training.algorithms import Parameters
-from backend.protocols.training.parameters import SHARES
 from backend.protocols.transport.channel import TIMEOUT, Session
 from backend.protocols.transport.messages import ConversationReceipt, OfferKey
-from backend.protocols.transport.transcript import TranscriptEntry
-from backend.protocols.transport.wire import TranscribedWire, new_conversation
+from backend.protocols.transport.transcript import TranscribedWire, TranscriptEntry
+from backend.protocols.transport.wire import new_conversation
 from backend.store.accountant import Accountant
 from backend.store.audit_log import AuditLog, Head, KeptHead
 from backend.store.database import Database
 from backend.store.journal import Journal
-from backend.store.key_file import fingerprint, kept_key, read_key, retired, retired_keys
 from backend.store.receipts import Stated
 from backend.store.request_log import LoggedRow, RequestLog
 from backend.trees.ensemble import HostModel
@@ -70,7 +47,6 @@ from backend.trees.ensemble import HostModel
 STARTING = 45.0  # seconds after the start within which links to other companies are waited for
 # a conversation's name, the Guest's own messages, and Host → its receipt and key
 OnReceipts = Callable[[str, Sequence[Stated], Mapping[str, tuple[ConversationReceipt, str]]], None]
-GUEST_POOL = 4096  # obfuscators kept ready: some tens of live samples
 WITNESS_TIMEOUT = 5.0  # seconds that a Host gets to report which head it keeps
 HEAD_TIMEOUT = 0.5  # seconds that a Host gets to confirm a head; a busy one reads it when it is done
 
@@ -84,104 +60,59 @@ class PoolLevel:
     target: int
 
 
-class HostsOperator(Protocol):
-    """Whoever operates the Hosts of a federation. The Guest's work never asks for it, but for what a simulation shows or measures."""
+class HostsOperator:
+    """Whoever operates the Hosts. The Guest's work never asks for it, but for what a simulation shows or measures.
 
-    @property
-    def simulated(self) -> bool:
-        """Whether they are simulated here."""
-
-    def dither(self, host: str) -> float:
-        """Width on a logit of what a Host adds to scores."""
-
-    def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
-        """Its sample of requests, and model → the reported hash of the Guest's partial model."""
-
-    def account(self, host: str) -> Accountant:
-        """The account of its answers."""
-
-    def capacity(self, host: str, model_id: str) -> float:
-        """What all answers about a model can tell about one record at most, bits."""
-
-    def decision(self, host: str, model_id: str, person: str) -> Decision:
-        """What it holds about one person, and which entries it keeps."""
-
-    def database(self, host: str) -> Database:
-        """What it keeps."""
-
-    def leave_uncounted(self, host: str, conversation: str) -> None:
-        """Have one conversation take nothing off budgets."""
-
-    def play(self, host: str, conversation: str, guest: str, table: PartyTable) -> None:
-        """Put other records in the place of its own, in one conversation."""
-
-    def keep(self, host: str, partial_model: HostModel, model_id: str) -> str:
-        """Put a partial model into its store; returns the hash."""
-
-    def pool_levels(self) -> tuple[PoolLevel, ...]:
-        """Of every Host."""
-
-    def stop(self, host: str | None = None) -> None:
-        """Take one Host down, or all."""
-
-    def close(self) -> None:
-        """Stop all and close what they keep."""
-
-
-class RemoteHosts:
-    """Hosts at their own companies: a :class:`HostsOperator` that can say no more than that."""
+    This one stands for Hosts at their own companies, of which nothing of it is available here; a simulation's can do all of it.
+    """
 
     simulated = False
 
-    @staticmethod
-    def _not_here(host: str, what: str) -> NotAvailable:
-        return NotAvailable(host, what)
-
     def dither(self, host: str) -> float:
-        """Not available."""
-        raise self._not_here(host, "how far it moves scores")
+        """Width on a logit of what a Host adds to scores."""
+        raise NotAvailable(host, "how far it moves scores")
 
     def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
-        """Not available."""
-        raise self._not_here(host, "its sample of requests")
+        """Its sample of requests, and model → the reported hash of the Guest's partial model."""
+        raise NotAvailable(host, "its sample of requests")
 
     def account(self, host: str) -> Accountant:
-        """Not available."""
-        raise self._not_here(host, "the account of its answers")
+        """The account of its answers."""
+        raise NotAvailable(host, "the account of its answers")
 
     def capacity(self, host: str, model_id: str) -> float:
-        """Not available."""
-        raise self._not_here(host, "what its answers can tell")
+        """What all answers about a model can tell about one record at most, bits."""
+        raise NotAvailable(host, "what its answers can tell")
 
     def decision(self, host: str, model_id: str, person: str) -> Decision:
-        """Not available."""
-        raise self._not_here(host, "its own view of a person")
+        """What it holds about one person, and which entries it keeps."""
+        raise NotAvailable(host, "its own view of a person")
 
     def database(self, host: str) -> Database:
-        """Not available."""
-        raise self._not_here(host, "its database")
+        """What it keeps."""
+        raise NotAvailable(host, "its database")
 
     def leave_uncounted(self, host: str, conversation: str) -> None:
-        """Nothing: such a Host counts every question."""
+        """Have one conversation take nothing off budgets; a Host of another company counts every question."""
 
     def play(self, host: str, conversation: str, guest: str, table: PartyTable) -> None:
-        """Not available."""
-        raise self._not_here(host, "scoring with other records than its own")
+        """Put other records in the place of its own, in one conversation."""
+        raise NotAvailable(host, "scoring with other records than its own")
 
     def keep(self, host: str, partial_model: HostModel, model_id: str) -> str:
-        """Not available."""
-        raise self._not_here(host, "giving it a partial model")
+        """Put a partial model into its store; returns the hash."""
+        raise NotAvailable(host, "giving it a partial model")
 
     def pool_levels(self) -> tuple[PoolLevel, ...]:
-        """None that the Guest knows."""
+        """Of every Host, as far as the Guest knows."""
         return ()
 
     def stop(self, host: str | None = None) -> None:
-        """Not available."""
-        raise self._not_here(host or "every Host", "stopping it")
+        """Take one Host down, or all."""
+        raise NotAvailable(host or "every Host", "stopping it")
 
     def close(self) -> None:
-        """Nothing: they go on."""
+        """Stop all that run here and close what they keep."""
 
 
 class GuestRuntime:
@@ -189,13 +120,8 @@ class GuestRuntime:
 
     Parameters
     ----------
-    federation : Federation
     home : Path
         The parties' stores lie below it, one folder each.
-    wire : TranscribedWire
-        The Guest's.
-    operator : HostsOperator
-        Of the Hosts.
     key_floor : int
         Shortest key, bits; lower only in tests.
     pools : bool
@@ -208,16 +134,9 @@ class GuestRuntime:
         Called, once each, with what a Host's operator allows the Guest, or that it waits for it.
     witnesses : mapping of str to str
         Host → public key under which it signs receipts of a conversation; empty in a simulation, whose transcript shows all.
-    on_close : callable
-        Called at the end.
     on_receipts : callable
         Called, where Hosts sign what they sent and took, at the end of each conversation: its name, the Guest's own messages, and
         Host → receipt and key.
-
-    Attributes
-    ----------
-    retired : tuple of str
-        Files of the Guest's keys that were rotated before the runtime was set up.
     """
 
     def __init__(
@@ -236,30 +155,21 @@ class GuestRuntime:
         on_close: Callable[[], None] = lambda: None,
         on_receipts: OnReceipts | None = None,
     ) -> None:
-        self.federation, self._on_key, self.journal = federation, on_key, journal
+        self.federation, self.journal = federation, journal
         self._on_approval, self._known_approvals = on_approval, set[tuple[str, int, str]]()
         self._on_receipts = on_receipts
-        self._home, self.key_floor, self._pools = home, key_floor, pools
-        self._wire, self._operator, self._witnesses, self._on_close = wire, operator, witnesses, on_close
+        self._wire, self.operator, self._witnesses, self._on_close = wire, operator, witnesses, on_close
         self.table: PartyTable = read_table(federation, federation.guest.name)
         self.guest = GuestParty(federation, self.table)
         self.warmed: set[int] = set()  # key sizes whose pools were started
-        self.retired = retired_keys(self._own(""))
-        self._plain = PlainKeySide()
-        self._keys: dict[tuple[bool, int], PaillierKeySide] = {}
-        self._retired_keys: dict[str, PaillierKeySide] = {}
-        self._lattice_keys: dict[str, RlweKeySide] = {}
-        self._key_lock = threading.Lock()
+        self.keys = GuestKeys(home / federation.guest.name, key_floor, pools, on_key)
         self._began = time.monotonic()
         self._told: dict[str, Head] = {}  # what each Host has confirmed of the audit log
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.federation.name})"
 
     @property
     def simulated(self) -> bool:
         """Whether whoever uses this operates the Hosts, too."""
-        return self._operator.simulated
+        return self.operator.simulated
 
     def labels(self) -> NDArray[np.float64]:
         """The Guest's labels, in the order of its table."""
@@ -269,121 +179,24 @@ class GuestRuntime:
         """When each of the Guest's records is from, in the order of its table; None without a time column."""
         return read_times(self.federation)
 
-    def pair_key(self, cipher: Cipher, bits: int) -> PairKeySide:
-        """The Guest's side of a cipher that encrypts record by record; a Paillier key is made once per size and kept in the Guest's folder.
-
-        Raises
-        ------
-        ParameterError
-            This cipher does not.
-        """
-        if cipher == "none":
-            return self._plain
-        if cipher == "rlwe":
-            raise ParameterError(
-                "Pairs of a record are summed by group under paillier only; rlwe sums them in training. Choose paillier."
-            )
-        short = cipher == "paillier-short"
-        with self._key_lock:
-            if (short, bits) not in self._keys:
-                path = self._own(f"paillier-{bits}.key")
-                numbers, new = self._kept(path, lambda: PaillierSecretKey.generate(bits, self.key_floor).to_numbers())
-                secret = PaillierSecretKey.from_numbers(numbers, self.key_floor)
-                if new:
-                    self._on_key("paillier", bits)
-                tables = path.with_suffix(".short.tables" if short else ".tables")
-                side = PaillierKeySide(secret, GUEST_POOL if self._pools else 0, "short" if short else "full", tables)
-                side.obfuscators.fill()
-                self._keys[short, bits] = side
-            return self._keys[short, bits]
-
-    def training_key(self, cipher: Cipher, bits: int) -> PairKeySide | NodeKeySide:
-        """The Guest's side of a cipher for training; `bits` are Paillier's, RLWE takes the smallest set that holds all gradients."""
-        if cipher != "rlwe":
-            return self.pair_key(cipher, bits)
-        parameters = sum_parameters(round(SHARES[0] * len(self.table.ids)))
-        return RlweSumKey(self._lattice_key(parameters), Workers(cores()))
-
-    def key(self, cipher: Cipher, bits: int, model: CompiledGuest) -> KeySide:
-        """The Guest's side of a cipher for scoring with `model`; `bits` are Paillier's, RLWE takes the smallest set that holds it."""
-        if cipher != "rlwe":
-            return self.pair_key(cipher, bits)
-        folding, sums = model.folding, model.packing.slots
-        try:
-            parameters = parameters_for(max(1, len(folding.steps)), max(1, folding.n_entries), model.largest)
-        except ParameterError:
-            if sums == 1:
-                raise
-            raise ParameterError(
-                f"The model's scores are {sums} sums, one a class, which travel in one number; no RLWE parameter set holds so many. "
-                "Score with paillier."
-            ) from None
-        return self._lattice_key(parameters)
-
-    def reason_key(self, cipher: Cipher, bits: int, load: Load) -> ReasonKey:
-        """The Guest's side of a cipher for reasons; `bits` are Paillier's, under RLWE `load` says which keys it takes."""
-        if cipher != "rlwe":
-            return self.pair_key(cipher, bits)
-        return ResidueKeySide([self._lattice_key(parameters) for parameters in keys_for(load)])
-
-    def _lattice_key(self, parameters: RlweParameters) -> RlweKeySide:
-        """Made once per set and kept in the Guest's folder."""
-        work.check()
-        with self._key_lock:
-            if parameters.name not in self._lattice_keys:
-                path = self._own(f"rlwe-{parameters.name}.key")
-                numbers, new = self._kept(path, lambda: RlweSecretKey.generate(parameters).to_numbers())
-                self._lattice_keys[parameters.name] = RlweKeySide(RlweSecretKey.from_numbers(numbers))
-                if new:
-                    self._on_key("rlwe", parameters.degree)
-            return self._lattice_keys[parameters.name]
-
-    def bulk_key(self, bits: int, model: CompiledGuest) -> KeySide:
-        """The fastest key side for many records: RLWE, or Paillier of `bits` where RLWE cannot hold the model's scores."""
-        try:
-            return self.key("rlwe", bits, model)
-        except ParameterError:
-            return self.key("paillier", bits, model)
-
     def dither(self, chain: Sequence[str]) -> float:
         """Width on a logit of the dither that scores through these Hosts get: the widest that one of them asks for."""
-        return max((self._operator.dither(host) for host in chain), default=0.0)
-
-    def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
-        """What `host` hands an auditor: its sample of requests, and model → the reported hash of the Guest's partial model."""
-        return self._operator.logged(host)
-
-    def account(self, host: str) -> Accountant:
-        """What `host` shows its operator: the account of its answers."""
-        return self._operator.account(host)
-
-    def capacity(self, host: str, model_id: str) -> float:
-        """What `host` shows its operator: what all answers about a model can tell about one record at most, bits."""
-        return self._operator.capacity(host, model_id)
+        return max((self.operator.dither(host) for host in chain), default=0.0)
 
     def decision(self, host: str, model_id: str, person: str) -> Decision:
         """What a Host holds about one synthetic person and which entries it keeps; for demonstrations alone.
 
-        Raises
-        ------
-        SecurityError
-            The people of this federation are not synthetic, or the Host owns no split of the model.
+        Raises SecurityError where the people of this federation are not synthetic, or the Host owns no split of the model.
         """
         if not self.federation.synthetic:
             raise SecurityError(
                 f"{host}'s own view of a person is shown of synthetic people only; those of {self.federation.name} are not marked as such."
             )
-        return self._operator.decision(host, model_id, person)
+        return self.operator.decision(host, model_id, person)
 
     def open_request(self, row: LoggedRow) -> Opening:
-        """The Guest opens a request for an auditor.
-
-        Raises
-        ------
-        SecurityError
-            It was not made under a key of this Guest.
-        """
-        return open_vector(self._key_of(row.public_key), row.vector)
+        """The Guest opens a request for an auditor; raises SecurityError where it was not made under a key of this Guest."""
+        return open_vector(self.keys.of(row.public_key), row.vector)
 
     def open_terms(self, public_key: bytes, terms: bytes) -> TermsOpening:
         """The Guest opens terms of reasons for an auditor, and states with which values it made them; raises as the above."""
@@ -391,44 +204,11 @@ class GuestRuntime:
             raise SecurityError(
                 "The Guest keeps no journal, so it cannot state with which values these terms were made."
             )
-        return TermsOpening(open_vector(self._key_of(public_key), terms), self.journal.stated(terms))
-
-    def _key_of(self, public_key: bytes) -> PaillierKeySide:
-        modulus = int.from_bytes(public_key, "big")
-        key = self._retired_key(public_key) or self.pair_key("paillier", modulus.bit_length())
-        if not isinstance(key, PaillierKeySide) or key.public.n != modulus:
-            raise SecurityError("The request was made under a key that this Guest does not have.")
-        return key
-
-    def _retired_key(self, public: bytes) -> PaillierKeySide | None:
-        """The key of this modulus, if the Guest had it before a rotation."""
-        mark = fingerprint(public)
-        with self._key_lock:
-            if mark not in self._retired_keys:
-                bits = int.from_bytes(public, "big").bit_length()
-                numbers = read_key(retired(self._own(f"paillier-{bits}.key"), mark))
-                if numbers is None:
-                    return None
-                self._retired_keys[mark] = PaillierKeySide(PaillierSecretKey.from_numbers(numbers, self.key_floor))
-            return self._retired_keys[mark]
-
-    def _kept(self, path: Path, make: Callable[[], dict[str, str]]) -> tuple[dict[str, str], bool]:
-        """A key of the Guest; raises SecurityError where keys were rotated since the runtime was set up: its runs go with those."""
-        kept = kept_key(path, make)
-        if retired_keys(path.parent) != self.retired:
-            raise SecurityError("A key of this Guest was rotated in this moment. Try again.")
-        return kept
-
-    def host_database(self, host: str) -> Database:
-        """What a Host keeps, for whoever operates it: people's rights and retention. The Guest's work never asks for it."""
-        return self._operator.database(host)
-
-    def _own(self, file: str) -> Path:
-        return self._home / self.federation.guest.name / file
+        return TermsOpening(open_vector(self.keys.of(public_key), terms), self.journal.stated(terms))
 
     def warm_up(self, bits: int) -> None:
         """Make the key and have every Host start its pool, before the first sample comes; a Host that is down is left out."""
-        key = self.pair_key("paillier", bits)
+        key = self.keys.pair("paillier", bits)
         try:
             session = self.open_session(self.hosts)
         except PartyUnreachable:  # another process of this home has the links
@@ -465,7 +245,7 @@ class GuestRuntime:
         session = Session(self._wire, new_conversation(), hosts, cancelled, timeout, self._witnesses, self._ended)
         if not counted:
             for host in hosts:
-                self._operator.leave_uncounted(host, session.name)
+                self.operator.leave_uncounted(host, session.name)
         if purpose is not None:
             try:
                 state_purpose(session, purpose)
@@ -500,10 +280,7 @@ class GuestRuntime:
     def ask_approval(self, session: Session, hosts: Sequence[str], model_id: str, purpose: str, rows: int) -> None:
         """Ask those of `hosts` whose operators decide, before anybody is counted, whether a model may be asked about.
 
-        Raises
-        ------
-        ApprovalPending, HostRefused, SecurityError
-            See :func:`backend.protocols.approvals.guest.ask`.
+        Raises as :func:`backend.protocols.approvals.guest.ask`.
         """
         question = AskApproval(session.name, model_id, purpose, rows)
         self._ask_operators(session, dict.fromkeys(hosts, question))
@@ -529,15 +306,11 @@ class GuestRuntime:
 
     def play(self, session: Session, host: str, table: PartyTable) -> None:
         """Let the user play a simulated Host in one conversation."""
-        self._operator.play(host, session.name, self.guest.name, table)
+        self.operator.play(host, session.name, self.guest.name, table)
 
     def keep_partial_models(self, model_id: str, partial_models: Mapping[str, HostModel]) -> dict[str, str]:
         """Put the partial models of an imported model into the simulated Hosts' stores; returns their hashes."""
-        return {host: self._operator.keep(host, part, model_id) for host, part in partial_models.items()}
-
-    def stop_host(self, host: str) -> None:
-        """Take a simulated Host down."""
-        self._operator.stop(host)
+        return {host: self.operator.keep(host, part, model_id) for host, part in partial_models.items()}
 
     def tell_audit_head(self, log: AuditLog, key: SigningKey) -> None:
         """Report to every Host that is up where the Guest's audit log stands; one at work for somebody else is not waited for.
@@ -589,14 +362,10 @@ class GuestRuntime:
 
     def pools(self) -> tuple[PoolLevel, ...]:
         """Fill level of every party's pool; the Guest's for the key used last."""
-        keys = list(self._keys.values())
-        own = keys[-1].obfuscators if keys else None
-        levels = [PoolLevel(self.guest.name, own.ready if own else 0, GUEST_POOL if self._pools else 0)]
-        return (*levels, *self._operator.pool_levels())
+        return (PoolLevel(self.guest.name, *self.keys.level()), *self.operator.pool_levels())
 
     def close(self) -> None:
         """Stop simulated Hosts and the background threads."""
-        self._operator.close()
-        for key in self._keys.values():
-            key.obfuscators.close()
+        self.operator.close()
+        self.keys.close()
         self._on_close()

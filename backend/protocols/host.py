@@ -50,7 +50,8 @@ from backend.protocols.transport.messages import (
     Refusal,
 )
 from backend.protocols.transport.receipts import MAX_STATED, sign_receipt
-from backend.protocols.transport.wire import Delivery, TranscribedWire
+from backend.protocols.transport.transcript import TranscribedWire
+from backend.protocols.transport.wire import Delivery
 from backend.store.accountant import Accountant
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
@@ -72,7 +73,6 @@ class Served(NamedTuple):
 
     Attributes
     ----------
-    kind, conversation : str
     seconds : float
         Until the last answer was sent.
     refused : str
@@ -93,11 +93,6 @@ class HostParty:
 
     Parameters
     ----------
-    name : str
-    table : PartyTable
-        Its records.
-    features : sequence of Feature
-    store : PartyStore
     simulated : bool
         A simulated Host also answers plaintext and the protocols that show its choices, and lets the user play its
         records; a real one refuses all three.
@@ -197,9 +192,6 @@ class HostParty:
         }
         for handler in (self._gate, *handlers):
             self._handlers |= handler.handlers()
-
-    def __repr__(self) -> str:
-        return f"HostParty({self.name})"
 
     def serve(self, wire: TranscribedWire) -> None:
         """Answer messages until the mailbox is closed: those of a conversation in order, conversations beside each other.
@@ -368,24 +360,22 @@ class HostParty:
         if self._measures is not None:
             check_purpose(message, session.purpose if session is not None else "")
         guest = session.guest if session is not None else sender
-        return self._within(guest, message, partial(self._unless_held, handler, sender, message))
+        return self._unless_held(handler, sender, guest, message)
 
     def _session(self, sender: str, message: Message) -> HostSession | None:
         """The conversation that a message belongs to: its sender's own, or the one in which another Host passes something on."""
         own = self._sessions.find(message.conversation, sender)
         return self._sessions.find(message.conversation) if own is None and isinstance(message, PASSED_ON) else own
 
-    def _within(self, guest: str, message: Message, make: Callable[[], Answer]) -> Answer:
+    def _unless_held(
+        self, handler: Callable[[str, Any], Answer | None], sender: str, guest: str, message: Message
+    ) -> Answer:
         with self._sessions.serving(guest, message.conversation):
-            yield from make()
-
-    def _unless_held(self, handler: Callable[[str, Any], Answer], sender: str, message: Message) -> Answer:
-        session = self._session(sender, message)
-        waits = self._gate.hold(sender, message, session)
-        if waits is not None:
-            yield session.guest if session is not None else sender, waits
-        else:
-            yield from handler(sender, message)
+            waits = self._gate.hold(sender, message, self._session(sender, message))
+            if waits is not None:
+                yield guest, waits
+            else:
+                yield from handler(sender, message) or ()
 
     def _state_purpose(self, sender: str, asked: StatePurpose) -> Answer:
         session = self._sessions.of(asked.conversation, sender)
@@ -394,12 +384,11 @@ class HostParty:
         session.purpose = asked.purpose if agreed.agreed else ""
         yield sender, agreed
 
-    def _offer_key(self, sender: str, offer: OfferKey) -> Answer:
+    def _offer_key(self, sender: str, offer: OfferKey) -> None:
         session = self._sessions.of(offer.conversation, sender)
         if offer.scheme == "none" and not self._simulated:
             raise SecurityError("Plaintext was offered; this Host answers encrypted numbers only.")
         session.cipher, session.key = self._cipher(offer.scheme, offer.key), offer.key
-        return iter(())
 
     def _cipher(self, scheme: str, key: bytes) -> PublicSide:
         """Checked and made ready once per key; who brings a known one does not wait for another's."""
@@ -427,16 +416,14 @@ class HostParty:
         self._sessions.of(asked.conversation, sender)
         yield sender, kept_heads(self._store, sender, asked.conversation, asked.below, asked.most)
 
-    def _acknowledge(self, sender: str, message: Acknowledge) -> Answer:
+    def _acknowledge(self, sender: str, message: Acknowledge) -> None:
         if self.accountant is not None:
             self.accountant.acknowledged_soon(sender, message.requests)
-        return iter(())
 
-    def _end(self, sender: str, message: EndConversation) -> Answer:
+    def _end(self, sender: str, message: EndConversation) -> None:
         self._sessions.end(message.conversation, sender)
         if self.accountant is not None:
             self.accountant.settle()
-        return iter(())
 
 
 def _counts(answer: HeldRecords, asked: int) -> tuple[int, int, int]:

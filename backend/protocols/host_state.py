@@ -39,7 +39,8 @@ IDLE = 3600.0  # seconds without a message after which a conversation is over
 BUSY = 10.0  # seconds after which a Guest with too many open conversations may ask again
 
 Answer = Iterator[tuple[str, Message]]  # messages, each with its receiver
-Handlers = dict[type[Message], Callable[[str, Any], Answer]]  # by class of message: sender and message → answer
+# by class of message: sender and message → answer, if there is any
+Handlers = dict[type[Message], Callable[[str, Any], Answer | None]]
 Work = TypeVar("Work")
 Flags = NDArray[np.bool_]
 _serving: ContextVar[str] = ContextVar("guest of the conversation that is served", default="")
@@ -47,16 +48,12 @@ _serving: ContextVar[str] = ContextVar("guest of the conversation that is served
 
 @dataclass
 class HostSession:
-    """One conversation.
+    """One conversation that a Guest has opened.
 
     Attributes
     ----------
-    guest : str
-        Who opened it.
-    cipher : PublicSide, optional
-        The key that was offered.
     key : bytes
-        The same, as it came.
+        The key that it offered, as it came.
     rows : ndarray of int, optional
         The joint records as rows of the Host's table, once ids were aligned.
     played : PartyTable, optional
@@ -207,15 +204,7 @@ class HostSessions:
 
 @dataclass(frozen=True, repr=False)
 class ServedModel:
-    """A model as this Host scores with it; compiled when it is first asked about.
-
-    Attributes
-    ----------
-    model : HostModel
-    folding : Folding
-    index : int
-        This Host's position in the chain, from 0.
-    """
+    """A model as this Host, at position `index` of the chain from 0, scores with it; compiled when it is first asked about."""
 
     model: HostModel
     folding: Folding
@@ -352,10 +341,7 @@ class Answering:
     def count_all(self, question: Question, conversation: str, *, only_look: bool = False) -> None:
         """Count a question about all of its people; or `only_look` whether it could be.
 
-        Raises
-        ------
-        SecurityError
-            Some of them were asked about before, so nobody is answered about.
+        Raises SecurityError where some of them were asked about before, so nobody is answered about.
         """
         accountant = self.account(conversation)
         if accountant is None:
@@ -376,10 +362,7 @@ class Answering:
     def bind(self, guest: str, request: str, conversation: str, digest: str) -> Asked:
         """Bind a counted question to the bytes in which it came, so that it is repeated in the same ones or not at all.
 
-        Raises
-        ------
-        QuestionRefused
-            It came in others before.
+        Raises QuestionRefused where it came in others before.
         """
         accountant = self.account(conversation) if request else None
         kept = accountant.reply_to(guest, request, digest) if accountant is not None else None

@@ -65,16 +65,7 @@ class _Conversation:
 
 
 class Lanes:
-    """Worker threads that answer deliveries.
-
-    Parameters
-    ----------
-    answer : callable
-        Answers one delivery; it must not raise.
-    name : str
-        Of the threads.
-    sizes : mapping of Lane to LaneSize
-    """
+    """Worker threads that answer deliveries, each by `answer`, which must not raise."""
 
     def __init__(self, answer: Callable[[Delivery], None], name: str, sizes: Mapping[Lane, LaneSize] = SIZES) -> None:
         self._answer, self._name, self._sizes = answer, name, sizes
@@ -86,13 +77,7 @@ class Lanes:
         self._closed = False
 
     def put(self, delivery: Delivery) -> None:
-        """Queue a message.
-
-        Raises
-        ------
-        HostBusy
-            Its lane is full, or an earlier message of the conversation was refused.
-        """
+        """Queue a message; raises HostBusy where its lane is full, or an earlier message of the conversation was refused."""
         name = delivery.message.conversation
         with self._changed:
             conversation = self._conversations.setdefault(name, _Conversation())
@@ -121,9 +106,8 @@ class Lanes:
     def _forget_oldest(self) -> None:
         """Of conversations that never end, those in which nothing happened for longest are forgotten here."""
         over = len(self._conversations) - KEPT
-        for name in (
-            [name for name, kept in self._conversations.items() if kept.idle][: max(0, over)] if over > 0 else ()
-        ):
+        idle = [name for name, kept in self._conversations.items() if kept.idle] if over > 0 else []
+        for name in idle[:over]:
             del self._conversations[name]
 
     def _queue(self, name: str, conversation: _Conversation) -> None:

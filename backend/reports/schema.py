@@ -11,6 +11,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
+def _is_empty(value: object) -> bool:
+    """Of fields that came later: what was signed before there were such keeps its hash."""
+    return value is None or value == ""
+
+
 class Part(BaseModel):
     """Frozen, without other fields, every number finite."""
 
@@ -150,6 +155,13 @@ class LawLine(Part):
     explanation_zh: str
     remedy: str
     remedy_zh: str
+    checked: Literal["source", "not", "none"] = Field(
+        "source", description="not = it was not compared with an official text; none = no statute names it"
+    )
+    quote: str = Field(
+        "", exclude_if=_is_empty, description="official wording; absent = all that is said of it is a paraphrase"
+    )
+    quote_from: str = Field("", exclude_if=_is_empty, description="where the wording was read on the day `as_of`")
 
 
 class AgeGapLine(Part):
@@ -201,7 +213,6 @@ class DutyLine(LawLine):
     evidence: str
     evidence_zh: str
     whom: tuple[Literal["bank", "host", "vendor"], ...] = ()
-    checked: Literal["source", "not"] = Field("source", description="not = it was not compared with an official text")
 
 
 class PackLine(Part):
@@ -326,9 +337,15 @@ class AlternativeLine(Part):
     gap: IntervalLine | None = Field(description="null = not measured: sums would have told of fewer than 20 people")
     ratio: IntervalLine | None
     gap_change: IntervalLine | None = Field(description="the width of its gap less the first model's, paired")
+    auc_together: IntervalLine | None = Field(
+        None,
+        exclude_if=_is_empty,
+        description="auc_change; the interval holds together with those of all models of the search",
+    )
+    gap_together: IntervalLine | None = Field(None, exclude_if=_is_empty, description="gap_change, likewise")
     frontier: bool = Field(description="no other model is both at least as good and as even")
     narrower: bool = Field(description="within the tolerance in AUC, and a narrower gap")
-    sure: bool = Field(description="both with 95 % for all models together")
+    sure: bool = Field(description="both by the intervals that hold together")
 
 
 class ChoiceLine(Part):

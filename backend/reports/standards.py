@@ -1,8 +1,8 @@
 """What SR 26-2, the AI Act's Annex IV and Art. 27, and a model card ask, each subject mapped to where a report answers it, or to
 who has to. Knows no model.
 
-Subjects are named in this project's words (texts ``mapping.*``), after the texts as of 2026-11. A mapping says where to look; whether
-what stands there is enough, people judge.
+Subjects are named in this project's words (texts ``mapping.*``), after the texts as of 2026-11; those of SR 26-2 begin with the headings
+that OCC Bulletin 2026-13 gives for the guidance. A mapping says where to look; whether what stands there is enough, people judge.
 """
 
 from __future__ import annotations
@@ -41,6 +41,13 @@ class Subject:
 MEASURED = ("performance", "fairness", "out_of_time", "dossiers", "monitoring", "sign_off")
 """What is measured, or brought by another than the operator; a text ``mapping.lacks_<name>`` says what is lacking."""
 
+SR26_HEADINGS: dict[str, tuple[str, ...]] = {  # as the bulletin's highlights name them, with the subjects below each
+    "Overview of model risk": ("sr26_materiality",),
+    "Model development and model use": ("sr26_development", "sr26_testing", "sr26_use"),
+    "Model validation and monitoring": ("sr26_validation", "sr26_outcomes", "sr26_monitoring", "sr26_challenge"),
+    "Governance and controls": ("sr26_governance", "sr26_documentation"),
+    "Vendor and other third-party products": ("sr26_third_parties",),
+}
 STANDARDS: dict[str, tuple[Subject, ...]] = {
     "sr26": (
         Subject("sr26_materiality", ("purpose",), ("intended_use", "barred_use", "tier")),

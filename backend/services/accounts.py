@@ -12,12 +12,11 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from backend.errors import SignInError
-from backend.services.audit import ROLES
 from backend.store.schema import NAME
 
 FILE = "sign-in.toml"
@@ -62,7 +61,7 @@ class Account:
     name : str
         What people call the account.
     roles : tuple of str
-        That the claim grants, in the order of :data:`backend.services.audit.ROLES`.
+        That the claim grants, in the order of :data:`Role`.
     """
 
     issuer: str
@@ -77,7 +76,7 @@ class Account:
 
 
 class Accounts:
-    """The accounts of a home."""
+    """The accounts of a home, or of a Host's folder."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -103,6 +102,27 @@ class Accounts:
         except ValidationError as error:
             where = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
             raise SignInError("no_settings", f"{self.file}: {where}. Nobody is let in.") from error
+
+    def of_session(self, user: Mapping[str, Any]) -> Account | None:
+        """Whose session a page is drawn for; None where nobody has to sign in.
+
+        Parameters
+        ----------
+        user : mapping of str to object
+            What Streamlit knows of it: nothing where no identity provider is set up, else ``is_logged_in`` and claims.
+
+        Raises
+        ------
+        SignInError
+            Somebody has to sign in, since the home or Streamlit is set up for it; or as :meth:`account`.
+        """
+        if user.get("is_logged_in") is None:
+            if self.wanted():
+                raise SignInError("no_provider", f"{self.file} wants a sign-in; Streamlit has no provider for it.")
+            return None
+        if not user["is_logged_in"]:
+            raise SignInError("signed_out", "Nobody is signed in.")
+        return self.account(user)
 
     def account(self, claims: Mapping[str, Any], now: float | None = None) -> Account:
         """Whose claims these are.
@@ -131,7 +151,7 @@ class Accounts:
         if now >= since + settings.hours * 3600:
             raise SignInError("old", f"The sign-in is more than {settings.hours:g} hours old. Sign in again.")
         held = _held(claims, settings.claim)
-        roles = tuple(role for role in ROLES if held & set(settings.roles.get(role, ())))  # type: ignore[call-overload]
+        roles = tuple(role for role in get_args(Role) if held & set(settings.roles.get(role, ())))
         if not roles:
             raise SignInError("no_role", "The account has no role here. Ask whoever gives out roles at your company.")
         name = next((claims[key] for key in ("email", "name") if isinstance(claims.get(key), str)), "") or subject

@@ -27,13 +27,17 @@ from backend.evaluation.performance import RESAMPLES, draws
 from backend.explain.importance import FeatureImportance, feature_importance
 from backend.fairness.alternatives import (
     Candidate,
+    Cells,
     Choice,
     DecidedModels,
+    Decision,
     DrawnQuality,
+    IntervalFigure,
     Point,
     Search,
     Sums,
     Tried,
+    cells_drawn,
     cutoff_for,
     judge,
     marks,
@@ -62,7 +66,16 @@ from backend.store.reviews import REASON_MIN
 from backend.trees.metrics import auc, ks
 from backend.trees.serialization import dump_guest
 
-__all__ = ["Alternatives", "AlternativesRequest", "DecidedModels", "Opened", "Point", "Search", "Tried"]
+__all__ = [
+    "Alternatives",
+    "AlternativesRequest",
+    "DecidedModels",
+    "IntervalFigure",
+    "Opened",
+    "Point",
+    "Search",
+    "Tried",
+]
 
 MAX_TRIED = 64
 TRAINED, RESAMPLED = 0.85, 0.95  # shares of the work that are done once models are trained, and quality is resampled
@@ -486,14 +499,19 @@ def _judged(
         measured = [list(range(1, len(candidates))) for candidates in decisions]
         own = group(feature, runtime.table.columns[feature.name][rows], request.groups)
         flags = _flags(decisions, measured, np.arange(len(rows)))
-        sums = np.array([[flag[own.index == k].sum() for k in range(len(own.groups))] for flag in flags])
-        return own.groups, _decided(decisions, measured, own.groups, sums, request)
+        sums = np.array([[mark[own.index == k].sum() for k in range(len(own.groups))] for row in flags for mark in row])
+        # on the records that quality was drawn on
+        drawn = [
+            cells_drawn(row, own.index, len(own.groups), draws(len(rows), RESAMPLES, request.seed)) for row in flags
+        ]
+        return own.groups, _decided(decisions, measured, own.groups, sums, request, drawn)
     place, sessions = {row: i for i, row in enumerate(rows.tolist())}, Sessions(runtime, job, PURPOSE)
     with sessions.begin((party,)) as session:
         questions, counted = sessions.ask(session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
         at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
         measured = _far_apart(decisions, at)
-        questions.send(_flags(decisions, measured, at), (party,), on_piece=sessions.progress)
+        marked = [mark for row in _flags(decisions, measured, at) for mark in row]
+        questions.send(marked, (party,), on_piece=sessions.progress)
         job.at("sums", party)
         found = questions.ask({party: (feature.name,)}, request.groups).get((party, feature.name))
     if found is None:
@@ -528,12 +546,11 @@ def _far_apart(decisions: Sequence[Sequence[Candidate]], at: NDArray[np.intp]) -
 
 def _flags(
     decisions: Sequence[Sequence[Candidate]], measured: Sequence[Sequence[int]], at: NDArray[np.intp]
-) -> list[NDArray[np.int64]]:
-    """What is summed by group, decision by decision."""
+) -> list[list[NDArray[np.int64]]]:
+    """What is summed by group, a row a decision."""
     return [
-        mark
+        marks(candidates[0].accepted[at], [candidates[k].accepted[at] for k in kept])
         for candidates, kept in zip(decisions, measured, strict=True)
-        for mark in marks(candidates[0].accepted[at], [candidates[k].accepted[at] for k in kept])
     ]
 
 
@@ -543,28 +560,26 @@ def _decided(
     groups: Sequence[Group],
     sums: NDArray[np.int64],
     request: AlternativesRequest,
+    drawn: Sequence[Sequence[NDArray[np.int64]]] | None = None,
 ) -> tuple[DecidedModels, ...]:
-    """All models at every decision, from ``(flags, groups)`` sums in the order of :func:`_flags`."""
+    """All models at every decision, from ``(flags, groups)`` sums in the order of :func:`_flags`; `drawn` where records are at hand."""
     if not groups:
         raise ParameterError(
             f"{request.attribute} does not make two groups of 20 test records; compare by another feature."
         )
-    decided, rows = [], iter(sums)
-    for cutoff, candidates, kept in zip(request.cutoffs, decisions, measured, strict=True):
-        own = next(rows)
-        pairs = {place: Sums(own, next(rows), next(rows)) for place in kept}
-        points = judge(
-            candidates[0],
-            [(candidate, pairs.get(place)) for place, candidate in enumerate(candidates) if place],
-            groups,
-            own,
-            reference=_reference(groups, request.reference),
-            tolerance=request.tolerance,
-            draws=RESAMPLES,
-            seed=request.seed,
-        )
-        decided.append(DecidedModels(cutoff, points))
-    return tuple(decided)
+    rows, draw, judged = iter(sums), np.random.default_rng(request.seed), []
+    for number, (candidates, kept) in enumerate(zip(decisions, measured, strict=True)):
+        own, cells = next(rows), {}
+        for k, place in enumerate(kept):
+            found = Sums(own, next(rows), next(rows))
+            cells[place] = (
+                Cells.of_sums(found, groups, RESAMPLES, draw)
+                if drawn is None
+                else Cells(found.cells(groups), drawn[number][k])
+            )
+        others = ((candidate, cells.get(place)) for place, candidate in enumerate(candidates) if place)
+        judged.append(Decision(candidates[0], own, tuple(others)))
+    return judge(judged, groups, reference=_reference(groups, request.reference), tolerance=request.tolerance)
 
 
 def _reference(groups: Sequence[Group], name: str) -> int:

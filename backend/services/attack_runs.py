@@ -68,4 +68,4 @@ class AttackRuns:
                 job.at("done", "", index + 1)
             return tuple(done.values())
 
-        return Job(run, len(names)).start()
+        return Job(run, len(names), course=" ".join(names)).start()  # other attacks take other times

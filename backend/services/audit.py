@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, get_args
 
 from backend.errors import GlassleafError, SecurityError
 from backend.results import NOBODY
+from backend.services.accounts import Role
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from backend.services.workspace import Workspace
     from backend.store.audit_log import Entry, Verdict
 
-OPERATOR, ANALYST, REGULATOR = ROLES = ("operator", "analyst", "regulator")
+OPERATOR, ANALYST, REGULATOR = ROLES = get_args(Role)
 WHOSE: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("train", "import", "retrain", "alternatives", "alternative-choice", "dossier", "own-data", "backup"),

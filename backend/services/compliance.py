@@ -18,6 +18,7 @@ from backend.compliance.assessment import (
     Usage,
     assess,
     with_evidence,
+    wording,
 )
 from backend.compliance.calendar import LawCalendar, LawDate, law_calendar, stale_rules
 from backend.compliance.feature_list import read_feature_list
@@ -36,7 +37,16 @@ if TYPE_CHECKING:
     from backend.compliance.resemblance import Proposal
     from backend.data.dictionary import Feature
 
-__all__ = ["Compliance", "Finding", "LawCalendar", "MeasuredEvidence", "Proposed", "TriedColumns", "read_rule_pack"]
+__all__ = [
+    "Compliance",
+    "Finding",
+    "LawCalendar",
+    "MeasuredEvidence",
+    "Proposed",
+    "TriedColumns",
+    "read_rule_pack",
+    "wording",
+]
 
 RULES = "rules"  # the folder of custom rule packs, below the home
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from backend.errors import GlassleafError
-from backend.link.agreement import load_agreement
+from backend.link.agreement import dictionary_hash, load_agreement
 from backend.link.check import CheckedStep, check_link
 from backend.link.config import load_config
 from backend.link.peers import LinkSettings
@@ -23,8 +23,12 @@ def check_host(path: Path) -> Iterator[CheckedStep]:
     except (GlassleafError, OSError) as error:
         yield CheckedStep("source", False, str(error))
     try:
-        check_dictionary(config, load_agreement(agreement))
-        yield CheckedStep("dictionary", True, "as the agreement names it")
+        own = dictionary_hash(config.features())
+        if agreement.exists():
+            check_dictionary(config, load_agreement(agreement))
+            yield CheckedStep("dictionary", True, f"{own[:12]}…, as the agreement names it")
+        else:
+            yield CheckedStep("dictionary", True, f"has the hash {own}, which belongs into the agreement")
     except GlassleafError as error:
         yield CheckedStep("dictionary", False, str(error))
     yield from check_link(config.party, agreement, config.path(config.keys), LinkSettings.of(config))

@@ -110,7 +110,7 @@ class HostDossier:
         return kept
 
     def _store(self) -> PartyStore:
-        return PartyStore(self._workspace.runtime(self._federation.name).host_database(self._party.name))
+        return PartyStore(self._workspace.runtime(self._federation.name).operator.database(self._party.name))
 
     def _key(self) -> SigningKey:
         numbers, _ = kept_key(self._folder / "signing.key", lambda: SigningKey.generate().to_numbers())

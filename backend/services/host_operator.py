@@ -1,23 +1,27 @@
 """What a Host's operator does at the Host: decides on requests, sees models with its own splits, budgets, and what left about a person.
 
-Runs where the Host's folder is, on that folder alone. Knows no label, no leaf weight and nothing else of a Guest's.
+Runs where the Host's folder is, on that folder alone. Knows no label, no leaf weight and nothing else of a Guest's. Whatever is asked for
+on a page, who asks is looked at first: where the folder wants a sign-in, it is an account in the role of an operator, or nobody
+(docs/decisions/0030-sign-in.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
-from backend.errors import ModelError, ParameterError, StoreError
+from backend.errors import ModelError, ParameterError, SignInError, StoreError
 from backend.link.config import HostConfig, load_config
 from backend.protocols.approvals.host import OPERATOR, Approvals
 from backend.protocols.approvals.messages import TRAINING
+from backend.services.accounts import Account, Accounts
 from backend.services.holdings import Holding, at_host
 from backend.services.reconciliation import exported
 from backend.store.accountant import GROUPS, KINDS, TABLE, Accountant, Answered, Limits, usual_limit
@@ -31,6 +35,8 @@ from backend.trees.ensemble import HostModel, SplitRule
 from backend.trees.serialization import load_host, structure_hash
 
 CONFIG, DRAINING, SIGNING = "host.toml", "draining", "signing.key"
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -120,6 +126,17 @@ class PersonBudget:
     limits: Limits
 
 
+def operators(run: Callable[Concatenate[HostOperator, P], R]) -> Callable[Concatenate[HostOperator, P], R]:
+    """A method that is for the Host's operator alone: who asks is looked at each time, since a sign-in ends meanwhile."""
+
+    @wraps(run)
+    def checked(self: HostOperator, /, *args: P.args, **options: P.kwargs) -> R:
+        self.require()
+        return run(self, *args, **options)
+
+    return checked
+
+
 class HostOperator:
     """One Host, for whoever operates it.
 
@@ -134,8 +151,8 @@ class HostOperator:
         Its dictionary; may be empty.
     limits : Limits
         Of its account.
-    actor : str
-        Who decides, for the Host's own log.
+    who : callable
+        Who operates it at this moment, for the Host's own log; SignInError where nobody may.
     decides : bool
         Whether the operator is asked; a simulated Host asks nobody unless its federation file says so.
     """
@@ -147,10 +164,10 @@ class HostOperator:
         database: Database,
         features: Sequence[Feature],
         limits: Limits,
-        actor: str,
+        who: Callable[[], str],
         decides: bool = True,
     ) -> None:
-        self.name, self.actor, self.limits, self.decides = name, actor, limits, decides
+        self.name, self.require, self.limits, self.decides = name, who, limits, decides
         self._folder, self._database = folder, database
         self.features = {feature.name: feature for feature in features}
         numbers, _ = kept_key(folder / SIGNING, lambda: SigningKey.generate().to_numbers())
@@ -160,12 +177,14 @@ class HostOperator:
     def __repr__(self) -> str:
         return f"HostOperator({self.name})"
 
+    @operators
     def requests(self, *, waiting: bool = False) -> tuple[Request, ...]:
         """Every request, or those that wait, newest first."""
         return tuple(
             self._request(found) for found in self._approvals.book.all() if not waiting or found.state == WAITING
         )
 
+    @operators
     def request(self, number: int) -> Request:
         """One request; raises ParameterError where there is none of that number."""
         return self._request(self._approvals.book.get(number))
@@ -175,18 +194,22 @@ class HostOperator:
         splits = () if model is None else self._splits(model)
         return Request(found, found.expired(book.today()), book.used(found.number), splits, self.limits)
 
+    @operators
     def approve(self, number: int, until: date, per_day: int) -> Request:
         """Allow a request up to a day and a volume; raises as :meth:`backend.protocols.approvals.host.Approvals.approve`."""
-        return self._request(self._approvals.approve(number, self.actor, until, per_day))
+        return self._request(self._approvals.approve(number, self.require(), until, per_day))
 
+    @operators
     def deny(self, number: int, because: str) -> Request:
         """Refuse a request that waits; the Guest reads why."""
-        return self._request(self._approvals.deny(number, self.actor, because))
+        return self._request(self._approvals.deny(number, self.require(), because))
 
+    @operators
     def withdraw(self, number: int, because: str) -> Request:
         """End a grant at once; the Guest reads why."""
-        return self._request(self._approvals.withdraw(number, self.actor, because))
+        return self._request(self._approvals.withdraw(number, self.require(), because))
 
+    @operators
     def models(self) -> tuple[HostedModel, ...]:
         """Every model with a partial model here that can be read, by id."""
         today, granted = self._approvals.book.today(), dict[str, list[str]]()
@@ -217,6 +240,7 @@ class HostOperator:
             for (tree, node), rule in sorted(model.rules.items())
         )
 
+    @operators
     def budget(self, person: str) -> PersonBudget:
         """How often it has answered about a person, and how much more it may."""
         _check_id(person)
@@ -228,6 +252,7 @@ class HostOperator:
                 left[kind] = max(0, limit - used) if self.limits.counted else -1
         return PersonBudget(person, answers, self._account.given_away((person,))[person], left, self.limits)
 
+    @operators
     def left(self, person: str) -> tuple[Holding, ...]:
         """What this Host's database holds and has answered about a person (GDPR Art. 15); looking is logged, without the id."""
         _check_id(person)
@@ -235,35 +260,46 @@ class HostOperator:
         self._note("person", {"person": self._store.pseudonym(person).strip()})
         return found
 
+    @operators
     def answered(self) -> tuple[int, float]:
         """People answered about within the window, and the largest bound among them, bits."""
         return self._account.largest_given_away()
 
+    @operators
     def receipts(self) -> tuple[Receipt, ...]:
         """What it sent and took, conversation by conversation, newest first."""
         return tuple(one for one in Receipts(self._database).all() if one.party == self.name)
 
+    @operators
     def entries(self) -> list[Entry]:
         """The Host's own log, oldest first."""
         return self._approvals.log.entries()
 
+    @operators
     def verify_log(self) -> Verdict:
         """Check the chain of the Host's own log; nobody else keeps its heads."""
         return self._approvals.log.verify({})
 
+    @operators
     def export(self) -> str:
         """The log and all receipts as lines of JSON, for :mod:`backend.services.reconciliation`; exporting is logged, too."""
         self._note("export", {"what": "audit"})
         return exported(self.name, self._approvals.log.export(), Receipts(self._database).all())
 
     def _note(self, action: str, body: dict[str, Any]) -> None:
-        self._approvals.log.add(action, body, self.actor, OPERATOR)
+        self._approvals.log.add(action, body, self.require(), OPERATOR)
+
+    def note_sign_in(self, way: str) -> None:
+        """Log that the operator signed in, by `way` (the identity provider's name)."""
+        self._note("sign-in", {"way": way})
 
     @property
+    @operators
     def draining(self) -> bool:
         """Whether it takes on nothing new."""
         return (self._folder / DRAINING).exists()
 
+    @operators
     def drain(self, *, end: bool = False) -> bool:
         """Have the Host take on nothing new, over restarts, too; or `end` that. Returns whether that changed anything."""
         flag, changed = self._folder / DRAINING, self.draining == end
@@ -285,24 +321,56 @@ def _check_id(person: str) -> None:
         raise ParameterError(f"{person[:80]!r} is not an id. Give the text of the id column, without spaces around it.")
 
 
-def own_host(folder: Path, actor: str) -> HostOperator:
+def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) -> HostOperator:
     """A Host at its own company: `folder` holds ``host.toml``; or, without one, the store and signing key of a Host, its name the folder's.
+
+    Parameters
+    ----------
+    actor : str
+        Who operates the Host where nobody signs in, for its log.
+    user : mapping of str to object, optional
+        On a page: what is known of the session's sign-in (:meth:`backend.services.accounts.Accounts.of_session`).
+        None = in a shell: whoever reaches the folder.
 
     Raises
     ------
+    SignInError
+        The folder wants a sign-in, and `user` is no operator.
     FederationError
         ``host.toml`` cannot be used.
     StoreError
         There is neither.
     """
+
+    def who() -> str:
+        account = None if user is None else operator_of(folder, user)
+        return account.actor if account else actor
+
+    who()  # before anything of the Host's is read
     file = folder / CONFIG
     if file.exists():
         config = load_config(file)
         database = Database(config.store_url())
-        return HostOperator(config.party, config.path(config.keys), database, config.features(), _limits(config), actor)
+        return HostOperator(config.party, config.path(config.keys), database, config.features(), _limits(config), who)
     if not (folder / FILE).exists():
         raise StoreError(f"{folder} is no Host's folder: it holds neither {CONFIG} nor {FILE}. Name another.")
-    return HostOperator(folder.resolve().name, folder, Database(folder), (), Limits(usual_limit(False)), actor)
+    return HostOperator(folder.resolve().name, folder, Database(folder), (), Limits(usual_limit(False)), who)
+
+
+def operator_of(folder: Path, user: Mapping[str, Any]) -> Account | None:
+    """The account that operates a Host's console; None where nobody has to sign in.
+
+    Raises
+    ------
+    SignInError
+        As :meth:`backend.services.accounts.Accounts.of_session`, or the account is in other roles only.
+    """
+    account = Accounts(folder).of_session(user)
+    if account is not None and OPERATOR not in account.roles:
+        raise SignInError(
+            "no_role", f"A Host's console is for its operators; the account's roles are {', '.join(account.roles)}."
+        )
+    return account
 
 
 def _limits(config: HostConfig) -> Limits:
@@ -326,4 +394,4 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
     answers = usual_limit(federation.synthetic) if party.budget is None else party.budget
     limits = Limits(answers, party.budget_total, party.max_bits or 0.0)
     database = party_database(folder, federation.name, host)
-    return HostOperator(host, folder, database, party.features, limits, actor, party.approval == "ask")
+    return HostOperator(host, folder, database, party.features, limits, lambda: actor, party.approval == "ask")

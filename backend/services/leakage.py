@@ -114,12 +114,12 @@ class Leakage:
         runtime = self._workspace.runtime(record.federation)
         compiled = self._models.compiled(record).guest
         chain, costs = [step.host for step in compiled.folding.steps], self._costs(record)
-        found = [given_away(host, runtime.account(host), person) for host in runtime.hosts]
+        found = [given_away(host, runtime.operator.account(host), person) for host in runtime.hosts]
         if person and person not in runtime.table.row_of and not any(told.person for told in found):
             raise SampleError(
                 f"The Guest's table has no {person!r}, and no Host has answered about that id. Check the id."
             )
-        capacities = {host: runtime.capacity(host, record.id) for host in chain}
+        capacities = {host: runtime.operator.capacity(host, record.id) for host in chain}
         return tuple(
             replace(told, capacity=most, costs={kind: min(bits, most) for kind, bits in costs.items()})
             for told in found

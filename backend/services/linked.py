@@ -15,7 +15,7 @@ from backend.link.agreement import Agreement, dictionary_hash, load_in_force
 from backend.link.peers import LinkSettings
 from backend.link.rpc import require_grpc
 from backend.link.wire import LinkWire
-from backend.protocols.guest_runtime import GuestRuntime, RemoteHosts
+from backend.protocols.guest_runtime import GuestRuntime, HostsOperator
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.transcript import OwnTranscript
 from backend.protocols.transport.wire import Delivery
@@ -46,7 +46,7 @@ def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) 
             federation,
             home,
             OwnTranscript(wire),
-            RemoteHosts(),
+            HostsOperator(),
             witnesses=witnesses,
             on_close=wire.shut_down,
             **options,

@@ -114,7 +114,7 @@ class Sessions:
         """Offer a key and align `ids` (default the Guest's table's); `choose` tells which of the joint rows count. Returns these rows."""
         guest = self._runtime.guest.name
         self.job.at("key", guest, 0)
-        key = self._runtime.pair_key(cipher, bits)
+        key = self._runtime.keys.pair(cipher, bits)
         session.broadcast(OfferKey(session.name, key.scheme, key.offer()))
         self.job.at("align", guest)
         joint, _ = align(session, guest, self._runtime.table.ids if ids is None else ids, "dh")
@@ -142,7 +142,7 @@ class Sessions:
         runtime, job, compiled = self._runtime, self.job, context.compiled.guest
         before, job.total = at or (0, len(table.ids))
         job.at("key", runtime.guest.name, before)
-        key = runtime.key(cipher, 0, compiled) if cipher == "none" else runtime.bulk_key(KEY_BITS, compiled)
+        key = runtime.keys.scoring(cipher, 0, compiled) if cipher == "none" else runtime.keys.bulk(KEY_BITS, compiled)
         whole = max(job.total, 1)
         share = work.part(before / whole, (before + len(table.ids)) / whole)
         with self.begin(context.record.hosts, counted=False) as session, share:
@@ -217,7 +217,7 @@ class GroupWork:
         if not self.people or self.cipher == "none":
             return 0.0
         compiled = context.compiled.guest
-        guest, host = SCORED_ENTRY[context.runtime.bulk_key(KEY_BITS, compiled).scheme]
+        guest, host = SCORED_ENTRY[context.runtime.keys.bulk(KEY_BITS, compiled).scheme]
         return self.people * compiled.folding.n_entries * (guest + host * len(context.record.hosts))
 
 

@@ -165,7 +165,7 @@ class ProtocolComparison:
         own = runtime.table.take(self._models.test_rows(record, available, request.seed))
         model, compiled = self._models.partial_model(record), self._models.compiled(record).guest
         job.at("key", runtime.guest.name, 0)
-        key = runtime.key(request.cipher, request.key_bits, compiled)
+        key = runtime.keys.scoring(request.cipher, request.key_bits, compiled)
         warm_up = partial(self._workspace.warm_up, record.federation, key.bits)
         # asked in a conversation of its own, so that it is in no protocol's messages
         runtime.open_session(model.hosts, job.cancelled, purpose="comparisons").close()
@@ -179,7 +179,7 @@ class ProtocolComparison:
         made = make_up(shape, people, request.seed)
         compiled = CompiledGuest(made.model)
         job.at("key", runtime.guest.name, 0)
-        key = runtime.key(request.cipher, request.key_bits, compiled)
+        key = runtime.keys.scoring(request.cipher, request.key_bits, compiled)
         with SyntheticFederation(made, key, pools=runtime.pools()[0].target > 0) as parties:
             own = made.tables[made.model.guest]
             setup = ComparisonSetup(SYNTHETIC, made.model, compiled, parties, key, parties.warm_up, own)

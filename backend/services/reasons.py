@@ -361,7 +361,7 @@ def give_reasons(
         )
     groups = form_groups(context.model, terms.items)
     load = terms.shape(request.names, groups).load(terms.rows)
-    key = runtime.reason_key(request.cipher, request.key_bits, load)
+    key = runtime.keys.reasons(request.cipher, request.key_bits, load)
     run = begun(runtime, "reasons", record, request, request.names, background.against, background.band)
     below = frozenset(reason.feature for reason in known.values() if reason.asked == "below")
     named = partial(_named, context, terms, request, (below, groups), good, key, run, before, job)
@@ -457,7 +457,7 @@ def mean_contributions(
     people = runtime.table.take(rows if request.ids else drawn(context, count, request.seed))
     terms, job.total = CompiledTerms(context.model), count
     job.at("key", runtime.guest.name, 0)
-    key = runtime.reason_key(request.cipher, request.key_bits, terms.shape(1).load(terms.rows, count))
+    key = runtime.keys.reasons(request.cipher, request.key_bits, terms.shape(1).load(terms.rows, count))
     session = runtime.open_session(terms.chain, job.cancelled)
     job.read_transcript = session.transcript
     try:

@@ -197,7 +197,7 @@ class Registry:
         from backend.crypto.baselines.textbook import encrypt_seconds  # noqa: PLC0415 (needed here alone)
 
         record = self.get(model_id)
-        key = self._workspace.runtime(record.federation).pair_key("paillier", bits)
+        key = self._workspace.runtime(record.federation).keys.pair("paillier", bits)
         return record.n_leaves * encrypt_seconds(key.offer())
 
     def candidate_leaves(self, model_id: str, tree: int, sample: SampleSheet) -> tuple[int, ...]:

@@ -244,7 +244,7 @@ class Reports:
             return None
         if not runtime.simulated:
             return None
-        return tuple(given_away(host, runtime.account(host)) for host in runtime.hosts)
+        return tuple(given_away(host, runtime.operator.account(host)) for host in runtime.hosts)
 
     def _retrained(self, record: ModelRecord) -> tuple[SideBySide, ...]:
         """The model beside the one that it replaces, then beside those that replace it."""

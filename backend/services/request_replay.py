@@ -33,12 +33,12 @@ def replay_requests(runtime: GuestRuntime, store: PartyStore) -> tuple[HostRepla
     """
     out = []
     for host in runtime.hosts:
-        log, registered = runtime.logged(host)
+        log, registered = runtime.operator.logged(host)
         by_model = defaultdict(list)
         for row in log.rows() if log is not None else ():
             by_model[row.model_id].append(row)
         for model_id, rows in by_model.items():
-            about = store.artefact(model_id), registered(model_id), runtime.key_floor
+            about = store.artefact(model_id), registered(model_id), runtime.keys.floor
             scores = replay([row for row in rows if row.kind == SCORE], runtime.open_request, *about)
             terms = [_terms(host, row) for row in rows if row.kind == REASONS]
             named = replay_terms(terms, lambda row: runtime.open_terms(row.public_key, row.terms), *about)

@@ -23,7 +23,7 @@ from backend.errors import ParameterError, PartyUnreachable, SampleError
 from backend.jobs import Job
 from backend.protocols.approvals.messages import SCORING
 from backend.protocols.guest_runtime import GuestRuntime
-from backend.protocols.scoring.guest import Scored
+from backend.protocols.scoring.guest import Scored, ScoringClient
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import Acknowledge
 from backend.protocols.transport.transcript import TranscriptEntry
@@ -266,7 +266,7 @@ def score(
     ApprovalPending
         A Host's operator has not decided yet; nobody was counted.
     PartyUnreachable, SecurityError, Cancelled
-        See :meth:`backend.protocols.guest.GuestParty.score`.
+        See :meth:`backend.protocols.scoring.guest.ScoringClient.score`.
     """
     if not 0.0 <= request.cutoff <= 1.0:
         raise ParameterError(f"The cut-off is {request.cutoff:g}; choose a probability from 0 to 1.")
@@ -277,7 +277,7 @@ def score(
         raise SampleError(nobody_to_score(sheet))
     job.at("key", runtime.guest.name, 0)
     job.total = len(good)
-    key = runtime.key(request.cipher, request.key_bits, compiled.guest)
+    key = runtime.keys.scoring(request.cipher, request.key_bits, compiled.guest)
     prepared = Stage("key", runtime.guest.name, time.perf_counter() - began)
     batches = -(-len(good) // key.rows_per_message(max(1, compiled.guest.folding.n_entries)))
     run = begun(runtime, "score", record, request, batches=batches) if counted else None
@@ -296,10 +296,9 @@ def score(
             if counted and not offered:
                 chain = [step.host for step in compiled.guest.folding.steps if step.host not in sheet.hosts]
                 runtime.ask_approval(session, chain, record.id, SCORING, len(good))
-            asked = record.id, compiled.guest, own, key, session
-            how: dict[str, Any] = {"workers": workers, "canary": request.canaries, "on_stage": job.at, "run": run}
             owed = None if conversation is None or run is None else conversation.owed(run)
-            scored = runtime.guest.score(*asked, **how, offered=offered, owed=owed)
+            how = workers, request.canaries, job.at, run, offered, owed
+            scored = ScoringClient(runtime.guest.name, record.id, compiled.guest, own, key, session, *how).score()
             through = True
             return scored
         finally:
@@ -353,7 +352,7 @@ def begun(
         request.cipher,
         request.key_bits,
         canaries,
-        *runtime.retired,
+        *runtime.keys.retired,
     ]
     return runtime.journal.run(sha256(json.dumps([*asked, *more]).encode()).hexdigest(), batches)
 

@@ -170,7 +170,11 @@ def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]
     _check_excluded(runtime.federation, hosts, request.exclude)
     job.at("key", runtime.guest.name)
     asked = request.parameters
-    key = None if isinstance(asked, OpBoostParameters) else runtime.training_key(asked.cipher, asked.key_bits)
+    key = (
+        None
+        if isinstance(asked, OpBoostParameters)
+        else runtime.keys.training(asked.cipher, asked.key_bits, len(runtime.table.ids))
+    )
     kept, begun = resumed(runtime, request), False
 
     def at(stage: str) -> None:

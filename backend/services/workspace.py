@@ -221,7 +221,7 @@ class Workspace:
         """Party → its database; a Host's for whoever operates a simulation alone."""
         runtime = self.runtime(name)
         hosts = runtime.hosts if runtime.simulated else ()
-        return {runtime.guest.name: self.database(name), **{host: runtime.host_database(host) for host in hosts}}
+        return {runtime.guest.name: self.database(name), **{host: runtime.operator.database(host) for host in hosts}}
 
     def warm_up(self, name: str, bits: int) -> None:
         """Make the Guest's key and start all pools in the background; a second call does nothing."""

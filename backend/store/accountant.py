@@ -66,7 +66,6 @@ class Question:
 
     Attributes
     ----------
-    guest : str
     request : str
         The Guest's name for the question, the same when it is repeated; empty = it will not be.
     kind : str
@@ -151,7 +150,6 @@ class Answered:
     ----------
     day : str
         UTC date.
-    times : int
     bits : float
         Upper bound of what they told.
     under : {"id", "pseudonym", "everybody"}
@@ -172,13 +170,8 @@ class Accountant:
 
     Parameters
     ----------
-    database : Database
-        The Host's.
-    limits : Limits
     records : str
         Version of the Host's records, e.g. their hash: a question is not answered again about others.
-    today : callable
-        The UTC date.
     """
 
     def __init__(
@@ -192,6 +185,7 @@ class Accountant:
         self._database, self._records, self._today = database, records, today
         self._store = PartyStore(database)
         self._acknowledged: set[tuple[str, str]] = set()
+        self._swept = 0  # the day on which what is too old was deleted last
         self._lock = threading.Lock()
 
     def __repr__(self) -> str:
@@ -222,25 +216,31 @@ class Accountant:
         people = question.people
         if not self.limits.counted or not (people or question.request):
             return np.zeros(len(people), dtype=bool)
+        day = self._today().toordinal()
         with self._database.write() as session:
             self._drop_replies(session)
-            day = self._today().toordinal()
-            for table in (AnswerRow, QuestionRow):
-                session.execute(delete(table).where(table.day <= self._forgotten()))
-            drop_replies(session, day)
-            known = self._known(session, question)
-            if known is not None:
-                return known
-            spent = self._reached(session, question) > 0
-            granted = Counter(p for p, refused in zip(people, spent.tolist(), strict=True) if not refused)
-            if whole and spent.any():
-                return spent
-            self._add(session, question, day, granted)
-            if question.request:
-                row = QuestionRow(guest=question.guest, request=question.request, day=day, asked=question.asked)
-                row.records, row.digest, row.spent = self._records, digest, np.packbits(spent).tobytes()
-                session.merge(row)
+            if self._swept != day:  # what is too old for an answer became so with the day
+                for table in (AnswerRow, QuestionRow):
+                    session.execute(delete(table).where(table.day <= self._forgotten()))
+                drop_replies(session, day)
+            spent = self._counted(session, question, day, whole, digest)
+        self._swept = day
+        return spent
+
+    def _counted(self, session: Session, question: Question, day: int, whole: bool, digest: str) -> NDArray[np.bool_]:
+        known = self._known(session, question)
+        if known is not None:
+            return known
+        spent = self._reached(session, question) > 0
+        granted = Counter(p for p, refused in zip(question.people, spent.tolist(), strict=True) if not refused)
+        if whole and spent.any():
             return spent
+        self._add(session, question, day, granted)
+        if question.request:
+            row = QuestionRow(guest=question.guest, request=question.request, day=day, asked=question.asked)
+            row.records, row.digest, row.spent = self._records, digest, np.packbits(spent).tobytes()
+            session.merge(row)
+        return spent
 
     def spent(self, question: Question) -> NDArray[np.bool_]:
         """Whom a question would not be answered about now, ``(people,)``; counts nothing."""
@@ -304,17 +304,10 @@ class Accountant:
 
     @staticmethod
     def _add(session: Session, question: Question, day: int, granted: Counter[str]) -> None:
+        about: dict[str, object] = {"kind": question.kind, "structure": question.structure, "guest": question.guest}
+        about |= {"day": day, "capacity": question.capacity}
         rows = [
-            {
-                "subject": subject,
-                "kind": question.kind,
-                "structure": question.structure,
-                "guest": question.guest,
-                "day": day,
-                "asked": times,
-                "bits": times * question.bits,
-                "capacity": question.capacity,
-            }
+            {**about, "subject": subject, "asked": times, "bits": times * question.bits}
             for subject, times in granted.items()
             if times
         ]
@@ -365,13 +358,8 @@ class Accountant:
                 row.reply = reply
             return reply
 
-    def acknowledged(self, guest: str, requests: Sequence[str]) -> None:
-        """The Guest has the answers: they are dropped. That they were given stays counted."""
-        self.acknowledged_soon(guest, requests)
-        self.settle()
-
     def acknowledged_soon(self, guest: str, requests: Sequence[str]) -> None:
-        """The same with the next question, or when :meth:`settle` is called."""
+        """The Guest has the answers: they are dropped with the next question, or by :meth:`settle`. That they were given stays counted."""
         with self._lock:
             self._acknowledged |= {(guest, request) for request in requests}
 
@@ -431,17 +419,13 @@ class Accountant:
             rows = session.scalars(
                 select(AnswerRow).where(AnswerRow.subject.in_(owners)).order_by(AnswerRow.day, AnswerRow.kind)
             )
+            answers = [(row, date.fromordinal(row.day).isoformat()) for row in rows]
+            under = {person: "id", EVERYBODY: "everybody"}
             return [
                 Answered(
-                    row.kind,
-                    row.structure,
-                    row.guest,
-                    date.fromordinal(row.day).isoformat(),
-                    row.asked,
-                    row.bits,
-                    {person: "id", EVERYBODY: "everybody"}.get(row.subject, "pseudonym"),
+                    row.kind, row.structure, row.guest, day, row.asked, row.bits, under.get(row.subject, "pseudonym")
                 )
-                for row in rows
+                for row, day in answers
             ]
 
     def questions(self, person: str) -> tuple[list[tuple[str, str]], int]:
@@ -517,10 +501,7 @@ def _unpacked(bits: bytes, count: int) -> NDArray[np.bool_]:
 def usual_limit(synthetic: bool) -> int:
     """The budget where neither the federation file nor the caller names one: ``GLASSLEAF_BUDGET``, else the default.
 
-    Raises
-    ------
-    ParameterError
-        The variable holds no number.
+    Raises ParameterError where the variable holds no number.
     """
     asked = os.environ.get(VARIABLE, "").strip()
     if not asked:

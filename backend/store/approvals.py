@@ -37,9 +37,6 @@ class Approval:
     ----------
     number : int
         At this Host, from 1; 0 = not yet kept.
-    guest : str
-        Who asks.
-    purpose : str
     subject : str
         What is asked for: SHA-256 in hexadecimal. Stays with the Host.
     name : str
@@ -49,8 +46,6 @@ class Approval:
     state : {"waiting", "granted", "denied", "withdrawn"}
     asked, decided : str
         UTC, ISO 8601; `decided` is empty while it waits.
-    person : str
-        Who decided.
     until : str
         Last UTC day on which a grant counts, ISO 8601.
     per_day : int
@@ -93,15 +88,7 @@ class Approval:
 
 
 class ApprovalBook:
-    """The requests of one Host.
-
-    Parameters
-    ----------
-    database : Database
-        The Host's.
-    today : callable
-        The UTC date.
-    """
+    """The requests of one Host."""
 
     def __init__(self, database: Database, today: Callable[[], date] = lambda: datetime.now(UTC).date()) -> None:
         self._database, self.today = database, today
@@ -132,10 +119,7 @@ class ApprovalBook:
     def ask(self, wanted: Approval) -> tuple[Approval, bool]:
         """The request that counts for what is wanted, and whether it is new: where there is none, or the grant has expired.
 
-        Raises
-        ------
-        SecurityError
-            Too many requests of this Guest wait.
+        Raises SecurityError where too many requests of this Guest wait.
         """
         with self._database.write() as session:
             newest = self._newest(session, wanted)
@@ -177,10 +161,7 @@ class ApprovalBook:
     ) -> Approval:
         """Change a request's state; returns it as it is now.
 
-        Raises
-        ------
-        ParameterError
-            It is in a state from which that is no step: somebody else may have decided in this moment.
+        Raises ParameterError where it is in a state from which that is no step: somebody else may have decided in this moment.
         """
         with self._database.write() as session:
             row = _row(session, number)
@@ -214,9 +195,7 @@ class ApprovalBook:
         """
         with self._database.write() as session:
             row, day = _row(session, number), self.today().toordinal()
-            use = session.get(ApprovalUseRow, (number, day)) or ApprovalUseRow(
-                number=number, day=day, used=0, refused=0
-            )
+            use = _of_day(session, number, day)
             named, what = question is not None and bool(question[1]), f"{number} {amount}"
             known = session.get(QuestionRow, question) if named else None
             if known is not None and (known.asked or known.records == what):
@@ -234,9 +213,7 @@ class ApprovalBook:
         with self._database.write() as session:
             _row(session, number)
             day = self.today().toordinal()
-            use = session.get(ApprovalUseRow, (number, day)) or ApprovalUseRow(
-                number=number, day=day, used=0, refused=0
-            )
+            use = _of_day(session, number, day)
             use.refused += 1
             session.add(use)
             return use.refused == 1
@@ -245,6 +222,11 @@ class ApprovalBook:
 def uncounted(guest: str, request: str, day: int, what: str) -> QuestionRow:
     """A question that has used a volume (`what`: grant and amount), and that is about to be counted."""
     return QuestionRow(guest=guest, request=request, day=day, asked="", records=what, spent=b"", digest="", reply=None)
+
+
+def _of_day(session: Session, number: int, day: int) -> ApprovalUseRow:
+    known = session.get(ApprovalUseRow, (number, day))
+    return known or ApprovalUseRow(number=number, day=day, used=0, refused=0)
 
 
 def _row(session: Session, number: int) -> ApprovalRow:

@@ -138,10 +138,7 @@ class AuditLog:
     def add(self, action: str, body: dict[str, Any], actor: str, role: str) -> Entry:
         """Append an entry; within a transaction that stores what it tells of, both are kept or neither.
 
-        Raises
-        ------
-        StoreError
-            The log cannot be written.
+        Raises StoreError where the log cannot be written.
         """
         with self._database.write() as session:
             head = self.head()

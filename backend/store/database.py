@@ -30,15 +30,7 @@ VARIABLE = "GLASSLEAF_STORE"
 HEAD = "0005"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
 # What a party's folder, or a home, held before there was one database, beside an earlier FILE
-BEFORE = (
-    "audit.db",
-    "reviews.db",
-    "measurements.db",
-    "queries.db",
-    "requests.db",
-    "cohorts.json",
-    "federations.json",
-)
+BEFORE = ("audit.db", "reviews.db", "measurements.db", "queries.db", "requests.db", "cohorts.json", "federations.json")
 PROBE, PROBE_BYTES = "probe", 1 << 14  # a row that is never there, of more than a free page
 KEPT = 512  # answers that are kept in memory
 # nanoseconds after which a file's time of change tells a later change apart, however coarse its clock
@@ -132,10 +124,7 @@ class Database:
     def write(self) -> Iterator[Session]:
         """A transaction that changes something; one that is begun within another of the same thread is part of it.
 
-        Raises
-        ------
-        StoreError
-            The database cannot be written; nothing of the transaction is kept.
+        Raises StoreError where the database cannot be written; nothing of the transaction is kept.
         """
         outer: Session | None = getattr(self._open, "session", None)
         if outer is not None:
@@ -270,10 +259,7 @@ def _lock_server(connection: Connection) -> None:
 def party_database(folder: Path, federation: str, party: str) -> Database:
     """A party's database: in its folder, or at the URL that ``GLASSLEAF_STORE`` gives for it.
 
-    Raises
-    ------
-    StoreError
-        It cannot be opened, or the variable has other places to fill in than ``{federation}`` and ``{party}``.
+    Raises StoreError where it cannot be opened, or the variable has other places to fill in than ``{federation}`` and ``{party}``.
     """
     url = os.environ.get(VARIABLE, "").strip()
     if not url:

@@ -69,7 +69,6 @@ class Manifest(BaseModel):
         Path below the home → size and hash, databases included.
     keys : list of str
         Paths of the keys that the home had, whether or not they are in the file.
-    with_keys : bool
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

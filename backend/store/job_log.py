@@ -33,7 +33,6 @@ class LoggedJob:
 
     Attributes
     ----------
-    id : str
     user : str
         Hash of the account; empty where nobody signs in.
     name : str
@@ -47,8 +46,6 @@ class LoggedJob:
         Why it failed, where that can name nobody.
     result : str
         Where its result lies: a model's id, or a run of the Guest's journal.
-    process : str
-        Which process runs it.
     took : mapping of str to float
         Seconds of its parts, by name.
     seen : bool
@@ -76,13 +73,7 @@ class JobLog:
         self._database = database
 
     def begin(self, job: LoggedJob) -> None:
-        """Write down that a job runs.
-
-        Raises
-        ------
-        ParameterError
-            Another process runs one of that name for the same user.
-        """
+        """Write down that a job runs; raises ParameterError where another process runs one of that name for the same user."""
         now = datetime.now(UTC)
         with self._database.write() as session:
             session.execute(delete(JobRow).where(JobRow.started < _stamp(now - KEPT)))

@@ -36,8 +36,6 @@ class Batch:
 
     Attributes
     ----------
-    request : str
-        Its name at the Hosts.
     sent : tuple of bytes
         The first messages of those that were, or will be, sent; none once it is answered.
     answer : bytes, optional
@@ -50,13 +48,7 @@ class Batch:
 
 
 class Run:
-    """One scoring as its journal has it.
-
-    Attributes
-    ----------
-    name : str
-        Unique.
-    """
+    """One scoring as its journal has it, under a name of its own."""
 
     def __init__(self, database: Database, name: str) -> None:
         self._database, self.name, self._sent = database, name, _SentFiles.of(database)

@@ -25,10 +25,7 @@ _ENVELOPE = TypeAdapter(dict[str, str])
 def seal(body: bytes, passphrase: str, about: str) -> bytes:
     """Encrypt; `about` is said in the file in the clear and cannot be changed.
 
-    Raises
-    ------
-    ParameterError
-        The passphrase is shorter than :data:`PASSPHRASE_MIN` characters.
+    Raises ParameterError where the passphrase is shorter than :data:`PASSPHRASE_MIN` characters.
     """
     if len(passphrase) < PASSPHRASE_MIN:
         raise ParameterError(

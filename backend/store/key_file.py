@@ -38,10 +38,7 @@ def retired_keys(folder: Path) -> tuple[str, ...]:
 def read_key(path: Path) -> dict[str, str] | None:
     """The numbers of a stored key; None where there is no file.
 
-    Raises
-    ------
-    SecurityError
-        The file can be read by others, or is damaged.
+    Raises SecurityError where the file can be read by others, or is damaged.
     """
     if not path.exists():
         return None
@@ -56,10 +53,7 @@ def read_key(path: Path) -> dict[str, str] | None:
 def kept_key(path: Path, make: Callable[[], dict[str, str]]) -> tuple[dict[str, str], bool]:
     """The numbers of the one key in `path`, and whether this call made it: of several first uses at once, one does.
 
-    Raises
-    ------
-    SecurityError
-        As :func:`read_key`; or no key can be written there.
+    Raises SecurityError as :func:`read_key`, or where no key can be written there.
     """
     stored = read_key(path)
     if stored is not None:

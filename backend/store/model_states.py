@@ -54,8 +54,6 @@ class ModelStep:
     ----------
     number : int
         Order of writing, over all models.
-    before, after : str
-        States.
     reason : str
         Empty where none was asked for.
     time : str
@@ -78,7 +76,6 @@ class Standing:
 
     Attributes
     ----------
-    model : ModelState
     approval : ModelStep or None
         The one that stands; None for a draft, a model in review, and a demo that nobody approved.
     """
@@ -136,10 +133,7 @@ class ModelStates:
     def describe(self, model_id: str, fields: Mapping[str, str]) -> ModelState:
         """Change a model's name, note or owner.
 
-        Raises
-        ------
-        ParameterError
-            One is too long, has several lines where it is a name, or another model has this name.
+        Raises ParameterError where one is too long, has several lines where it is a name, or another model has this name.
         """
         given = {name: _text(name, text) for name, text in fields.items()}
         with self._database.write() as session:
@@ -158,10 +152,7 @@ class ModelStates:
     ) -> ModelStep:
         """Take a model from one state to the next; the one that it replaces in use goes back to the state that it came from.
 
-        Raises
-        ------
-        ParameterError
-            The model is in another state by now.
+        Raises ParameterError where the model is in another state by now.
         """
         with self._database.write():
             found = self.of(model_id).state
@@ -183,13 +174,7 @@ class ModelStates:
         with self._database.write() as session:
             session.get_one(ModelStateRow, model_id).state = after
             row = ModelStepRow(
-                model_id=model_id,
-                before=before,
-                after=after,
-                reason=reason,
-                person=person,
-                role=role,
-                time=timestamp(),
+                model_id=model_id, before=before, after=after, reason=reason, person=person, role=role, time=timestamp()
             )
             session.add(row)
             session.flush()

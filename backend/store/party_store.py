@@ -44,10 +44,7 @@ class PartyStore:
     def artefact(self, model_id: str) -> str:
         """Text of a partial model.
 
-        Raises
-        ------
-        ModelError
-            The model is unknown here, or the text does not have the hash it was stored with.
+        Raises ModelError where the model is unknown here, or the text does not have the hash it was stored with.
         """
         with self._database.read() as session:
             row = session.get(ArtefactRow, model_id)

@@ -21,13 +21,10 @@ class Receipt:
 
     Attributes
     ----------
-    conversation : str
     party : str
         Whose account it is.
     peer : str
         Whom it was made for: the Guest; of the Guest's own nobody.
-    entries : tuple of Stated
-        Its own messages, in its order.
     created : str
         UTC, ISO 8601: when it was kept.
     public_key, signature : str

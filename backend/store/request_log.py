@@ -29,8 +29,6 @@ class LoggedRow:
 
     Attributes
     ----------
-    number : int
-        In the log.
     day : str
         UTC date.
     kind : str
@@ -55,8 +53,6 @@ class RequestLog:
 
     Parameters
     ----------
-    database : Database
-        The Host's.
     rate : float
         Probability with which a row is kept, 0 … 1.
     kept : int
@@ -66,37 +62,14 @@ class RequestLog:
     def __init__(self, database: Database, rate: float = RATE, kept: int = KEPT) -> None:
         self._database, self._rate, self._kept = database, rate, kept
 
-    def __repr__(self) -> str:
-        return f"RequestLog(rate {self._rate:g})"
-
     def note(
         self, model_id: str, ids: Sequence[str], public_key: bytes, bodies: Sequence[bytes], kind: str = SCORE
     ) -> None:
-        """Sample the rows of a request.
-
-        Parameters
-        ----------
-        ids : sequence of str
-            Those who are answered about.
-        bodies : sequence of bytes
-            A row each.
-
-        Raises
-        ------
-        SecurityError
-            The rows cannot be stored, so nothing may be answered.
-        """
+        """Sample the rows of a request; raises SecurityError where the rows cannot be stored, so nothing may be answered."""
         draw, day = secrets.SystemRandom(), datetime.now(UTC).date().isoformat()
+        of_all = {"day": day, "kind": kind, "model_id": model_id, "public_key": public_key}
         rows = [
-            RequestRow(
-                day=day,
-                kind=kind,
-                model_id=model_id,
-                subject=subject,
-                public_key=public_key,
-                body=body,
-                priority=draw.random(),
-            )
+            RequestRow(**of_all, subject=subject, body=body, priority=draw.random())
             for subject, body in zip(ids, bodies, strict=True)
             if draw.random() < self._rate
         ]

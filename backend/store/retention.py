@@ -25,7 +25,6 @@ class Period:
     ----------
     days : int or None
         None = no limit.
-    why : str
     column : str
         What a row's age is read from; empty where rows have no limit, or go with another table's.
     """

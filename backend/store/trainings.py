@@ -28,13 +28,7 @@ class KeptModel:
 
 
 class HostTrainings:
-    """What one Host knows of trainings, by Guest and the Guest's name for each.
-
-    Parameters
-    ----------
-    database : Database
-        The Host's.
-    """
+    """What one Host knows of trainings, by Guest and the Guest's name for each."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -83,8 +77,6 @@ class GuestTraining:
 
     Attributes
     ----------
-    request : str
-        Its name at the Hosts.
     rounds : list
         What each finished round came to, as JSON has it.
     """

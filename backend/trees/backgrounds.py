@@ -178,6 +178,31 @@ def left_shares(model: GuestModel, background: Background = COVERS) -> dict[Node
     }
 
 
+def leaf_shares(model: GuestModel) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Shares of records that reach each leaf by the covers above it, ``(n_leaves,)`` each, trees in order, leaves left to right.
+
+    Returns
+    -------
+    of_hosts : ndarray of float64
+        Of the records that the Guest's splits lead there: each Host's split goes either way as often as in training.
+    of_all : ndarray of float64
+        Of all records.
+    """
+    lefts, shares = left_shares(model), []
+    for t, tree in enumerate(model.trees):
+        stack = [(0, 1.0, 1.0)]
+        while stack:
+            i, of_hosts, of_all = stack.pop()
+            split = tree.splits.get(i)
+            if split is None:
+                shares.append((of_hosts, of_all))
+                continue
+            for child, share in ((split.right, 1.0 - lefts[t, i]), (split.left, lefts[t, i])):
+                stack.append((child, of_hosts if (t, i) in model.rules else of_hosts * share, of_all * share))
+    table = np.array(shares).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
 def _reached(tree: GuestTree, counts: Sequence[Sequence[int]]) -> dict[int, NDArray[np.int64]]:
     """Records at every node, ``(bands,)``."""
     found = {leaf: np.array(count, dtype=np.int64) for leaf, count in zip(tree.leaves, counts, strict=True)}

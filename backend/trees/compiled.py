@@ -32,14 +32,8 @@ def candidate_leaves(
 
     Parameters
     ----------
-    skeletons : sequence of Skeleton
-        One per tree.
-    rules : mapping of (tree, node) to SplitRule
-        The party's own splits.
     columns : mapping of str to ndarray
         The party's columns, each ``(n,)``; a feature that is absent counts as missing.
-    n : int
-        Samples.
 
     Returns
     -------
@@ -99,8 +93,6 @@ class Conjunctions:
 
     Parameters
     ----------
-    rules : mapping of (tree, node) to SplitRule
-        The party's own.
     conjunctions : sequence of Conditions
         ``m`` of them, of the party's own conditions; an empty one is always true.
     """
@@ -127,8 +119,6 @@ class Conjunctions:
         ----------
         columns : mapping of str to ndarray
             The party's columns, each ``(n,)``; a feature that is absent counts as missing.
-        n : int
-            Samples.
         held : ndarray of bool, optional
             ``(n,)``: rows that are not held count as missing.
 

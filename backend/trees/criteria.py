@@ -31,6 +31,7 @@ from backend.trees.growth import BestSplit, Bounds, Histogram, parted, search
 IntArray = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Impurity = Literal["gini", "entropy"]
+Gain = Callable[[IntArray, IntArray], Floats]
 ROUNDING = 1e-12  # a fall of the impurity below this is rounding: shares and scaled values are of order 1
 
 
@@ -63,8 +64,6 @@ class ClassCounts:
 
     Attributes
     ----------
-    channels : int
-        Classes.
     impurity : {"gini", "entropy"}
     binary : bool
         Whether a leaf is the share of class 1 alone; else it holds every class's share.
@@ -81,10 +80,7 @@ class ClassCounts:
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
         """Split with the purest children; a direction needs two classes."""
         frequent = 1 if self.binary else int(np.argmax(histogram.sums[:, :-1].sum(axis=1)))
-
-        def gain(left: IntArray, total: IntArray) -> Floats:
-            return in_order(self._gain(left, total), left, total, direction, bounds, _share)
-
+        gain = _in_order(self._gain, direction, bounds, _share)
         found = search(histogram, gain, lambda sums: _mean(sums[frequent], sums.sum(axis=0)), np.sum)
         return found and parted(found, histogram, direction, bounds, _share)
 
@@ -140,10 +136,7 @@ class Variance:
 
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
         """Split with the least variance in its children."""
-
-        def gain(left: IntArray, total: IntArray) -> Floats:
-            return in_order(self._gain(left, total), left, total, direction, bounds, _average)
-
+        gain = _in_order(self._gain, direction, bounds, _average)
         found = search(histogram, gain, lambda sums: _mean(sums[0], sums[1]), itemgetter(1))
         return found and parted(found, histogram, direction, bounds, _average)
 
@@ -167,22 +160,17 @@ class Variance:
         return purity
 
 
-def in_order(
-    gain: Floats,
-    left: IntArray,
-    total: IntArray,
-    direction: int,
-    bounds: Bounds,
-    value: Callable[[IntArray], Floats],
-) -> Floats:
+def _in_order(gain: Gain, direction: int, bounds: Bounds, value: Callable[[IntArray], Floats]) -> Gain:
     """`gain` where the values of both children are in the right order and within the node's bounds, else -inf."""
-    if direction == 0:
-        return gain
-    low, high = value(left), value(total[:, None, None] - left)
-    allowed = direction * low <= direction * high
-    for side in (low, high):
-        allowed &= (side >= bounds.low) & (side <= bounds.high)
-    return np.where(allowed, gain, -np.inf)
+
+    def ordered(left: IntArray, total: IntArray) -> Floats:
+        low, high = value(left), value(total[:, None, None] - left)
+        allowed = direction * low <= direction * high
+        for side in (low, high):
+            allowed &= (side >= bounds.low) & (side <= bounds.high)
+        return np.where(allowed, gain(left, total), -np.inf)
+
+    return ordered if direction else gain
 
 
 def _share(sums: IntArray) -> Floats:

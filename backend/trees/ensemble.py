@@ -164,8 +164,6 @@ class GuestModel:
         ``(outputs.count,)``: margins before any tree.
     score_bits : int
         Leaf weights are scored as integers of 2**-score_bits (public).
-    guest : str
-        The Guest's party name.
     hosts : tuple of str
         Host party names, in the order of the scoring chain (Fed-EINI §III-B).
     dictionary : tuple of (str, Feature)

@@ -69,8 +69,6 @@ class BestSplit:
     ----------
     left_bins : tuple of int
         Bins that go left, ascending (for ordered bins 0 … k-1).
-    default_left : bool
-        Where missing values go.
     left : ndarray of int64
         ``(channels,)``: sums of the left child, missing values included where they go left.
     bounds : (Bounds, Bounds)
@@ -90,7 +88,6 @@ class Criterion(Protocol):
     @property
     def channels(self) -> int:
         """Number of sums per bin."""
-        ...
 
     def best_split(self, histogram: Histogram, direction: int, bounds: Bounds) -> BestSplit | None:
         """Best split by one feature, None where there is none; usually one call of :func:`search`.
@@ -100,15 +97,12 @@ class Criterion(Protocol):
         direction : {-1, 0, 1}
             Predictions must fall, are unconstrained, or must rise with the feature.
         """
-        ...
 
     def leaf(self, sums: IntArray, bounds: Bounds) -> Leaf:
         """The leaf of a node with these sums, ``(channels,)``."""
-        ...
 
     def cover(self, sums: IntArray) -> float:
         """Weight of a node with these sums, ``(channels,)``, among its tree's nodes."""
-        ...
 
 
 def search(
@@ -180,13 +174,7 @@ def _bin_order(histogram: Histogram, key: Callable[[IntArray], Floats]) -> NDArr
 
 @dataclass(frozen=True)
 class SecondOrder:
-    """Boosting (eq. 1): channels are Σg and Σh; categories are ordered by G/(H+λ).
-
-    Attributes
-    ----------
-    units : (float, float)
-        One unit of the integers of each channel.
-    """
+    """Boosting (eq. 1): channels are Σg and Σh, integers of `units`; categories are ordered by G/(H+λ)."""
 
     rules: GrowthRules
     units: tuple[float, float]

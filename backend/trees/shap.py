@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import factorial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,8 +65,6 @@ def factors_of(
 
     Parameters
     ----------
-    conditions : sequence of Condition
-        On one path.
     features : mapping of (tree, node) to str
         Splits that are not in it are skipped.
     shares : mapping of (tree, node) to float
@@ -90,8 +87,6 @@ class Factors:
     ----------
     rules : mapping of (tree, node) to SplitRule
         Of the party whose factors these are.
-    rows : sequence of sequence of Factor
-        Per path.
 
     Attributes
     ----------
@@ -155,18 +150,12 @@ def leaf_weights(model: GuestModel) -> Floats:
 
 
 def shap_values(
-    model: GuestModel,
-    rules: Mapping[NodeKey, SplitRule],
-    columns: Columns,
-    n: int,
-    background: Background = COVERS,
+    model: GuestModel, rules: Mapping[NodeKey, SplitRule], columns: Columns, n: int, background: Background = COVERS
 ) -> tuple[tuple[str, ...], Floats]:
     """SHAP values in plaintext, of a model with one output that is a sum.
 
     Parameters
     ----------
-    rules : mapping of (tree, node) to SplitRule
-        Of all parties.
     columns : mapping of str to ndarray
         Of all parties, ``(n,)`` each.
     background : Background
@@ -190,48 +179,3 @@ def shap_values(
         for x, weight in zip(*quadrature(model.skeletons), strict=True):
             np.add.at(out[:, rows], position, weight * of_factor * factors.parts(kept, float(x)))
     return features, out.T
-
-
-def interventional_values(
-    model: GuestModel, rules: Mapping[NodeKey, SplitRule], people: tuple[Columns, int], background: tuple[Columns, int]
-) -> tuple[tuple[str, ...], Floats]:
-    """SHAP values against records one by one, not shares at the splits: the mean over them of what each known value changes.
-
-    Per leaf and record, A are the path's features whose conditions only the person fulfils, B those that only the record does. Where
-    each is fulfilled by one of them, a feature of A has w (|A|-1)! |B|! / (|A|+|B|)!, one of B has -w |A|! (|B|-1)! / (|A|+|B|)!
-    (Lundberg et al. 2020, Algorithm 3). Plaintext alone: a yardstick for :func:`shap_values`.
-
-    Parameters
-    ----------
-    people, background : (mapping of str to ndarray, int)
-        All parties' columns, ``(n,)`` each, and n.
-
-    Returns
-    -------
-    features, values
-        As :func:`shap_values`.
-    """
-    names = {(t, i): split.feature for t, tree in enumerate(model.trees) for i, split in tree.splits.items()}
-    factors = Factors(rules, [factors_of(path, names, left_shares(model)) for path in paths(model.trees)])
-    features = tuple(sorted(set(names.values())))
-    theirs = np.concatenate([kept.copy() for _, kept in factors.blocks(*background)], axis=1)
-    mine = np.concatenate([kept.copy() for _, kept in factors.blocks(*people)], axis=1)
-    out, share = np.zeros((len(features), people[1])), _shares_by_size(int(np.bincount(factors.row).max(initial=0)) + 1)
-    for leaf, weight in enumerate(leaf_weights(model).tolist()):
-        lines = np.flatnonzero(factors.row == leaf)
-        a, b = mine[lines][:, :, None], theirs[lines][:, None, :]
-        only_a, only_b = (a & ~b).sum(axis=0), (b & ~a).sum(axis=0)
-        met = (a | b).all(axis=0)
-        gain, loss = met * share[only_a, only_b], met * share[only_b, only_a]
-        for line, kept, other in zip(lines.tolist(), a, b, strict=True):
-            part = np.where(kept & ~other, gain, np.where(other & ~kept, -loss, 0.0))
-            out[features.index(factors.features[line])] += weight * part.mean(axis=1)
-    return features, out.T
-
-
-def _shares_by_size(size: int) -> Floats:
-    """``(size, size)``: (a-1)! b! / (a+b)!, for a > 0."""
-    table = [
-        [factorial(a - 1) * factorial(b) / factorial(a + b) if a else 0.0 for b in range(size)] for a in range(size)
-    ]
-    return np.array(table)

@@ -137,7 +137,7 @@ class _Bench:
             *((name, protocol, ("none", 2048)) for name, protocol in WALKS.items()),
             *((name, "fed-eini", (cipher, bits)) for name, (cipher, bits, max_n) in KEYS.items() if n <= max_n),
         ]:
-            key = runtime.key(cipher, bits, compiled)
+            key = runtime.keys.scoring(cipher, bits, compiled)
             every = protocols(runtime.guest, model, compiled, key, workers=self._workers)
             for records in (first, table):
                 # no budget is spent, as in every comparison

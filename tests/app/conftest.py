@@ -205,8 +205,8 @@ def sign_in(monkeypatch: pytest.MonkeyPatch, *, held: tuple[str, ...] = ROLES, *
     times = {"exp": now + 3600, "auth_time": now}
     given = {"is_logged_in": True, "iss": "https://id.example", "sub": "rita", "groups": list(held), **times}
     monkeypatch.setattr(session.st, "user", given | claims)
-    monkeypatch.setattr("app.panels.sidebar.st.login", lambda: None)
-    monkeypatch.setattr("app.panels.sidebar.st.logout", lambda: None)
+    monkeypatch.setattr("app.panels.sign_in.st.login", lambda: None)
+    monkeypatch.setattr("app.panels.sign_in.st.logout", lambda: None)
     monkeypatch.setenv("GLASSLEAF_SIGN_IN", str(Path(__file__).with_name("sign-in.toml")))
 
 

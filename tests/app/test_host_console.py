@@ -5,23 +5,25 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.panels import host_console
-from app.texts import Texts
+from app.texts import Texts, markdown
 from backend.data.federation import MEASURES, load_federation
 from backend.errors import ModelError, SecurityError
 from backend.protocols.approvals.host import Approvals
 from backend.services import Glassleaf
+from backend.services.audit import ANALYST, REGULATOR
 from backend.services.host_operator import own_host, simulated_host
 from backend.store.approvals import Approval
 from backend.store.receipts import Receipt, Receipts
 from backend.trees.serialization import load_guest, load_host, structure_hash
-from tests.app.conftest import OFFSET, Opened, World
-from tests.app.reading_out import everything, prose
+from tests.app.conftest import OFFSET, Opened, World, sign_in
+from tests.app.reading_out import everything, prose, says
 
 ROOT = Path(__file__).resolve().parents[2]
 T = Texts("en")
@@ -107,6 +109,50 @@ def test_a_request_is_approved_and_withdrawn_in_the_console(folder: Path, monkey
     # the page that is open still offers to withdraw
     at.text_input(key="own_1_withdraw_because").set_value("late").run()
     assert not at.exception and T("host.state_withdrawn", person="ben", day=granted.decided[:10]) in everything(at)
+
+
+def test_nobody_sees_a_hosts_console_before_signing_in_where_that_is_asked_for(
+    folder: Path, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sign_in(monkeypatch, is_logged_in=False)
+    at = console(folder, monkeypatch)
+    assert [title.value for title in at.title] == ["Glassleaf"] and says(at, "console.why") and not at.tabs
+    assert [button.key for button in at.button] == ["sign_in"] and world.record.id not in everything(at)
+    sign_in(monkeypatch, held=(ANALYST, REGULATOR))
+    at.run()
+    assert says(at, "console.no_role") and not at.tabs and world.record.id not in everything(at)
+    sign_in(monkeypatch, email="rita@telecom.example")
+    at.run()
+    assert says(at, "sidebar.signed_in", name=markdown("rita@telecom.example")) and len(at.tabs) == 6
+    at.button(key="own_1_approve").click().run()
+    with closing(own_host(folder, "ben")) as operator:
+        assert operator.request(1).approval.person == "https://id.example#rita"
+        assert [e.actor for e in operator.entries() if e.action == "sign-in"] == ["https://id.example#rita"]
+
+
+def test_whose_role_was_taken_away_decides_nothing_on_the_page_that_is_still_open(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    sign_in(monkeypatch)
+    at = console(folder, monkeypatch)
+    settings = Path(os.environ["GLASSLEAF_SIGN_IN"]).read_text(encoding="utf-8")
+    (tmp_path / "sign-in.toml").write_text(settings.replace('operator = ["operator"]', 'operator = ["others"]'))
+    monkeypatch.setenv("GLASSLEAF_SIGN_IN", str(tmp_path / "sign-in.toml"))
+    at.button(key="own_1_approve").click().run()
+    assert not at.exception and says(at, "console.no_role") and not at.tabs
+    with closing(own_host(folder, "ben")) as operator:
+        assert operator.request(1).approval.state == "waiting"
+
+
+def test_a_console_that_is_opened_over_a_network_says_that_nobody_signs_in(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not says(console(folder, monkeypatch), "console.open")
+    elsewhere = property(lambda self: "https://console.telecom.example/")
+    monkeypatch.setattr("streamlit.runtime.context.ContextProxy.url", elsewhere)
+    assert says(console(folder, monkeypatch), "console.open")
+    sign_in(monkeypatch)
+    assert not says(console(folder, monkeypatch), "console.open")
 
 
 def test_what_somebody_else_decided_first_is_said(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -279,4 +279,4 @@ def test_a_job_that_another_of_its_name_replaced_is_not_followed(monkeypatch: py
     monkeypatch.setattr(tray.session, "ticking", lambda: False)
     monkeypatch.setattr(tray.session, "jobs", lambda: (ended, replaced))
     monkeypatch.setattr(tray.session, "note_clock", lambda: pytest.fail("a clock was started"))
-    tray.follow(Texts("en"), st.empty(), {"score"})
+    tray.follow(Texts("en"), tray.Places(st.empty(), st.empty()), {"score"})

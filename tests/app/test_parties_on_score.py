@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from inside import runtime_of
@@ -16,7 +18,7 @@ from backend.jobs import Job
 from backend.protocols.transport.transcript import SAMPLE, TranscriptEntry
 from backend.services import Glassleaf
 from backend.services.attack_runs import AttackRuns
-from tests.app.conftest import Opened, World, job_of
+from tests.app.conftest import Opened, World, job_of, put_job
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
 from tests.app.test_scoring import scored
@@ -118,6 +120,26 @@ def test_an_attack_on_a_step_is_the_labs_and_asks_no_host(opened: Opened, answer
     at.toggle(key="presenter_attack").set_value(True).run()
     assert not at.exception
     assert started[0] == ["A4"] and says(at, "presenter.attack_note")
+
+
+def test_a_presentation_shows_no_other_work_and_an_attack_says_once_how_long_it_will_take(
+    opened: Opened, go: threading.Event
+) -> None:
+    put_job("attacks", attack := Job(partial(held, go), 1).start())
+    assert says(opened("score"), "jobs.running")
+    at = opened("score", presenter="encrypt")
+    assert T("jobs.kind_attacks") not in " ".join(link.label for link in at.get("page_link"))
+    at.toggle(key="presenter_attack").set_value(True).run()
+    assert says(at, "attack_lab.no_record") and not says(at, "stage.left")
+    attack.pace.left = lambda: 7.0
+    at.run()
+    assert says(at, "stage.left", seconds=T.duration(7.0)) and not says(at, "attack_lab.no_record")
+
+
+def held(go: threading.Event, job: Job[tuple[()]]) -> tuple[()]:
+    job.at("a4")
+    go.wait(60)
+    return ()
 
 
 def test_the_session_remembers_who_was_scored_and_sets_two_side_by_side(opened: Opened) -> None:

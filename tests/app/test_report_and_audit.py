@@ -1,10 +1,15 @@
 """The regulator's pages: the report's first page and its files, decisions, sign-offs, the log and its check; and the role switch."""
 
+import ast
+import importlib
 import json
+from pathlib import Path
 
 import pytest
 
 from app.texts import Texts
+from backend import services
+from backend.i18n import LANGUAGES
 from backend.reports.document import canonical, sha256
 from backend.services import Glassleaf
 from backend.store.audit_log import Head, Verdict
@@ -100,6 +105,30 @@ def test_filters_keep_what_was_asked_for(opened: Opened) -> None:
     at.multiselect(key="audit_action").select("train").run()
     assert not at.exception and 1 <= len(at.dataframe[-1].value) < max(every, 2)
     assert set(at.dataframe[-1].value[T("audit.action")]) == {T("audit.did_train")}
+
+
+def test_every_action_that_is_logged_has_words_in_both_languages(opened: Opened) -> None:
+    found = logged()
+    assert {"difference", "elderly", "validation", "monitoring", "rules", "retention", "person"} < found
+    for language in LANGUAGES:
+        assert not [action for action in sorted(found) if not Texts(language).has(f"audit.did_{action}")]
+    assert says(opened("audit", lang="zh"), "audit.nobody", "zh")
+
+
+def logged() -> set[str]:
+    """What services hand to the audit log as an action, written out or as a name of the module."""
+    found = set()
+    for file in Path(services.__path__[0]).glob("*.py"):
+        known = vars(importlib.import_module(f"backend.services.{file.stem}".removesuffix(".__init__")))
+        for call in (node for node in ast.walk(ast.parse(file.read_text())) if isinstance(node, ast.Call)):
+            name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+            place = {"recorded": 0, "note": 1, "_note": 1, "keep": 1, "asking": 1}.get(name)
+            if place is None or len(call.args) <= place:
+                continue
+            action = call.args[place]
+            value = action.value if isinstance(action, ast.Constant) else known.get(getattr(action, "id", ""))
+            found |= {value} if isinstance(value, str) else set()
+    return found
 
 
 def test_the_regulator_sees_report_and_audit_and_which_pages_are_for_other_roles(opened: Opened) -> None:

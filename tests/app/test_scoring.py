@@ -161,7 +161,7 @@ def test_moving_the_cut_off_afterwards_moves_the_decision_and_the_download(opene
 def test_a_host_that_goes_down_is_named(opened: Opened, world: World) -> None:
     at = opened("score")
     glassleaf, host = session.service(), world.federation.hosts[0]
-    runtime_of(glassleaf).stop_host(host.name)
+    runtime_of(glassleaf).operator.stop(host.name)
     try:
         at = scored(at)
         assert not at.exception

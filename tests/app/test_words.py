@@ -54,6 +54,11 @@ def test_chinese_is_set_apart_from_latin_and_uses_its_own_punctuation() -> None:
     assert not [key for key, text in catalogue("zh").items() if tight.search(text) or half.search(text)]
 
 
+def test_a_note_stands_in_the_brackets_of_the_language() -> None:
+    assert (EN.noted("Bank", "Guest"), ZH.noted("银行", "主导方")) == ("Bank (Guest)", "银行（主导方）")
+    assert EN.noted("AUC", "") == ZH.noted("AUC", "") == "AUC"
+
+
 @pytest.mark.parametrize(
     ("text", "value", "filled"),
     [

@@ -4,18 +4,22 @@ import json
 import os
 import re
 import sys
+import tomllib
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from streamlit.web.server.starlette import starlette_websocket
 
 from app.panels import navigation
 from backend.compliance.assessment import assess
 from backend.data.federation import load_federation
 from backend.errors import ParameterError
+from backend.services.accounts import Accounts
+from backend.services.audit import ROLES
 from backend.trees.backgrounds import ALL, Background, score_bands
-from bench import backgrounds, cipher, coverage, curves, label_leak, large, readme, reasons, tables
+from bench import backgrounds, cipher, coverage, curves, label_leak, large, readme, reasons, sign_in, tables
 from bench.cases import random_case
 from bench.peers import stdout_on_stderr
 
@@ -152,6 +156,18 @@ def test_every_page_has_a_row_with_its_times():
 def test_every_page_of_the_dashboard_is_walked_through():
     pages = pytest.importorskip("bench.pages", reason="Playwright is not installed", exc_type=ImportError)
     assert sorted(pages.NAMES) == sorted(name for names in navigation.GROUPS.values() for name in names)
+
+
+def test_a_sign_in_of_measurements_is_one_that_the_dashboard_knows(tmp_path, monkeypatch):
+    secrets = sign_in.want(tmp_path, 8000)
+    auth = tomllib.loads(secrets.read_text())["auth"]
+    monkeypatch.setattr(starlette_websocket, "get_cookie_secret", lambda: auth["cookie_secret"])
+    name, value = sign_in.cookie("http://localhost:8000", "somebody")
+    assert name == "_streamlit_user" and auth["redirect_uri"].startswith("http://localhost:8000/")
+    claims = starlette_websocket._parse_user_cookie_signed(value, "http://localhost:8000")
+    account = Accounts(tmp_path).account(claims)
+    assert (account.subject, account.roles) == ("somebody", ROLES)
+    assert not starlette_websocket._parse_user_cookie_signed(value, "http://localhost:8001")
 
 
 def test_the_large_federation_is_as_large_as_it_says_and_some_of_it_is_flagged(tmp_path):

@@ -9,7 +9,9 @@ import tomli_w
 from companies import Links, agreement_data, make_companies
 
 from backend.data.dictionary import Feature
-from backend.link.agreement import dictionary_hash
+from backend.link.agreement import Floors, dictionary_hash, load_agreement
+from backend.link.identity import party_toml
+from backend.link.kinds import all_kinds
 
 FEATURE = Feature(name="orders", meaning="Orders of a year")
 
@@ -118,3 +120,38 @@ def test_a_bank_under_another_agreement_is_named(run, links):
     folder = host_folder(links, bank.port)
     code, found = checked(run, folder)
     assert code == 1 and "another agreement" in found["handshake"]["words"]
+
+
+def test_what_parties_hand_out_makes_an_agreement_that_all_can_sign(run, links, tmp_path):
+    companies = links.companies
+    folder = companies.folder / "shop"
+    features = {"features": [FEATURE.model_dump(mode="json", exclude_defaults=True)]}
+    (folder / "dictionary.toml").write_text(tomli_w.dumps(features))
+    source = {"file": "shop.csv", "id": "ID", "dictionary": "dictionary.toml"}
+    (folder / "host.toml").write_text(tomli_w.dumps({"party": "shop", "source": source}))
+    (folder / "shop.csv").write_text("ID,orders\nA1,3\n")
+    before = checked(run, folder)[1]["dictionary"]
+    assert before["ok"] and dictionary_hash((FEATURE,)) in before["words"], "it is needed before there is an agreement"
+    out = tmp_path / "shop.disclosed.toml"
+    assert run("host", "disclose", "--config", folder / "host.toml", "--out", out)[0] == 0
+    (host,) = tomllib.loads(out.read_text())["hosts"]
+    assert (host["title"], host["id"], "A1" in out.read_text()) == ("shop", "ID", False)
+
+    handed = []
+    for party in ("bank", "shop"):
+        handed.append(tmp_path / f"{party}.party.toml")
+        handed[-1].write_text(party_toml(companies.identity(party), party, party.title()))
+    file = tmp_path / "agreement.toml"
+    terms = ("--title", "Bank and shop", "--purpose", "Scores", "--legal-basis", "Consent", "--until", "2100-01-01")
+    words = ("agreement", "draft", *handed, *terms, "--address", "link.bank.example:8443", "--out", file)
+    code, _, said = run(*words, "--disclosed", handed[0])
+    assert code == 1 and "hosts" in said, "another file than what a Host discloses"
+    assert run(*words, "--disclosed", out)[0] == 0
+    made = load_agreement(file)
+    assert made.guest.address == "link.bank.example:8443" and made.hosts[0].address == ""
+    assert made.purposes[0].dictionaries == {"shop": dictionary_hash((FEATURE,))}
+    assert set(made.purposes[0].kinds) == all_kinds() and made.purposes[0].floors == Floors()
+    assert run(*words, "--disclosed", out)[0] == 1, "what is there may be signed already"
+    for party in ("bank", "shop"):
+        assert run("agreement", "sign", file, "--keys", companies.keys(party))[0] == 0
+    assert run("agreement", "verify", file)[0] == 0

@@ -4,8 +4,11 @@ import datetime as dt
 
 import pytest
 
+from backend.compliance.assessment import assess, wording
 from backend.compliance.calendar import law_calendar, stale_rules
 from backend.compliance.rule_pack import load_packs
+from backend.data.dictionary import Feature
+from backend.i18n import Catalogue
 
 DAY = dt.date(2026, 11, 22)
 
@@ -46,7 +49,7 @@ def test_every_duty_says_of_whom_it_demands_something_and_whether_it_was_checked
     assert all(rule.whom for _, rule in duties)
     assert {who for _, rule in duties for who in rule.whom} == {"bank", "host", "vendor"}
     new = {rule.id: rule.checked or pack.checked for pack, rule in duties}
-    assert (new["ecoa_records"], new["fcra_reporting_agency"], new["korea_ai_basic"]) == ("source", "not", "not")
+    assert (new["ecoa_records"], new["fcra_risk_based_pricing"], new["korea_ai_basic"]) == ("source", "not", "not")
 
 
 @pytest.mark.parametrize(
@@ -84,3 +87,17 @@ def test_every_duty_says_of_whom_it_demands_something_and_whether_it_was_checked
 )
 def test_the_acts_that_were_missing_are_there(rule):
     assert rule in {each.id for pack in load_packs() for each in pack.rules}
+
+
+def test_every_rule_has_its_wording_or_says_that_it_is_a_paraphrase():
+    laws = [*(found := assess([("p", Feature(name="SEX", meaning="Sex"))], {})).duties, *found.findings]
+    said = {law.rule_id: wording(Catalogue("en"), law.quote, law.quote_from, law.as_of, law.checked) for law in laws}
+    assert all("paraphrase" in one.lower() or "Official wording" in one for one in said.values()) and len(said) > 40
+    assert "shall perform an assessment" in said["ai_act_rights_assessment"]
+    assert "eur-lex" in said["ai_act_deployer"] and "2026-11-23" in said["ai_act_deployer"]
+    assert "not compared" in said["korea_ai_basic"] and "not compared" not in said["ecoa_sex"]
+    found = law_calendar(load_packs(), DAY)
+    assert found.quoted == sum(bool(rule.quote) for pack in load_packs() for rule in pack.rules) >= 16
+    assert not any(
+        rule.quote for pack in load_packs() for rule in pack.rules if (rule.checked or pack.checked) != "source"
+    )

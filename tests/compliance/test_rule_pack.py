@@ -49,6 +49,19 @@ def test_a_good_pack_is_read(tmp_path):
     assert (pack.name, pack.rules[0].id, pack.rules[0].status) == ("tiny", "sex", "prohibited")
 
 
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("quote: No sex.", "quote_from: found nothing"),
+        ("quote_from: The book", "quote: found nothing"),
+        ("checked: not\n    quote: No sex.\n    quote_from: The book", "found 'not' beside a quotation"),
+        (f"quote: {'x' * 401}\n    quote_from: The book", "found 401 letters"),
+    ],
+)
+def test_a_quotation_says_where_it_was_read_and_is_short(tmp_path, lines, words):
+    assert words in refusal(tmp_path, GOOD.replace("    citation", f"    {lines}\n    citation"))
+
+
 def test_text_that_is_not_yaml_is_refused_with_its_line(tmp_path):
     assert "tiny.yaml, line 3: found text that is not YAML" in refusal(tmp_path, "name: tiny\nversion: [1\n  a: b: c\n")
 

@@ -108,7 +108,7 @@ def test_the_two_labels_of_every_wire_differ_by_one_secret_of_odd_colour():
 def test_every_garbling_has_a_secret_of_its_own_which_is_not_shown():
     garblers = [Garbler() for _ in range(20)]
     assert len({bytes(g.pairs(g.wires(1))[0, 0] ^ g.pairs(g.wires(1))[0, 1]) for g in garblers}) == 20
-    assert repr(garblers[0]) == "Garbler(0 layers)"
+    assert str(garblers[0]._delta) not in repr(garblers[0])
 
 
 def test_no_number_is_hashed_twice(monkeypatch):

@@ -20,7 +20,7 @@ MESSAGES = '''
 class Ask(Message):
     """What is asked."""
 
-    HOLDS: ClassVar[str] = ""
+    HOLDS = ""
     ids: list
 '''
 TREE = {

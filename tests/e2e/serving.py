@@ -52,22 +52,33 @@ def _wait_until_up(url: str, server: subprocess.Popen[bytes], seconds: float = 1
 
 
 @contextmanager
-def served(home: Path, log: Path, port: int = 0, secrets: Path | None = None, *, pools: bool = True) -> Iterator[str]:
+def served(
+    home: Path, log: Path, port: int = 0, secrets: Path | None = None, *, pools: bool = True, console: bool = False
+) -> Iterator[str]:
     """Serve the dashboard on a free port, or `port`, with its state in `home`; yields its address.
 
-    `secrets` hold how to sign in; without `pools` nothing is prepared in the background, which would only take the walk's cores.
+    `secrets` hold how to sign in; without `pools` nothing is prepared in the background, which would only take the walk's cores;
+    `console` = of a Host, `home` being its folder.
     """
     port = port or free_port()
     url = f"http://localhost:{port}"
     streamlit = "streamlit" if pools else "tests.e2e.without_pools"
-    command = [sys.executable, "-m", streamlit, "run", "app/main.py", "--server.port", str(port)]
+    command = [
+        sys.executable,
+        "-m",
+        streamlit,
+        "run",
+        "app/host.py" if console else "app/main.py",
+        "--server.port",
+        str(port),
+    ]
     command += ["--server.fileWatcherType", "none"]
     command += ["--secrets.files", str(secrets)] if secrets else []
     with log.open("wb") as out:
         server = subprocess.Popen(
             [*command, "--server.headless", "true"],
             cwd=ROOT,
-            env={**os.environ, "GLASSLEAF_HOME": str(home)},
+            env={**os.environ, "GLASSLEAF_HOST" if console else "GLASSLEAF_HOME": str(home)},
             stdout=out,
             stderr=out,
         )

@@ -1,15 +1,18 @@
-"""A sign-in in a real browser: the provider asks who it is, the dashboard shows the roles of the claim, and the way out leads out."""
+"""A sign-in in a real browser: the provider asks who it is, dashboard and console let in by the roles of its claim."""
 
 from __future__ import annotations
 
 import json
 import urllib.request
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from app.session import WALKED
 from app.texts import Texts
+from backend.services.host_operator import own_host
+from backend.store.database import Database
 from tests.e2e.serving import PATIENCE, free_port, served
 
 mock = pytest.importorskip("oidc_provider_mock")
@@ -27,6 +30,7 @@ issuer = "{issuer}"
 claim = "groups"
 
 [roles]
+operator = ["data-owners"]
 analyst = ["risk-analysts"]
 regulator = ["supervision"]
 """
@@ -40,36 +44,66 @@ server_metadata_url = "{issuer}/.well-known/openid-configuration"
 """
 
 
-def test_the_roles_of_a_sign_in_are_the_providers_and_signing_out_ends_it(browser, tmp_path: Path) -> None:
-    port = free_port()
-    users = [mock.User(sub="ana", claims={"name": "Ana Li", "groups": ["supervision"]})]
+@contextmanager
+def signing_in(browser, folder: Path, groups: dict[str, list[str]], *, console: bool = False):
+    """A page, and where it is served, of a home (a Host's folder) that wants a sign-in; account → groups at the provider."""
+    port, log = free_port(), folder / "dashboard.log"
+    users = [mock.User(sub=sub, claims={"name": f"{sub.title()} Li", "groups": held}) for sub, held in groups.items()]
     with mock.run_server_in_thread(user_claims=users) as provider:
         issuer = f"http://localhost:{provider.server_port}"
         with urllib.request.urlopen(f"{issuer}/.well-known/openid-configuration", timeout=60) as answer:  # noqa: S310 - our own
             assert json.load(answer)["issuer"] == issuer
-        (tmp_path / "home").mkdir()
-        (tmp_path / "home" / "sign-in.toml").write_text(SETTINGS.format(issuer=issuer))
-        secrets = tmp_path / "secrets.toml"
+        (folder / "home").mkdir(exist_ok=True)
+        (folder / "home" / "sign-in.toml").write_text(SETTINGS.format(issuer=issuer))
+        secrets = folder / "secrets.toml"
         secrets.write_text(SECRETS.format(port=port, issuer=issuer))
-        with served(tmp_path / "home", tmp_path / "dashboard.log", port, secrets, pools=False) as url:
+        with served(folder / "home", log, port, secrets, pools=False, console=console) as url:
             context = browser.new_context(locale="en-US")
             context.add_cookies([{"name": WALKED, "value": "1", "url": url}])  # not here for the first time
             context.set_default_timeout(PATIENCE)
             page = context.new_page()
             try:
-                page.goto(f"{url}/audit?role=operator")
-                page.get_by_role("button", name=T("sidebar.sign_in")).click()
-                page.get_by_role("button", name="ana", exact=True).click()
-                expect(page.get_by_text(T("sidebar.signed_in", name="Ana Li"))).to_be_visible(timeout=PATIENCE)
-                expect(page.locator(".st-key-role input")).to_have_value(T("sidebar.role_regulator"), timeout=PATIENCE)
-                page.get_by_role("button", name=T("sidebar.sign_out")).click()
-                page.get_by_role("button", name="End session").click()
-                page.goto(url)
-                expect(page.get_by_role("button", name=T("sidebar.sign_in"))).to_be_visible(timeout=PATIENCE)
+                yield page, url
             except Exception as error:
-                error.add_note(
-                    f"{page.url} said:\n{page.inner_text('body')}\n{(tmp_path / 'dashboard.log').read_text()}"
-                )
+                error.add_note(f"{page.url} said:\n{page.inner_text('body')}\n{log.read_text()}")
                 raise
             finally:
                 context.close()
+
+
+def enter(page, account: str) -> None:
+    page.get_by_role("button", name=T("sidebar.sign_in")).click()
+    page.get_by_role("button", name=account, exact=True).click()
+
+
+def leave(page, url: str) -> None:
+    page.get_by_role("button", name=T("sidebar.sign_out")).click()
+    page.get_by_role("button", name="End session").click()
+    page.goto(url)
+
+
+def test_the_roles_of_a_sign_in_are_the_providers_and_signing_out_ends_it(browser, tmp_path: Path) -> None:
+    with signing_in(browser, tmp_path, {"ana": ["supervision"]}) as (page, url):
+        page.goto(f"{url}/audit?role=operator")
+        enter(page, "ana")
+        expect(page.get_by_text(T("sidebar.signed_in", name="Ana Li"))).to_be_visible(timeout=PATIENCE)
+        expect(page.locator(".st-key-role input")).to_have_value(T("sidebar.role_regulator"), timeout=PATIENCE)
+        leave(page, url)
+        expect(page.get_by_role("button", name=T("sidebar.sign_in"))).to_be_visible(timeout=PATIENCE)
+
+
+def test_a_hosts_console_lets_its_operators_in_and_logs_them(browser, tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    Database(tmp_path / "home").close()  # all that a Host's folder has to hold
+    groups = {"ana": ["supervision"], "ben": ["data-owners"]}
+    with signing_in(browser, tmp_path, groups, console=True) as (page, url):
+        page.goto(url)
+        enter(page, "ana")
+        expect(page.get_by_text(T("console.no_role"))).to_be_visible(timeout=PATIENCE)
+        leave(page, url)
+        enter(page, "ben")
+        expect(page.get_by_text(T("sidebar.signed_in", name="Ben Li"))).to_be_visible(timeout=PATIENCE)
+        expect(page.get_by_text(T("host.nothing_waits"))).to_be_visible(timeout=PATIENCE)
+        with closing(own_host(tmp_path / "home", "shell")) as operator:
+            (entry,) = operator.entries()
+        assert entry.action == "sign-in" and entry.actor.endswith("#ben")

@@ -421,6 +421,41 @@ def test_an_attached_stream_with_a_wrong_frame_ends(bank, shop):
         until(lambda: not bank.peer("shop").is_attached)
 
 
+def beating(pause, *frames_):
+    """Some frames, and signs of life for as long as anybody listens."""
+    yield from frames_
+    while not pause.wait(0.05):
+        yield pack_control(Beat(time.time()))
+
+
+def test_who_takes_nothing_of_what_is_sent_to_it_is_cut_though_it_shows_signs_of_life(links):
+    bank, pause = links.bank(heartbeat=0.3), threading.Event()
+    with channel(bank, links.companies.identity("shop")) as made:
+        greet(made, said(bank))
+        call = made.stream_stream(ATTACH)(beating(pause), timeout=IN_TIME, metadata=((INSTANCE, ME),))
+        until(lambda: bank.peer("shop").is_attached)
+        for _ in range(4):  # more than what gRPC itself keeps for a reader; nobody reads `call`
+            bank.send("shop", OfferKey("c", "rlwe", bytes(6 * MIB)))
+        until(lambda: not bank.peer("shop").is_attached)
+        assert "it takes nothing of what is sent to it" in bank.states()["shop"]
+        pause.set()
+        call.cancel()
+    shop = links.host("shop", heartbeat=0.3)  # and what was on its way comes once somebody takes it
+    assert len(shop.receive(timeout=IN_TIME).message.key) == 6 * MIB
+
+
+def test_a_message_that_stops_in_its_midst_is_given_up_though_signs_of_life_come(links):
+    bank, pause = links.bank(idle=0.5), threading.Event()
+    with channel(bank, links.companies.identity("shop")) as made:
+        greet(made, said(bank))
+        first = pack(replace(sound(bank)[0], length=2 * MIB, chunks=2), b"x" * MIB)
+        call = made.stream_stream(ATTACH)(beating(pause, first), timeout=IN_TIME, metadata=((INSTANCE, ME),))
+        list(call)
+        assert "A message stopped in its midst" in bank.states()["shop"]
+        pause.set()
+    until(lambda: bank._node.memory.used == 0)
+
+
 def test_a_method_that_is_not_there_is_not_there(bank, shop):
     call = shop.unary_unary("/glassleaf.Link/Shutdown")
     assert refusal(lambda: call(b"", timeout=IN_TIME))[0] == grpc.StatusCode.UNIMPLEMENTED

@@ -13,8 +13,9 @@ import pytest
 from companies import IN_TIME, Proxy, until
 
 from backend.errors import ParameterError, PartyUnreachable, SecurityError
-from backend.link.frames import LANES, Memory, Receipt
+from backend.link.frames import LANES, Memory, Receipt, unpack
 from backend.link.identity import renew
+from backend.link.node import Node
 from backend.link.outbox import Outbox, Outgoing
 from backend.link.peers import LANE_SECONDS, MIB
 from backend.link.wire import LinkWire
@@ -408,3 +409,39 @@ def kill(links, wire):
     if wire._listener is not None:
         wire._listener._server.stop(0).wait()
         wire._listener.close()
+
+
+def test_while_one_side_alone_has_an_amendment_both_say_who_has_to_start_again(links):
+    old = links.companies.agreement
+    amended = links.companies.amended(previous=old.hash, title="More scores")
+    words = "holds an agreement .* that amends the one of {old} .* {old} has to take the new one, signed by all, and start again"
+
+    def said_by(bank, shop, old):
+        pattern = words.format(old=old)
+        until(lambda: re.search(pattern, shop.states()["bank"]) and re.search(pattern, bank.states()["shop"]))
+        assert not bank.peer("shop").is_attached and not shop.peer("bank").is_attached
+
+    bank, shop = links.bank(agreement=amended), links.host("shop")
+    said_by(bank, shop, "shop")
+    with pytest.raises(PartyUnreachable, match="shop has to take the new one"):
+        bank.send("shop", EndConversation(new_conversation()))
+    shop.shut_down()
+    shop = links.host("shop", agreement=amended)
+    links.up(shop)
+    name = new_conversation()
+    bank.send("shop", OfferKey(name, "rlwe", b"k"))
+    assert shop.receive(timeout=IN_TIME).message.key == b"k"
+    bank.shut_down()
+    said_by(links.bank(), shop, "bank")  # who goes back to the one before reaches nobody
+
+
+def test_a_frame_under_the_agreement_before_is_refused_under_the_one_that_amends_it(links):
+    companies = links.companies
+    amended = companies.amended(previous=companies.agreement.hash, title="More scores")
+    before, after = (Node("bank", path, companies.keys("bank"), links.settings) for path in (companies.path, amended))
+    shop = Node("shop", companies.path, companies.keys("shop"), links.settings)
+    message = Outgoing("c", "EndConversation", before.party.spiffe, b"x", "online", time.time() + 60)
+    header, _ = unpack(next(shop.outgoing_frames(message)))
+    before.check_header(before.peers["shop"], header)
+    with pytest.raises(SecurityError, match="names another agreement"):
+        after.check_header(after.peers["shop"], header)

@@ -19,8 +19,8 @@ from backend.privacy.leakage import LeakMeter, Population, joint_audit, leak_cur
 from backend.protocols.baselines.guest import GuestPaths
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.transport.channel import Session
+from backend.trees.backgrounds import leaf_shares
 from backend.trees.compiled import Conjunctions, own_conditions
-from backend.trees.covers import leaf_shares
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
 from tests.worlds import GUEST, World, random_world, with_outputs
 

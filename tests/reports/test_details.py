@@ -7,14 +7,15 @@ from pathlib import Path
 import pytest
 
 from backend.errors import ParameterError
-from backend.i18n import LANGUAGES, catalogue
-from backend.reports.blocks import Outline
+from backend.i18n import LANGUAGES, Catalogue, catalogue
+from backend.reports.blocks import Heading, Outline
 from backend.reports.build.issued import CHANGES
 from backend.reports.details import BY_PARTY, FIELDS, GROUPS, checked, from_toml, missing, to_toml
 from backend.reports.render import html_form
 from backend.reports.schema import DetailsSection, DossierColumn
-from backend.reports.sections import SECTIONS
-from backend.reports.standards import MEASURED, STANDARDS
+from backend.reports.sections import SECTIONS, operator
+from backend.reports.sections.writer import Writer
+from backend.reports.standards import MEASURED, SR26_HEADINGS, STANDARDS
 
 PARTIES = ("bank", "telecom")
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,6 +64,46 @@ def test_every_heading_of_each_standard_is_mapped_to_a_section_or_to_who_has_to(
         assert set(subject.fields) <= {*FIELDS, *BY_PARTY}
     named = {name for subject in asked for name in subject.fields}
     assert named == {*FIELDS, *BY_PARTY}, "each field serves a standard"
+
+
+def test_each_heading_of_sr_26_2_is_answered_or_the_report_says_who_has_to(glassleaf):
+    """A bare model's report names who has to provide what is lacking; nothing of the operator's is lacking once it is provided."""
+    subjects = {subject.key: subject for subject in STANDARDS["sr26"]}
+    assert [key for keys in SR26_HEADINGS.values() for key in keys] == list(subjects)
+    assert all(
+        catalogue("en")[f"mapping.{key}"].startswith(f"{head}: ")
+        for head, keys in SR26_HEADINGS.items()
+        for key in keys
+    )
+    bare = glassleaf.reports.make(glassleaf.models.all()[0].id)
+    parties = [p.name for p in bare.content.parties]
+    given = checked(
+        {**dict.fromkeys(FIELDS, TEXT), **{name: dict.fromkeys(parties, "x") for name in BY_PARTY}}, parties
+    )
+    full = bare.model_copy(update={"content": bare.content.model_copy(update={"details": given})})
+    for language in LANGUAGES:
+        words = Catalogue(language)
+        lacking, still = dict(standing(bare, language)), dict(standing(full, language))
+        for key, subject in subjects.items():
+            name = words(f"mapping.{key}")
+            assert subject.sections and all(section(bare, language, each) for each in subject.sections)
+            if subject.fields or subject.measured:
+                assert lacking[name].startswith(words(f"mapping.who_{subject.who}")), key
+            assert not [field for field in subject.fields if words(f"details.{field}") in still[name]]
+        assert still[words("mapping.sr26_materiality")] == "–"
+
+
+def standing(made, language):
+    """What the report's table of SR 26-2 says: each subject, and what is lacking of it."""
+    blocks = operator.standards(Writer(made, Catalogue(language)))
+    title = Catalogue(language)("mapping.sr26")
+    at = next(i for i, block in enumerate(blocks) if isinstance(block, Heading) and block.text == title)
+    return [(subject, lacking) for subject, _, lacking in blocks[at + 1].rows]
+
+
+def section(made, language, name):
+    """What a section says, headings aside."""
+    return [block for block in SECTIONS[name](Writer(made, Catalogue(language))) if not isinstance(block, Heading)]
 
 
 def test_what_is_kept_is_reported_logged_and_an_earlier_version_stays(glassleaf):

@@ -19,6 +19,7 @@ def wide(line):
         ("one two three", 8, ["one two", "three"]),
         ("最近一次 LIMIT_BAL 为 6,000 元", 12, ["最近一次", "LIMIT_BAL 为", "6,000 元"]),
         ("金额（元），合计", 8, ["金额", "（元），", "合计"]),  # no line starts with a comma or ends with a bracket
+        ("国办发〔2015〕81号", 9, ["国办发", "〔2015〕", "81号"]),
         ("share 61.42 %", 9, ["share", "61.42 %"]),
         ("a\n\nb", 5, ["a", "", "b"]),
         ("", 5, [""]),

@@ -28,9 +28,18 @@ from backend.reports.files import check
 from backend.reports.render import pdf_form, pdf_page
 from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
-from backend.reports.schema import NotUnderstoodLine, ReasonsLine
-from backend.reports.sections import answers
-from backend.reports.sections.writer import figure, percent
+from backend.reports.schema import (
+    AlternativeLine,
+    IntervalLine,
+    LawLine,
+    Measured,
+    NotUnderstoodLine,
+    ReasonsLine,
+    TestLine,
+)
+from backend.reports.sections import answers, claims
+from backend.reports.sections.validation import OWN_SOURCE, table
+from backend.reports.sections.writer import Writer, figure, p_value, percent
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
@@ -477,3 +486,49 @@ def test_that_nothing_contradicts_an_expectation_is_said_only_where_one_was_stat
 
     assert words("document.nothing_expected") in said(unstated)
     assert words("document.not_against", n=used) in said(agreeing) and used > 0
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"), [(None, "–"), (0.0, "< 0.0001"), (0.00009, "< 0.0001"), (0.0001, "0.0001"), (1, "1.0000")]
+)
+def test_no_p_value_reads_as_0(report, value, shown):
+    assert p_value(value) == shown
+    told = {"about": "", "about_zh": "", "measure": "selection rate, pair p", "low": None, "high": None, "n": 50}
+    said = claims.value(Writer(report, Catalogue("en")), Measured.model_construct(value=value, **told))
+    assert said == (catalogue("en")["document.too_few"] if value is None else f"{shown}, n = 50")
+
+
+def test_fields_that_came_later_leave_no_trace_where_they_are_empty():
+    """What was signed before there were quotations, and intervals that hold together, keeps its hash."""
+    search = AlternativeLine.model_construct(name="c1")
+    assert not {"auc_together", "gap_together"} & set(search.model_dump(warnings=False))
+    law = LawLine.model_construct(rule="r")
+    assert not {"quote", "quote_from"} & set(law.model_dump(warnings=False))
+    ends = IntervalLine(value=0.0, low=-1.0, high=1.0)
+    assert "auc_together" in AlternativeLine.model_construct(name="c1", auc_together=ends).model_dump(warnings=False)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_pages_are_numbered_and_what_a_model_was_trained_on_is_in_words(report, language, pdf):
+    pages = pypdfium2.PdfDocument(pdf(language))
+    words = Catalogue(language)
+    for number, page in enumerate(pages, start=1):
+        assert words("document.page", n=number, all=len(pages)) in page.get_textpage().get_text_range()
+    identity = report.content.identity.model_copy(update={"cipher": "rlwe", "key_bits": 8192})
+    parameters = identity.parameters | {"cipher": "rlwe", "key_bits": "3072"}
+    changed = report.content.model_copy(update={"identity": identity.model_copy(update={"parameters": parameters})})
+    shown = html_text(to_html(make(changed, report.issued, SigningKey.generate()), language))
+    assert shown.count(words("document.cipher_rlwe", bits=8192)) == 2 and "3072" not in shown and "3,072" not in shown
+
+
+def test_sources_of_the_suite_are_in_the_reports_language(report):
+    said = catalogue("zh")["document.own_source"]
+    assert (
+        OWN_SOURCE in (ROOT / "backend" / "evaluation" / "validation" / "suite.toml").read_text()
+        and OWN_SOURCE not in said
+    )
+    test = TestLine.model_construct(
+        id="auc", verdict="pass", source=f"{OWN_SOURCE}; Siddiqi 2006", missing="", because="", figures=()
+    )
+    [row] = table(Writer(report, Catalogue("zh")), [test]).rows
+    assert row[-1] == f"{said}; Siddiqi 2006"

@@ -1,11 +1,20 @@
 """A search from end to end: real trainings, groups at the Guest and at a Host, a choice that is registered, logged and kept."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from measurement_contexts import PARAMETERS, TrainedDemo
 
+from backend.data.dictionary import Feature, Kind
 from backend.errors import ParameterError
+from backend.evaluation.performance import RESAMPLES, draws
+from backend.fairness.alternatives import Tried
+from backend.fairness.intervals import simultaneous
+from backend.i18n import Catalogue
 from backend.protocols.training.forest import ForestParameters
+from backend.reports.sections.writer import signed
+from backend.services import alternatives
 from backend.services.alternatives import AlternativesRequest
 from backend.services.training import TrainingRequest
 
@@ -60,6 +69,53 @@ def test_gaps_are_those_counted_with_everything_in_one_hand(demo, at_host, at_gu
         assert first.auc.value == pytest.approx(demo.record.metrics.auc)
         shares = [point.accepted for point in decided.points]
         assert np.ptp(shares) < 0.15  # every model accepts about as many
+
+
+def test_intervals_that_hold_together_are_around_those_of_one_model_alone(demo, at_host, at_guest):
+    """With the attribute at the Guest draws are of the same records throughout; of a Host's sums they are each model's own."""
+    for found in (at_host, at_guest):
+        first, *others = found.decisions[0].points
+        assert first.auc_together is None and first.gap_together is None
+        for point in others:
+            assert point.auc_together.value == point.auc_change.value
+            if point.gap_change is not None and point.gap_change.low < point.gap_change.high:
+                alone, together = point.gap_change, point.gap_together
+                assert together.high - together.low > alone.high - alone.low
+            assert (point.gap_together is None) == (point.gap is None)
+
+
+def test_with_the_attribute_at_the_guest_gaps_are_drawn_on_the_records_that_quality_was_drawn_on():
+    draw, n = np.random.default_rng(1), 300
+    labels, codes = (draw.random(n) < 0.4).astype(float), draw.choice(["a", "b"], n, p=[0.7, 0.3])
+    ids = tuple(str(i) for i in range(n))
+    models = []
+    for k in range(3):
+        margins = labels + 0.5 * (codes == "a") * (2 - k) + draw.normal(size=n)
+        predicted = 1 / (1 + np.exp(-margins))
+        tried = Tried(f"c{k}", f"m{k}", "", (), "", 3, 1.0, 1, 2)
+        models.append(alternatives.TestedModel(tried, ids, labels, margins, predicted, predicted))
+    table = SimpleNamespace(row_of={i: int(i) for i in ids}, columns={"f": codes.astype(object)})
+    context = SimpleNamespace(runtime=SimpleNamespace(table=table, guest=SimpleNamespace(name="bank")))
+    feature = Feature(name="f", meaning="f", kind=Kind.CATEGORICAL)
+    request = AlternativesRequest("m0", "f", cutoffs=(0.6,), seed=11)
+    quality = alternatives.resampled(models, 11)
+    _, [decided] = alternatives._judged(context, "bank", feature, request, models, quality, None)
+
+    weights = np.concatenate(list(draws(n, RESAMPLES, 11)))
+    members = [codes == "a", codes == "b"]
+    wide = []
+    for model, point in zip(models, decided.points, strict=True):
+        flags = model.predicted < point.cutoff
+        shares = [(weights[:, m] @ flags[m]) / weights[:, m].sum(axis=1) for m in members]
+        wide.append(np.abs(shares[1] - shares[0]))
+    drawn, values = [], []
+    for k, point in enumerate(decided.points[1:], start=1):
+        drawn += [quality[k][0].drawn - quality[0][0].drawn, wide[k] - wide[0]]
+        values += [point.auc_change.value, point.gap_change.value]
+    low, high = simultaneous(np.array(values), np.stack(drawn, axis=1))
+    shown = [figure for p in decided.points[1:] for figure in (p.auc_together, p.gap_together)]
+    assert [figure.low for figure in shown] == pytest.approx(list(low)) and min(high - low) > 0
+    assert [figure.high for figure in shown] == pytest.approx(list(high))
 
 
 @pytest.mark.slow
@@ -153,4 +209,8 @@ def test_reports_of_both_models_state_the_search_and_the_choice(demo, at_guest):
         for language in ("en", "zh"):
             html = demo.glassleaf.reports.export(model, "html", language).decode()
             assert REASON in html and at_guest.tried[1].model in html
+            ends = line.alternatives[1].auc_together
+            assert ends.low < ends.value < ends.high
+            shown = {"low": signed(ends.low), "high": signed(ends.high)}
+            assert Catalogue(language)("document.lda_together", **shown) in html
     assert demo.glassleaf.reports.export(chosen.id, "pdf").startswith(b"%PDF")

@@ -211,7 +211,7 @@ def test_the_signing_key_is_logged_once_like_any_key(glassleaf):
 
 def test_a_host_that_is_down_stops_no_entry(glassleaf):
     runtime = runtime_of(glassleaf)
-    runtime.stop_host(runtime.hosts[0])
+    runtime.operator.stop(runtime.hosts[0])
     before = len(glassleaf.audit.entries("demo"))
     glassleaf.audit.note_sign_in("test")
     assert len(glassleaf.audit.entries("demo")) == before + 1

@@ -116,7 +116,7 @@ def test_a_bulk_job_is_stopped_in_the_middle(home):
 def test_workers_are_called_for_large_batches_only(home, cipher, few, many):
     glassleaf = opened(home)
     model = glassleaf.models.compiled(glassleaf.models.get("latest")).guest
-    key = runtime_of(glassleaf).key(cipher, KEY, model)
+    key = runtime_of(glassleaf).keys.scoring(cipher, KEY, model)
     glassleaf.close()
     assert not key.should_parallelise(few, 100)
     assert key.should_parallelise(many, 100) == (cipher != "none")
@@ -125,7 +125,7 @@ def test_workers_are_called_for_large_batches_only(home, cipher, few, many):
 def test_groups_are_not_summed_under_rlwe(home):
     glassleaf = opened(home)
     with pytest.raises(ParameterError, match="Choose paillier"):
-        runtime_of(glassleaf).pair_key("rlwe", KEY)
+        runtime_of(glassleaf).keys.pair("rlwe", KEY)
     glassleaf.close()
 
 

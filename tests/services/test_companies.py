@@ -6,6 +6,7 @@ from datetime import date
 from pathlib import Path
 from threading import Thread
 
+import pandas as pd
 import pytest
 import tomli_w
 from prometheus_client.parser import text_string_to_metric_families
@@ -21,7 +22,8 @@ from backend.link.agreement import load_agreement
 from backend.link.config import load_config
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
-from backend.services.companies import make_companies
+from backend.services.age_check import AgeRequest
+from backend.services.companies import make_companies, part_companies
 from backend.services.fairness import DisparityRequest
 from backend.services.host_operator import own_host
 from backend.services.host_service import HostService, host_service
@@ -35,10 +37,23 @@ from backend.store.schema import AnswerRow
 from backend.trees.serialization import load_host
 
 ROOT = Path(__file__).resolve().parents[2]
-ROWS = 200
+ROWS = 300  # of which more than 50 are test records
 PARAMETERS = SecureBoostParameters(trees=2, depth=2, bins=4, cipher="rlwe")
 UNTIL = date(2100, 1, 1)
+OWN, YEARS = "age", "overdue_bills_6m"  # of the bank; of the telecom, whose numbers are years here: 40, 65, 90 …
 UNWILLING = "telecom"  # does not agree to one of the purposes of measuring
+
+
+def older(folder):
+    """The demo with more elderly applicants at the bank, and a Host's number that is in years and has one value below 62."""
+    write_demo(folder, rows=ROWS)
+    for file, column, change in (("bank.csv", OWN, lambda n: n + 12), ("telecom.csv", YEARS, lambda n: 40 + 25 * n)):
+        table = pd.read_csv(folder / file, dtype=str)
+        table[column] = [one if pd.isna(one) else str(change(int(one))) for one in table[column]]
+        table.to_csv(folder / file, index=False)
+    toml = folder / "federation.toml"
+    toml.write_text(toml.read_text().replace(f'name = "{YEARS}"\n', f'name = "{YEARS}"\nunit = "years"\n'))
+    return load_federation(folder)
 
 
 @contextmanager
@@ -88,7 +103,8 @@ def scored(glassleaf, record, companies=None):
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory):
     """Companies, and their Hosts as they are served."""
-    companies = make_companies(tmp_path_factory.mktemp("apart") / "companies", ROWS)
+    demo = older(tmp_path_factory.mktemp("whole") / "demo")
+    companies = part_companies(demo, tmp_path_factory.mktemp("apart") / "companies")
     config = companies.hosts[UNWILLING] / "host.toml"
     told = tomllib.loads(config.read_text())
     told["limits"]["measures"].remove("disparity")
@@ -110,7 +126,7 @@ def apart(hosts):
 def together(tmp_path_factory):
     """The same people, model and scores in one process."""
     folder = tmp_path_factory.mktemp("together")
-    write_demo(folder / "demo", rows=ROWS)
+    older(folder / "demo")
     with Glassleaf(folder / "home", pools=False) as glassleaf:
         record = trained(glassleaf, folder / "demo")
         yield glassleaf, record, scored(glassleaf, record)
@@ -267,10 +283,10 @@ def test_what_only_a_hosts_operator_has_is_not_available_in_words(apart):
         lambda: glassleaf.demonstration.look_as(record.id, host, person),
         lambda: glassleaf.people.show(record.federation, person, party=host),
         lambda: glassleaf.host_operator(record.federation, host),
-        lambda: runtime.host_database(host),
-        lambda: runtime.account(host),
-        lambda: runtime.logged(host),
-        lambda: runtime.stop_host(host),
+        lambda: runtime.operator.database(host),
+        lambda: runtime.operator.account(host),
+        lambda: runtime.operator.logged(host),
+        lambda: runtime.operator.stop(host),
         lambda: runtime.keep_partial_models("m", {host: None}),
         lambda: runtime.play(runtime.open_session(()), host, runtime.table),
     ]
@@ -337,3 +353,26 @@ def test_companies_are_made_into_an_empty_folder_only(tmp_path):
     (tmp_path / "something").write_text("")
     with pytest.raises(ParameterError, match="is not empty"):
         make_companies(tmp_path, ROWS)
+
+
+def elderly(glassleaf, record, feature, companies=None):
+    while True:
+        try:
+            return glassleaf.age_check.start(AgeRequest(record.id, feature, samples=50, cipher="rlwe")).get()
+        except ApprovalPending:
+            allow_all(companies)
+
+
+@pytest.mark.parametrize(("feature", "party"), [(OWN, "bank"), (YEARS, "telecom")])
+def test_elderly_ages_are_measured_as_in_the_simulation_whoever_holds_them(apart, together, feature, party):
+    companies, glassleaf, record, _ = apart
+    with closing(own_host(companies.hosts["telecom"], "operator")) as operator:
+        splits = [split for model in operator.models() for split in model.splits if split.name == YEARS]
+    # whichever elderly age is drawn decides nothing
+    assert splits and all(split.rule.threshold <= 65 for split in splits)
+    here, before = elderly(glassleaf, record, feature, companies), counted(companies)
+    assert (here.party, here.n, len(here.gaps)) == (party, 50, 4 if feature == OWN else 1)
+    assert here == elderly(*together[:2], feature)
+    again = elderly(glassleaf, record, feature)  # approved for this purpose; everybody is counted once a class
+    times, left = divmod(counted(companies) - before, 1 + len(here.gaps))
+    assert again == here and not left and here.n - 5 < times <= here.n + 1  # a draw of ages counts for the whole table

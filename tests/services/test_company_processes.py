@@ -5,9 +5,12 @@ import os
 import signal
 import subprocess
 import sys
+import tomllib
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
+import tomli_w
 
 from backend.data.demo import write_demo
 
@@ -84,3 +87,51 @@ def test_three_processes_train_and_score_as_the_simulation_does(tmp_path):
     assert (record["n_trees"], record["metrics"]) == (simulated["n_trees"], simulated["metrics"])
     alone = glassleaf(*score, home=together)
     assert [(s["id"], s["margin"]) for s in apart["scores"]] == [(s["id"], s["margin"]) for s in alone["scores"]]
+
+
+def amended(made, change):
+    """A changed agreement that every party has signed by its own command; each folder names it from now on."""
+    folders = list(map(Path, (made["guest"], *made["hosts"].values())))
+    for folder in folders:
+        agreement = tomllib.loads((folder / "agreement.toml").read_text())
+        previous = glassleaf("agreement", "show", folder / "agreement.toml", "--json", home=folder)["hash"]
+        change(agreement)
+        (folder / "amended.toml").write_text(tomli_w.dumps(agreement | {"previous": previous}, multiline_strings=True))
+    signatures = b""
+    for folder in folders:
+        if signatures:
+            (folder / "amended.sig.json").write_bytes(signatures)
+        files = (folder / "amended.toml", "--keys", folder / "keys", "--amends", folder / "agreement.toml")
+        left = glassleaf("agreement", "sign", *files, "--json", home=folder)["left"]
+        signatures = (folder / "amended.sig.json").read_bytes()
+    assert not left
+    for folder in folders:
+        (folder / "amended.sig.json").write_bytes(signatures)
+        file = next(folder / name for name in ("host.toml", "federation.toml") if (folder / name).exists())
+        file.write_text(file.read_text().replace('"agreement.toml"', '"amended.toml"'))
+
+
+def one_answer_a_person(agreement):
+    agreement["purposes"][0]["floors"]["budget"] = 1
+
+
+def test_under_an_amendment_approvals_and_budgets_stand_and_it_holds_once_all_have_started_again(tmp_path):
+    made = glassleaf("companies", "--out", tmp_path / "companies", "--rows", 200, "--json", home=tmp_path / "none")
+    bank = tmp_path / "companies" / "bank"
+    home = bank / "home"
+    header, *rows = (bank / "bank.csv").read_text().splitlines()
+
+    def words(*people):
+        (tmp_path / "people.csv").write_text("\n".join([header, *people]) + "\n")
+        return "score", "latest", tmp_path / "people.csv", "--cipher", "rlwe", "--json"
+
+    with hosts(made):
+        asked_until_allowed(made, "train", "companies", *TRAIN, "--json", home=home)
+        first = asked_until_allowed(made, *words(*rows[:4]), home=home)["scores"]
+        amended(made, one_answer_a_person)
+        refused = glassleaf(*words(*rows[:5]), home=home, check=False)
+        assert refused.returncode == 1 and "has to take the new one, signed by all, and start again" in refused.stderr
+    with hosts(made):
+        second = json.loads(glassleaf(*words(*rows[:5]), home=home, check=False).stdout)["scores"]  # nobody is asked
+    assert [one["status"] for one in first] == ["ok"] * 4
+    assert [one["status"] for one in second] == ["failed"] * 4 + ["ok"]  # each had had the one answer

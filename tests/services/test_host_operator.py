@@ -1,6 +1,7 @@
 """A Guest waits for a Host's operator, who decides in a shell; both logs and receipts say the same, and where they do not, it is said."""
 
 import json
+import time
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
@@ -12,14 +13,16 @@ from typer.testing import CliRunner
 
 from backend.cli import app
 from backend.data.federation import load_federation, write_federation
-from backend.errors import ApprovalPending, HostRefused, ParameterError, SecurityError, StoreError
+from backend.errors import ApprovalPending, HostRefused, ParameterError, SecurityError, SignInError, StoreError
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.server.problems import problem_of
 from backend.services import Glassleaf
-from backend.services.host_operator import Request, own_host
+from backend.services.host_operator import HostOperator, Request, own_host
 from backend.services.reconciliation import read_side, reconcile
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
+from backend.store.approvals import Approval
+from backend.store.database import Database
 
 HOST = "telecom"
 
@@ -215,6 +218,97 @@ def test_a_host_at_its_own_company_is_opened_by_its_host_toml(tmp_path):
         assert operator.requests() == () and operator.budget("a").left["score"] == 3
     assert (where / "shop.db").exists() and (where / "keys" / "signing.key").stat().st_mode & 0o077 == 0
     assert read_side(where).party == "shop"
+
+
+SIGN_IN = """
+issuer = "https://id.shop.example"
+claim = "groups"
+
+[roles]
+operator = ["data-owners"]
+analyst = ["interns"]
+"""
+
+
+@pytest.fixture
+def shop(tmp_path, monkeypatch):
+    """A Host's folder that wants a sign-in."""
+    monkeypatch.delenv("GLASSLEAF_SIGN_IN", raising=False)
+    Database(tmp_path).close()
+    (tmp_path / "sign-in.toml").write_text(SIGN_IN)
+    return tmp_path
+
+
+def session_of(*groups, **changed):
+    """What is known of somebody's session who has signed in a moment ago."""
+    now = time.time()
+    claims = {"iss": "https://id.shop.example", "sub": "ana", "exp": now + 3600, "auth_time": now, "groups": groups}
+    return {"is_logged_in": True} | claims | changed
+
+
+@pytest.mark.parametrize(
+    ("user", "kind"),
+    [
+        ({}, "no_provider"),
+        ({"is_logged_in": False}, "signed_out"),
+        (("interns", {}), "no_role"),
+        (("cooks", {}), "no_role"),
+        (("data-owners", {"iss": "https://id.evil"}), "unusable"),
+        (("data-owners", {"exp": 1_700_000_000}), "expired"),
+        (("data-owners", {"auth_time": 1_700_000_000}), "old"),
+    ],
+)
+def test_a_hosts_page_is_for_its_operators_who_have_signed_in(shop, user, kind):
+    user = user if isinstance(user, dict) else session_of(user[0], **user[1])
+    with pytest.raises(SignInError) as raised:
+        own_host(shop, "root", user)
+    assert raised.value.kind == kind
+    own_host(shop, "root").close()  # whoever reaches the folder in a shell has everything
+
+
+def test_a_decision_is_the_accounts_whoever_runs_the_page(shop):
+    with closing(own_host(shop, "root", session_of("data-owners"))) as operator:
+        asked = operator._approvals.ask(Approval("bank", "scoring", "s" * 64, "model", {}))
+        operator.note_sign_in("oidc")
+        assert operator.approve(asked.number, later(), 5).approval.person == "https://id.shop.example#ana"
+        assert {entry.actor for entry in operator.entries()[1:]} == {"https://id.shop.example#ana"}
+
+
+def test_nothing_of_a_hosts_is_shown_or_done_once_the_sign_in_does_not_hold_any_more(shop):
+    user = session_of("data-owners")
+    with closing(own_host(shop, "root", user)) as operator:
+        asked = operator._approvals.ask(Approval("bank", "scoring", "s" * 64, "model", {}))
+        given = {
+            "request": (asked.number,),
+            "approve": (asked.number, later(), 5),
+            "deny": (asked.number, "no"),
+            "withdraw": (asked.number, "no"),
+            "budget": ("a",),
+            "left": ("a",),
+            "note_sign_in": ("oidc",),
+        }
+        steps = [name for name in vars(HostOperator) if not name.startswith("_") and name != "close"]
+        assert {"approve", "models", "export", "drain", "left", "draining"} <= set(steps)
+        (shop / "sign-in.toml").write_text(SIGN_IN.replace("data-owners", "others"))  # the role was taken away
+        for name in steps:
+            with pytest.raises(SignInError, match="no role"):
+                found = getattr(operator, name)
+                found(*given.get(name, ()))
+        (shop / "sign-in.toml").write_text(SIGN_IN)
+        user["exp"] = 1_700_000_000
+        with pytest.raises(SignInError, match="expired"):
+            operator.approve(asked.number, later(), 5)
+    with closing(own_host(shop, "root")) as operator:
+        assert operator.request(asked.number).approval.state == "waiting" and len(operator.entries()) == 1
+
+
+def test_without_settings_and_without_a_provider_a_hosts_page_asks_nobody(shop):
+    (shop / "sign-in.toml").unlink()
+    with closing(own_host(shop, "root", {})) as operator:
+        operator.drain()
+        assert operator.entries()[-1].actor == "root"
+    with pytest.raises(SignInError, match="cannot be read"):  # a provider without settings lets nobody in
+        own_host(shop, "root", session_of("data-owners"))
 
 
 def test_an_export_that_is_none_is_refused(tmp_path):

@@ -17,7 +17,7 @@ from backend.protocols.baselines.disclosure import Learned
 from backend.protocols.simulation.synthetic_model import Shape
 from backend.protocols.transport.simulated_latency import Link, simulate
 from backend.protocols.transport.transcript import TranscriptEntry
-from backend.services import kept_results
+from backend.services import attack_runs, kept_results
 from backend.services.attack_runs import AttackRuns
 from backend.services.forest_serving import ServedBatch, ServingRequest, ServingTrial
 from backend.services.import_proof import Proof
@@ -158,3 +158,9 @@ def test_earlier_attacks_stay_beside_those_that_are_run_again(monkeypatch):
     monkeypatch.setattr("backend.services.attack_runs.run_all", lambda names, seed: (attacked(names[0], 3),))
     job = AttackRuns.start(["A2"], before=(attacked("A1"), attacked("A2"))).wait(5)
     assert [(one.id, one.outcome.on.right) for one in job.result] == [("A1", 9), ("A2", 3)]
+
+
+def test_how_long_attacks_take_is_told_by_the_last_run_of_the_same_ones(monkeypatch):
+    monkeypatch.setattr(attack_runs, "run_all", lambda names, seed: [])
+    took = AttackRuns.start(["A3"]).wait(60).took
+    assert {name.partition(" course")[0] for name in took if "course" in name} == {"A3"}

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("quick_scrypt")
 def template(home_template, tmp_path_factory):
     home = copied_home(home_template, tmp_path_factory.mktemp("template") / "home")
     with Glassleaf(home, pools=False, key_floor=512) as glassleaf:
-        runtime_of(glassleaf).pair_key("paillier", 512)
+        runtime_of(glassleaf).keys.pair("paillier", 512)
     return home
 
 
@@ -117,7 +117,7 @@ def test_an_older_backup_does_not_undo_a_rotation(glassleaf, folder, tmp_path, r
     glassleaf.keys.backup("demo", PASSPHRASE, out)
     glassleaf.keys.rotate("demo")
     if remade:
-        runtime_of(glassleaf).pair_key("paillier", 512)
+        runtime_of(glassleaf).keys.pair("paillier", 512)
     before = glassleaf.keys.all("demo")
     assert glassleaf.keys.restore("demo", PASSPHRASE, out) == ()
     assert glassleaf.keys.all("demo") == before
@@ -208,9 +208,9 @@ def test_requests_under_a_retired_key_can_still_be_opened(glassleaf):
 def test_another_process_that_holds_the_old_key_takes_the_new_one(glassleaf, home):
     with Glassleaf(home, pools=False, key_floor=512) as other:
         assert score(other) == ["ok", "ok"]
-        old = runtime_of(other).pair_key("paillier", 512).offer()
+        old = runtime_of(other).keys.pair("paillier", 512).offer()
         glassleaf.keys.rotate("demo")
-        assert runtime_of(other).pair_key("paillier", 512).offer() != old
+        assert runtime_of(other).keys.pair("paillier", 512).offer() != old
 
 
 def test_a_runtime_from_before_a_rotation_makes_no_use_of_a_key_from_after_it(glassleaf, home):
@@ -218,7 +218,7 @@ def test_a_runtime_from_before_a_rotation_makes_no_use_of_a_key_from_after_it(gl
         before = runtime_of(other)  # set up, key not read yet
         glassleaf.keys.rotate("demo")
         with pytest.raises(SecurityError):
-            before.pair_key("paillier", 512)
+            before.keys.pair("paillier", 512)
 
 
 def test_no_key_is_rotated_while_a_scoring_is_under_way_or_not_fetched(glassleaf, folder):

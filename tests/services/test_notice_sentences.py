@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from measurement_contexts import KEY, TrainedDemo, code_of
+from rankings import top_merged
 
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.data.medians import sides
@@ -14,7 +15,6 @@ from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host_factors import CompiledDropFactors, CompiledFactors
 from backend.protocols.explanations.shape import MAX_NAMES
 from backend.protocols.explanations.weighting import weighting_of
-from backend.protocols.ranking.circuit import top_merged
 from backend.protocols.scoring.fed_eini import host_plan
 from backend.reports.adverse_action_notice import MAX_REASONS, form_groups
 from backend.services.reasons import ReasonsRequest

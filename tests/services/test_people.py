@@ -92,7 +92,7 @@ def test_the_operator_sees_what_every_party_keeps_about_a_person(glassleaf, peop
 def test_an_answer_about_all_records_is_shown_as_one_about_everybody_and_stays(glassleaf, people):
     person, host = next(people), hosts(glassleaf)[0]
     runtime = runtime_of(glassleaf)
-    with runtime.host_database(host).write() as session:
+    with runtime.operator.database(host).write() as session:
         session.add(
             AnswerRow(
                 subject=EVERYBODY,

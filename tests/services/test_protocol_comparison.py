@@ -40,7 +40,7 @@ def home(tmp_path_factory):
 @pytest.fixture
 def small_pools(monkeypatch):
     """Pools that are soon full, and waited for on a slow machine too."""
-    monkeypatch.setattr("backend.protocols.guest_runtime.GUEST_POOL", 256)
+    monkeypatch.setattr("backend.protocols.guest_keys.GUEST_POOL", 256)
     for module in ("simulator", "synthetic_model"):
         monkeypatch.setattr(f"backend.protocols.simulation.{module}.HOST_POOL", 256)
     monkeypatch.setattr("backend.services.protocol_comparison.POOLS_WAIT", 120.0)
@@ -96,7 +96,7 @@ def test_pools_are_warm_once_they_hold_what_a_run_takes(home):
 
 
 def test_pools_that_can_never_hold_a_run_are_not_waited_for(home, monkeypatch):
-    monkeypatch.setattr("backend.protocols.guest_runtime.GUEST_POOL", 1)
+    monkeypatch.setattr("backend.protocols.guest_keys.GUEST_POOL", 1)
     glassleaf = Glassleaf(home, key_floor=KEY)
     try:
         assert ask(glassleaf, samples=1, names=("fed-eini",)).get().pools == "cold"
@@ -175,7 +175,7 @@ def test_a_made_up_model_runs_through_every_protocol_under_the_guests_key(glassl
     assert [learned.party for learned in done.runs.rows[0].learned] == ["guest", "host1"]
     assert done.runs.cipher == cipher
     assert (
-        runtime_of(glassleaf).key(cipher, KEY, glassleaf.models.compiled(glassleaf.models.get("latest")).guest)
+        runtime_of(glassleaf).keys.scoring(cipher, KEY, glassleaf.models.compiled(glassleaf.models.get("latest")).guest)
         is not None
     )
 

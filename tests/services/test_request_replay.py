@@ -51,14 +51,14 @@ def test_an_imported_and_a_trained_half_are_both_registered(glassleaf):
     record = glassleaf.training.start(
         TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, cipher="none"))
     ).get()
-    _, registered = runtime_of(glassleaf).logged(record.hosts[0])
+    _, registered = runtime_of(glassleaf).operator.logged(record.hosts[0])
     assert registered(record.id) == record.content_hash
 
 
 def test_a_request_under_a_key_that_the_guest_does_not_have_is_told(glassleaf):
     scored(glassleaf, people=1)
     here = runtime_of(glassleaf)
-    [(log, row)] = [(log, row) for host in here.hosts for log in [here.logged(host)[0]] for row in log.rows()]
+    [(log, row)] = [(log, row) for host in here.hosts for log in [here.operator.logged(host)[0]] for row in log.rows()]
     other = (int.from_bytes(row.public_key, "big") + 2).to_bytes(64, "big")
     log.forget([row.number])
     log.note(row.model_id, (row.subject,), other, [row.vector])
@@ -93,7 +93,7 @@ def test_terms_that_the_guest_can_state_no_values_for_stay_in_the_log(glassleaf)
 def test_terms_of_a_group_are_opened_too_and_those_of_nobody_here_are_not_sampled(glassleaf):
     record, here = glassleaf.models.get("latest"), runtime_of(glassleaf)
     glassleaf.reasons.start_cohort(CohortRequest(record.id, samples=60, cipher="paillier", key_bits=512)).get()
-    sampled = {row.subject for host in here.hosts for row in here.logged(host)[0].rows()}
+    sampled = {row.subject for host in here.hosts for row in here.operator.logged(host)[0].rows()}
     known = {i for host in here._simulated.hosts.values() for i in host._handlers[AskCohort].__self__.table.ids}
     assert 50 <= len(sampled) <= 60 and sampled <= known
     [found] = glassleaf.audit.replay("demo")

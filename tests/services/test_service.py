@@ -215,7 +215,7 @@ def test_a_host_that_is_down_is_an_error_in_words_and_comes_back_with_a_new_door
     request = TrainingRequest(name, SecureBoostParameters(trees=1, cipher="none"))
     other.training.start(request).get()
     host = other.federations.get(name).hosts[0].name
-    runtime_of(other, name).stop_host(host)
+    runtime_of(other, name).operator.stop(host)
     job = other.training.start(request).wait(60)
     assert job.state == "failed" and f"{host} is not reachable" in job.error and "Start it again" in job.error
     other.close()
@@ -236,7 +236,7 @@ def test_a_host_that_is_killed_half_way_ends_the_batch_in_words_and_nothing_hang
     while sum(e.kind == "EncryptedScores" for e in job.transcript) < 1 and job.state == "running":
         job.wait(0.01)
     host = glassleaf.federations.get(name).hosts[-1].name
-    runtime_of(glassleaf, name).stop_host(host)
+    runtime_of(glassleaf, name).operator.stop(host)
     job.wait(30)
     assert job.state == "failed" and host in job.error and "Start it again" in job.error
     glassleaf.close()
@@ -294,7 +294,7 @@ def test_evaluation_scores_a_sample_of_the_test_part_under_encryption(glassleaf)
 
 @pytest.mark.slow
 def test_the_key_and_pools_can_be_prepared_before_the_first_sample(tmp_path, monkeypatch):
-    monkeypatch.setattr("backend.protocols.guest_runtime.GUEST_POOL", 32)
+    monkeypatch.setattr("backend.protocols.guest_keys.GUEST_POOL", 32)
     monkeypatch.setattr("backend.protocols.simulation.simulator.HOST_POOL", 16)
     write_demo(tmp_path / "d", rows=200)
     glassleaf = Glassleaf(tmp_path / "home", key_floor=KEY)

@@ -186,7 +186,8 @@ def test_the_same_bytes_get_the_same_answer_and_other_bytes_none():
         one.reply_to("bank", "r", "another digest")
     with pytest.raises(QuestionRefused):
         one.reply_to("another bank", "r", "digest")
-    one.acknowledged("bank", ["r"])
+    one.acknowledged_soon("bank", ["r"])
+    one.settle()
     assert one.reply_to("bank", "r", "digest") is None  # made again: equal bytes tell nothing new
     with pytest.raises(QuestionRefused):
         one.reply_to("bank", "never counted", "digest")
@@ -279,6 +280,13 @@ def test_the_usual_budget_is_the_variable_s_or_depends_on_whether_there_is_anybo
     monkeypatch.setenv(VARIABLE, "many")
     with pytest.raises(ParameterError):
         usual_limit(False)
+
+
+def test_who_is_asked_about_twice_in_one_question_is_told_of_twice():
+    one = Accountant(Database(), Limits(5, bits=9.0))
+    assert spent(one, "a", "a", "b", bits=4.0) == [False, False, False]
+    assert one.given_away(["a", "b"]) == {"a": 8.0, "b": 4.0}
+    assert spent(one, "a", "b", bits=4.0) == [True, False]
 
 
 def test_who_is_forgotten_gets_no_new_budget_and_keeps_what_was_given_away():

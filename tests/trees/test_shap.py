@@ -13,7 +13,8 @@ from worlds import GUEST, imported_world, random_world, with_bands, with_covers
 from backend.explain.contribution import Expectation
 from backend.trees.backgrounds import ALL, COVERS, backgrounds, left_shares
 from backend.trees.ensemble import Fork, GuestModel, GuestTree, Leaf, Skeleton, Split, SplitRule
-from backend.trees.shap import factors_of, interventional_values, quadrature, shap_values
+from backend.trees.shap import factors_of, quadrature, shap_values
+from bench.backgrounds import interventional_values
 
 
 def all_rules(world):

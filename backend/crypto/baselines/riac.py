@@ -45,10 +45,7 @@ class RiacKey:
     def generate(cls, bits: int = BITS, rounds: int = ROUNDS) -> RiacKey:
         """Draw a key whose moduli grow evenly from ``bits/2`` to `bits` bits.
 
-        Raises
-        ------
-        ParameterError
-            There are fewer than two rounds, or no room for them.
+        Raises ParameterError where there are fewer than two rounds, or no room for them.
         """
         if rounds < 2 or bits // 2 < max(MIN_BITS, HEADROOM * (rounds - 1)):
             raise ParameterError(

@@ -15,13 +15,7 @@ REPEATS = 5
 
 @lru_cache(maxsize=8)
 def encrypt_seconds(public: bytes) -> float:
-    """Median processor seconds of one encryption by `phe` under the public key `public` (as offered), one thread.
-
-    Parameters
-    ----------
-    public : bytes
-        Big-endian n and its certificate.
-    """
+    """Median processor seconds of one encryption by `phe` under a key as it is offered (n and its certificate), one thread."""
     key = phe.PaillierPublicKey(int.from_bytes(split(public)[0], "big"))
     seconds = []
     for number in range(REPEATS):

@@ -19,10 +19,10 @@ import numpy as np
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
+from backend.crypto.interface import BinIndex
 from backend.crypto.paillier.keys import byte_width, from_blob, to_blob
 from backend.crypto.workers import Workers
 
-BinIndex = list[tuple[NDArray[np.intp], int]]  # per feature: the bin of each row (k,), and the number of bins
 PARALLEL_MIN = 4000  # products per request; for fewer, other processes cost more than they save
 
 

@@ -16,6 +16,7 @@ import gmpy2
 from gmpy2 import mpz
 
 from backend import work
+from backend.crypto.interface import check_length
 from backend.errors import SecurityError
 
 KEY_BITS = 3072  # 128-bit security, NIST SP 800-57
@@ -66,10 +67,7 @@ class PaillierPublicKey:
     def from_bytes(cls, blob: bytes, floor: int = KEY_BITS_FLOOR) -> PaillierPublicKey:
         """Read and check a key that another party sent.
 
-        Raises
-        ------
-        SecurityError
-            The key is shorter than `floor` bits, longer than 8,192, even, prime, or has a factor below 2**16.
+        Raises SecurityError where the key is shorter than `floor` bits, longer than 8,192, even, prime, or has a factor below 2**16.
         """
         if len(blob) > KEY_BITS_CEILING // 8:
             raise SecurityError(f"The public key has {len(blob) * 8} bits; at most {KEY_BITS_CEILING} are accepted.")
@@ -104,12 +102,8 @@ class PaillierPublicKey:
         SecurityError
             The length is wrong or a ciphertext is outside the group.
         """
-        width = self.width
-        if len(blob) != count * width:
-            raise SecurityError(
-                f"{count} ciphertexts of {width} bytes were expected, {len(blob)} bytes came; the message was refused."
-            )
-        values = from_blob(blob, width)
+        check_length(blob, count, self.width)
+        values = from_blob(blob, self.width)
         product, n, n2 = mpz(1), self.n, self.n2
         for c in values:
             if not 0 < c < n2:
@@ -149,10 +143,7 @@ class PaillierSecretKey:
     def generate(cls, bits: int = KEY_BITS, floor: int = KEY_BITS_FLOOR) -> PaillierSecretKey:
         """Draw two primes of ``bits/2`` bits whose product has exactly `bits` bits.
 
-        Raises
-        ------
-        SecurityError
-            `bits` is below `floor` (2,048 outside tests), above 8,192 or odd.
+        Raises SecurityError where `bits` is below `floor` (2,048 outside tests), above 8,192 or odd.
         """
         if bits < floor or bits > KEY_BITS_CEILING or bits % 2:
             raise SecurityError(
@@ -174,13 +165,7 @@ class PaillierSecretKey:
 
     @classmethod
     def from_numbers(cls, numbers: dict[str, str], floor: int = KEY_BITS_FLOOR) -> PaillierSecretKey:
-        """Inverse of :meth:`to_numbers`.
-
-        Raises
-        ------
-        SecurityError
-            The numbers are no usable key.
-        """
+        """Inverse of :meth:`to_numbers`; raises SecurityError where the numbers are no usable key."""
         try:
             key = cls(mpz(int(numbers["p"], 16)), mpz(int(numbers["q"], 16)))
         except (KeyError, ValueError) as error:

@@ -122,16 +122,12 @@ class OwnerMaker:
         ``short`` draws exponents of half the length: twice as fast, and hidden by one more assumption (docs/decisions/0003).
     file : Path, optional
         Where tables are kept between runs; as secret as the key.
-    memory : int
-        Bytes that the tables may take.
     """
 
-    def __init__(
-        self, p: mpz, q: mpz, obfuscation: Obfuscation = "full", file: Path | None = None, memory: int = OWNER_MEMORY
-    ) -> None:
+    def __init__(self, p: mpz, q: mpz, obfuscation: Obfuscation = "full", file: Path | None = None) -> None:
         self._p, self._q, self._file = p, q, file
         self._bits = [_exponent_bits(prime, obfuscation) for prime in (p, q)]
-        self._window = _window(sum(self._bits), 2 * _width(max(p, q)) + OBJECT, memory)
+        self._window = _window(sum(self._bits), 2 * _width(max(p, q)) + OBJECT, OWNER_MEMORY)
         self._p2, self._q2 = p * p, q * q
         self._q2_inverse = gmpy2.invert(self._q2, self._p2)
         self._tables: tuple[_PrimeTable, _PrimeTable] | None = None

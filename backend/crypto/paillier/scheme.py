@@ -16,8 +16,8 @@ from gmpy2 import mpz
 from numpy.typing import NDArray
 
 from backend.crypto.fixedpoint import PAIR_SLOT, join_pair, split_pair, split_slots
-from backend.crypto.interface import FoldPlan, IntArray, Weighted, WholeFold, WorkerPayload
-from backend.crypto.paillier.bin_products import BinIndex, BinProducts
+from backend.crypto.interface import BinIndex, FoldPlan, IntArray, Weighted, WholeFold, WorkerPayload
+from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.paillier.key_certificate import certify
 from backend.crypto.paillier.keys import PaillierPublicKey, PaillierSecretKey
 from backend.crypto.paillier.obfuscator_process import ObfuscatorProcess

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.paillier.bin_products import BinIndex
+from backend.crypto.interface import BinIndex, check_length
 from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.coefficients import blocks, check_block, groups, mask_positions, places_of, sum_positions
 from backend.crypto.rlwe.flooding import hiding
-from backend.crypto.rlwe.layout import check_length, cuts
+from backend.crypto.rlwe.layout import cuts
 from backend.crypto.rlwe.ring import Ring, written
 from backend.crypto.rlwe.sum_parameters import features_a_reply, flood_range
 from backend.crypto.rlwe.zeros import Zeros, zeros_under
@@ -42,13 +42,7 @@ Masks = list[list[Any]]  # by block and group; None where no row of the block is
 
 
 class KeptMasks:
-    """0/1 polynomials in SEAL's form of nodes that were asked about before: the root's are the same for every tree.
-
-    Parameters
-    ----------
-    room : int
-        Bytes.
-    """
+    """0/1 polynomials in SEAL's form, in `room` bytes, of nodes that were asked about before: the root's are the same for every tree."""
 
     def __init__(self, room: int) -> None:
         self._room, self._size = room, 0
@@ -88,8 +82,6 @@ class BinSumming:
 
     Parameters
     ----------
-    offered : bytes
-        The Guest's public key as it came.
     bins : BinIndex
         Per feature the bin of each row, in the order of their numbers.
     block : int

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.paillier.bin_products import BinIndex
+from backend.crypto.interface import BinIndex
 from backend.errors import SecurityError
 
 BLOCKS = tuple(1 << i for i in range(4, 13))  # rows of a block: 16 to 4,096

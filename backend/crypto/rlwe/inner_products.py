@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import IntArray
+from backend.crypto.interface import IntArray, check_length
 from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.bin_sums import sealed
-from backend.crypto.rlwe.layout import check_length
 from backend.crypto.rlwe.public import RlwePublicSide
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide, from_residues
 from backend.crypto.rlwe.sum_parameters import flood_range
@@ -44,14 +43,7 @@ def own_positions(own: int, degree: int) -> NDArray[np.intp]:
 
 
 class RowKey:
-    """The Guest's side.
-
-    Parameters
-    ----------
-    key : ResidueKeySide
-    own, others : int
-        Features of the Guest's and of the Host's.
-    """
+    """The Guest's side, for so many features of its `own` and of the Host's, the `others`."""
 
     def __init__(self, key: ResidueKeySide, own: int, others: int) -> None:
         self._key, self._own, self._others = key, own, others

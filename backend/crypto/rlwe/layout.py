@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.interface import IntArray
 from backend.crypto.rlwe.ring import Ring
-from backend.errors import ParameterError, SecurityError
+from backend.errors import ParameterError
 
 PIECE_BYTES = 8 << 20  # of a message, so that a batch can be watched and stopped
 
@@ -33,14 +33,6 @@ def cuts(ciphertexts: int, width: int) -> list[range]:
     """Which ciphertexts travel together; one empty piece where there are none."""
     step = max(1, PIECE_BYTES // width)
     return [range(i, min(i + step, ciphertexts)) for i in range(0, max(1, ciphertexts), step)]
-
-
-def check_length(blob: bytes, count: int, width: int) -> None:
-    """Raise SecurityError where these are not `count` ciphertexts of `width` bytes."""
-    if len(blob) != count * width:
-        raise SecurityError(
-            f"{count} ciphertexts of {width:,} bytes were expected, {len(blob):,} bytes came; the message was refused."
-        )
 
 
 def block_mask(of: Ring, n: int, added: Sequence[int] = ()) -> IntArray:

@@ -177,13 +177,7 @@ def _all_named() -> dict[str, RlweParameters]:
 
 
 def parameters_named(name: str) -> RlweParameters:
-    """The set of that name.
-
-    Raises
-    ------
-    SecurityError
-        There is no such set.
-    """
+    """The set of that name; raises SecurityError where there is none."""
     if name not in _all_named():
         raise SecurityError(
             f"The RLWE parameter set {name[:40]!r} is unknown; expected one of {', '.join(PARAMETERS)}, or one for residues."
@@ -266,10 +260,7 @@ class Load:
 def residues_for(load: Load) -> tuple[RlweParameters, ...]:
     """The sets under which fewest bytes travel, of those whose noise bound holds and whose primes t together reach what is decrypted.
 
-    Raises
-    ------
-    ParameterError
-        No sets hold that much.
+    Raises ParameterError where no sets hold that much.
     """
     found: list[tuple[int, tuple[RlweParameters, ...]]] = []
     for degree, primes in RESIDUE_RINGS:

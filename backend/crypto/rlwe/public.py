@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import FoldPlan
-from backend.crypto.paillier.bin_products import BinIndex
+from backend.crypto.interface import BinIndex, FoldPlan, check_length
 from backend.crypto.pool import Pool
 from backend.crypto.rlwe.bin_sums import BinSumming
 from backend.crypto.rlwe.flooding import flood
-from backend.crypto.rlwe.layout import block_mask, blocks_of, check_length, cuts
+from backend.crypto.rlwe.layout import block_mask, blocks_of, cuts
 from backend.crypto.rlwe.ring import written
 from backend.crypto.rlwe.sum_parameters import sum_sets
 from backend.crypto.rlwe.zeros import Zeros, zeros_under
@@ -37,9 +36,7 @@ class FloodMaker:
         """`count` flooded zeros."""
         return [self._zeros.make(flood(self._zeros.ring.parameters)) for _ in range(count)]
 
-    def make_unlocked(self, count: int) -> list[Any]:
-        """The same: SEAL's calls are short."""
-        return self.make(count)
+    make_unlocked = make  # SEAL's calls are short
 
 
 class RlwePublicSide:
@@ -47,8 +44,6 @@ class RlwePublicSide:
 
     Parameters
     ----------
-    offered : bytes
-        As the Guest offered it.
     pool : int, optional
         Flooded zeros kept ready in the background.
     workers : Workers, optional
@@ -75,13 +70,7 @@ class RlwePublicSide:
         return f"RlwePublicSide({self.ring.parameters.name})"
 
     def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> RlweFold:
-        """Begin a batch.
-
-        Raises
-        ------
-        SecurityError
-            The Guest's key is too small to hide this Host's 0/1 in such a batch.
-        """
+        """Begin a batch; raises SecurityError where the Guest's key is too small to hide this Host's 0/1 in such a batch."""
         return RlweFold(self, keep, plan, added)
 
     def start_sums(self, bins: BinIndex, block: int, numbers: int) -> BinSumming:
@@ -157,13 +146,7 @@ class RlweFold:
             )
 
     def add(self, blob: bytes) -> None:
-        """Take the next piece.
-
-        Raises
-        ------
-        SecurityError
-            It is none, or there was no next one.
-        """
+        """Take the next piece; raises SecurityError where it is none, or there was no next one."""
         if not self._awaited:
             raise SecurityError("A batch was followed by another piece; it was refused.")
         cut = self._awaited.pop(0)

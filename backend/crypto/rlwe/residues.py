@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import Fold, FoldPlan, IntArray
-from backend.crypto.rlwe.layout import blocks_of, check_length
+from backend.crypto.interface import Fold, FoldPlan, IntArray, check_length
+from backend.crypto.rlwe.layout import blocks_of
 from backend.crypto.rlwe.parameters import MAX_RESIDUES, Load
 from backend.crypto.rlwe.product_parameters import keys_for
 from backend.crypto.rlwe.public import RlwePublicSide
@@ -105,11 +105,6 @@ class ResidueKeySide:
 
 class ResiduePublicSide:
     """A Host's side.
-
-    Parameters
-    ----------
-    offered : bytes
-        As the Guest offered it.
 
     Attributes
     ----------

@@ -58,15 +58,9 @@ class Ring:
 
     def plaintext(self, coefficients: NDArray[np.uint64]) -> Any:
         """Plaintext of up to N coefficients mod t; those that follow are 0."""
-        values = HEADER.pack(MAGIC, HEADER.size, *_version(), UNCOMPRESSED, 0, HEADER.size + 8 + 8 * len(coefficients))
-        values += struct.pack("<Q", len(coefficients)) + coefficients.astype("<u8").tobytes()
-        body = struct.pack("<5Qd", 0, 0, 0, 0, len(coefficients), 1.0) + values
+        values = _framed(struct.pack("<Q", len(coefficients)) + coefficients.astype("<u8").tobytes())
         made = seal.Plaintext()
-        read(
-            made,
-            self.context,
-            HEADER.pack(MAGIC, HEADER.size, *_version(), UNCOMPRESSED, 0, HEADER.size + len(body)) + body,
-        )
+        read(made, self.context, _framed(struct.pack("<5Qd", 0, 0, 0, 0, len(coefficients), 1.0) + values))
         return made
 
     def pad(self, saved: bytes, width: int) -> bytes:
@@ -80,10 +74,7 @@ class Ring:
     def ciphertext(self, blob: bytes, level: list[int]) -> Any:
         """Check and read one padded ciphertext.
 
-        Raises
-        ------
-        SecurityError
-            The bytes are none, of another key size or level, or of a form that no fresh ciphertext has.
+        Raises SecurityError where the bytes are none, of another key size or level, or of a form that no fresh ciphertext has.
         """
         loaded = seal.Ciphertext()
         read(loaded, self.context, blob)
@@ -93,28 +84,16 @@ class Ring:
 
     def ciphertext_of(self, residues: bytes, *, transformed: bool = False) -> Any:
         """Ciphertext of given c0 ‖ c1, each as its coefficients mod every prime of q, or as those `transformed`."""
-        values = HEADER.pack(MAGIC, HEADER.size, *_version(), UNCOMPRESSED, 0, HEADER.size + 8 + len(residues))
-        values += struct.pack("<Q", len(residues) // 8) + residues
-        count = len(self.parameters.data_bits)
-        body = struct.pack("<4QB3QdQ", *self.first, transformed, 2, self.parameters.degree, count, 1.0, 1) + values
+        count, values = len(self.parameters.data_bits), _framed(struct.pack("<Q", len(residues) // 8) + residues)
+        head = struct.pack("<4QB3QdQ", *self.first, transformed, 2, self.parameters.degree, count, 1.0, 1)
         made = seal.Ciphertext()
-        read(
-            made,
-            self.context,
-            HEADER.pack(MAGIC, HEADER.size, *_version(), UNCOMPRESSED, 0, HEADER.size + len(body)) + body,
-        )
+        read(made, self.context, _framed(head + values))
         return made
 
 
 @lru_cache(maxsize=RINGS_KEPT)
 def ring(name: str) -> Ring:
-    """The ring of a named set.
-
-    Raises
-    ------
-    SecurityError
-        There is no such set.
-    """
+    """The ring of a named set; raises SecurityError where there is no such set."""
     return Ring(sum_sets().get(name) or parameters_named(name))
 
 
@@ -181,10 +160,7 @@ def written(thing: Any) -> bytes:
 def read(thing: Any, context: Any, blob: bytes) -> None:
     """Load `thing` from bytes that may be padded with zeros; SEAL checks that it fits `context`.
 
-    Raises
-    ------
-    SecurityError
-        It does not, or the bytes are damaged.
+    Raises SecurityError where it does not, or the bytes are damaged.
     """
     if len(blob) >= HEADER.size:
         magic, own, *_, size = HEADER.unpack_from(blob)
@@ -213,6 +189,11 @@ def _saved(thing: Any, path: Path) -> bytes:
 def _loaded(thing: Any, context: Any, blob: bytes, path: Path) -> None:
     path.write_bytes(blob)
     thing.load(context, str(path))
+
+
+def _framed(body: bytes) -> bytes:
+    """A body as SEAL saves it uncompressed."""
+    return HEADER.pack(MAGIC, HEADER.size, *_version(), UNCOMPRESSED, 0, HEADER.size + len(body)) + body
 
 
 def _width(coefficients: int) -> int:

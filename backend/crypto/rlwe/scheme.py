@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import IntArray, WorkerPayload
+from backend.crypto.interface import IntArray, WorkerPayload, check_length
 from backend.crypto.rlwe import seal
-from backend.crypto.rlwe.layout import blocks_of, check_length, cuts
+from backend.crypto.rlwe.layout import blocks_of, cuts
 from backend.crypto.rlwe.parameters import RlweParameters
 from backend.crypto.rlwe.ring import read, ring, written
 from backend.crypto.rlwe.zeros import zeros_under
@@ -56,13 +56,7 @@ class RlweSecretKey:
 
     @classmethod
     def from_numbers(cls, numbers: dict[str, str]) -> RlweSecretKey:
-        """Inverse of :meth:`to_numbers`.
-
-        Raises
-        ------
-        SecurityError
-            The text is no usable key pair.
-        """
+        """Inverse of :meth:`to_numbers`; raises SecurityError where the text is no usable key pair."""
         try:
             parameters = ring(numbers["parameters"]).parameters
             key = cls(parameters, *(b64decode(numbers[name], validate=True) for name in ("secret", "public")))
@@ -130,13 +124,7 @@ class RlweKeySide:
         return -(-n * m // self.bits) >= PARALLEL_MIN
 
     def encrypt(self, values: IntArray) -> bytes:
-        """``(n, k)`` integers → ``⌈k/G⌉`` ciphertexts.
-
-        Raises
-        ------
-        ParameterError
-            A number is beyond the limit, or n beyond N.
-        """
+        """``(n, k)`` integers → ``⌈k/G⌉`` ciphertexts; raises ParameterError where a number is beyond the limit, or n beyond N."""
         n, k = values.shape
         blocks = blocks_of(self._ring, n)
         largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
@@ -172,10 +160,7 @@ class RlweKeySide:
     def decrypt_coefficients(self, blob: bytes, at: NDArray[np.intp]) -> list[int]:
         """Some coefficients of a reply that is still at all primes, from -limit to limit.
 
-        Raises
-        ------
-        SecurityError
-            It is no ciphertext of this key's set and level.
+        Raises SecurityError where it is no ciphertext of this key's set and level.
         """
         plain, t = seal.Plaintext(), self._key.parameters.plain_modulus
         self._decryptor.decrypt(self._ring.ciphertext(blob, self._ring.first), plain)

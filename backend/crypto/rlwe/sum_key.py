@@ -8,10 +8,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import IntArray
+from backend.crypto.interface import IntArray, check_length
 from backend.crypto.rlwe.bin_sums import pieces
 from backend.crypto.rlwe.coefficients import best_block, blocks, groups, sum_positions
-from backend.crypto.rlwe.layout import check_length
 from backend.crypto.rlwe.ring import ring
 from backend.crypto.rlwe.scheme import RlweKeySide
 from backend.crypto.rlwe.sum_parameters import features_a_reply
@@ -61,10 +60,7 @@ class RlweSumKey:
     def encrypt(self, values: IntArray, block: int) -> Iterator[bytes]:
         """``(numbers, rows)`` integers → pieces of whole blocks, each block's numbers one after the other.
 
-        Raises
-        ------
-        ParameterError
-            Their sums could run over.
+        Raises ParameterError where their sums could run over.
         """
         largest = int(np.abs(values).sum(axis=1).max(initial=0))
         if largest > self.limit:

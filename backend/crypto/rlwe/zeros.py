@@ -51,12 +51,7 @@ def ternary(count: int) -> NDArray[np.int64]:
 
 
 class Zeros:
-    """Makes them under one key; see :func:`zeros_under`.
-
-    Attributes
-    ----------
-    ring : Ring
-    """
+    """Makes them under one key; see :func:`zeros_under`."""
 
     def __init__(self, of: Ring, key: Any) -> None:
         self.ring, count = of, len(of.parameters.moduli) * of.parameters.degree
@@ -83,15 +78,7 @@ class Zeros:
 def zeros_under(offered: bytes) -> Zeros:
     """Those under a Guest's key, which is read once and kept: that takes as long as ten of them.
 
-    Parameters
-    ----------
-    offered : bytes
-        As the Guest offered it.
-
-    Raises
-    ------
-    SecurityError
-        The parameter set is unknown, or the key is none of it, or hides nothing.
+    Raises SecurityError where the parameter set is unknown, or the key is none of it, or hides nothing.
     """
     name, _, key = offered.partition(b"\n")
     of, public = ring(name.decode("ascii", "replace")), seal.PublicKey()

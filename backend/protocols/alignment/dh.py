@@ -27,7 +27,7 @@ from backend.crypto.ristretto import (
     split,
 )
 from backend.errors import SecurityError
-from backend.protocols.alignment.ids import check_count, encoded, marked, secret_order
+from backend.protocols.alignment.ids import HostIds, check_count, encoded
 
 SUITE = b"OPRFV1-\x00-ristretto255-SHA512"  # RFC 9497 §3.1 and §4.1
 DOMAIN = b"HashToGroup-" + SUITE
@@ -79,13 +79,7 @@ class BlindedIds:
 
 
 class DhGuest:
-    """The Guest's side towards one Host.
-
-    Parameters
-    ----------
-    ids : BlindedIds
-        May be shared by the sides towards several Hosts.
-    """
+    """The Guest's side towards one Host; the sides towards several Hosts may share `ids`."""
 
     def __init__(self, ids: BlindedIds) -> None:
         self._ids = ids
@@ -134,19 +128,12 @@ class DhGuest:
         return np.fromiter((position_of.get(tag, -1) for tag in self._own), dtype=np.intp, count=len(self._own))
 
 
-class DhHost:
+class DhHost(HostIds):
     """A Host's side."""
 
     def __init__(self, ids: Sequence[str]) -> None:
-        self._ids, self._data = tuple(ids), encoded(ids)
+        super().__init__(ids)
         self._key = random_scalars(1)[0]
-        self._order = secret_order(len(self._data))
-        self._asked = self._answered = self._pieces = 0
-
-    @property
-    def records(self) -> int:
-        """How many records the Host has."""
-        return len(self._data)
 
     def open(self, records: int, opening: bytes) -> bytes:
         """Take note of how many records the Guest has."""
@@ -158,20 +145,11 @@ class DhHost:
 
     def take(self, blob: bytes) -> bytes:
         """Step 2, and the next part of step 4."""
-        if self._answered >= self._pieces:
-            raise SecurityError(f"{self._pieces:,} messages of blinded ids were announced, one more came; refused.")
-        span = share(self._asked, self._answered, self._pieces)
-        part = share(len(self._data), self._answered, self._pieces)
+        number = self._next()
+        span, part = share(self._asked, number, self._pieces), share(len(self._data), number, self._pieces)
         mine = [self._data[row] for row in self._order[part.start : part.stop]]
         hashed = [hash_to_group(data, DOMAIN) for data in mine]
         products = multiply_all(self._key, split(blob, len(span)) + hashed)
-        evaluated = products[: len(span)]
         tags = [finalize(*pair)[:TAG] for pair in zip(mine, products[len(span) :], strict=True)]
         self._answered += 1
-        return b"".join(evaluated + tags)
-
-    def rows(self, joint: bytes) -> NDArray[np.intp]:
-        """The Host's own rows that take part, in the common order."""
-        if self._answered < self._pieces or not self._pieces:
-            raise SecurityError("Records were marked before the alignment was finished; start it again.")
-        return marked(joint, self._ids, self._order, self._asked)
+        return b"".join(products[: len(span)] + tags)

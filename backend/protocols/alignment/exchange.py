@@ -30,7 +30,6 @@ class Alignment:
         Host → the Guest's records that it holds too.
     joint : int
         Records that every party holds.
-    seconds : float
     """
 
     method: str
@@ -45,11 +44,6 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
 
     Parameters
     ----------
-    session : Session
-    guest : str
-        Its name.
-    ids : sequence of str
-        The Guest's.
     method : {"dh", "bloom"}
 
     Returns

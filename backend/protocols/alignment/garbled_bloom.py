@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.ristretto import ELEMENT
 from backend.errors import FederationError, SecurityError
-from backend.protocols.alignment.ids import check_count, check_positions, encoded, marked, secret_order
+from backend.protocols.alignment.ids import HostIds, check_count, check_positions, encoded
 from backend.protocols.alignment.oblivious_transfer import REPLIES, TransferReceiver, TransferSender
 from backend.protocols.transport.packing import chunks
 
@@ -90,7 +90,6 @@ def garble(slots: NDArray[np.intp], secrets: Words, m: int) -> Words:
     slots : ndarray, ``(n, k)``
         Slots of each id; m = none.
     secrets : ndarray of uint32, ``(n, WORDS)``
-    m : int
 
     Raises
     ------
@@ -173,19 +172,8 @@ class BloomGuest:
         return check_positions(np.where(held, found[:, 2].astype(np.intp), -1), self._records)
 
 
-class BloomHost:
+class BloomHost(HostIds):
     """A Host's side."""
-
-    def __init__(self, ids: Sequence[str]) -> None:
-        self._ids, self._data = tuple(ids), encoded(ids)
-        self._order = secret_order(len(self._data))
-        self._spans: list[range] = []
-        self._asked = self._answered = 0
-
-    @property
-    def records(self) -> int:
-        """How many records the Host has."""
-        return len(self._data)
 
     def open(self, records: int, opening: bytes) -> bytes:
         """Step 1, and the Host's part of the base transfers."""
@@ -199,20 +187,14 @@ class BloomHost:
         secrets = np.column_stack([prints, np.arange(len(self._data), dtype=np.uint32)])
         self._filter = garble(slots, secrets, shape.slots)
         self._asked, self._spans = records, list(chunks(shape.slots, PIECE))
+        self._pieces = len(self._spans)
         return salt + self._transfer.replies
 
     def take(self, blob: bytes) -> bytes:
         """Step 3: some slots, each readable only if the Guest asked for it."""
-        if self._answered >= len(self._spans):
-            raise SecurityError(f"{len(self._spans):,} messages of choices were announced, one more came; refused.")
-        span = self._spans[self._answered]
+        number = self._next()
+        span = self._spans[number]
         strings = self._filter[span.start : span.stop].view(np.uint8)
-        answer = self._transfer.send(self._answered, span.start, strings, blob)
+        answer = self._transfer.send(number, span.start, strings, blob)
         self._answered += 1
         return answer
-
-    def rows(self, joint: bytes) -> NDArray[np.intp]:
-        """The Host's own rows that take part, in the common order."""
-        if self._answered < len(self._spans) or not self._spans:
-            raise SecurityError("Records were marked before the alignment was finished; start it again.")
-        return marked(joint, self._ids, self._order, self._asked)

@@ -20,7 +20,6 @@ def encoded(ids: Sequence[str], *, own: str = "") -> list[bytes]:
 
     Parameters
     ----------
-    ids : sequence of str
     own : str
         The Guest's name, if the ids are its own: errors may then show one. What a Host raises travels to the Guest, so
         that it names positions only.
@@ -78,8 +77,6 @@ def joint_rows(guest: str, ids: Sequence[str], positions: Mapping[str, NDArray[n
 
     Parameters
     ----------
-    guest : str
-        Its name, for errors.
     ids : sequence of str, ``(n,)``
     positions : dict of str to ndarray, each ``(n,)``
         Host → the position of each id in its list, or -1.
@@ -117,20 +114,32 @@ def mark(positions: NDArray[np.intp], rows: NDArray[np.intp], records: int) -> b
     return to_bitmap(flags)
 
 
-def marked(joint: bytes, ids: Sequence[str], order: NDArray[np.intp], asked: int) -> NDArray[np.intp]:
-    """The Host's rows that the Guest marked in its list, in the common order.
+class HostIds:
+    """A Host's side of an alignment, whichever way: its ids in a secret order, and which of the announced messages have come."""
 
-    Parameters
-    ----------
-    joint : bytes
-        Bitmap over the list.
-    ids : sequence of str, ``(n,)``
-    order : ndarray, ``(n,)``
-        Place in the list → row.
-    asked : int
-        Records that the Guest announced.
-    """
-    chosen = order[from_bitmap(joint, len(ids))]
-    if not 1 <= len(chosen) <= asked:
-        raise SecurityError(f"{len(chosen):,} records were marked, of {asked:,} asked about; the message was refused.")
-    return common_order(ids, chosen)
+    def __init__(self, ids: Sequence[str]) -> None:
+        self._ids, self._data = tuple(ids), encoded(ids)
+        self._order = secret_order(len(self._data))
+        self._asked = self._answered = self._pieces = 0
+
+    @property
+    def records(self) -> int:
+        """How many records the Host has."""
+        return len(self._data)
+
+    def _next(self) -> int:
+        """Number of the message that has come, from 0."""
+        if self._answered >= self._pieces:
+            raise SecurityError(f"{self._pieces:,} messages about ids were announced, one more came; refused.")
+        return self._answered
+
+    def rows(self, joint: bytes) -> NDArray[np.intp]:
+        """The Host's own rows that take part, marked by the Guest in its list (a bitmap), in the common order."""
+        if self._answered < self._pieces or not self._pieces:
+            raise SecurityError("Records were marked before the alignment was finished; start it again.")
+        chosen = self._order[from_bitmap(joint, self.records)]
+        if not 1 <= len(chosen) <= self._asked:
+            raise SecurityError(
+                f"{len(chosen):,} records were marked, of {self._asked:,} asked about; the message was refused."
+            )
+        return common_order(self._ids, chosen)

@@ -13,8 +13,8 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.crypto.interface import check_length
 from backend.crypto.ristretto import ELEMENT, add, multiply, multiply_base, random_scalars, split, subtract
-from backend.errors import SecurityError
 
 COLUMNS = 128  # base transfers = bits of computational security
 REPLIES = COLUMNS * ELEMENT  # bytes of the sender's answer to the offer
@@ -53,7 +53,6 @@ class TransferReceiver:
         first : int
             Number of its first string, counted over all messages.
         choices : ndarray of bool, ``(n,)``
-        blob : bytes
         width : int
             Bytes of a string.
 
@@ -63,8 +62,7 @@ class TransferReceiver:
             Zeros where nothing was chosen.
         """
         n = len(choices)
-        if len(blob) != n * width:
-            raise SecurityError(f"{n:,} strings of {width} bytes were expected, {len(blob):,} bytes came; refused.")
+        check_length(blob, n, width, "strings")
         rows = _rows([_stream(zero, number, -(-n // 8)) for zero, _ in self._seeds], n)
         chosen = np.flatnonzero(choices)
         received = np.zeros((n, width), dtype=np.uint8)
@@ -75,23 +73,14 @@ class TransferReceiver:
     def receive_either(self, number: int, first: int, choices: NDArray[np.bool_], blob: bytes, width: int) -> Bytes:
         """One string of each pair, the second where it was chosen: ``(n, width)``; arguments as in :meth:`receive`."""
         n = len(choices)
-        if len(blob) != 2 * n * width:
-            raise SecurityError(
-                f"{n:,} pairs of {width}-byte strings were expected, {len(blob):,} bytes came; refused."
-            )
+        check_length(blob, 2 * n, width, "strings")
         rows = _rows([_stream(zero, number, -(-n // 8)) for zero, _ in self._seeds], n)
         masked = np.frombuffer(blob, dtype=np.uint8).reshape(n, 2, width)
         return masked[np.arange(n), choices.astype(np.intp)] ^ _pads(np.arange(first, first + n), rows, width)
 
 
 class TransferSender:
-    """Holds the strings; answers the offer in the base transfers with secret choices of its own.
-
-    Parameters
-    ----------
-    offer : bytes
-        The receiver's element A.
-    """
+    """Holds the strings; answers the receiver's offer A in the base transfers with secret choices of its own."""
 
     def __init__(self, offer: bytes) -> None:
         self._choices = np.frombuffer(os.urandom(COLUMNS // 8), dtype=np.uint8)
@@ -131,10 +120,7 @@ class TransferSender:
     def _rows_of(self, number: int, n: int, blob: bytes) -> Bytes:
         """``(n, 16)``: the receiver's rows where it chose nothing, else those exclusive-or the sender's secret choices."""
         length = -(-n // 8)
-        if len(blob) != COLUMNS * length:
-            raise SecurityError(
-                f"{COLUMNS} columns of {length:,} bytes were expected, {len(blob):,} bytes came; refused."
-            )
+        check_length(blob, COLUMNS, length, "columns")
         columns = [_stream(seed, number, length) for seed in self._seeds]
         for j, choice in enumerate(self._bits()):
             if choice:

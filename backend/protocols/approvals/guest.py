@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from backend.crypto.signing import is_signed
 from backend.data.federation import Federation
-from backend.errors import SecurityError
+from backend.errors import ApprovalPending, HostRefused, SecurityError
 from backend.protocols.approvals.messages import APPROVAL, TRAINING, ApprovalGranted, AskApproval, AskTraining
 from backend.protocols.training.algorithms import Parameters, rounds
 from backend.protocols.training.opboost.parameters import OpBoostParameters
@@ -59,6 +59,9 @@ def training_terms(
 def ask(session: Session, guest: str, asked: Mapping[str, AskTraining | AskApproval]) -> tuple[Allowed, ...]:
     """Ask Hosts' operators, each what stands beside it; returns what those that decide allow.
 
+    Every answer is taken before one that is no grant ends the conversation: what is left behind one side's receipt would state, and not
+    the other's.
+
     Raises
     ------
     ApprovalPending
@@ -70,7 +73,18 @@ def ask(session: Session, guest: str, asked: Mapping[str, AskTraining | AskAppro
     """
     for host, question in asked.items():
         session.send(host, question)
-    answers = session.expect_each(ApprovalGranted, tuple(asked))
+    answers, against, hosts = dict[str, ApprovalGranted](), list[HostRefused](), list(asked)
+    while len(answers) + len(against) < len(asked):
+        try:
+            host, answer = session.expect(ApprovalGranted)
+        except HostRefused as error:
+            against.append(error)
+            continue
+        if host in answers or host not in asked:
+            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+        answers[host] = answer
+    if against:  # first what no waiting changes, then the first Host that is waited for
+        raise min(against, key=lambda one: hosts.index(one.host) if isinstance(one, ApprovalPending) else -1)
     return tuple(
         _checked(host, guest, question, answers[host]) for host, question in asked.items() if answers[host].number
     )
@@ -83,18 +97,8 @@ def _checked(host: str, guest: str, asked: AskTraining | AskApproval, answer: Ap
         purpose, name = asked.purpose, asked.model_id
     if (answer.purpose, answer.name) != (purpose, name):
         raise SecurityError(f"{host} allowed something else than what was asked for; the exchange was stopped.")
-    allowed = Allowed(
-        host,
-        guest,
-        answer.number,
-        purpose,
-        name,
-        answer.until,
-        answer.per_day,
-        answer.decided,
-        answer.public_key,
-        answer.signature,
-    )
+    told = {name: value for name, value in asdict(answer).items() if name != "conversation"}
+    allowed = Allowed(host, guest, **told)
     if not is_signed_approval(allowed):
         raise SecurityError(f"{host}'s approval does not carry its signature; the exchange was stopped.")
     return allowed

@@ -7,7 +7,7 @@ counts is who opened the conversation (as the link proves), the purpose, and the
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
 from hashlib import sha256
@@ -30,7 +30,7 @@ from backend.protocols.baselines.messages import AskCandidates, StartWalk
 from backend.protocols.explanations.messages import AskCohort, AskReasons
 from backend.protocols.host_state import Answer, Handlers, HostModels, HostSession, HostSessions, ServedModel
 from backend.protocols.scoring.messages import DecisionVectors
-from backend.protocols.scoring.permuted_values_host import other_values
+from backend.protocols.scoring.permuted_values_host import OtherValues
 from backend.protocols.training.messages import (
     AskBinSums,
     AskNodeSums,
@@ -82,13 +82,6 @@ class Approvals:
 
     Parameters
     ----------
-    host : str
-    database : Database
-        The Host's.
-    key : SigningKey
-        The Host's.
-    today : callable
-        The UTC date.
     agreed : callable
         What needs no asking (:data:`Agreed`). What the operator has denied or withdrawn stays so.
     """
@@ -104,16 +97,10 @@ class Approvals:
         self.host, self._database, self._key, self._agreed = host, database, key, agreed
         self.book, self.log = ApprovalBook(database, today), AuditLog(database)
 
-    def __repr__(self) -> str:
-        return f"Approvals({self.host})"
-
     def ask(self, wanted: Approval) -> Approval:
         """The request that counts for what a Guest wants: waiting, or granted.
 
-        Raises
-        ------
-        SecurityError
-            It was denied or withdrawn, too many wait, or the grant is not this Host's.
+        Raises SecurityError where it was denied or withdrawn, too many wait, or the grant is not this Host's.
         """
         with self._database.write():
             found, new = self.book.ask(wanted)
@@ -150,13 +137,7 @@ class Approvals:
         return ApprovalGranted(conversation, *what, *told, self._key.public, signature)
 
     def approve(self, number: int, person: str, until: date, per_day: int) -> Approval:
-        """Allow a request.
-
-        Raises
-        ------
-        ParameterError
-            It is none that can be allowed, the last day is over, or the volume is none.
-        """
+        """Allow a request; raises ParameterError where it is none that can be allowed, the last day is over, or the volume is none."""
         if until < self.book.today():
             raise ParameterError(f"{until.isoformat()} is over; name the last day on which it counts.")
         if not 1 <= per_day <= MAX_PER_DAY:
@@ -211,31 +192,24 @@ class _Training:
     asked: AskTraining
 
 
+@dataclass(frozen=True, repr=False)
 class ApprovalGate:
     """Stands before a Host's handlers.
 
-    Parameters
+    Attributes
     ----------
     approvals : Approvals, optional
         None = this Host asks nobody.
-    records : int
-        Of the Host's table.
-    simulated : bool
     counts : bool
         Whether questions are counted, so that one which is repeated under its name can be told from a new one.
     """
 
-    def __init__(
-        self,
-        approvals: Approvals | None,
-        partial_models: HostModels,
-        sessions: HostSessions,
-        records: int,
-        simulated: bool,
-        counts: bool,
-    ) -> None:
-        self._approvals, self._partial_models, self._sessions = approvals, partial_models, sessions
-        self._records, self._simulated, self._counts = records, simulated, counts
+    approvals: Approvals | None
+    partial_models: HostModels
+    sessions: HostSessions
+    records: int
+    simulated: bool
+    counts: bool
 
     def handlers(self) -> Handlers:
         """What the gate answers itself."""
@@ -254,22 +228,22 @@ class ApprovalGate:
         SecurityError
             The operator has denied or withdrawn it, its volume is reached, or the training was not asked for.
         """
-        if self._approvals is None:
+        if self.approvals is None:
             return None
         if type(message) in PURPOSE_OF:
-            return self._hold_question(self._approvals, sender, session or HostSession(sender), message)
+            return self._hold_question(self.approvals, sender, session or HostSession(sender), message)
         if isinstance(message, OF_TRAINING):
-            return self._hold_training(self._approvals, session or HostSession(sender), message)
+            return self._hold_training(self.approvals, session or HostSession(sender), message)
         return None
 
     def _hold_question(
         self, approvals: Approvals, sender: str, session: HostSession, message: Any
     ) -> ApprovalPending | None:
         # the simulation's own measuring, and people whose values the user typed in
-        counts = session.played is None and message.conversation not in self._sessions.uncounted
-        if not counts or (isinstance(message, SIMULATED_ALONE) and not self._simulated):
+        counts = session.played is None and message.conversation not in self.sessions.uncounted
+        if not counts or (isinstance(message, SIMULATED_ALONE) and not self.simulated):
             return None
-        served = self._partial_models.get(message.model_id)
+        served = self.partial_models.get(message.model_id)
         expected = served.preceding if isinstance(message, DecisionVectors) else session.guest
         if session.guest != served.model.guest or sender != expected:
             return None  # refused by its handler; nobody else's word makes a request or uses a volume
@@ -277,7 +251,7 @@ class ApprovalGate:
         found = approvals.ask(_about_model(session.guest, purpose, message.model_id, served, len(message.ids)))
         if found.state == WAITING:
             return ApprovalPending(message.conversation, found.number, found.asked)
-        repeatable = other_values(session) is None
+        repeatable = session.kept(OtherValues) is None
         approvals.use(found, len(message.ids), self._named(session.guest, message) if repeatable else None)
         return None
 
@@ -285,7 +259,7 @@ class ApprovalGate:
         if isinstance(message, StartAlignment) and session.purpose:
             return None  # aligned to measure something that this Host has agreed to
         training = session.need(_Training, "A training was begun that was not asked for; ask for its approval first.")
-        found = approvals.ask(_about_training(session.guest, training.asked, self._records))
+        found = approvals.ask(_about_training(session.guest, training.asked, self.records))
         if found.state == WAITING:
             return ApprovalPending(message.conversation, found.number, found.asked)
         _check_terms(training.asked, message)
@@ -294,32 +268,32 @@ class ApprovalGate:
         return None
 
     def _named(self, guest: str, message: Message) -> tuple[str, str] | None:
-        return (guest, getattr(message, "request", "")) if self._counts else None
+        return (guest, getattr(message, "request", "")) if self.counts else None
 
     def _ask_training(self, sender: str, asked: AskTraining) -> Answer:
-        session = self._sessions.of(asked.conversation, sender)
+        session = self.sessions.of(asked.conversation, sender)
         session.keep(_Training, _Training(asked))
-        if self._approvals is None:
+        if self.approvals is None:
             yield sender, ApprovalGranted(asked.conversation, 0, TRAINING, asked.algorithm)
             return
-        found = self._approvals.ask(_about_training(session.guest, asked, self._records))
-        yield sender, self._approvals.answer(found, asked.conversation, asked.algorithm)
+        found = self.approvals.ask(_about_training(session.guest, asked, self.records))
+        yield sender, self.approvals.answer(found, asked.conversation, asked.algorithm)
 
     def _ask_approval(self, sender: str, asked: AskApproval) -> Answer:
-        session = self._sessions.of(asked.conversation, sender)
+        session = self.sessions.of(asked.conversation, sender)
         if asked.purpose not in (SCORING, REASONS, *MEASURES):
             raise SecurityError("A purpose that no Host knows was asked for.")
-        if self._approvals is None:
+        if self.approvals is None:
             yield sender, ApprovalGranted(asked.conversation, 0, asked.purpose, asked.model_id)
             return
-        served = self._partial_models.get(asked.model_id)
+        served = self.partial_models.get(asked.model_id)
         if session.guest != served.model.guest:
             raise SecurityError("This model is another Guest's; its approval was refused.")
-        found = self._approvals.ask(
+        found = self.approvals.ask(
             _about_model(session.guest, asked.purpose, asked.model_id, served, max(0, asked.rows))
         )
         # what was allowed under another name is the same model
-        yield sender, self._approvals.answer(found, asked.conversation, asked.model_id)
+        yield sender, self.approvals.answer(found, asked.conversation, asked.model_id)
 
 
 def _about_model(guest: str, purpose: str, model_id: str, served: ServedModel, rows: int) -> Approval:
@@ -338,12 +312,8 @@ def _about_model(guest: str, purpose: str, model_id: str, served: ServedModel, r
 def _about_training(guest: str, asked: AskTraining, records: int) -> Approval:
     terms = {name: value for name, value in asdict(asked).items() if name != "conversation"}
     terms["exclude"] = sorted(asked.exclude)
-    subject = sha256(statement("training", *_flat(terms))).hexdigest()
+    subject = sha256(statement("training", *(f"{name}={value!r}" for name, value in sorted(terms.items())))).hexdigest()
     return Approval(guest, TRAINING, subject, asked.algorithm[:40], {**terms, "rows": records})
-
-
-def _flat(terms: dict[str, Any]) -> Sequence[str]:
-    return [f"{name}={value!r}" for name, value in sorted(terms.items())]
 
 
 def _check_terms(allowed: AskTraining, message: Message) -> None:

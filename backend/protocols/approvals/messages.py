@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from backend.protocols.transport.message import LISTS, Message
+from backend.protocols.transport.message import GUEST, HOST, LISTS, Message
 
 TRAINING, SCORING, REASONS = "training", "scoring", "reasons"  # purposes beside those of measuring
 APPROVAL = "approval"  # what a Host's signature to the Guest is under
 
 
-@dataclass(frozen=True)
-class AskTraining(Message):
+class AskTraining(Message, readable_by=HOST, max_bytes=LISTS):
     """Guest → Host: may this conversation train, in this way? The Host holds the Guest to what it says here.
 
     `trees` is the most that will come; of ranks (OpBoost) `bins` is 0 and `epsilon` what the desensitised values cost, else 0.
     """
 
-    HOLDS: ClassVar[str] = (
-        "how a model is to be trained: algorithm, trees, depth, bins; which of its features are left out"
-    )
-    READABLE_BY: ClassVar[str] = "the receiving Host"
-    MAX_BYTES: ClassVar[int] = LISTS
+    HOLDS = "how a model is to be trained: algorithm, trees, depth, bins; which of its features are left out"
     algorithm: str
     trees: int
     depth: int
@@ -32,28 +24,22 @@ class AskTraining(Message):
     epsilon: float = 0.0
 
 
-@dataclass(frozen=True)
-class AskApproval(Message):
+class AskApproval(Message, readable_by=HOST):
     """Guest → Host: may this model be asked about, for this purpose, of so many people to begin with?"""
 
-    HOLDS: ClassVar[str] = "which model is to be asked about, for which purpose, of how many people to begin with"
-    READABLE_BY: ClassVar[str] = "the receiving Host"
+    HOLDS = "which model is to be asked about, for which purpose, of how many people to begin with"
     model_id: str
     purpose: str
     rows: int
 
 
-@dataclass(frozen=True)
-class ApprovalGranted(Message):
+class ApprovalGranted(Message, readable_by=GUEST):
     """Host → Guest: its operator allows it; until when, how much a day, and the Host's signature over that.
 
     `number` 0 = this Host asks no operator, and signs nothing.
     """
 
-    HOLDS: ClassVar[str] = (
-        "what a Host's operator allows, until when and how much a day; the Host's public key and signature"
-    )
-    READABLE_BY: ClassVar[str] = "the Guest"
+    HOLDS = "what a Host's operator allows, until when and how much a day; the Host's public key and signature"
     number: int
     purpose: str
     name: str

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from backend.protocols.transport.message import LISTS, Message
+from backend.protocols.transport.message import GUEST, HOST, LISTS, Message
 
 
-@dataclass(frozen=True)
-class KeepAuditHead(Message):
+class KeepAuditHead(Message, readable_by=HOST, max_bytes=LISTS):
     """Guest → Host: keep where the Guest's audit log stands, and see that it grew from where it stood; signed by the Guest.
 
     `hash` follows from `base_hash` and `digests` (:func:`backend.store.audit_log.link`); numbers count entries.
     """
 
-    HOLDS: ClassVar[str] = (
+    HOLDS = (
         "how many entries the Guest's audit log has; the last one's hash; of each new entry a digest of its text; "
         "the Guest's public signing key and its signature"
     )
-    READABLE_BY: ClassVar[str] = "the receiving Host"
-    MAX_BYTES: ClassVar[int] = LISTS
     base_number: int
     base_hash: str
     digests: tuple[str, ...]
@@ -30,21 +24,16 @@ class KeepAuditHead(Message):
     signature: str
 
 
-@dataclass(frozen=True)
-class AskAuditHeads(Message):
+class AskAuditHeads(Message, readable_by=HOST):
     """Guest → Host: which heads of the Guest's audit log do you keep? The newest `most` below number `below`."""
 
-    HOLDS: ClassVar[str] = "how many heads are asked for, and below which number"
-    READABLE_BY: ClassVar[str] = "the receiving Host"
+    HOLDS = "how many heads are asked for, and below which number"
     below: int
     most: int
 
 
-@dataclass(frozen=True)
-class AuditHeads(Message):
+class AuditHeads(Message, readable_by=GUEST, max_bytes=LISTS):
     """Host → Guest: heads of the audit log that the Host keeps, newest first: number, hash, public key, signature."""
 
-    HOLDS: ClassVar[str] = "numbers, hashes, public keys and signatures of the Guest's audit log that the Host received"
-    READABLE_BY: ClassVar[str] = "the Guest"
-    MAX_BYTES: ClassVar[int] = LISTS
+    HOLDS = "numbers, hashes, public keys and signatures of the Guest's audit log that the Host received"
     heads: tuple[tuple[int, str, str, str], ...]

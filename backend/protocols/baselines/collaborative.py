@@ -22,13 +22,7 @@ GUEST = 0  # its index in Trees.parties
 
 
 class Collaborative:
-    """The Guest's part.
-
-    Parameters
-    ----------
-    together : int
-        Largest batch, in samples.
-    """
+    """The Guest's part; `together` is the largest batch, in samples."""
 
     name = "collaborative"
 

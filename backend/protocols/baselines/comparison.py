@@ -67,8 +67,6 @@ class ProtocolResult:
 
     Attributes
     ----------
-    exchange : Exchange
-        Over the comparison's link.
     learned : tuple of Learned
         The Guest, then the Hosts.
     equal : bool
@@ -84,13 +82,7 @@ class ProtocolResult:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The rows, and under which key and link.
-
-    Attributes
-    ----------
-    cipher : str
-        Fed-EINI's.
-    """
+    """The rows, and under which key and link."""
 
     samples: int
     cipher: str
@@ -124,17 +116,7 @@ def protocols(
     workers: Workers = SERIAL,
     together: int = TOGETHER,
 ) -> dict[str, Inference]:
-    """All scoring protocols for a model, by the names of :data:`PROTOCOLS`.
-
-    Parameters
-    ----------
-    compiled : CompiledGuest
-        Of the same model.
-    key : KeySide
-        For Fed-EINI.
-    together : int
-        Largest batch of the others, in samples.
-    """
+    """All scoring protocols for a model, by the names of :data:`PROTOCOLS`; `together` is the largest batch of the others, in samples."""
     paths = GuestPaths(model)
     every: list[Inference] = [
         FedEini(guest, compiled, paths, key, workers),
@@ -165,10 +147,6 @@ def compare(
 
     Parameters
     ----------
-    every : dict of str to Inference
-        From :func:`protocols`.
-    key : KeySide
-        Fed-EINI's.
     open_session : callable
         Begins a conversation of the Guest with the Hosts.
     link : Link, optional

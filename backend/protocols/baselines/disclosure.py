@@ -118,8 +118,6 @@ def by_paths(
     ----------
     leaves : ndarray of int
         ``(n, n_trees)``: indices among all leaves.
-    hosts : sequence of str
-        The Hosts that took part.
     directions : float, optional
         What the Guest can infer, where it is more than the Hosts' splits on the path.
     hosts_see : bool

@@ -55,14 +55,7 @@ class Inference(Protocol):
     name: str
 
     def run(self, model_id: str, table: PartyTable, conversation: Session) -> InferenceOutcome:
-        """Score every row of the Guest's `table`.
-
-        Raises
-        ------
-        SecurityError
-            A Host refused.
-        """
-        ...
+        """Score every row of the Guest's `table`; raises SecurityError where a Host refused."""
 
 
 class GuestPaths:
@@ -70,8 +63,6 @@ class GuestPaths:
 
     Attributes
     ----------
-    splits : OwnSplits
-        The Guest's.
     hosts : tuple of str
         Hosts that own a split, in chain order.
     units : ndarray of int64, or of Python's integers where several outputs share a number
@@ -102,10 +93,7 @@ class GuestPaths:
     def sole(self, candidates: NDArray[np.bool_]) -> Numbers:
         """``(n, n_leaves)`` → ``(n, n_trees)``: the one candidate of every tree.
 
-        Raises
-        ------
-        SecurityError
-            A tree has none or several, so that a Host's answer cannot be true (Fed-EINI Proposition 1).
+        Raises SecurityError where a tree has none or several, so that a Host's answer cannot be true (Fed-EINI Proposition 1).
         """
         out = np.empty((len(candidates), len(self._spans)), dtype=np.intp)
         for t, (first, last) in enumerate(self._spans):
@@ -191,7 +179,7 @@ class Ledger:
     """Collects batches."""
 
     def __init__(self, paths: GuestPaths, n: int) -> None:
-        self._paths, self._n = paths, n
+        self._paths = paths
         self.leaves = np.empty((n, len(paths.trees.roots)), dtype=np.intp)
         self._held = {h: np.ones(n, dtype=bool) for h in paths.hosts}
 

@@ -23,13 +23,7 @@ from backend.protocols.transport.transcript import TranscriptEntry
 
 
 class OneRound:
-    """Streaming (a round a sample) or batched (a round a batch).
-
-    Parameters
-    ----------
-    together : int
-        Largest batch, in samples; 1 when streaming.
-    """
+    """Streaming (a round a sample) or batched (a round a batch); `together` is the largest batch, in samples, 1 when streaming."""
 
     def __init__(self, paths: GuestPaths, *, streaming: bool, together: int = TOGETHER) -> None:
         self.name = "one-round-streaming" if streaming else "one-round-batched"

@@ -91,13 +91,7 @@ class Trees:
 
 
 class OwnSplits:
-    """One party's splits, compiled once per model.
-
-    Parameters
-    ----------
-    rules : mapping of (tree, node) to SplitRule
-        The party's own.
-    """
+    """One party's splits, compiled once per model."""
 
     def __init__(self, trees: Trees, rules: Mapping[NodeKey, SplitRule]) -> None:
         self.trees = trees

@@ -145,10 +145,7 @@ class PersonEncryption:
 def encryption_of(key: ReasonKey, compiled: Compiled, shape: ReasonShape, people: int = 0) -> TermEncryption:
     """How a key encrypts; `people` of a cohort, 0 for names.
 
-    Raises
-    ------
-    ParameterError
-        The key does not suit: names are ranked under Paillier or RLWE only, and RLWE's sets depend on the request.
+    Raises ParameterError where the key does not suit: names are ranked under Paillier or RLWE only, and RLWE's sets depend on the request.
     """
     if isinstance(key, ResidueKeySide):
         kind = RowEncryption if shape.load(compiled.rows, people).own else RlweEncryption

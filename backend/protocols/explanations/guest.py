@@ -80,7 +80,6 @@ class Summed:
         Party and feature.
     sums : ndarray of float64
         ``(items,)``, in the margin's unit.
-    people : int
     error_bound : float
         How far a sum may be off.
     """
@@ -96,13 +95,8 @@ class ReasonsClient:
 
     Parameters
     ----------
-    session : Session
-    guest : str
-    model_id : str
-    compiled : CompiledTerms
     key : KeySide or ResidueKeySide
         Paillier's or RLWE's, or plaintext for sums.
-    on_stage : callable
     run : Run, optional
         The journal of names: what is sent of a person is written down before, the names after.
     journal : Journal, optional

@@ -27,7 +27,6 @@ class CompiledFactors:
 
     Parameters
     ----------
-    model : HostModel
     step : Step
         This Host's part of the chain.
     shares : sequence of float
@@ -35,13 +34,10 @@ class CompiledFactors:
 
     Attributes
     ----------
-    names : list of str
-        Own features.
     points : ndarray of float64
         Of the quadrature.
     where : tuple of two ndarray of int
         ``(m,)`` each: entry and own feature of every factor of an own feature.
-    medians : Medians
 
     Raises
     ------

@@ -23,7 +23,6 @@ class PaillierLayout:
 
     Attributes
     ----------
-    shape : ReasonShape
     key_bits : int
         Of the Paillier modulus; 0 = plaintext.
 
@@ -68,12 +67,8 @@ class PaillierLayout:
 
     def packed(self, numbers: list[int]) -> list[int]:
         """A number a Guest feature, row by row → packs, row by row."""
-        out: list[int] = []
-        values = iter(numbers)
-        for _ in range(len(numbers) // max(1, self.shape.features[0])):
-            for held in self.packs(0):
-                out.append(sum(next(values) << (self.slot * i) for i in range(held)))
-        return out
+        values, rows = iter(numbers), len(numbers) // max(1, self.shape.features[0])
+        return [sum(next(values) << (self.slot * i) for i in range(held)) for held in self.packs(0) * rows]
 
     def unpacked(self, numbers: list[int]) -> list[int]:
         """Decrypted packs and single numbers → a number a feature; raises SecurityError where one does not fit its slot."""

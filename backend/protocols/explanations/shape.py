@@ -101,13 +101,7 @@ def sums_bits(features: int, value_bits: int, people: int) -> float:
 
 
 def units(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
-    """Numbers as multiples of 2^-bits, rounded.
-
-    Raises
-    ------
-    ParameterError
-        One is too large for 64 bits.
-    """
+    """Numbers as multiples of 2^-bits, rounded; raises ParameterError where one is too large for 64 bits."""
     rounded = np.rint(values * float(1 << bits))
     if np.abs(rounded).max(initial=0.0) >= MAX_UNITS:
         raise ParameterError("The model's leaf weights are too large for reasons; scale its label and train it again.")

@@ -34,10 +34,6 @@ class PaillierWeighting:
 
     Parameters
     ----------
-    side : WeightedPublicSide
-        The Guest's public key.
-    compiled : AnyFactors
-    shape : ReasonShape
     party : int
         This Host's position among the parties, the Guest's being 0.
 
@@ -78,10 +74,7 @@ class PaillierWeighting:
     def blinded(self, values: Any, added: Sequence[int]) -> tuple[bytes, list[int]]:
         """One person's values for the ranking: 2^tie_bits·value plus what is added, several features to a ciphertext, and shares of them.
 
-        Raises
-        ------
-        SecurityError
-            Under plaintext.
+        Raises SecurityError under plaintext.
         """
         if not isinstance(self._side, PaillierPublicSide):
             raise SecurityError("Names are ranked under keys of Paillier or RLWE only; offer one.")
@@ -270,10 +263,7 @@ def weighting_of(
 ) -> Weighting:
     """How numbers are weighted under a key; `people` of a cohort, 0 for names.
 
-    Raises
-    ------
-    SecurityError
-        There is no key, or none that can weigh numbers like these.
+    Raises SecurityError where there is no key, or none that can weigh numbers like these.
     """
     if isinstance(side, ResiduePublicSide):
         kind = RowWeighting if shape.load(len(plan.origin) * len(compiled.points) + 1, people).own else RlweWeighting

@@ -32,8 +32,6 @@ class ContingencyTable:
     ----------
     questions : GroupQuestions
         With every Host that holds one of the features.
-    guest : str
-        The Guest's name.
     columns : mapping of str to ndarray
         The Guest's, ``(records,)`` each.
     others : sequence of (party, Feature)

@@ -84,13 +84,7 @@ def group(feature: Feature, column: NDArray[np.generic], max_groups: int, min_si
 
 
 def read_groups(message: Sequence[WireGroup], records: int) -> tuple[Group, ...]:
-    """Groups as another party reports them.
-
-    Raises
-    ------
-    SecurityError
-        A kind is not known, or their sizes do not add up to `records`.
-    """
+    """Groups as another party reports them; raises SecurityError where a kind is not known, or their sizes do not add up to `records`."""
     known = get_args(GroupKind)
     groups = tuple(Group(cast(GroupKind, kind), name, n) for kind, name, n in message)
     if any(g.kind not in known or g.n < 1 for g in groups) or (groups and sum(g.n for g in groups) != records):

@@ -59,17 +59,7 @@ def pairs_a_record(largest: Sequence[int], records: int) -> int:
 
 
 class GroupQuestions:
-    """One conversation about groups, after a key was offered and ids were aligned.
-
-    Parameters
-    ----------
-    session : Session
-    guest : str
-        The Guest's name.
-    key : PairKeySide
-    rows : ndarray of bool
-        ``(n_joint,)``: joint records that count.
-    """
+    """One conversation about groups of the joint records that count (`rows`), after a key was offered and ids were aligned."""
 
     def __init__(self, session: Session, guest: str, key: PairKeySide, rows: NDArray[np.bool_]) -> None:
         self._session, self._guest, self._key, self._rows = session, guest, key, rows

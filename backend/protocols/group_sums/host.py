@@ -31,17 +31,7 @@ from backend.store.accountant import GROUPS, Question
 
 @dataclass(repr=False)
 class HostGroups:
-    """One conversation about groups at one Host.
-
-    Attributes
-    ----------
-    table : PartyTable
-        The Host's records.
-    features : mapping of str to Feature
-    rows : ndarray of int
-        The Host's joint rows, in the common order.
-    cipher : PairPublicSide
-    """
+    """One conversation about groups at one Host; `rows` are its joint rows, in the common order."""
 
     table: PartyTable
     features: Mapping[str, Feature]
@@ -119,16 +109,7 @@ class HostGroups:
 
 @dataclass(repr=False)
 class GroupSumsHandler:
-    """Answers questions about groups.
-
-    Parameters
-    ----------
-    name : str
-        The Host.
-    table : PartyTable
-    features : mapping of str to Feature
-    answering : Answering
-    """
+    """Answers questions about groups."""
 
     name: str
     table: PartyTable
@@ -137,11 +118,7 @@ class GroupSumsHandler:
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
-        return {
-            GroupPairs: self._group_pairs,
-            AskGroupSums: self._group_sums,
-            AskGroupPairs: self._ask_group_pairs,
-        }
+        return {GroupPairs: self._group_pairs, AskGroupSums: self._group_sums, AskGroupPairs: self._ask_group_pairs}
 
     def _groups(self, message: Message) -> HostGroups:
         session = self.answering.sessions.of(message.conversation)
@@ -150,9 +127,8 @@ class GroupSumsHandler:
         groups = session.kept(HostGroups) or HostGroups(self.table, self.features, session.rows, session.cipher)
         return session.keep(HostGroups, groups)
 
-    def _group_pairs(self, sender: str, pairs: GroupPairs) -> Answer:
+    def _group_pairs(self, sender: str, pairs: GroupPairs) -> None:
         self._groups(pairs).take_pairs(sender, pairs)
-        return iter(())
 
     def _count(self, guest: str, asked: AskGroupSums | AskGroupPairs, feature: str, people: tuple[str, ...]) -> None:
         """Sizes of a feature's groups among some people: of these people as often as wanted, of others with one of them in it never.

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from backend.protocols.transport.message import Message
+from backend.protocols.transport.message import GUEST, HOST, Message
 
 
-@dataclass(frozen=True)
-class StatePurpose(Message):
+class StatePurpose(Message, readable_by=HOST):
     """Guest → Host: this conversation measures, and what for; do you agree?"""
 
-    HOLDS: ClassVar[str] = "what is to be measured: one of seven purposes"
-    READABLE_BY: ClassVar[str] = "the receiving Host"
+    HOLDS = "what is to be measured: one of seven purposes"
     purpose: str
 
 
-@dataclass(frozen=True)
-class PurposeAnswered(Message):
+class PurposeAnswered(Message, readable_by=GUEST):
     """Host → Guest: whether it agrees to that purpose."""
 
-    HOLDS: ClassVar[str] = "whether the Host agrees to a purpose"
-    READABLE_BY: ClassVar[str] = "the Guest"
+    HOLDS = "whether the Host agrees to a purpose"
     purpose: str
     agreed: bool

@@ -1,4 +1,4 @@
-"""What a ranking computes: the positions of the k largest positive numbers. In plaintext, and as a circuit on two parties' shares.
+"""What a ranking computes: the positions of the k largest positive numbers, as a circuit on two parties' shares.
 
 Knows no party, key or label: the circuit runs on whatever gates it gets (:mod:`backend.crypto.garbling`). Each function works on
 all n numbers at once; a bit of all of them is one array of n wires.
@@ -7,74 +7,27 @@ all n numbers at once; a bit of all of them is one array of n wires.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
-from backend.crypto.garbling import Gates, PlainGates, Wires
-
-OWN, OTHER = 3, 2  # wires a number that say something of its side, of the Guest and of the Host
-
-
-def top_names(values: Sequence[int], k: int, order: Sequence[int]) -> tuple[int, ...]:
-    """What the circuit has to find, in plaintext.
-
-    Parameters
-    ----------
-    values : sequence of int, ``(n,)``
-    k : int
-    order : sequence of int, ``(n,)``
-        0 … n-1, each once: of equal values the one with the larger number comes first. Drawn at random, ties are broken at random.
-
-    Returns
-    -------
-    tuple of int
-        Positions of the k largest values above 0, ascending, so that they do not show which is largest. Fewer where fewer are above 0.
-    """
-    best = sorted(range(len(values)), key=lambda i: (values[i], order[i]), reverse=True)
-    return tuple(sorted(i for i in best[:k] if values[i] > 0))
+from backend.crypto.garbling import DECODING, LABEL, TABLE, Gates, PlainGates, Wires
+from backend.protocols.ranking.shape import RankingShape
 
 
-def top_merged(
-    values: Sequence[int], k: int, most: int, groups: Sequence[int], order: Sequence[int]
-) -> tuple[int, ...]:
-    """As :func:`top_names`, but of as many of the largest as belong to `k` groups, `most` at the most; not fewer than `k` of them."""
-    found = top_names(values, k, order)
-    for more in range(k + 1, most + 1):
-        larger = top_names(values, more, order)
-        if len({groups[i] for i in larger}) <= k:
-            found = larger
-    return found
-
-
-def select(gates: Gates, left: Wires, right: Wires, k: int) -> Wires:
+def select(gates: Gates, left: Wires, right: Wires, k: int, most: int = 0, groups: Sequence[int] = ()) -> Wires:
     """Whether each number is among the k largest, of those whose highest bit is 1.
 
     Parameters
     ----------
-    gates : Gates
     left, right : Wires, ``(width, n, words)``
         Two shares of each number, lowest bit first: the number is their sum modulo 2^width. No two numbers are equal.
-    k : int
+    most, groups : int, sequence of int
+        Where there are groups, ``(n,)``: as many numbers are chosen as belong to k of them, `most` at the most, and k at least.
 
     Returns
     -------
     Wires, ``(n, words)``
-    """
-    *bits, alive = add(gates, left, right)
-    return _largest(gates, bits, alive, k)
-
-
-def select_merged(gates: Gates, left: Wires, right: Wires, k: int, most: int, groups: Sequence[int]) -> Wires:
-    """As :func:`select`, but of as many of the largest as belong to `k` groups, `most` at the most.
-
-    Parameters
-    ----------
-    k : int
-        Groups; at least as many numbers are chosen.
-    groups : sequence of int, ``(n,)``
-        The group of each number.
     """
     *bits, alive = add(gates, left, right)
     chosen = _largest(gates, bits, alive, k)
@@ -128,40 +81,18 @@ def marks(gates: Gates, chosen: Wires, signs: tuple[Wires, Wires], own: Wires, o
     return gates.both(chosen, gates.both(positive, side))
 
 
-@dataclass(frozen=True)
-class Size:
-    """What the circuit depends on: the attributes of :class:`backend.protocols.ranking.shape.RankingShape` of the same names."""
-
-    width: int
-    n: int
-    k: int
-    marked: bool = False
-    most: int = 0
-    groups: tuple[int, ...] = ()
-
-    @property
-    def inputs(self) -> tuple[int, int]:
-        """Wires of the Guest and of the Host."""
-        numbers = self.width * self.n
-        return (2 * numbers + OWN * self.n, 2 * numbers + OTHER * self.n) if self.marked else (numbers, numbers)
-
-
-def outputs(gates: Gates, left: Wires, right: Wires, size: Size) -> Wires:
+def outputs(gates: Gates, left: Wires, right: Wires, shape: RankingShape) -> Wires:
     """The whole circuit on each side's wires in a row: ``(n, words)`` of :func:`select`, behind them those of :func:`marks`.
 
     Parameters
     ----------
     left, right : Wires, ``(inputs, words)``
         The Guest's and the Host's: shares of the numbers; where marked, shares of the second numbers, then the sides.
-    size : Size
     """
-    width, n, words = size.width, size.n, left.shape[1]
-    numbers = [(side[: width * n].reshape(width, n, words)) for side in (left, right)]
-    if size.groups:
-        chosen = select_merged(gates, numbers[0], numbers[1], size.k, size.most, size.groups)
-    else:
-        chosen = select(gates, numbers[0], numbers[1], size.k)
-    if not size.marked:
+    width, n, words = shape.width, shape.n, left.shape[1]
+    numbers = [side[: width * n].reshape(width, n, words) for side in (left, right)]
+    chosen = select(gates, numbers[0], numbers[1], shape.k, shape.most, shape.groups)
+    if not shape.marked:
         return chosen
     signs = left[width * n : 2 * width * n], right[width * n : 2 * width * n]
     own, other = (side[2 * width * n :].reshape(-1, n, words) for side in (left, right))
@@ -213,9 +144,15 @@ def _spread(wire: Wires, n: int) -> Wires:
 
 
 @lru_cache(maxsize=64)
-def gates_needed(size: Size) -> int:
+def gates_needed(shape: RankingShape) -> int:
     """And-gates of :func:`outputs`; they depend on the sizes alone."""
     plain = PlainGates()
-    left, right = (np.zeros((count, 1), dtype=np.uint64) for count in size.inputs)
-    outputs(plain, left, right, size)
+    left, right = (np.zeros((count, 1), dtype=np.uint64) for count in shape.inputs)
+    outputs(plain, left, right, shape)
     return plain.gates
+
+
+def lengths(shape: RankingShape) -> tuple[int, ...]:
+    """Bytes of the four parts of the last message: the Guest's labels (transferred), the Host's, gates, decoding."""
+    own, other = shape.inputs
+    return 2 * LABEL * own, LABEL * other, TABLE * gates_needed(shape), DECODING * shape.outputs

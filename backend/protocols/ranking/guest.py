@@ -20,8 +20,8 @@ import numpy as np
 
 from backend.crypto.garbling import LABEL, Bits, Evaluator, read_labels
 from backend.protocols.alignment.oblivious_transfer import REPLIES, TransferReceiver
-from backend.protocols.ranking.circuit import OWN, outputs
-from backend.protocols.ranking.shape import RankingShape, Turns, cut
+from backend.protocols.ranking.circuit import lengths, outputs
+from backend.protocols.ranking.shape import OWN, RankingShape, Turns, cut
 
 
 class RankingGuest:
@@ -31,7 +31,6 @@ class RankingGuest:
     ----------
     opened : callable
         The encrypted numbers of step 2 → ``(n,)`` numbers whose lowest bits are shares; raises SecurityError where they are no ciphertexts.
-    shape : RankingShape
     sides : ndarray of bool, optional
         ``(3, n)``, where the shape is marked: this side's shares of above and of below, and whether it asks about below.
 
@@ -55,10 +54,7 @@ class RankingGuest:
     def choose(self, shares: bytes) -> bytes:
         """Steps 2 and 3: decrypt u + r, of which the lowest bits are this side's share of u.
 
-        Raises
-        ------
-        SecurityError
-            The message came out of turn, has a wrong length, or holds what is no group element or ciphertext.
+        Raises SecurityError where the message came out of turn, has a wrong length, or holds what is no group element or ciphertext.
         """
         self._turns.take(2)
         replies, blinded_enc = cut(shares, (REPLIES, max(0, len(shares) - REPLIES)))
@@ -72,19 +68,14 @@ class RankingGuest:
     def names(self, circuit: bytes) -> tuple[int, ...]:
         """Steps 4 and 5: the positions of the k largest numbers above 0, ascending; fewer where fewer are above 0.
 
-        Raises
-        ------
-        SecurityError
-            The message came out of turn, has a wrong length, or was damaged.
+        Raises SecurityError where the message came out of turn, has a wrong length, or was damaged.
         """
         self._turns.take(3)
         shape = self._shape
-        transferred, theirs, tables, decoding = cut(circuit, shape.lengths)
+        transferred, theirs, tables, decoding = cut(circuit, lengths(shape))
         own = self._transfer.receive_either(0, 0, self._choices, transferred, LABEL).tobytes()
         gates = Evaluator(tables)
-        left, right = (
-            read_labels(labels, count) for labels, count in zip((own, theirs), shape.size.inputs, strict=True)
-        )
-        bits = gates.decode(outputs(gates, left, right, shape.size), decoding)
+        left, right = (read_labels(labels, count) for labels, count in zip((own, theirs), shape.inputs, strict=True))
+        bits = gates.decode(outputs(gates, left, right, shape), decoding)
         self.marked = tuple(int(i) for i in np.flatnonzero(bits[shape.n :]))
         return tuple(int(i) for i in np.flatnonzero(bits[: shape.n]))

@@ -13,8 +13,8 @@ import numpy as np
 from backend.crypto.garbling import Bits, Garbler
 from backend.protocols.alignment.ids import secret_order
 from backend.protocols.alignment.oblivious_transfer import TransferSender
-from backend.protocols.ranking.circuit import OTHER, outputs
-from backend.protocols.ranking.shape import RankingShape, Turns
+from backend.protocols.ranking.circuit import outputs
+from backend.protocols.ranking.shape import OTHER, RankingShape, Turns
 
 Blinded = Callable[[Sequence[int]], tuple[bytes, list[int]]]
 
@@ -43,7 +43,6 @@ class RankingHost:
     blinded : callable
         ``(n,)`` integers → the encrypted numbers u, 2^tie_bits·v plus the integer each, blinded over the whole plaintext, as they may
         leave; and this side's share of each u. The caller vouches that every value keeps the shape's bound.
-    shape : RankingShape
     marks : Marks, optional
         Where the shape is marked.
     """
@@ -56,10 +55,7 @@ class RankingHost:
     def share(self, offer: bytes) -> bytes:
         """Steps 1 and 2: answer the offer; draw the secret order, and have blinds drawn; encrypted u + r for the Guest.
 
-        Raises
-        ------
-        SecurityError
-            The message came out of turn or the offer is no group element.
+        Raises SecurityError where the message came out of turn or the offer is no group element.
         """
         self._turns.take(1)
         shape = self._shape
@@ -72,16 +68,13 @@ class RankingHost:
     def garble(self, choices: bytes) -> bytes:
         """Steps 3 and 4: garble the circuit; both labels of the Guest's wires go by oblivious transfer.
 
-        Raises
-        ------
-        SecurityError
-            The message came out of turn or has a wrong length.
+        Raises SecurityError where the message came out of turn or has a wrong length.
         """
         self._turns.take(2)
         shape, gates = self._shape, Garbler()
-        left, right = (gates.wires(count) for count in shape.size.inputs)
+        left, right = (gates.wires(count) for count in shape.inputs)
         transferred = self._transfer.send_either(0, 0, gates.pairs(left), choices)
         own = np.concatenate([*(shape.bits(shares).ravel() for shares in self._shares), self._sides])
         theirs = gates.labels(right, own)
-        decoding = gates.decoding(outputs(gates, left, right, shape.size))
+        decoding = gates.decoding(outputs(gates, left, right, shape))
         return transferred + theirs + gates.tables + decoding

@@ -21,7 +21,6 @@ class RankingPacking:
 
     Attributes
     ----------
-    shape : RankingShape
     key_bits : int
         Size of the Paillier modulus.
 
@@ -67,11 +66,8 @@ class PackedBlinds:
 
     Parameters
     ----------
-    side : PaillierPublicSide
-        The Guest's public key.
     values_enc : sequence of mpz, ``(n,)``
         Checked ciphertexts under that key; the caller vouches that every value keeps the shape's bound.
-    packing : RankingPacking
     """
 
     def __init__(self, side: PaillierPublicSide, values_enc: Sequence[mpz], packing: RankingPacking) -> None:
@@ -99,13 +95,7 @@ class PackedBlinds:
 
 
 class PackedOpener:
-    """The Guest's side.
-
-    Parameters
-    ----------
-    key : PaillierKeySide
-    packing : RankingPacking
-    """
+    """The Guest's side."""
 
     def __init__(self, key: PaillierKeySide, packing: RankingPacking) -> None:
         if key.bits != packing.key_bits:
@@ -115,10 +105,7 @@ class PackedOpener:
     def opened(self, blob: bytes) -> list[int]:
         """The Guest's shares of what :meth:`PackedBlinds.blinded` made, in the lowest bits of a number each.
 
-        Raises
-        ------
-        SecurityError
-            The message has a wrong length, or holds what is no ciphertext.
+        Raises SecurityError where the message has a wrong length, or holds what is no ciphertext.
         """
         n, numbers = int(self._key.public.n), self._key.decrypt(blob, len(self._packing.slots))
         return self._packing.split([number % n for number in numbers])

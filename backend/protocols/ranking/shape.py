@@ -14,12 +14,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from backend.crypto.garbling import DECODING, LABEL, TABLE, Bits
+from backend.crypto.garbling import Bits
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.ranking.circuit import Size, gates_needed
 
 SLACK_BITS = 64  # all shares of 4,096 numbers are right but for a chance of 2^-52
 MAX_NUMBERS = 4096  # features of a model; a message of 52 MB where values have 48 bits
+OWN, OTHER = 3, 2  # wires a number that say something of its side, of the Guest and of the Host
 MAX_BITS = 192  # of a value: a score's, times the factors of five Hosts
 
 
@@ -77,15 +77,10 @@ class RankingShape:
         return 2 * self.n if self.marked else self.n
 
     @property
-    def size(self) -> Size:
-        """Of the circuit."""
-        return Size(self.width, self.n, self.k, self.marked, self.most, self.groups)
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """Bytes of the four parts of the last message: the Guest's labels (transferred), the Host's, gates, decoding."""
-        (own, other), gates = self.size.inputs, gates_needed(self.size)
-        return 2 * LABEL * own, LABEL * other, TABLE * gates, DECODING * self.outputs
+    def inputs(self) -> tuple[int, int]:
+        """Wires of the Guest and of the Host."""
+        numbers = self.width * self.n
+        return (2 * numbers + OWN * self.n, 2 * numbers + OTHER * self.n) if self.marked else (numbers, numbers)
 
     def sides(self, given: Bits | None, rows: int) -> Bits:
         """What a side states beside its numbers, in a row: ``(rows, n)`` bits where the shape is marked; raises ParameterError else."""

@@ -36,9 +36,6 @@ class Dither:
     def __init__(self, width: float, store: PartyStore) -> None:
         self.width, self._store = width, store
 
-    def __repr__(self) -> str:
-        return f"Dither({self.width:g})"
-
     def secret(self, structure: str) -> str:
         """The Host's alone; the same for the same trees, whatever the model is called and whenever it was trained."""
         return hmac.digest(self._store.secret("dither"), structure.encode(), "sha256").hex()
@@ -58,13 +55,7 @@ def headroom(bits: int) -> int:
 
 
 def check_layout(layout: Layout) -> Layout:
-    """The layout that a Guest reported.
-
-    Raises
-    ------
-    SecurityError
-        No model has it.
-    """
+    """The layout that a Guest reported; raises SecurityError where no model has it."""
     slot_bits = range(1 if layout.slots > 1 else 0, 65)
     fits = 0 <= layout.score_bits <= 53 and layout.slot_bits in slot_bits and 1 <= layout.slots <= MAX_SLOTS
     if not fits or abs(layout.scale) > MAX_SCALE:
@@ -100,10 +91,7 @@ def dithers(secret: str, layout: Layout, ids: Sequence[str], held: NDArray[np.bo
 def usual_dither(synthetic: bool) -> float:
     """The width on a logit where nobody names one: ``GLASSLEAF_DITHER``, else the default (synthetic people: none).
 
-    Raises
-    ------
-    ParameterError
-        The variable holds no width.
+    Raises ParameterError where the variable holds no width.
     """
     setting = os.environ.get(VARIABLE, "").strip()
     if not setting:

@@ -32,7 +32,6 @@ class CompiledGuest:
         Units are 2**-score_bits.
     packing : Packing
         How several outputs share a number.
-    folding : Folding
     largest : int
         No sum of a sample's entries has a larger absolute value.
     """
@@ -163,14 +162,7 @@ class _Spans:
 
 
 class CompiledHost:
-    """Stage 1 at a Host, eq. 9: 1 for entries whose conditions of this Host all hold, else 0. Built once a model.
-
-    Parameters
-    ----------
-    step : Step
-    rules : mapping of (tree, node) to SplitRule
-        The Host's own.
-    """
+    """Stage 1 at a Host, eq. 9: 1 for entries whose conditions of this Host all hold, else 0. Built once a model."""
 
     def __init__(self, step: Step, rules: Mapping[NodeKey, SplitRule]) -> None:
         self._m = len(step.own)

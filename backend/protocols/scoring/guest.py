@@ -85,7 +85,6 @@ class Scored:
         Host → ``(n,)``: whether it holds a record of the sample.
     entries : int
         Ciphertexts a sample.
-    timings : Timings
     refused : dict of int to str
         Rows without a score, and why; their units mean nothing.
     dither : int
@@ -112,22 +111,14 @@ class ScoringClient:
 
     Parameters
     ----------
-    guest : str
-        The Guest's name.
-    model_id : str
-    compiled : CompiledGuest
     table : PartyTable
         ``n`` samples: ids and the Guest's columns.
-    key : KeySide
-    session : Session
     workers : Workers
         Who encrypts, where there is more than one message.
     canary : bool
         Whether every score carries a canary (:func:`backend.protocols.scoring.packing.canaries`); Paillier alone has room for one.
     on_stage : callable
         Called with (stage, party at work, samples done).
-    run : Run, optional
-        Its journal.
     offered : bool
         Whether the Hosts have the key from an earlier scoring of the session.
     owed : list of (str, str), optional

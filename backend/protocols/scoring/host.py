@@ -26,7 +26,7 @@ from backend.errors import SecurityError
 from backend.protocols.host_state import Answer, Answering, Flags, Handlers, HostSession, ServedModel, members
 from backend.protocols.scoring.dither import Dither, dithers, half_units, headroom
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
-from backend.protocols.scoring.permuted_values_host import PermutedValues, other_values
+from backend.protocols.scoring.permuted_values_host import OtherValues
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.packing import from_bitmap, to_bitmap
 from backend.store.accountant import SCORE, Question
@@ -67,15 +67,7 @@ class _Batch:
 
 @dataclass(repr=False)
 class ScoringHandler:
-    """Answers decision vectors.
-
-    Parameters
-    ----------
-    table : PartyTable
-    answering : Answering
-    dither : Dither
-        What is added to scores.
-    """
+    """Answers decision vectors."""
 
     table: PartyTable
     answering: Answering
@@ -104,7 +96,7 @@ class ScoringHandler:
         if served.index == 0:
             request = replace(request, dither=0, spent=b"", question="")  # a Guest has no say in these
         # with other values it is another question, whatever it is called
-        name = request.request if other_values(session) is None else ""
+        name = request.request if session.kept(OtherValues) is None else ""
         asked = replace(request, vectors=b"", conversation="", request=name)
         digest = hashlib.sha256(session.key + encode(asked))
         question = self._question(session, asked, served, held)
@@ -136,10 +128,7 @@ class ScoringHandler:
 
     def _checked(self, sender: str, request: DecisionVectors) -> tuple[HostSession, ServedModel, PublicSide]:
         """Step 1: refuse vectors of another party, before a key or of another shape."""
-        served, session = (
-            self.answering.partial_models.get(request.model_id),
-            self.sessions.of(request.conversation),
-        )
+        served, session = self.answering.partial_models.get(request.model_id), self.sessions.of(request.conversation)
         preceding, entries = served.preceding, len(served.step.own)
         if session.guest != served.model.guest or sender != preceding:
             raise SecurityError(f"Vectors of this model come from {preceding}, for its own Guest; others were refused.")
@@ -158,12 +147,9 @@ class ScoringHandler:
     def _columns(self, session: HostSession, ids: tuple[str, ...]) -> tuple[Columns, Flags]:
         """The people's records; other people's values in the columns that were permuted, none in those that were blanked."""
         columns, held = session.look_up(self.table, ids)
-        other = other_values(session)
-        if isinstance(other, PermutedValues):
-            theirs, _ = session.look_up(self.table, other.of(ids, held.tolist()))
-            columns = {**columns, **{name: theirs[name] for name in other.features}}
-        elif other is not None:
-            columns = other.blanked(columns, ids, held.tolist())
+        other = session.kept(OtherValues)
+        if other is not None:
+            columns = {**columns, **other.columns(session, self.table, ids, held.tolist())}
         return columns, held
 
     def _keep_sample(self, session: HostSession, request: DecisionVectors, answered: Flags) -> None:
@@ -203,7 +189,7 @@ class ScoringHandler:
         model = served.model
         if model.layout is None:
             return []
-        other, names = other_values(session), request.ids
+        other, names = session.kept(OtherValues), request.ids
         if other is not None:
             names = other.identities(request.ids, {rule.feature for rule in model.rules.values()})
         numbers = dithers(self.dither.secret(served.structure), model.layout, names, held, dither)

@@ -27,13 +27,7 @@ class Opening:
 
 
 def open_vector(key: PaillierKeySide, vector: bytes) -> Opening:
-    """Open one person's entries.
-
-    Raises
-    ------
-    SecurityError
-        They are no ciphertexts under this key.
-    """
+    """Open one person's entries; raises SecurityError where they are no ciphertexts under this key."""
     if len(vector) % key.public.width:
         raise SecurityError("What was logged is no row of ciphertexts under this key.")
     opened = key.open(key.public.load(vector, len(vector) // key.public.width))

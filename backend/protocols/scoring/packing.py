@@ -34,7 +34,6 @@ class Packing:
 
     Attributes
     ----------
-    slots : int
     width : int
         Bits of a slot; 0 where there is one only.
     leaf, slot, unit : ndarray of int64
@@ -130,13 +129,7 @@ class Packing:
 
 
 def canaries(seed: bytes, model_id: str, ids: Sequence[str], trees: int) -> IntArray:
-    """``(trees, n)`` numbers of some people, a keyed function of model and person, so that an auditor can be shown them again.
-
-    Parameters
-    ----------
-    seed : bytes
-        The Guest's secret.
-    """
+    """``(trees, n)`` numbers of some people, a keyed function of model and person, so that an auditor can be shown them again."""
     width = CANARY_BITS // 8
     out = np.empty((trees, len(ids)), dtype=np.int64)
     for i, person in enumerate(ids):

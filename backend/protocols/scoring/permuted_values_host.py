@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -21,89 +22,50 @@ MIN_PEOPLE = 50  # with a record here, among whom values are permuted, or who ar
 
 
 @dataclass(frozen=True)
-class PermutedValues:
-    """Whose values stand in for whose, for one conversation; of ages, several people may have the same source.
+class OtherValues:
+    """Which values people are scored with instead of their own, for one conversation.
 
     Attributes
     ----------
     features : tuple of str
-        Permuted together: a person gets all of them from the same other person.
-    sources : mapping of str to str
-        Id → the id whose values it gets; of everybody who was named and has a record here.
+        A person gets all of them from the same other person.
+    sources : mapping of str to str or None
+        Id → the id whose values it gets, None for no value; of everybody who was named and has a record here. Of ages, several people
+        may have the same source.
     """
 
     features: tuple[str, ...]
-    sources: Mapping[str, str] = field(repr=False)
+    sources: Mapping[str, str | None] = field(repr=False)
 
-    def of(self, ids: Sequence[str], held: Sequence[bool]) -> tuple[str, ...]:
-        """Whose values each of some people gets; those without a record here stay without.
+    def columns(self, session: HostSession, table: PartyTable, ids: Sequence[str], held: Sequence[bool]) -> Columns:
+        """The features' columns, ``(n,)`` each, of some people; those without a record here stay without.
 
-        Raises
-        ------
-        SecurityError
-            A person with a record was not among those whose values were permuted.
+        Raises SecurityError where a person with a record was not among those who were named.
         """
         if any(known and i not in self.sources for i, known in zip(ids, held, strict=True)):
-            raise SecurityError("Values were permuted among other people than those to be scored; ask about all.")
-        return tuple(self.sources.get(i, i) for i in ids)
+            raise SecurityError(
+                "Other values were asked for among other people than those to be scored; ask about all."
+            )
+        sources = [self.sources.get(i, i) for i in ids]
+        theirs, _ = session.look_up(
+            table, [i if source is None else source for source, i in zip(sources, ids, strict=True)]
+        )
+        blank = np.array([source is None for source in sources], dtype=bool)
+        nothing: dict[bool, Any] = {True: None, False: np.nan}  # in a column of categories, or of numbers
+        columns = {name: theirs[name] for name in self.features}
+        return {name: np.where(blank, nothing[column.dtype == object], column) for name, column in columns.items()}
 
     def identities(self, ids: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
-        """A person and whose values of the `used` features they get; their own id where none of those is permuted.
+        """A person and whose values of the `used` features they get; their own id where they keep all of those.
 
         Who is asked about again with the same values is the same again, so that no number that is drawn for them averages out.
         """
         moved = sorted(set(self.features) & set(used))
-        sources = self.of(ids, [False] * len(ids))
+        sources = [self.sources.get(i, i) for i in ids]
         return tuple(
-            i if not moved or source == i else "\0".join((i, source, *moved))
+            i if not moved or source == i else "\0".join((i, source or "", *moved))
             for i, source in zip(ids, sources, strict=True)
         )
-
-
-@dataclass(frozen=True)
-class BlankedValues:
-    """Who is scored without which values, for one conversation.
-
-    Attributes
-    ----------
-    features : tuple of str
-    people : frozenset of str
-        Everybody who was named and has a record here.
-    """
-
-    features: tuple[str, ...]
-    people: frozenset[str] = field(repr=False)
-
-    def blanked(self, columns: Columns, ids: Sequence[str], held: Sequence[bool]) -> Columns:
-        """The same columns, those of the blanked features without a value.
-
-        Raises
-        ------
-        SecurityError
-            A person with a record was not among those who were to be scored without.
-        """
-        if any(known and i not in self.people for i, known in zip(ids, held, strict=True)):
-            raise SecurityError("Values were to be left out for other people than those to be scored; ask about all.")
-        without = {
-            name: np.full(len(ids), None, dtype=object)
-            if columns[name].dtype == object
-            else np.full(len(ids), np.nan, dtype=np.float64)
-            for name in self.features
-        }
-        return {**columns, **without}
-
-    def identities(self, ids: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
-        """As :meth:`PermutedValues.identities`: a person and which of the `used` features are blank."""
-        blank = sorted(set(self.features) & set(used))
-        return tuple("\0".join((i, "", *blank)) if blank and i in self.people else i for i in ids)
-
-
-OtherValues = PermutedValues | BlankedValues
-
-
-def other_values(session: HostSession) -> OtherValues | None:
-    """With which values people are scored in a conversation instead of their own; None = their own."""
-    return session.kept(PermutedValues) or session.kept(BlankedValues)
 
 
 @dataclass(repr=False)
@@ -116,21 +78,15 @@ class PermutedValuesHandler:
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
-        return {
-            PermuteValues: self._permute_values,
-            BlankValues: self._blank_values,
-            AssignAges: self._assign_ages,
-        }
+        return {PermuteValues: self._permute_values, BlankValues: self._blank_values, AssignAges: self._assign_ages}
 
-    def _permute_values(self, sender: str, asked: PermuteValues) -> Answer:
-        self._session(sender, asked).keep(PermutedValues, permute(self.table, asked))
-        return iter(())
+    def _permute_values(self, sender: str, asked: PermuteValues) -> None:
+        self._session(sender, asked).keep(OtherValues, permute(self.table, asked))
 
-    def _blank_values(self, sender: str, asked: BlankValues) -> Answer:
+    def _blank_values(self, sender: str, asked: BlankValues) -> None:
         _check_own(self.table, asked.features)
-        people = frozenset(_with_record(self.table, asked.ids))
-        self._session(sender, asked).keep(BlankedValues, BlankedValues(asked.features, people))
-        return iter(())
+        nothing = dict.fromkeys(_with_record(self.table, asked.ids))
+        self._session(sender, asked).keep(OtherValues, OtherValues(asked.features, nothing))
 
     def _assign_ages(self, sender: str, asked: AssignAges) -> Answer:
         session, feature = self._session(sender, asked), self.features.get(asked.feature)
@@ -144,31 +100,27 @@ class PermutedValuesHandler:
                 raise SecurityError(f"Class {asked.place} of {len(classes)} classes of age was asked for.")
             draw, rows = secrets.SystemRandom(), classes[asked.place].tolist()
             sources = {i: self.table.ids[draw.choice(rows)] for i in people}
-            session.keep(PermutedValues, PermutedValues((feature.name,), sources))
+            session.keep(OtherValues, OtherValues((feature.name,), sources))
         yield sender, AgesAssigned(asked.conversation, len(classes))
 
     def _session(self, sender: str, asked: PermuteValues | BlankValues | AssignAges) -> HostSession:
         session = self.answering.sessions.of(asked.conversation)
         if sender != session.guest:
             raise SecurityError("Only the Guest may have people scored with other values.")
-        for kind in (PermutedValues, BlankedValues):  # what was asked last counts
-            session.drop(kind)
+        session.drop(OtherValues)  # what was asked last counts
         return session
 
 
-def permute(table: PartyTable, asked: PermuteValues) -> PermutedValues:
+def permute(table: PartyTable, asked: PermuteValues) -> OtherValues:
     """Draw a permutation of the people who have a record, uniformly and from the operating system's randomness.
 
-    Raises
-    ------
-    SecurityError
-        A feature is none of this Host's, or fewer than :data:`MIN_PEOPLE` of the people have a record here.
+    Raises SecurityError where a feature is none of this Host's, or fewer than :data:`MIN_PEOPLE` of the people have a record here.
     """
     _check_own(table, asked.features)
     people = _with_record(table, asked.ids)
     sources = list(people)
     secrets.SystemRandom().shuffle(sources)
-    return PermutedValues(asked.features, dict(zip(people, sources, strict=True)))
+    return OtherValues(asked.features, dict(zip(people, sources, strict=True)))
 
 
 def _check_own(table: PartyTable, features: Sequence[str]) -> None:

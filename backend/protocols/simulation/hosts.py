@@ -16,13 +16,7 @@ _log = logging.getLogger("glassleaf")
 
 
 class SimulatedHosts:
-    """Threads that serve Hosts on a network.
-
-    Attributes
-    ----------
-    hosts : dict of str to HostParty
-        By name.
-    """
+    """Threads that serve Hosts on a network."""
 
     def __init__(self, network: Network, hosts: Iterable[HostParty]) -> None:
         self._network = network

@@ -17,7 +17,7 @@ from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_table
 from backend.protocols.approvals.host import Approvals
-from backend.protocols.guest_runtime import GuestRuntime, OnReceipts, PoolLevel
+from backend.protocols.guest_runtime import GuestRuntime, HostsOperator, OnReceipts, PoolLevel
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import usual_dither
 from backend.protocols.scoring.host import Decision
@@ -35,15 +35,13 @@ from backend.trees.ensemble import HostModel
 HOST_POOL = 2048  # obfuscators kept ready
 
 
-class SimulatedFederation:
-    """The Hosts of a federation as threads, with what they keep; a :class:`backend.protocols.guest_runtime.HostsOperator`.
+class SimulatedFederation(HostsOperator):
+    """The Hosts of a federation as threads, with what they keep.
 
     Parameters
     ----------
-    federation : Federation
     home : Path
         The Hosts' stores lie below it, one folder each.
-    network : Network
     key_floor : int
         Shortest key, bits.
     pools : bool
@@ -74,9 +72,6 @@ class SimulatedFederation:
         self._databases: dict[str, Database] = {}
         self._accounts: dict[str, Accountant] = {}
         self.served = SimulatedHosts(network, [self.host(h.name) for h in federation.hosts])
-
-    def __repr__(self) -> str:
-        return f"SimulatedFederation({self.federation.name})"
 
     def host(self, name: str) -> HostParty:
         """One Host as the federation file describes it."""

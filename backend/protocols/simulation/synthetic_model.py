@@ -85,8 +85,6 @@ class SyntheticModel:
 
     Attributes
     ----------
-    model : GuestModel
-    partial_models : dict of str to HostModel
     tables : dict of str to PartyTable
         Every party holds all records.
     """
@@ -151,7 +149,6 @@ class SyntheticFederation:
 
     Parameters
     ----------
-    synthetic : SyntheticModel
     key : KeySide
         The Guest's. The Hosts take its length as it is: it was checked where it was made.
     pools : bool

@@ -25,8 +25,6 @@ class BinnedColumns:
         ``(n_joint,)``: rows the bins are made from.
     bins : int
         Largest number of bins per feature.
-    exclude : collection of str
-        Features left out.
     hide_order : bool
         Number a feature's bins upwards or downwards at random, and categories in a random order, so that the party that chooses splits
         by bins does not learn which side is the upper one (Yao et al. App. B). Either way a cut is a run of bins without gaps.
@@ -58,10 +56,7 @@ class BinnedColumns:
     ) -> tuple[SplitRule, NDArray[np.bool_]]:
         """The rule behind a split chosen by bins, and which joint records go left.
 
-        Raises
-        ------
-        SecurityError
-            The feature or a bin does not exist, or ordered bins have a gap.
+        Raises SecurityError where the feature or a bin does not exist, or ordered bins have a gap.
         """
         bins = next((b for b in self.bins if b.feature.name == feature), None)
         if (

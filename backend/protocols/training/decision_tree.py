@@ -27,7 +27,7 @@ from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import TreeJob, start
 from backend.protocols.training.joint import Grown, Joint
 from backend.protocols.training.label_trees import RANGES, check_steps, label_sums, leaf_table
-from backend.protocols.training.parameters import USUAL_CIPHER, CheckedParameters, Ranges, constraint_problems
+from backend.protocols.training.parameters import USUAL_CIPHER, CheckedParameters, Ranges
 from backend.trees.criteria import Stops
 from backend.trees.outputs import Outputs
 
@@ -62,10 +62,6 @@ class DecisionTreeParameters(CheckedParameters):
     alignment: str = "bloom"
     score_bits: int = 10
     constraints: str = ""
-
-    def problems(self) -> list[str]:
-        """Ranges, choices, and constraints that cannot be read."""
-        return super().problems() + constraint_problems(self.constraints)
 
 
 def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:

@@ -18,16 +18,7 @@ from numpy.typing import NDArray
 from backend import work
 from backend.errors import SecurityError
 from backend.protocols.training.binned import BinnedColumns
-from backend.protocols.training.growing import (
-    Flags,
-    Growing,
-    GrownTree,
-    IntArray,
-    Node,
-    TreeJob,
-    flags,
-    root,
-)
+from backend.protocols.training.growing import Flags, Growing, GrownTree, IntArray, Node, TreeJob, flags, root
 from backend.protocols.training.joint import FeatureKey, Joint
 from backend.protocols.training.label_bound import told_bits
 from backend.protocols.training.messages import FeatureBins, SplitRows, StartTraining, TakeSplit
@@ -109,8 +100,6 @@ class TreeGrower:
     ----------
     features : tuple of (str, str)
         (party, feature), the Guest first; on a tie the first one splits.
-    rules : dict of (tree, node) to SplitRule
-        The Guest's own splits.
     choices : dict of (tree, node) to tuple of int
         Which bins go left at each split, as its owner numbers them.
     label_bits : float or None
@@ -142,13 +131,7 @@ class TreeGrower:
         self._sums.send(batches, tree=tree, rows=rows, guest_only=guest_only)
 
     def grow(self, jobs: Sequence[TreeJob], depth: int) -> list[GrownTree]:
-        """Grow trees of at most `depth` splits on a path, all of them level by level.
-
-        Raises
-        ------
-        Cancelled, PartyUnreachable, SecurityError
-            See :meth:`Session.expect`.
-        """
+        """Grow trees of at most `depth` splits on a path, all of them level by level; raises as :meth:`Session.expect`."""
         trees = [root(job, self._n, self._sums.of_rows(job)) for job in jobs]
         self._sums.fill([(tree, tree.level[0]) for tree in trees])
         for level in range(depth + 1):

@@ -37,7 +37,6 @@ from backend.protocols.training.parameters import (
     ForestAggregation,
     Ranges,
     TreeProgress,
-    constraint_problems,
 )
 from backend.protocols.training.rounds import round_of
 from backend.protocols.transport.packing import chunks
@@ -107,7 +106,7 @@ class ForestParameters(CheckedParameters):
 
     def problems(self) -> list[str]:
         """Ranges, choices, and constraints that cannot be kept."""
-        problems = super().problems() + constraint_problems(self.constraints)
+        problems = super().problems()
         if self.constraints and self.shuffle_sides:
             problems.append(
                 "constraints need the order of a feature's bins, and shuffle_sides has the Hosts hide it; choose one of them."

@@ -32,8 +32,6 @@ class TreeJob:
         The batches, of those sent last, that hold its channels, two per batch.
     features : frozenset of (str, str), optional
         (party, feature) pairs that may split; None = all.
-    guest_only : bool
-        This tree involves no Host.
     directions : mapping of (str, str) to int
         +1 or -1: predictions must rise or fall with the feature.
     told : BoundedSplits, optional

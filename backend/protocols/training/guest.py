@@ -48,8 +48,6 @@ class Trained:
 
     Attributes
     ----------
-    model_id : str
-    model : GuestModel
     metrics : Metrics
         On the test rows, of the scores as they would be released (at the public scale).
     parts : dict of str to int
@@ -60,7 +58,6 @@ class Trained:
         Content hash of each Host's partial model.
     positive_rate : float
         Share of positive labels among the joint records, 0 … 1; NaN where there are more than two classes, or numbers.
-    alignment : Alignment
     scores : dict of str to (ndarray, ndarray)
         Part → labels ``(n,)`` and margins ``(n, outputs.count)`` as they would be released; the test rows alone where they had to
         be scored.
@@ -89,19 +86,10 @@ class TrainingClient:
 
     Parameters
     ----------
-    federation : Federation
-    table : PartyTable
-        The Guest's own records.
-    parameters : Parameters
-        Of one of the algorithms.
-    session : Session
-        With the Hosts that take part.
     exclude : sequence of str
         Features that must not be used, of any party.
     on_stage : callable
         Called with "align", "tree" and "store".
-    on_tree : callable
-        Called after every tree.
     times : ndarray of str or None
         ``(n,)``, in the table's order: when each record is from, as of :func:`backend.data.table.read_times`.
     resumed : Resumed

@@ -47,21 +47,9 @@ class _Alignment:
 
 
 class TrainingHandler:
-    """Answers alignment and training.
+    """Answers alignment and training."""
 
-    Parameters
-    ----------
-    name : str
-        The Host.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        table: PartyTable,
-        features: Sequence[Feature],
-        answering: Answering,
-    ) -> None:
+    def __init__(self, name: str, table: PartyTable, features: Sequence[Feature], answering: Answering) -> None:
         self._name, self._table, self._features = name, table, tuple(features)
         self._answering, self._partial_models = answering, answering.partial_models
         self._sessions = answering.sessions
@@ -95,11 +83,10 @@ class TrainingHandler:
     def _hidden_ids(self, sender: str, hidden: HiddenIds) -> Answer:
         yield sender, HiddenAnswer(hidden.conversation, self._side(hidden).take(hidden.piece))
 
-    def _joint_records(self, sender: str, joint: JointRecords) -> Answer:
+    def _joint_records(self, sender: str, joint: JointRecords) -> None:
         session = self._sessions.of(joint.conversation)
         session.rows = self._side(joint).rows(joint.joint)
         session.drop(_Alignment)
-        return iter(())
 
     def _start_training(self, sender: str, start: StartTraining) -> Answer:
         session = self._sessions.of(start.conversation)
@@ -137,23 +124,20 @@ class TrainingHandler:
         ranks = session.keep(HostRanks, HostRanks(self._noisy, session.rows, start))
         yield sender, ranks.ranks(start.conversation)
 
-    def _take_rank_splits(self, sender: str, splits: TakeRankSplits) -> Answer:
+    def _take_rank_splits(self, sender: str, splits: TakeRankSplits) -> None:
         session = self._sessions.of(splits.conversation)
         if session.kept(HostTraining) is not None:
             raise SecurityError("This training is none on ranks; its splits come one by one.")
         session.need(HostRanks, NO_TRAINING).take_splits(splits)
-        return iter(())
 
-    def _gradients(self, sender: str, gradients: Gradients) -> Answer:
+    def _gradients(self, sender: str, gradients: Gradients) -> None:
         self._summing(gradients).take_gradients(gradients)
-        return iter(())
 
     def _bin_sums(self, sender: str, asked: AskBinSums) -> Answer:
         yield sender, self._summing(asked).bin_sums(asked)
 
-    def _start_node(self, sender: str, asked: AskNodeSums) -> Answer:
+    def _start_node(self, sender: str, asked: AskNodeSums) -> None:
         self._summing(asked).start_node(asked)
-        return iter(())
 
     def _node_pairs(self, sender: str, pairs: NodePairs) -> Answer:
         sums = self._summing(pairs).take_node(pairs)

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import NodePublicSide, NodeSumming, PairPublicSide
-from backend.crypto.paillier.bin_products import BinIndex
+from backend.crypto.interface import BinIndex, NodePublicSide, NodeSumming, PairPublicSide
 from backend.data.dictionary import Feature, Kind
 from backend.data.medians import Medians, medians
 from backend.data.table import PartyTable
@@ -40,8 +39,6 @@ class HostTraining:
 
     Parameters
     ----------
-    table : PartyTable
-        The Host's records.
     rows : ndarray of int
         The Host's joint rows, in the common order.
 

@@ -78,8 +78,6 @@ class Joint:
         Names, in the order of their numbers; empty unless the task is "classes".
     parts : ndarray of int8
         ``(n_joint,)``: TRAINING, VALIDATION or TEST.
-    on_tree : callable
-        Called after every round.
     resumed : Resumed
         Rounds that need not be grown again.
     """
@@ -175,8 +173,6 @@ class Grown:
 
     Attributes
     ----------
-    rules : mapping of (tree, node) to SplitRule
-        The Guest's own splits.
     base_scores : tuple of float
         ``(outputs.count,)``.
     margins : ndarray of float64

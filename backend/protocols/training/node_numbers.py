@@ -16,14 +16,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class NodeNumbers:
-    """Which channels are in which number, lowest digit first.
-
-    Attributes
-    ----------
-    channels : tuple of tuple of int
-    base : int
-        Rows that could be added up, plus 1.
-    """
+    """Which channels are in which number, lowest digit first; `base` is the rows that could be added up, plus 1."""
 
     channels: tuple[tuple[int, ...], ...]
     base: int

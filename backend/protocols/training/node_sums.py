@@ -37,15 +37,7 @@ M = TypeVar("M", bound=Message)
 
 
 class NodeSums:
-    """Fills the histograms of nodes.
-
-    Parameters
-    ----------
-    columns : BinnedColumns
-        The Guest's own.
-    host_bins : mapping of str to FeatureBins
-        Of the Hosts that have features, in chain order.
-    """
+    """Fills the histograms of nodes; `host_bins` are of the Hosts that have features, in chain order."""
 
     def __init__(self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins]) -> None:
         self._joint, self._columns, self._host_bins = joint, columns, host_bins
@@ -258,10 +250,7 @@ class NodeSums:
 def answers(session: Session, kind: type[M], asked: Mapping[str, deque[A]]) -> Iterator[tuple[str, A, M]]:
     """The Hosts' answers as they come, each with what that Host was asked.
 
-    Raises
-    ------
-    SecurityError
-        A Host answers without a pending request.
+    Raises SecurityError where a Host answers without a pending request.
     """
     while any(asked.values()):
         host, answer = session.expect(kind)

@@ -56,9 +56,9 @@ class CheckedParameters:
             raise ParameterError(" ".join(problems))
 
     def problems(self) -> list[str]:
-        """One sentence for every parameter that is out of range or not among its choices."""
+        """One sentence for every parameter that is out of range or not among its choices, and for constraints that cannot be read."""
         values = self.as_dict()
-        return [
+        problems = [
             f"{name} is {values[name]:g}; choose a value from {low:g} to {high:g}."
             for name, (low, high) in self.RANGES.items()
             if not low <= values[name] <= high
@@ -67,6 +67,11 @@ class CheckedParameters:
             for name, known in CHOICES.items()
             if name in values and values[name] not in known
         ]
+        try:
+            read_constraints(values.get("constraints", ""))
+        except ParameterError as error:
+            problems.append(str(error))
+        return problems
 
     def as_dict(self) -> dict[str, Any]:
         """Field name → value, for the registry."""
@@ -77,10 +82,7 @@ class CheckedParameters:
 def read_constraints(text: str) -> dict[str, int]:
     """Feature → +1 (predictions never fall as it rises), -1 (they never rise) or 0 (free), from ``limit=-1, delay=+1``.
 
-    Raises
-    ------
-    ParameterError
-        An entry is no feature with a sign, or a feature is named twice.
+    Raises ParameterError where an entry is no feature with a sign, or a feature is named twice.
     """
     found: dict[str, int] = {}
     for entry in filter(None, (part.strip() for part in text.split(","))):
@@ -96,15 +98,6 @@ def read_constraints(text: str) -> dict[str, int]:
 def write_constraints(directions: Mapping[str, int]) -> str:
     """The text that :func:`read_constraints` reads; features in the order of their names, so that equal constraints are equal texts."""
     return ", ".join(f"{name}={sign:+d}" if sign else f"{name}=0" for name, sign in sorted(directions.items()))
-
-
-def constraint_problems(text: str) -> list[str]:
-    """What is wrong with constraints as they are written."""
-    try:
-        read_constraints(text)
-    except ParameterError as error:
-        return [str(error)]
-    return []
 
 
 @dataclass(frozen=True)
@@ -187,7 +180,7 @@ class SecureBoostParameters(CheckedParameters):
 
     def problems(self) -> list[str]:
         """Ranges, choices, and combinations that do not fit."""
-        problems = super().problems() + constraint_problems(self.constraints)
+        problems = super().problems()
         if self.goss_top or self.goss_other:
             if not (self.goss_top and self.goss_other) or self.goss_top + self.goss_other > 1:
                 problems.append(

@@ -15,8 +15,7 @@ from backend.errors import Cancelled, HostBusy, HostRefused, PartyUnreachable, Q
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import ApprovalPending, ConversationReceipt, EndConversation, Refusal
 from backend.protocols.transport.receipts import is_genuine, whole
-from backend.protocols.transport.transcript import TranscriptEntry
-from backend.protocols.transport.wire import TranscribedWire
+from backend.protocols.transport.transcript import TranscribedWire, TranscriptEntry
 
 _log = logging.getLogger("glassleaf")
 M = TypeVar("M", bound=Message)
@@ -31,12 +30,8 @@ class Session:
 
     Parameters
     ----------
-    wire : TranscribedWire
-        The Guest's.
     name : str
         Unique per training or scoring (:func:`backend.protocols.transport.wire.new_conversation`).
-    hosts : tuple of str
-        Whom it may wait for.
     cancelled : callable
         Called at least every 0.1 s while waiting.
     timeout : float

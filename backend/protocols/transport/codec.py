@@ -22,21 +22,8 @@ MAX_NAME = 64  # bytes of a kind's name with what stands before it
 
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 # the msgpack specification: first byte → bytes of a value of fixed length, or of the length that follows
-_FIXED = {
-    0xCA: 5,
-    0xCB: 9,
-    0xCC: 2,
-    0xCD: 3,
-    0xCE: 5,
-    0xCF: 9,
-    0xD0: 2,
-    0xD1: 3,
-    0xD2: 5,
-    0xD3: 9,
-    0xC0: 1,
-    0xC2: 1,
-    0xC3: 1,
-}
+_FIXED = {0xC0: 1, 0xC2: 1, 0xC3: 1, 0xCA: 5, 0xCB: 9}  # nil, false, true, float32, float64
+_FIXED |= {0xCC + at: size for at, size in enumerate((2, 3, 5, 9) * 2)}  # uint8 … uint64, int8 … int64
 _SIZED = {0xC4: 1, 0xC5: 2, 0xC6: 4, 0xD9: 1, 0xDA: 2, 0xDB: 4}
 _COUNTED = {0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}  # arrays and maps
 
@@ -63,10 +50,7 @@ def encode(message: Message) -> bytes:
 def decode(blob: bytes) -> Message:
     """Bytes → message.
 
-    Raises
-    ------
-    SecurityError
-        The bytes are more than their kind needs, no message of a known class, or do not fit the class's schema.
+    Raises SecurityError where the bytes are more than their kind needs, no message of a known class, or do not fit the class's schema.
     """
     try:
         kind = MESSAGES[_name(blob)]

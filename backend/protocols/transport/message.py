@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import ClassVar, dataclass_transform
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SMALL = 64 * KIB  # names, numbers and hashes
@@ -14,6 +13,8 @@ PEOPLE = 64 * MIB  # ids of thousands of people, a tree's shape by the thousand,
 NUMBERS = 256 * MIB  # sums of 2**14 bins at 8,192 bits, a garbled circuit of 4,096 features, positions in every tree
 WHOLE = GIB  # ciphertexts of records: gradients of 2**20 rows at 3,072 bits are 0.8 GiB
 
+# who can read most messages
+HOST, GUEST, GUEST_KEY = "the receiving Host", "the Guest", "only the Guest (its key)"
 ONLINE_PEOPLE = 32  # somebody waits for the answer about so many; more are bulk work
 
 
@@ -23,11 +24,6 @@ class Lane(StrEnum):
     ONLINE = "online"
     BULK = "bulk"
     TRAINING = "training"
-
-
-def lane_of_people(ids: Sequence[str]) -> Lane:
-    """In which lane people are answered about."""
-    return Lane.ONLINE if len(ids) <= ONLINE_PEOPLE else Lane.BULK
 
 
 SEAL = b"\x5e\xa1\x10"  # how what Microsoft SEAL saved begins: magic number, length of its first header
@@ -44,15 +40,16 @@ def body(hidden: bytes) -> bytes:
     return hidden[at + SEAL_HEADERS :] if at >= 0 else hidden
 
 
+@dataclass_transform(frozen_default=True)
 @dataclass(frozen=True)
 class Message:
     """What every message carries: the conversation it belongs to.
 
-    A kind of message is a frozen dataclass that derives from this one and says what it `HOLDS` and who can read it
-    (`READABLE_BY`); the transcript and docs/threat-model.md show both, and a test holds the three together. No message of a kind is
-    longer than its `MAX_BYTES`: longer ones are refused unread. `UNREADABLE` names the field whose first bytes may be shown to
-    onlookers: a public key, or what nobody but the holder of the key can read. `LANE` says which kind of work the answer is; None = the
-    same as what came before it in the conversation.
+    A kind of message derives from this one, which makes it a frozen dataclass, and says what it `HOLDS` and who can read it
+    (`readable_by`, or `READABLE_BY` where a word is not enough); the transcript and docs/threat-model.md show both, and a test holds the
+    three together. No message of a kind is longer than its `max_bytes`: longer ones are refused unread. `unreadable` names the field
+    whose first bytes may be shown to onlookers: a public key, or what nobody but the holder of the key can read. `lane` says which kind
+    of work the answer is; None = the same as what came before it in the conversation.
     """
 
     HOLDS: ClassVar[str] = ""
@@ -63,11 +60,15 @@ class Message:
     conversation: str
 
     def lane(self) -> Lane | None:
-        """Which kind of work the answer to this one is."""
-        return self.LANE
+        """Which kind of work the answer to this one is: about many people nobody waits for it."""
+        many = self.LANE is Lane.ONLINE and len(getattr(self, "ids", ())) > ONLINE_PEOPLE
+        return Lane.BULK if many else self.LANE
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
+    def __init_subclass__(
+        cls, readable_by: str = "", max_bytes: int = SMALL, unreadable: str = "", lane: Lane | None = None
+    ) -> None:
         if cls.__name__ in MESSAGES:
             raise TypeError(f"Two kinds of message are called {cls.__name__}; the name is what travels on the wire.")
-        MESSAGES[cls.__name__] = cls
+        cls.READABLE_BY = readable_by or cls.READABLE_BY
+        cls.MAX_BYTES, cls.UNREADABLE, cls.LANE = max_bytes, unreadable, lane
+        MESSAGES[cls.__name__] = dataclass(frozen=True)(cls)

@@ -2,83 +2,65 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
-
-from backend.protocols.transport.message import LISTS, PEOPLE, Message
+from backend.protocols.transport.message import GUEST, HOST, LISTS, PEOPLE, Message
 
 
-@dataclass(frozen=True)
-class OfferKey(Message):
+class OfferKey(Message, max_bytes=PEOPLE, unreadable="key"):
     """Guest → Host: the public key of this conversation's ciphertexts."""
 
-    HOLDS: ClassVar[str] = "the Guest's public key and a proof of its form"
-    READABLE_BY: ClassVar[str] = "anyone"
-    MAX_BYTES: ClassVar[int] = PEOPLE
-    UNREADABLE: ClassVar[str] = "key"
+    HOLDS = "the Guest's public key and a proof of its form"
+    READABLE_BY = "anyone"
     scheme: str
     key: bytes
 
 
-@dataclass(frozen=True)
-class EndConversation(Message):
+class EndConversation(Message, readable_by=HOST):
     """Guest → Host: forget this conversation's key and working data."""
 
-    HOLDS: ClassVar[str] = "nothing"
-    READABLE_BY: ClassVar[str] = "the receiving Host"
+    HOLDS = "nothing"
 
 
-@dataclass(frozen=True)
-class ConversationReceipt(Message):
+class ConversationReceipt(Message, readable_by=GUEST, max_bytes=LISTS):
     """Host → Guest, at the end of a conversation: what the Host sent and took in it, signed.
 
     An entry is sender, receiver, kind, bytes and the seconds that the Host worked before it; the signature is Ed25519 over name, Host and
     entries (:mod:`backend.protocols.transport.receipts`).
     """
 
-    HOLDS: ClassVar[str] = "kinds, sizes and working times of the messages that the Host sent and took, signed"
-    READABLE_BY: ClassVar[str] = "the Guest"
-    MAX_BYTES: ClassVar[int] = LISTS
+    HOLDS = "kinds, sizes and working times of the messages that the Host sent and took, signed"
     entries: tuple[tuple[str, str, str, int, float], ...]
     signature: str
 
 
-@dataclass(frozen=True)
-class Refusal(Message):
+class Refusal(Message, readable_by=GUEST):
     """Host → Guest: it will not or cannot answer, and why, in words without data; `final` = however often it is asked.
 
     `wait` is how many seconds later the same may be asked again, where it has too much to do at this moment or has started again; 0
     otherwise.
     """
 
-    HOLDS: ClassVar[str] = "why a Host did not answer"
-    READABLE_BY: ClassVar[str] = "the Guest"
+    HOLDS = "why a Host did not answer"
     reason: str
     final: bool = False
     wait: float = 0.0
 
 
-@dataclass(frozen=True)
-class ApprovalPending(Message):
+class ApprovalPending(Message, readable_by=GUEST):
     """Host → Guest: its operator has not decided yet on what was asked; the request's number there, and since when it waits (UTC)."""
 
-    HOLDS: ClassVar[str] = "that a training or a model waits for the Host's operator, under which number and since when"
-    READABLE_BY: ClassVar[str] = "the Guest"
+    HOLDS = "that a training or a model waits for the Host's operator, under which number and since when"
     number: int
     since: str
 
 
-@dataclass(frozen=True)
-class Acknowledge(Message):
+class Acknowledge(Message, readable_by=HOST):
     """Guest → Host: the answers to these requests are kept; forget them. That they were given stays counted."""
 
-    HOLDS: ClassVar[str] = "names of requests whose answers have come"
-    READABLE_BY: ClassVar[str] = "the receiving Host"
+    HOLDS = "names of requests whose answers have come"
     requests: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class HeldRecords(Message):
+class HeldRecords(Message, readable_by=GUEST, max_bytes=LISTS):
     """Host → Guest: which of the ids it holds a record for; the others are scored with its features missing.
 
     `spent` says of each id which limit of `days` days is reached (empty: none of any), a byte an id: 0 none; 1 `budget` answers about a
@@ -87,12 +69,10 @@ class HeldRecords(Message):
     it passes on on which side of its medians a person is (:class:`backend.protocols.explanations.messages.ReasonTerms`).
     """
 
-    HOLDS: ClassVar[str] = (
+    HOLDS = (
         "which of the ids the Host holds; about which of them which limit is reached, and how large the limits are; "
         "for reasons, random bits"
     )
-    READABLE_BY: ClassVar[str] = "the Guest"
-    MAX_BYTES: ClassVar[int] = LISTS
     held: bytes
     spent: bytes = b""
     budget: int = 0

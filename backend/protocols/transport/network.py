@@ -11,7 +11,7 @@ import threading
 from backend.errors import PartyUnreachable
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.transcript import Transcript, TranscriptEntry
+from backend.protocols.transport.transcript import TranscribedWire, Transcript
 from backend.protocols.transport.wire import Delivery
 
 _Letter = tuple[str, bytes, int]  # sender, bytes, number in the transcript
@@ -23,7 +23,7 @@ class Network:
 
     def __init__(self) -> None:
         self._boxes: dict[tuple[str, str], _Mailbox] = {}  # by party and conversation
-        self._noted = Transcript()
+        self.noted = Transcript()
         self._lock = threading.Lock()
 
     def end(self, party: str) -> LocalWire:
@@ -34,7 +34,7 @@ class Network:
         """Give `party` a mailbox: one for all conversations, or one for a single conversation, whose transcript begins now."""
         self._boxes.setdefault((party, conversation), queue.SimpleQueue())
         if conversation:
-            self._noted.begin(party, conversation)
+            self.noted.begin(party, conversation)
 
     def close(self, party: str, conversation: str = "") -> None:
         """Take a mailbox away; a waiting receiver is woken."""
@@ -45,17 +45,14 @@ class Network:
     def send(self, sender: str, receiver: str, message: Message) -> int:
         """Turn `message` into bytes, note it in the transcript and deliver it; returns its bytes.
 
-        Raises
-        ------
-        PartyUnreachable
-            `receiver` has no mailbox: it is down.
+        Raises PartyUnreachable where `receiver` has no mailbox: it is down.
         """
         blob = encode(message)
         box = self._boxes.get((receiver, message.conversation)) or self._boxes.get((receiver, ""))
         if box is None:
             raise PartyUnreachable(f"{receiver} is not reachable: it is not running. Start it again and repeat.")
         with self._lock:  # so that a mailbox holds messages in the transcript's order
-            number = self._noted.note(sender, receiver, message, len(blob))
+            number = self.noted.note(sender, receiver, message, len(blob))
             box.put((sender, blob, number))
         return len(blob)
 
@@ -77,28 +74,12 @@ class Network:
         """Whether `party` has a mailbox."""
         return (party, "") in self._boxes
 
-    def take(self, party: str, delivery: Delivery) -> None:
-        """`party` begins to work on what came."""
-        self._noted.take(party, delivery)
 
-    def rest(self, party: str, conversation: str) -> None:
-        """`party` stops working in a conversation."""
-        self._noted.rest(party, conversation)
-
-    def transcript(self, conversation: str) -> tuple[TranscriptEntry, ...]:
-        """Every message of a conversation so far, between any two parties."""
-        return self._noted.entries(conversation)
-
-    def forget(self, conversation: str) -> None:
-        """Drop a conversation's transcript and clock."""
-        self._noted.forget(conversation)
-
-
-class LocalWire:
-    """One party's end of a network; a :class:`backend.protocols.transport.wire.TranscribedWire`."""
+class LocalWire(TranscribedWire):
+    """One party's end of a network."""
 
     def __init__(self, network: Network, party: str) -> None:
-        self._network, self._party = network, party
+        self._network, self._party, self._noted = network, party, network.noted
 
     @property
     def party(self) -> str:
@@ -124,19 +105,3 @@ class LocalWire:
     def is_up(self, party: str) -> bool:
         """Whether `party` has a mailbox."""
         return self._network.is_up(party)
-
-    def take(self, delivery: Delivery) -> None:
-        """Work on what came begins."""
-        self._network.take(self._party, delivery)
-
-    def rest(self, conversation: str) -> None:
-        """Work in a conversation stops."""
-        self._network.rest(self._party, conversation)
-
-    def transcript(self, conversation: str) -> tuple[TranscriptEntry, ...]:
-        """Every message of a conversation, between any two parties."""
-        return self._network.transcript(conversation)
-
-    def forget(self, conversation: str) -> None:
-        """Drop a conversation's transcript."""
-        self._network.forget(conversation)

@@ -12,7 +12,7 @@ Guest's goodbye is not counted: the scores are there before it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from backend.errors import ParameterError
 from backend.protocols.transport.messages import ConversationReceipt, EndConversation
@@ -54,16 +54,6 @@ INSTANT = Link(0.0, float("inf"))
 
 
 @dataclass(frozen=True)
-class Journey:
-    """One message in simulated time, seconds from the start: when its sender had it ready, when it began to leave, when it arrived."""
-
-    number: int
-    ready: float
-    leaves: float
-    arrives: float
-
-
-@dataclass(frozen=True)
 class Exchange:
     """One run over a link.
 
@@ -81,8 +71,6 @@ class Exchange:
         Seconds that the link adds.
     work : dict of str to float
         Party → seconds it worked.
-    journeys : tuple of Journey
-        One per message, in the transcript's order.
     """
 
     rounds: int
@@ -92,7 +80,6 @@ class Exchange:
     compute: float
     network: float
     work: dict[str, float]
-    journeys: tuple[Journey, ...] = field(repr=False)
 
     @property
     def total(self) -> float:
@@ -110,13 +97,12 @@ def simulate(transcript: Sequence[TranscriptEntry], link: Link) -> Exchange:
     """
     sent = [entry for entry in transcript if entry.kind not in GOODBYE]
     rounds, hops = _chains(sent)
-    compute, _ = _run(transcript, INSTANT)
-    total, journeys = _run(transcript, link)
+    compute, total = _run(transcript, INSTANT), _run(transcript, link)
     work: dict[str, float] = {}
     for entry in transcript:
         work[entry.sender] = work.get(entry.sender, 0.0) + sum(seconds for _, seconds in entry.work)
     size = sum(entry.bytes for entry in sent)
-    return Exchange(rounds, hops, len(sent), size, compute, total - compute, work, journeys)
+    return Exchange(rounds, hops, len(sent), size, compute, total - compute, work)
 
 
 @dataclass
@@ -127,24 +113,21 @@ class _Party:
     uplink: float = 0.0  # when its earlier messages are on their way
 
 
-def _run(transcript: Sequence[TranscriptEntry], link: Link) -> tuple[float, tuple[Journey, ...]]:
-    """When the scores are there, and every message's journey."""
+def _run(transcript: Sequence[TranscriptEntry], link: Link) -> float:
+    """When the scores are there, or the last message so far."""
     parties: dict[str, _Party] = {}
     arrived = {0: 0.0}
-    journeys: list[Journey] = []
     end = 0.0
     for entry in transcript:
         sender = parties.setdefault(entry.sender, _Party())
         for number, seconds in entry.work:
             sender.free = max(sender.free, arrived[number]) + seconds
         if entry.kind == EndConversation.__name__:
-            return max(end, sender.free), tuple(journeys)
-        leaves = max(sender.free, sender.uplink)
-        sender.uplink = leaves + entry.bytes / link.bandwidth
+            return max(end, sender.free)
+        sender.uplink = max(sender.free, sender.uplink) + entry.bytes / link.bandwidth
         arrived[entry.number] = sender.uplink + link.latency
-        journeys.append(Journey(entry.number, sender.free, leaves, arrived[entry.number]))
         end = max(end, arrived[entry.number])
-    return end, tuple(journeys)
+    return end
 
 
 def _chains(sent: Sequence[TranscriptEntry]) -> tuple[int, int]:

@@ -22,9 +22,6 @@ class TranscriptEntry:
     ----------
     number : int
         Position in the conversation, from 1.
-    sender, receiver : str
-    kind : str
-        The message's class.
     bytes : int
         Length on the wire.
     seconds : float
@@ -187,16 +184,36 @@ class Transcript:
         return len(self._conversations)
 
 
-class OwnTranscript:
-    """A wire and what passes over it, as this party alone can know that; a :class:`TranscribedWire` of any link.
+class TranscribedWire(Wire):
+    """A wire beside which a transcript is kept: of all parties in a simulation, otherwise of this party's own side alone.
 
-    Parameters
-    ----------
-    wire : Wire
+    The clock says what a party worked for which message: it runs from :meth:`take` to :meth:`rest`.
     """
 
+    _noted: Transcript
+
+    def take(self, delivery: Delivery) -> None:
+        """Work on what came begins."""
+        self._noted.take(self.party, delivery)
+
+    def rest(self, conversation: str) -> None:
+        """Work in a conversation stops; what follows is waiting."""
+        self._noted.rest(self.party, conversation)
+
+    def transcript(self, conversation: str) -> tuple[TranscriptEntry, ...]:
+        """The messages of a conversation so far."""
+        return self._noted.entries(conversation)
+
+    def forget(self, conversation: str) -> None:
+        """Drop a conversation's transcript and clock."""
+        self._noted.forget(conversation)
+
+
+class OwnTranscript(TranscribedWire):
+    """A wire of any link and what passes over it, as this party alone can know that."""
+
     def __init__(self, wire: Wire) -> None:
-        self._wire, self._own = wire, Transcript()
+        self._wire, self._noted = wire, Transcript()
 
     @property
     def party(self) -> str:
@@ -207,7 +224,7 @@ class OwnTranscript:
         """Open a mailbox; one of a single conversation is written down."""
         self._wire.open(conversation)
         if conversation:
-            self._own.begin(self.party, conversation)
+            self._noted.begin(self.party, conversation)
 
     def close(self, conversation: str = "") -> None:
         """Close a mailbox."""
@@ -217,7 +234,7 @@ class OwnTranscript:
         """Send, and write it down once it was taken; the time on the way is no work."""
         ready = time.perf_counter()
         size = self._wire.send(receiver, message)
-        self._own.note(self.party, receiver, message, size, ready)
+        self._noted.note(self.party, receiver, message, size, ready)
         return size
 
     def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
@@ -225,27 +242,11 @@ class OwnTranscript:
         delivery = self._wire.receive(conversation, timeout)
         if delivery is None:
             return None
-        return delivery._replace(number=self._own.note(delivery.sender, self.party, delivery.message, delivery.bytes))
+        return delivery._replace(number=self._noted.note(delivery.sender, self.party, delivery.message, delivery.bytes))
 
     def is_up(self, party: str) -> bool:
         """Whether `party` can be reached."""
         return self._wire.is_up(party)
-
-    def take(self, delivery: Delivery) -> None:
-        """Work on what came begins."""
-        self._own.take(self.party, delivery)
-
-    def rest(self, conversation: str) -> None:
-        """Work in a conversation stops."""
-        self._own.rest(self.party, conversation)
-
-    def transcript(self, conversation: str) -> tuple[TranscriptEntry, ...]:
-        """What this party sent and received so far."""
-        return self._own.entries(conversation)
-
-    def forget(self, conversation: str) -> None:
-        """Drop a conversation."""
-        self._own.forget(conversation)
 
 
 def round_of(message: Message) -> int:

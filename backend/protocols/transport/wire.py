@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from backend.protocols.transport.message import Message
-    from backend.protocols.transport.transcript import TranscriptEntry
 
 NAME_BYTES = 16  # random bytes of a conversation's name
 
@@ -28,7 +27,6 @@ class Delivery(NamedTuple):
     ----------
     sender : str
         Whom the wire proves it to be from: the end of a simulated network, the certificate of a link or the signature of an envelope.
-    message : Message
     bytes : int
         Length on the wire.
     number : int
@@ -55,41 +53,13 @@ class Wire(Protocol):
         """Close a mailbox; whoever waits at it is woken."""
 
     def send(self, receiver: str, message: Message) -> int:
-        """Hand over a message; returns its bytes once it was taken.
-
-        Raises
-        ------
-        PartyUnreachable
-            `receiver` cannot be reached.
-        """
+        """Hand over a message; returns its bytes once it was taken; raises PartyUnreachable where `receiver` cannot be reached."""
 
     def receive(self, conversation: str = "", timeout: float | None = None) -> Delivery | None:
         """What comes next into a mailbox; None when it is closed or `timeout` seconds have passed.
 
-        Raises
-        ------
-        SecurityError
-            What came is no message.
+        Raises SecurityError where what came is no message.
         """
 
     def is_up(self, party: str) -> bool:
         """Whether `party` can be reached at this moment."""
-
-
-class TranscribedWire(Wire, Protocol):
-    """A wire beside which a transcript is kept: of all parties in a simulation, otherwise of this party's own side alone.
-
-    The clock says what a party worked for which message: it runs from :meth:`take` to :meth:`rest`.
-    """
-
-    def take(self, delivery: Delivery) -> None:
-        """Work on what came begins."""
-
-    def rest(self, conversation: str) -> None:
-        """Work in a conversation stops; what follows is waiting."""
-
-    def transcript(self, conversation: str) -> tuple[TranscriptEntry, ...]:
-        """The messages of a conversation so far."""
-
-    def forget(self, conversation: str) -> None:
-        """Drop a conversation's transcript and clock."""

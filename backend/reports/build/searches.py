@@ -40,8 +40,8 @@ def _alternatives(search: Search, decided: DecidedModels) -> Iterable[report.Alt
 
 
 def _figures(point: Point) -> dict[str, report.IntervalLine | None]:
-    found = {name: getattr(point, name) for name in ("auc", "auc_change", "ks", "gap", "ratio", "gap_change")}
-    return {name: _line(figure) for name, figure in found.items()}
+    names = ("auc", "auc_change", "auc_together", "ks", "gap", "ratio", "gap_change", "gap_together")
+    return {name: _line(getattr(point, name)) for name in names}
 
 
 def _line(figure: IntervalFigure | None) -> report.IntervalLine | None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 CHINESE = "\u2e80"  # and what follows: letters and punctuation between which a line may end
-NO_START = frozenset("，。、；：！？）】」』》〉”’%％·,.;:!?)]}…")  # no line starts with these
-NO_END = frozenset("（【「『《〈“‘([{")  # no line ends with these
+NO_START = frozenset("，。、；：！？）】」』》〉〕〗”’%％·,.;:!?)]}…")  # no line starts with these
+NO_END = frozenset("（【「『《〈〔〖“‘([{")  # no line ends with these
 SOFT = frozenset("_-/.:;,=&?(")  # after which a word that fits no line is broken first
 
 

@@ -54,6 +54,7 @@ LATIN = (
 )
 
 
+PAGES = "0{nb}0"  # stands for how many pages there are, and is set apart from Chinese as a number is
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
@@ -68,6 +69,7 @@ class Page(FPDF):
         super().__init__(format="A4")
         self._words, self._head = words, head
         self.set_creation_date(time)
+        self.alias_nb_pages(PAGES)
         self.set_lang(words.language)
         self.set_margins(16, 16)
         self.set_auto_page_break(True, margin=18)
@@ -107,7 +109,7 @@ class Page(FPDF):
         """The page's number."""
         self.set_y(-13)
         self.face(SMALL, colour=FAINT)
-        self.cell(0, 5, self._words("document.page", n=self.page_no(), all="{nb}"), align="C")
+        self.cell(0, 5, self._words("document.page", n=self.page_no(), all=PAGES), align="C")
 
     def face(self, size: float, *, bold: bool = False, colour: tuple[int, int, int] = INK) -> None:
         """Choose how letters look."""

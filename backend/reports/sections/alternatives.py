@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from backend.reports.blocks import Block, Heading, Table, Text
 from backend.reports.schema import AlternativeLine, IntervalLine, SearchLine
 from backend.reports.sections.writer import NONE, Writer, figure, minute, percent, points, signed, whole
@@ -46,13 +48,9 @@ def _table(write: Writer, search: SearchLine) -> Table:
         ("lda_model", 2, lambda a: f"{a.name} {a.model}"),
         ("lda_settings", 5, lambda a: settings(write, first, a)),
         ("lda_auc", 3, lambda a: f"{figure(a.auc.value)}\n[{figure(a.auc.low)}, {figure(a.auc.high)}]"),
-        (
-            "lda_change",
-            3,
-            lambda a: f"{signed(a.auc_change.value)}\n[{signed(a.auc_change.low)}, {signed(a.auc_change.high)}]",
-        ),
+        ("lda_change", 4, lambda a: _changed(write, signed, a.auc_change, a.auc_together)),
         ("lda_gap", 4, lambda a: _gap(write, a, a.gap)),
-        ("lda_width", 3, lambda a: _points(a.gap_change)),
+        ("lda_width", 4, lambda a: _changed(write, points, a.gap_change, a.gap_together)),
         ("lda_frontier", 2, lambda a: write("yes") if a.frontier else NONE),
     )
 
@@ -74,6 +72,18 @@ def _gap(write: Writer, line: AlternativeLine, gap: IntervalLine | None) -> str:
         return write("too_few")
     ratio = "" if line.ratio is None else f"\n{write('lda_ratio', value=figure(line.ratio.value))}"
     return write.says(write.words.either(line.group, line.group_zh), f"{_points(gap)}{ratio}")
+
+
+def _changed(
+    write: Writer, shown: Callable[[float], str], own: IntervalLine | None, together: IntervalLine | None
+) -> str:
+    """A change with its own interval, and below it the one that holds together with all others."""
+    if own is None:
+        return NONE
+    lines = [f"{shown(own.value)} [{shown(own.low)}, {shown(own.high)}]"]
+    if together is not None:
+        lines.append(write("lda_together", low=shown(together.low), high=shown(together.high)))
+    return "\n".join(lines)
 
 
 def _points(found: IntervalLine | None) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from backend.compliance.assessment import wording
 from backend.fairness.age_discrimination import in_words
-from backend.fairness.disparity import DIFFERENCE, MEASURES, REFERENCE, measure_in_words
+from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, REFERENCE, P, measure_in_words
 from backend.reports.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.schema import (
     AgeCheckLine,
@@ -20,7 +21,7 @@ from backend.reports.schema import (
     Retrained,
 )
 from backend.reports.sections.disparity import beside_rates
-from backend.reports.sections.writer import Writer, figure, interval, minute, percent, points, problems, whole
+from backend.reports.sections.writer import Writer, figure, interval, minute, p_value, percent, points, problems, whole
 
 ACCEPTED = "selection rate"  # as backend.fairness.disparity.MEASURES names it
 LEAK_FORMATS = {"named": percent, "without_dither": percent, "dither": figure}  # the others are whole numbers
@@ -86,7 +87,7 @@ def _finding(write: Writer, f: FindingLine) -> list[Block]:
         "proxy_evidence": proxies_of(write, f),
         "disparity": disparities_of(write, f),
         "elderly": elderly(write, f),
-        "why": words.either(f.explanation, f.explanation_zh),
+        "why": f"{words.either(f.explanation, f.explanation_zh)}\n{_wording(write, f)}",
         "remedy": words.either(f.remedy, f.remedy_zh),
         "decided": _decision(write, f),
     }
@@ -130,8 +131,17 @@ def _dates(write: Writer, law: LawLine) -> str:
 
 
 def _duty_dates(write: Writer, duty: DutyLine) -> str:
-    dates = write.says(write(f"force_{duty.force}"), _dates(write, duty))
-    return dates if duty.checked == "source" else dates + "\n" + write("not_checked")
+    return write.says(write(f"force_{duty.force}"), _dates(write, duty))
+
+
+def _wording(write: Writer, law: LawLine) -> str:
+    return wording(write.words, law.quote, law.quote_from, law.as_of, law.checked)
+
+
+def _demands(write: Writer, duty: DutyLine) -> str:
+    either = write.words.either
+    parts = either(duty.explanation, duty.explanation_zh), _wording(write, duty), either(duty.remedy, duty.remedy_zh)
+    return "\n".join(parts)
 
 
 def _decision(write: Writer, f: FindingLine) -> str:
@@ -156,11 +166,11 @@ def rules(write: Writer) -> list[Block]:
     )
     duties = write.table(
         found.duties,
-        ("duty", 5, lambda d: _citation(write, d)),
+        ("duty", 4, lambda d: _citation(write, d)),
         ("force", 3, lambda d: _duty_dates(write, d)),
-        ("demands", 8, lambda d: f"{either(d.explanation, d.explanation_zh)}\n{either(d.remedy, d.remedy_zh)}"),
+        ("demands", 11, lambda d: _demands(write, d)),
         ("whom", 2, lambda d: ", ".join(write(f"whom_{whom}") for whom in d.whom)),
-        ("offers", 6, lambda d: either(d.evidence, d.evidence_zh)),
+        ("offers", 5, lambda d: either(d.evidence, d.evidence_zh)),
     )
     words = write.text("words_version", version=found.words)
     return [words, packs, write.note("as_of_note"), write.heading("duties"), duties]
@@ -238,9 +248,9 @@ def value(write: Writer, m: Measured, then: str = ", ") -> str:
     if m.value is None:
         return write("too_few")
     rate, _, gap = m.measure.partition(", ")
-    shown: Callable[[float | None], str] = figure
+    shown: Callable[[float | None], str] = p_value if gap in (P, PAIR_P) else figure
     if rate in MEASURES:
-        shown = {"": percent, REFERENCE: percent, DIFFERENCE: points}.get(gap, figure)
+        shown = {"": percent, REFERENCE: percent, DIFFERENCE: points}.get(gap, shown)
     unit = f" {write('points')}" if shown is points else ""
     ends = "" if m.low is None or m.high is None else f" [{shown(m.low)}, {shown(m.high)}]"
     return f"{shown(m.value)}{ends}{unit}{then}n = {whole(m.n)}"

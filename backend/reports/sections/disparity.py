@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from backend.fairness.disparity import BY_CUTOFF, FOUR_FIFTHS, PAIR_P, RATIO, SCORE, SMD
 from backend.reports.blocks import Block, Table, Text
 from backend.reports.schema import Measured
-from backend.reports.sections.writer import Writer, figure, percent, whole
+from backend.reports.sections.writer import Writer, figure, p_value, percent, whole
 
 
 def beside_rates(write: Writer, measures: Sequence[Measured]) -> list[Block]:
@@ -27,7 +27,7 @@ def _scores(write: Writer, measures: Sequence[Measured]) -> list[Block]:
             say.either(m.about, m.about_zh),
             _with_ends(m, percent),
             _with_ends(compared[m.about], figure) if m.about in compared else "–",
-            figure(chance[m.about].value) if m.about in chance else "–",
+            p_value(chance[m.about].value) if m.about in chance else "–",
             whole(m.n),
         )
         for m in means

@@ -11,12 +11,12 @@ from backend.reports.schema import CutoffLine, PerformanceSection
 from backend.reports.sections.writer import NONE, Writer, figure, interval, minute, percent, whole
 
 TOP = 3  # features named in a sentence
+CIPHERS = ("none", "ranks", "paillier", "rlwe")
 
 
 def identity(write: Writer) -> list[Block]:
     """Which model this is and how it decides."""
     i, s = write.content.identity, write.content.structure
-    named = i.cipher in ("none", "ranks", "paillier")
     facts = write.facts(
         {
             "model": i.model,
@@ -24,7 +24,7 @@ def identity(write: Writer) -> list[Block]:
             "predicts": write.words.either(i.predicts, i.predicts_zh),
             "created": minute(i.created),
             "algorithm": write.words.named("algorithm.", f"name_{i.algorithm}").removeprefix("name_"),
-            "grown_on": write(f"cipher_{i.cipher}", bits=i.key_bits) if named else i.cipher,
+            "grown_on": _cipher(write, i.cipher),
             "training_seconds": f"{i.training_seconds:,.1f} s",
             "score_bits": str(i.score_bits),
             "structure": write("structure_is", trees=s.trees, leaves=s.leaves, depth=s.depth, splits=s.splits),
@@ -38,6 +38,12 @@ def identity(write: Writer) -> list[Block]:
     return [Facts((*facts.rows, *hosts)), write.heading("parameters"), Facts(tuple(parameters))]
 
 
+def _cipher(write: Writer, name: str) -> str:
+    """What training was encrypted with; Paillier with short random exponents is Paillier."""
+    kind = name.removesuffix("-short")
+    return write(f"cipher_{kind}", bits=write.content.identity.key_bits) if kind in CIPHERS else name
+
+
 def _parameter(write: Writer, name: str) -> str:
     """As the Train page names it; a few are on no page."""
     on_page = write.words.named("parameter.", name)
@@ -46,14 +52,15 @@ def _parameter(write: Writer, name: str) -> str:
 
 def _setting(write: Writer, name: str, value: str) -> str:
     """A parameter's value in words: choices as the Train page names them, yes and no, numbers without empty decimals."""
-    if name == "cipher" and value in ("none", "ranks", "paillier"):
-        return write(f"cipher_{value}", bits=write.content.identity.key_bits)
+    if name == "cipher":
+        return _cipher(write, value)
     for prefix, key in (("choice.", f"{name}_{value}"), ("alignment.name_", value)):
         if (words := write.words.named(prefix, key)) != key:
             return words
     if value in ("True", "False"):
         return write("yes" if value == "True" else "no")
-    if value in ("", "None", "none", "()"):
+    # RLWE has no key of the length that Paillier would have had
+    if value in ("", "None", "none", "()") or (name == "key_bits" and write.content.identity.cipher == "rlwe"):
         return NONE
     try:
         number = float(value)
@@ -148,7 +155,8 @@ def quality(write: Writer) -> list[Block]:
     blocks: list[Block] = [write.text("quality_on", part=write.part(q.part), n=whole(q.n))]
     if found is None or not _covers(write, found, registered):
         blocks.append(Facts(tuple((write.words(f"figure.{name}"), figure(v)) for name, v in registered.items())))
-    rate = {} if q.positive_rate is None else {"positive_rate": percent(q.positive_rate)}
+    label = write.words.either(write.content.identity.predicts, write.content.identity.predicts_zh)
+    rate = {} if q.positive_rate is None else {"positive_label": label, "positive_rate": percent(q.positive_rate)}
     rows = ", ".join(f"{write.part(part)} {whole(n)}" for part, n in q.rows.items())
     blocks.append(write.facts({**rate, "rows": rows}))
     return [*blocks, *([write.note("no_performance")] if found is None else _performance(write, found))]

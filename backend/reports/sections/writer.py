@@ -14,6 +14,7 @@ from backend.reports.document import Report
 from backend.reports.schema import FeatureLine, LawLine
 
 NONE = "–"
+SMALLEST = 0.0001  # what a figure of four decimals can tell
 NUMERIC = {  # columns aligned to the right
     "records", "splits", "gain", "strength", "gain_before", "gain_after", "before", "after", "value", "interval", "interval_95", "n",
     "predicted", "observed", "cutoff", "true_positive", "false_positive", "lead", "psi", "chance", "messages", "bytes",
@@ -133,6 +134,11 @@ def whole(value: float | None) -> str:
 def figure(value: float | None) -> str:
     """A figure with all the digits that a report holds; a dash where there is none."""
     return NONE if value is None else f"{value:.4f}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value; no test is certain, so that what rounds to 0 reads as less than the last digit."""
+    return f"< {SMALLEST}" if value is not None and value < SMALLEST else figure(value)
 
 
 def interval(low: float | None, high: float | None, show: Callable[[float | None], str] = figure) -> str:

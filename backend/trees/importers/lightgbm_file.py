@@ -87,13 +87,7 @@ class _Section:
 
 
 def read_lightgbm(name: str, data: bytes) -> WholeModel:
-    """Interpret a model file's bytes.
-
-    Raises
-    ------
-    ModelError
-        Damaged, or its predictions are not made of sums of leaf weights.
-    """
+    """Interpret a model file's bytes; raises ModelError where it is damaged, or predicts no sums of leaf weights."""
     head, trees, tail = _sections(name, data)
     version = head.text("version")
     if version not in VERSIONS:

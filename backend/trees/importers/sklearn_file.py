@@ -163,10 +163,7 @@ def _read_tree(where: str, tree: _Tree, ours: Callable[[float], float], n_featur
 def export(estimator: Any) -> dict[str, Any]:
     """What `json.dump` writes of a fitted estimator of boosted trees, a forest or a decision tree.
 
-    Raises
-    ------
-    ModelError
-        The estimator is of another class, not fitted, or its predictions are not made of sums of leaf weights.
+    Raises ModelError where the estimator is of another class, not fitted, or its predictions are not made of sums of leaf weights.
     """
     names = [cls.__name__ for cls in type(estimator).__mro__]
     kind = next((name for name in names if name in WRITERS), None)

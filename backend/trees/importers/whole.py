@@ -34,20 +34,14 @@ class WholeSplit:
 
     Attributes
     ----------
-    feature : int
-        Column of the model.
     left, right : int
         Into the tree's nodes.
-    default_left : bool
-        Where a missing value goes.
     gain, cover : float
         As the library counts them (docs/import.md).
     threshold : float or None
         Numeric: ``value < threshold`` goes left, as in :class:`~backend.trees.ensemble.SplitRule`.
     codes : frozenset of int
         Categorical: these codes go to one side, every other known code to the other.
-    codes_left : bool
-        Whether `codes` go left.
     """
 
     feature: int
@@ -77,12 +71,6 @@ class WholeModel:
 
     Attributes
     ----------
-    file : str
-        The file's name, for errors.
-    made_by : str
-        Library and version.
-    features : tuple of str
-        Name of each column of the model.
     categories : mapping of int to tuple of str
         Column → text of each category code, where the file names them.
     base_scores : tuple of float
@@ -247,14 +235,8 @@ def in_order(where: str, nodes: Mapping[int, Node], n_features: int, *, root: in
 
     Parameters
     ----------
-    where : str
-        File and tree, for errors.
     nodes : mapping of int to WholeSplit or Leaf
         By the library's own numbers.
-    n_features : int
-        Columns of the model.
-    root : int
-        The root's number.
     spare : int
         Nodes that may be left over (pruned ones).
     """

@@ -112,10 +112,7 @@ class _File(BaseModel):
 def read_xgboost(name: str, document: Any) -> WholeModel:
     """Interpret a model file that `parse_json` or `parse_ubjson` has parsed.
 
-    Raises
-    ------
-    ModelError
-        Damaged, or its predictions are not made of sums of leaf weights.
+    Raises ModelError where it is damaged, or its predictions are not made of sums of leaf weights.
     """
     head = checked(name, _File, document)
     learner, param = head.learner, head.learner.learner_model_param

@@ -101,7 +101,7 @@ def test_messages_of_another_length_are_refused(pair):
         sender.send(0, 0, strings, message[:-1])
     with pytest.raises(SecurityError, match="9 strings of 12 bytes were expected"):
         receiver.receive(0, 0, choices, bytes(9 * 12 + 1), 12)
-    with pytest.raises(SecurityError, match="9 pairs of 12-byte strings were expected"):
+    with pytest.raises(SecurityError, match="18 strings of 12 bytes were expected"):
         receiver.receive_either(0, 0, choices, bytes(9 * 12), 12)
     with pytest.raises(SecurityError, match="128 items of 32 bytes were expected"):
         TransferReceiver().accept(bytes(REPLIES - 32))

@@ -66,7 +66,7 @@ def told(accountant):
 def test_a_score_waits_until_the_operator_allows_it_and_nobody_is_counted_before():
     with asking() as (guest, network, _, approvals, _, accountant):
         for _ in range(2):
-            with pytest.raises(ApprovalPending, match="Waits for host0's approval since") as waits:
+            with pytest.raises(ApprovalPending, match="Waits for host0's approval, asked") as waits:
                 scored(guest, network)
         (request,) = approvals.book.all()
         assert (waits.value.host, waits.value.number) == ("host0", request.number) and told(accountant) == 0
@@ -430,8 +430,8 @@ def test_a_host_that_answers_about_something_else_is_not_believed():
         def send(self, host, message):
             pass
 
-        def expect_each(self, kind, hosts):
-            return {"host0": self.answer}
+        def expect(self, kind):
+            return "host0", self.answer
 
     question = {"host0": AskApproval("c", MODEL_ID, "scoring", 1)}
     with pytest.raises(SecurityError, match="something else"):
@@ -452,7 +452,7 @@ def test_a_host_that_answers_about_something_else_is_not_believed():
 )
 def test_since_when_it_waits_is_said_in_words(past, words):
     now = datetime(2026, 5, 4, tzinfo=UTC)
-    assert f"since {words} (request 4" in str(ApprovalPending("shop", 4, now - timedelta(**past), now))
+    assert f"asked {words} ago (request 4" in str(ApprovalPending("shop", 4, now - timedelta(**past), now))
 
 
 @pytest.mark.parametrize("since", ["then", "2026-05-04T10:00:00"])
@@ -480,3 +480,37 @@ def vectors(world, ids=slice(None), request=""):
 
 def test_errors_of_approvals_are_refusals():
     assert issubclass(ApprovalPending, HostRefused)
+
+
+class Answers:
+    """A conversation in which Hosts answer what stands here, one after the other."""
+
+    def __init__(self, *answers):
+        self.left, self.asked = list(answers), []
+
+    def send(self, host, question):
+        self.asked.append(host)
+
+    def expect(self, kind):
+        answer = self.left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def test_every_host_is_heard_before_one_that_has_not_decided_or_is_against_it_ends_the_conversation():
+    hosts = ("shop", "telecom", "platform")
+    asked = {host: AskApproval("c", "m", "scoring", 1) for host in hosts}
+    waits = {host: ApprovalPending(host, 1, datetime(2026, 1, 1, tzinfo=UTC)) for host in hosts}
+    granted = ApprovalGranted("c", 0, "scoring", "m")
+    both = Answers(waits["platform"], ("shop", granted), waits["telecom"])
+    with pytest.raises(ApprovalPending) as raised:
+        ask(both, "bank", asked)
+    assert raised.value.host == "telecom" and both.asked == list(hosts) and not both.left
+    against = Answers(waits["shop"], HostRefused("platform refused: no"), ("telecom", granted))
+    with pytest.raises(HostRefused, match="platform refused"):
+        ask(against, "bank", asked)
+    assert not against.left
+    with pytest.raises(SecurityError, match="out of turn"):
+        ask(Answers(("shop", granted), ("shop", granted)), "bank", asked)
+    assert ask(Answers(*((host, granted) for host in hosts)), "bank", asked) == ()  # a Host without an operator

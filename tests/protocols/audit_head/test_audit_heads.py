@@ -215,7 +215,7 @@ def test_heads_outlive_a_restart_of_the_host_and_one_that_is_down_is_left_out_an
     runtime.close()
     runtime = started()
     first, *others = runtime.hosts
-    runtime.stop_host(first)
+    runtime.operator.stop(first)
     log.add("score", {}, "ana", "analyst")
     runtime.tell_audit_head(log, KEY)
     assert {host: len(kept) for host, kept in runtime.audit_heads().items()} == dict.fromkeys(others, 2)

@@ -9,7 +9,7 @@ from backend.protocols.transport.simulated_latency import Exchange, Link
 
 def run(samples, ours, theirs, network=0.0, names=PAIR):
     rows = tuple(
-        ProtocolResult(name, Exchange(1, 2, 2, 10, seconds, network, {}, ()), (), True, ())
+        ProtocolResult(name, Exchange(1, 2, 2, 10, seconds, network, {}), (), True, ())
         for name, seconds in zip(names, (ours, theirs), strict=True)
     )
     return Comparison(samples, "none", 0, Link(), rows)

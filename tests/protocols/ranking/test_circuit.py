@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rankings import top_merged, top_names
 
 from backend.crypto.garbling import PlainGates
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.ranking.circuit import add, count, exceeds, gates_needed, outputs, select, top_merged, top_names
+from backend.protocols.ranking.circuit import add, count, exceeds, gates_needed, lengths, outputs, select
 from backend.protocols.ranking.packing import RankingPacking
 from backend.protocols.ranking.shape import SLACK_BITS, RankingShape, cut
 
@@ -70,7 +71,7 @@ def test_the_circuit_on_plain_bits_finds_the_same(ranking, seed):
     gates = PlainGates()
     chosen = select(gates, left, right, k)
     assert tuple(np.flatnonzero(chosen[:, 0])) == top_names(values, k, order)
-    assert gates.gates == gates_needed(shape.size)  # whatever the values are
+    assert gates.gates == gates_needed(shape)  # whatever the values are
 
 
 @given(rankings(), st.integers(1, 5), st.integers(0, 2**32))
@@ -82,9 +83,9 @@ def test_names_of_k_groups_are_those_of_plain_arithmetic(ranking, kinds, seed):
     shape = RankingShape(len(values), k, 12, most=k + 3, groups=groups)
     keys = [((v - 1) << shape.tie_bits) + t + (1 << shape.width - 1) for v, t in zip(values, order, strict=True)]
     gates, zeros = PlainGates(), np.zeros((shape.width * shape.n, 1), dtype=np.uint64)
-    chosen = outputs(gates, wires_of(keys, shape.width).reshape(-1, 1), zeros, shape.size)
+    chosen = outputs(gates, wires_of(keys, shape.width).reshape(-1, 1), zeros, shape)
     assert tuple(np.flatnonzero(chosen[:, 0])) == top_merged(values, k, k + 3, groups, order)
-    assert gates.gates == gates_needed(shape.size)
+    assert gates.gates == gates_needed(shape)
 
 
 def test_a_place_that_two_of_a_group_share_goes_to_the_next():
@@ -122,7 +123,7 @@ def test_sizes_are_worked_out_by_hand():
     shape = RankingShape(n=24, k=4, value_bits=48)
     assert (shape.tie_bits, shape.width, shape.slot) == (5, 54, 54 + 64 + 1)
     assert RankingPacking(shape, 2048).slots == [17, 7]  # 2,046 bits hold 17 slots of 119
-    assert shape.lengths[0] == 24 * 54 * 32 and shape.lengths[3] == 24 * 32
+    assert lengths(shape)[0] == 24 * 54 * 32 and lengths(shape)[3] == 24 * 32
 
 
 @given(st.lists(st.integers(0, 2**30), min_size=1, max_size=30))

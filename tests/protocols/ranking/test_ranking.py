@@ -10,6 +10,7 @@ import pytest
 from gmpy2 import mpz
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rankings import top_names
 from scipy.stats import kstest
 
 from backend.crypto.garbling import Evaluator
@@ -20,7 +21,7 @@ from backend.protocols.alignment.oblivious_transfer import COLUMNS, REPLIES
 from backend.protocols.ranking import guest as guest_side
 from backend.protocols.ranking import host as host_side
 from backend.protocols.ranking import packing as packing_side
-from backend.protocols.ranking.circuit import top_names
+from backend.protocols.ranking.circuit import lengths
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.ranking.host import RankingHost
 from backend.protocols.ranking.packing import PackedBlinds, PackedOpener, RankingPacking
@@ -222,14 +223,14 @@ def test_the_guest_gets_one_label_of_each_of_its_wires(sides, monkeypatch):
 
 
 def test_messages_have_the_same_lengths_whatever_the_values_are(sides):
-    lengths = set()
+    sizes = set()
     for values in (SMALL, LARGE, [0] * 8):
         guest, host = sides(values)
         first = guest.open()
         second = host.share(first)
         third = guest.choose(second)
-        lengths.add((len(first), len(second), len(third), len(host.garble(third))))
-    assert len(lengths) == 1
+        sizes.add((len(first), len(second), len(third), len(host.garble(third))))
+    assert len(sizes) == 1
 
 
 def test_what_the_host_gets_looks_random_whatever_the_guest_holds(sides):
@@ -238,7 +239,7 @@ def test_what_the_host_gets_looks_random_whatever_the_guest_holds(sides):
         guest, host = sides(values)
         choices = guest.choose(host.share(guest.open()))
         bits = np.unpackbits(np.frombuffer(choices, dtype=np.uint8))
-        assert len(bits) == COLUMNS * guest._shape.size.inputs[0]
+        assert len(bits) == COLUMNS * guest._shape.inputs[0]
         assert abs(bits.mean() - 0.5) < 0.02
         assert before is None or abs((bits ^ before).mean() - 0.5) < 0.02
         before = bits
@@ -320,8 +321,8 @@ def test_elements_that_are_none_are_refused(sides):
 def test_a_damaged_circuit_is_refused(sides):
     guest, host = sides(SMALL)
     circuit = bytearray(host.garble(guest.choose(host.share(guest.open()))))
-    start = guest._shape.lengths[0]
-    circuit[start : start + guest._shape.lengths[1]] = bytes(guest._shape.lengths[1])  # the Host's labels
+    start, count, *_ = lengths(guest._shape)
+    circuit[start : start + count] = bytes(count)  # the Host's labels
     with pytest.raises(SecurityError, match="damaged"):
         guest.names(bytes(circuit))
 

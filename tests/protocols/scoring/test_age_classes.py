@@ -17,7 +17,7 @@ from backend.protocols.scoring.age_classes import age_classes, is_in_years
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import AgesAssigned, AssignAges
 from backend.protocols.scoring.permuted_values_guest import have_ages
-from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, PermutedValues
+from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, OtherValues
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
@@ -51,7 +51,7 @@ def scored_at(world, key, place, tap=None, feature="host0_x", ids=None):
             people = ids or world.tables[GUEST].ids
             classes = have_ages(session, "host0", key, people, feature, place)
             scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
-            permuted = served.hosts["host0"]._sessions.of("c").kept(PermutedValues)
+            permuted = served.hosts["host0"]._sessions.of("c").kept(OtherValues)
             return scored.units, classes, permuted and permuted.sources
         finally:
             session.close()

@@ -24,7 +24,7 @@ from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.scoring.permuted_values_guest import have_permuted
-from backend.protocols.scoring.permuted_values_host import PermutedValues
+from backend.protocols.scoring.permuted_values_host import OtherValues
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
@@ -282,7 +282,7 @@ def test_permuting_what_no_split_asks_about_gives_no_other_number_to_average_ove
 
 
 def test_a_persons_number_goes_with_whose_values_they_get():
-    permuted = PermutedValues(("x", "y"), {"a": "b", "b": "a", "c": "c"})
+    permuted = OtherValues(("x", "y"), {"a": "b", "b": "a", "c": "c"})
     assert permuted.identities(("a", "b", "c", "d"), {"z"}) == ("a", "b", "c", "d")
     assert permuted.identities(("a", "c", "d"), {"y", "z"}) == ("a\0b\0y", "c", "d")
 

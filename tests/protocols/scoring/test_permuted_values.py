@@ -12,7 +12,7 @@ from backend.errors import SecurityError
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import BlankValues, PermuteValues
 from backend.protocols.scoring.permuted_values_guest import have_blanked, have_permuted
-from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, BlankedValues, PermutedValues, permute
+from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, OtherValues, permute
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
@@ -27,7 +27,7 @@ def permuted_scores(world, host, features, key, tap=None, ids=None):
         try:
             have_permuted(session, host, key, ids or world.tables[GUEST].ids, features)
             scored = guest.score(MODEL_ID, CompiledGuest(world.model), world.tables[GUEST], key, session)
-            return scored.units, served.hosts[host]._sessions.of("c").kept(PermutedValues).sources
+            return scored.units, served.hosts[host]._sessions.of("c").kept(OtherValues).sources
         finally:
             session.close()
 
@@ -154,12 +154,12 @@ def test_what_was_asked_last_counts_and_nobody_else_is_scored_without():
         with pytest.raises(SecurityError, match="other people"):
             guest.score(MODEL_ID, CompiledGuest(world.model), everybody, key, session)
         kept = served.hosts["host0"]._sessions.of("c")
-        assert kept.kept(PermutedValues) is None and kept.kept(BlankedValues) is not None
+        assert set(kept.kept(OtherValues).sources.values()) == {None}
         session.close()
 
 
 def test_a_blanked_score_is_dithered_by_a_number_of_its_own():
-    blanked = BlankedValues(("x",), frozenset({"a"}))
+    blanked = OtherValues(("x",), {"a": None})
     assert blanked.identities(("a", "b"), {"x"}) != ("a", "b")
     assert blanked.identities(("a", "b"), {"x"})[1] == "b" and blanked.identities(("a",), {"y"}) == ("a",)
 

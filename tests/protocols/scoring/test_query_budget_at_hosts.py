@@ -139,7 +139,7 @@ def test_a_runtime_takes_the_callers_budget_then_the_files_then_the_usual_one(tm
     def limits(given, **more):
         runtime = FederationRuntime(given, tmp_path / "parties", key_floor=512, pools=False, **more)
         runtime.close()
-        return [runtime.account(host).limits.answers for host in runtime.hosts]
+        return [runtime.operator.account(host).limits.answers for host in runtime.hosts]
 
     assert limits(federation)[:2] == [5, QUERIES_SYNTHETIC]
     assert set(limits(federation, budget=3)) == {3}
@@ -158,8 +158,8 @@ def test_a_host_has_the_limits_that_its_operator_wrote_into_the_federation_file(
     write_federation(federation.model_copy(update={"hosts": hosts}), tmp_path)
     runtime = FederationRuntime(load_federation(tmp_path), tmp_path / "parties", key_floor=512, pools=False)
     runtime.close()
-    assert runtime.account(runtime.hosts[0]).limits == Limits(2, 3, 20.5)
-    assert runtime.account(runtime.hosts[1]).limits == Limits(QUERIES_SYNTHETIC)
+    assert runtime.operator.account(runtime.hosts[0]).limits == Limits(2, 3, 20.5)
+    assert runtime.operator.account(runtime.hosts[1]).limits == Limits(QUERIES_SYNTHETIC)
 
 
 def test_what_a_host_folds_for_a_spent_person_is_no_number_of_the_guest(secret_key):

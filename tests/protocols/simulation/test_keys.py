@@ -29,7 +29,7 @@ def test_first_scorings_at_once_end_with_one_key_which_is_announced_once(runtime
 
     def first(runtime):
         together.wait()
-        return runtime.pair_key("paillier", 512).offer()
+        return runtime.keys.pair("paillier", 512).offer()
 
     with ThreadPoolExecutor(4) as pool:
         offers = set(pool.map(first, four))

@@ -199,7 +199,7 @@ def test_a_transcript_is_forgotten_with_its_conversation():
     world = random_world(3, 1)
     with running(world) as (guest, network, _):
         _, transcript = score(world, guest, network, PlainKeySide())
-        assert transcript and network.transcript("c") == ()
+        assert transcript and network.noted.entries("c") == ()
 
 
 def test_two_conversations_at_once_do_not_mix(secret_key):

@@ -46,7 +46,7 @@ def ran(signing=KEYS, witnesses=PUBLIC):
         guest.score("m-test", CompiledGuest(world.model), people, PlainKeySide(), session)
         own = session.transcript()
         shown = session.close()
-        happened = network.transcript("c")
+        happened = network.noted.entries("c")
     return happened, own, shown, session
 
 

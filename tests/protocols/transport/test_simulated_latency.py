@@ -24,6 +24,11 @@ def exchange(*told):
     )
 
 
+def there(told, link):
+    """When the last of these messages is there."""
+    return simulate(told, link).total
+
+
 ONE_ROUND = exchange(
     ("g", "h", 300, ((0, 1.0),)),
     ("h", "g", 100, ((1, 0.5),)),
@@ -37,10 +42,9 @@ def test_the_links_default_is_the_forest_papers():
 
 def test_one_question_and_answer_by_hand():
     done = simulate(ONE_ROUND, Link(0.05, 1000.0))
-    ask, answer = done.journeys
     # 1 s of work, 0.3 s to leave, 0.05 s on the way; 0.5 s of work, 0.1 s, 0.05 s; 0.25 s of work
-    assert (ask.ready, ask.leaves, ask.arrives) == pytest.approx((1.0, 1.0, 1.35))
-    assert (answer.ready, answer.leaves, answer.arrives) == pytest.approx((1.85, 1.85, 2.0))
+    assert there(ONE_ROUND[:1], Link(0.05, 1000.0)) == pytest.approx(1.35)
+    assert there(ONE_ROUND[:2], Link(0.05, 1000.0)) == pytest.approx(2.0)
     assert done.total == pytest.approx(2.25)
     assert done.compute == pytest.approx(1.75) and done.network == pytest.approx(0.5)
     assert (done.rounds, done.hops, done.messages, done.bytes) == (1, 2, 2, 400)  # without the goodbye
@@ -48,18 +52,16 @@ def test_one_question_and_answer_by_hand():
 
 
 def test_messages_of_one_party_leave_one_after_the_other():
-    done = simulate(exchange(("g", "h", 1000, ()), ("g", "i", 500, ()), ("h", "i", 500, ())), Link(0.05, 1000.0))
-    assert [(j.leaves, j.arrives) for j in done.journeys] == [
-        pytest.approx((0.0, 1.05)),
-        pytest.approx((1.0, 1.55)),
-        pytest.approx((0.0, 0.55)),  # the other party has an uplink of its own
-    ]
+    told = exchange(("g", "h", 1000, ()), ("g", "i", 500, ()), ("h", "i", 2000, ()))
+    done, link = simulate(told, Link(0.05, 1000.0)), Link(0.05, 1000.0)
+    assert [there(told[:n], link) for n in (1, 2)] == pytest.approx([1.05, 1.55])
+    assert done.total == pytest.approx(2.05)  # the other party has an uplink of its own
     assert (done.rounds, done.hops) == (0, 1)
 
 
 def test_sending_does_not_keep_a_party_from_working():
-    done = simulate(exchange(("g", "h", 2000, ((0, 1.0),)), ("g", "h", 1000, ((0, 1.0),))), Link(0.0, 1000.0))
-    assert [(j.ready, j.leaves, j.arrives) for j in done.journeys] == [(1.0, 1.0, 3.0), (2.0, 3.0, 4.0)]
+    told, link = exchange(("g", "h", 2000, ((0, 1.0),)), ("g", "h", 1000, ((0, 1.0),))), Link(0.0, 1000.0)
+    assert (there(told[:1], link), there(told, link)) == (3.0, 4.0)  # ready at 1 and 2 s, the second leaves at 3 s
 
 
 def test_a_host_works_on_the_first_piece_while_the_second_is_on_its_way():
@@ -82,8 +84,9 @@ def test_a_message_waits_for_what_its_sender_had_taken_in_and_for_nothing_else()
         ("g", "i", 0, ((0, 0.0),)),  # sent before any answer was taken in
         ("g", "i", 0, ((3, 0.0), (4, 0.0))),
     )
-    ready = [j.ready for j in simulate(told, Link(1.0, 1.0)).journeys]
-    assert ready == [0.0, 0.0, 6.0, 2.0, 0.0, 7.0]
+    link, asked = Link(1.0, 1.0), told[:2]
+    assert [there((*asked, told[n]), link) for n in (2, 3, 4)] == [7.0, 3.0, 1.0]  # a second after each was ready
+    assert there(told, link) == 8.0
 
 
 def test_work_at_the_same_time_counts_once():
@@ -109,7 +112,7 @@ def test_a_chain_of_hosts_is_one_round_of_three_hops():
 
 def test_an_empty_transcript_takes_no_time():
     done = simulate((), Link())
-    assert (done.rounds, done.hops, done.messages, done.bytes, done.total, done.journeys) == (0, 0, 0, 0, 0.0, ())
+    assert (done.rounds, done.hops, done.messages, done.bytes, done.total) == (0, 0, 0, 0, 0.0)
 
 
 @pytest.mark.parametrize(("latency", "bandwidth"), [(-0.1, 1.0), (float("inf"), 1.0), (0.1, 0.0), (float("nan"), 1.0)])
@@ -152,7 +155,7 @@ def clock(monkeypatch):
 
 def take_in(network, party, conversation=""):
     """Wait for what comes next, and begin to work on it."""
-    network.take(party, network.receive(party, conversation))
+    network.end(party).take(network.receive(party, conversation))
 
 
 def test_the_channel_notes_work_between_messages_and_leaves_out_waiting(clock):
@@ -169,7 +172,7 @@ def test_the_channel_notes_work_between_messages_and_leaves_out_waiting(clock):
     take_in(network, "g", "c")  # g worked till 4.5, and the answer was there
     clock.now = 4.75
     network.send("g", "h", EndConversation("c"))
-    assert [e.work for e in network.transcript("c")] == [((0, 2.0),), ((1, 0.5),), ((0, 2.5), (2, 0.25))]
+    assert [e.work for e in network.noted.entries("c")] == [((0, 2.0),), ((1, 0.5),), ((0, 2.5), (2, 0.25))]
 
 
 def test_a_message_of_a_round_does_not_wait_for_what_came_early_of_the_same_round(clock):
@@ -183,7 +186,7 @@ def test_a_message_of_a_round_does_not_wait_for_what_came_early_of_the_same_roun
     clock.now += 0.5
     network.send("h", "g", PassOn("c", 3, b"", b""))
     network.send("h", "g", PassOn("c", 4, b"", b""))
-    early, late = ([number for number, _ in e.work] for e in network.transcript("c")[2:])
+    early, late = ([number for number, _ in e.work] for e in network.noted.entries("c")[2:])
     assert (early, late) == ([2], [1, 2])
 
 
@@ -195,15 +198,15 @@ def test_work_for_one_conversation_is_not_told_in_another(clock):
         network.send("g", "h", OfferKey(name, "none", b""))
     take_in(network, "h")
     clock.now = 1.0  # for c
-    network.rest("h", "c")
+    network.end("h").rest("c")
     take_in(network, "h")
     clock.now = 3.0  # for d
     network.send("h", "g", HeldRecords("d", b""))
     network.send("g", "h", OfferKey("c", "none", b""))
     take_in(network, "h")
     network.send("h", "g", HeldRecords("c", b""))
-    assert network.transcript("d")[-1].work == ((1, 2.0),)
-    assert network.transcript("c")[-1].work == ((1, 1.0), (2, 0.0))
+    assert network.noted.entries("d")[-1].work == ((1, 2.0),)
+    assert network.noted.entries("c")[-1].work == ((1, 1.0), (2, 0.0))
 
 
 def test_an_ended_conversations_work_is_forgotten(clock):
@@ -214,7 +217,7 @@ def test_an_ended_conversations_work_is_forgotten(clock):
     take_in(network, "h")
     session.close()
     take_in(network, "h")
-    assert len(network._noted) == 0
+    assert len(network.noted) == 0
 
 
 def test_every_message_waits_only_for_messages_that_reached_its_sender(transcript):

@@ -94,20 +94,9 @@ def _own(joint: Joint, feature: Feature) -> _Column:
 def _ask_ranks(joint: Joint, parameters: OpBoostParameters) -> list[_Column]:
     """Step 1: every Host desensitises its features and sends ranks."""
     session, noise = joint.conversation, parameters.noise
+    asked = noise.map, noise.mechanism, float(noise.epsilon), noise.theta, float(noise.alpha), noise.levels
     for host in session.hosts:
-        session.send(
-            host,
-            StartRanks(
-                session.name,
-                noise.map,
-                noise.mechanism,
-                float(noise.epsilon),
-                noise.theta,
-                float(noise.alpha),
-                noise.levels,
-                joint.excluded[host],
-            ),
-        )
+        session.send(host, StartRanks(session.name, *asked, joint.excluded[host]))
     answers = session.expect_each(Ranks, session.hosts)
     return [column for host in session.hosts for column in _read_ranks(host, answers[host], joint, noise.levels)]
 

@@ -60,13 +60,7 @@ class NoisyColumn:
 
 
 class NoisyColumns:
-    """A Host's noisy columns, drawn once per setting, so that repeated trainings cannot average the noise out.
-
-    Parameters
-    ----------
-    table : PartyTable
-        All records of the Host.
-    """
+    """A Host's noisy columns, drawn once per setting, so that repeated trainings cannot average the noise out."""
 
     def __init__(self, table: PartyTable, features: Sequence[Feature]) -> None:
         self._table, self._features = table, {f.name: f for f in features}
@@ -118,14 +112,8 @@ def _noisy(levels: IntArray, noise: Noise, *, flags: bool = False) -> NDArray[np
 def noise_of(start: StartRanks) -> Noise:
     """The setting in a Guest's request; raises SecurityError where it is invalid."""
     try:
-        return Noise(
-            map=next(m for m in MAPS if m == start.map),
-            mechanism=next(m for m in MECHANISMS if m == start.mechanism),
-            epsilon=start.epsilon,
-            theta=start.theta,
-            alpha=start.alpha,
-            levels=start.levels,
-        )
+        map_, mechanism = next(m for m in MAPS if m == start.map), next(m for m in MECHANISMS if m == start.mechanism)
+        return Noise(map_, mechanism, start.epsilon, start.theta, start.alpha, start.levels)
     except (StopIteration, ParameterError) as error:
         raise SecurityError("Ranks were asked for in a way that this Host does not know; nothing was sent.") from error
 

@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 from backend.data.dictionary import Feature, Kind
 from backend.errors import ParameterError
 from backend.protocols.training.opboost.maps import MISSING, Noise, ValueMap
-from backend.protocols.training.opboost.privacy import bound, privacy_of, worst
+from bench.opboost_bounds import bound, of_record, worst
 
 NOISES = [
     Noise("global", "exponential", 0.4, 2, 1.0, 12),
@@ -115,12 +115,9 @@ def test_worst_cases_by_hand():
 def test_the_figures_of_a_record_add_up_over_its_features():
     kinds = [Kind.NUMERIC, Kind.NUMERIC, Kind.BOOLEAN, Kind.CATEGORICAL]
     features = [Feature(name=f"f{i}", meaning="m", kind=kind) for i, kind in enumerate(kinds)]
-    figures = privacy_of(Noise("global", "exponential", 0.5, 2, 1.0, 64), features)
-    assert (figures.neighbours, figures.width, figures.feature, figures.record) == (0.5, 63, 31.5, 63.75)
-    assert figures.shown_partitions == 0
-    local = privacy_of(Noise("local", "exponential", 0.5, 4, 1.0, 64), features)
-    assert (local.feature, local.record, local.shown_partitions) == (inf, inf, 16)
-    assert privacy_of(Noise("local", "exponential", 0.5, 4, 1.0, 64), features[2:]).record == 0.75
+    assert of_record(Noise("global", "exponential", 0.5, 2, 1.0, 64), features) == 63.75  # 2 · 31.5 + 0.25 + 0.5
+    local = Noise("local", "exponential", 0.5, 4, 1.0, 64)
+    assert (of_record(local, features), of_record(local, features[2:])) == (inf, 0.75)
 
 
 @given(st.sampled_from(["global", "adj", "local"]), st.integers(0, 63), st.integers(0, 10**6))

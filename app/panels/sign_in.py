@@ -1,0 +1,55 @@
+"""Who is signed in, and what stands in place of every page until somebody is: on the dashboard and on a Host's console."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from app.texts import Texts, markdown
+
+if TYPE_CHECKING:
+    from backend.errors import SignInError
+
+FOR_OPERATORS = ("unusable", "no_settings", "no_provider")  # what is wrong is a setting, so it is said in its words
+
+
+def draw(t: Texts, why: SignInError, *, console: bool = False) -> None:
+    """Why nobody goes on, and the way in; `console` = of a Host."""
+    st.title("Glassleaf", anchor=False)
+    st.markdown(t("console.why" if console else "sign_in.why"))
+    if why.kind != "signed_out":
+        words = t("console.no_role") if console and why.kind == "no_role" else t(f"sign_in.out_{why.kind}")
+        st.warning(words, icon=":material/lock_clock:")
+    if why.kind in FOR_OPERATORS:
+        st.caption(markdown(str(why)))
+    if why.kind != "no_provider":
+        st.button(t("sidebar.sign_in"), on_click=st.login, icon=":material/login:", key="sign_in")
+    if why.kind not in ("signed_out", "no_provider"):
+        _out(t)
+
+
+def who(t: Texts, account: str) -> None:
+    """Whose session it is, and the way out."""
+    st.caption(t("sidebar.signed_in", name=markdown(account)))
+    _out(t)
+
+
+def _out(t: Texts) -> None:
+    st.button(t("sidebar.sign_out"), on_click=st.logout, icon=":material/logout:", key="sign_out")
+
+
+def open_to_all(t: Texts, *, console: bool = False) -> None:
+    """Above every page that comes over a network without a sign-in."""
+    st.warning(t("console.open" if console else "sign_in.open"), icon=":material/lock_open:")
+
+
+def from_elsewhere() -> bool:
+    """Whether the page was asked for from another machine."""
+    host = urlsplit(st.context.url or "").hostname or "localhost"
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:
+        return not (host == "localhost" or host.endswith(".localhost"))

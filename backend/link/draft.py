@@ -1,0 +1,129 @@
+"""An agreement to begin with, from what parties hand out: all public. It is read and changed before anybody signs it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field
+
+from backend.data.dictionary import Feature
+from backend.data.federation import Slug
+from backend.data.label import Line
+from backend.data.validation import sentences
+from backend.errors import FederationError, ParameterError
+from backend.link.agreement import AgreedParty, Agreement, dictionary_hash
+from backend.link.config import HostConfig, read_toml
+from backend.link.kinds import PROTOCOLS, kinds_of
+
+RETENTION = 180  # days, where nothing else is agreed on
+T = TypeVar("T", bound=BaseModel)
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _HandedOut(_Strict):
+    parties: Annotated[tuple[AgreedParty, ...], Field(min_length=1)]
+
+
+class _Disclosing(_Strict):
+    name: Slug
+    title: Line
+    id: Line
+    features: Annotated[tuple[Feature, ...], Field(min_length=1)]
+
+
+class _Disclosed(_Strict):
+    hosts: Annotated[tuple[_Disclosing, ...], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What people have agreed on.
+
+    Attributes
+    ----------
+    title, purpose, legal_basis : str
+        Of the agreement; of its one purpose.
+    until : date
+        Last day of both, UTC.
+    address : str
+        host:port where the Guest listens.
+    rows_per_day : int
+        0 = not limited.
+    """
+
+    title: str
+    purpose: str
+    legal_basis: str
+    until: date
+    address: str
+    rows_per_day: int = 0
+
+
+def disclosure(config: HostConfig) -> str:
+    """What a Host discloses, as TOML for the Guest's ``federation.toml``: name, title, id column and dictionary, no value."""
+    features = [feature.model_dump(mode="json", exclude_defaults=True) for feature in config.features()]
+    title = config.party
+    handed_out = config.path(config.keys) / f"{config.party}.party.toml"
+    if handed_out.exists():
+        title = next(party.title for party in _read(handed_out, _HandedOut).parties)
+    host = {"name": config.party, "title": title, "id": config.source.id, "features": features}
+    return tomli_w.dumps({"hosts": [host]})
+
+
+def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: Terms) -> str:
+    """``agreement.toml`` with one purpose, every kind of message, and the usual floors.
+
+    Parameters
+    ----------
+    parties : sequence of Path
+        What `glassleaf keys init` has each party hand out.
+    disclosed : sequence of Path
+        :func:`disclosure` of every Host.
+
+    Raises
+    ------
+    FederationError
+        A file cannot be read, or the parties do not make an agreement; every problem.
+    ParameterError
+        A Host has not disclosed its dictionary.
+    """
+    found = [party.model_dump() for path in parties for party in _read(path, _HandedOut).parties]
+    hashes = {host.name: dictionary_hash(host.features) for path in disclosed for host in _read(path, _Disclosed).hosts}
+    hosts = [party["name"] for party in found if party["role"] == "host"]
+    if missing := sorted(set(hosts) - set(hashes)):
+        raise ParameterError(
+            f"What {', '.join(missing)} discloses is missing; `glassleaf host disclose` writes it there."
+        )
+    for party in found:
+        party["address"] = terms.address if party["role"] == "guest" else party["address"]
+    purpose: dict[str, Any] = {
+        "name": "scores",
+        "title": terms.purpose,
+        "legal_basis": terms.legal_basis,
+        "kinds": [kind for protocol in PROTOCOLS for kind in kinds_of(protocol)],
+        "rows_per_day": terms.rows_per_day,
+        "retention_days": RETENTION,
+        "valid_until": terms.until,
+        "dictionaries": {name: hashes[name] for name in hosts},
+        "floors": {"key_bits": 3072, "budget": 1, "dither": 0.0625, "group_size": 50},
+    }
+    begins = {"valid_from": datetime.now(UTC).date(), "valid_until": terms.until}
+    document = {"title": terms.title, **begins, "parties": found, "purposes": [purpose]}
+    if problems := sentences("agreement.toml", Agreement, document):
+        raise FederationError(problems)
+    return tomli_w.dumps(document, multiline_strings=True)
+
+
+def _read(path: Path, form: type[T]) -> T:
+    data = read_toml(path)
+    if problems := sentences(path.name, form, data):
+        raise FederationError(problems)
+    return form.model_validate(data)
