@@ -15,7 +15,8 @@ KILLS ?= 100
 SLOW := $(addprefix tests/,app attacks bench cli crypto docs e2e faults fuzz link packaging protocols/baselines protocols/explanations protocols/training reports server services trees/importers)
 # What is imported is compiled once, not by every process of every run.
 unexport PYTHONDONTWRITEBYTECODE
-CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons backgrounds privacy startup sessions links
+CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons backgrounds privacy startup sessions links \
+	stream online processes
 
 .PHONY: help
 help: ## List the targets
@@ -98,11 +99,12 @@ images: .venv-dev ## Build the images of a Guest and a Host, where a Docker daem
 	@$(PY) .ci/deploy.py --images
 
 .PHONY: bench
-bench: .venv-dev ## Measure (half an hour) and write the figures into the documents
-	@for claim in $(CLAIMS); do \
+bench: .venv-dev ## Measure (an hour), write the figures into the documents, and print the aims and which claim became untrue
+	@before=$$(mktemp -d) && cp bench/results/*.json $$before && \
+	for claim in $(CLAIMS); do \
 		$(PY) -m bench.$$claim --json > bench/results/$$claim.new || exit 1; \
-		mv bench/results/$$claim.new bench/results/$$claim.json; done
-	@$(PY) -m bench.readme
+		mv bench/results/$$claim.new bench/results/$$claim.json; done && \
+	$(PY) -m bench.readme && $(PY) -m bench.aims --before $$before && rm -r $$before
 
 .PHONY: paper
 paper: .venv-dev ## Measure the papers' tables and figures (half an hour) and write docs/paper.md; needs the data sets (QUICK=1: small samples)

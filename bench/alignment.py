@@ -14,8 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from backend.crypto.ristretto import hash_to_group, multiply, random_scalars
 from backend.protocols.alignment.ids import joint_rows, mark
 from backend.protocols.alignment.methods import METHODS, guest_sides, host_side
+from bench.floors import each
 from bench.setting import REPEATS, progress, run
 from bench.tables import alignment as describe
 
@@ -24,18 +26,20 @@ JOINT = 20_000
 
 
 class Meter:
-    """Processor seconds and bytes of each party."""
+    """Processor seconds and bytes of each party, and seconds by the clock."""
 
     def __init__(self) -> None:
         self.seconds = {"guest": 0.0, "host": 0.0}
+        self.wall = 0.0
         self.bytes = {"guest": 0, "host": 0}
         self.messages = 0
 
     def timed(self, party: str, work: Callable[..., Any], *arguments: Any) -> Any:
         """The result of `work`, whose time is the party's."""
-        began = time.process_time()
+        began, at = time.process_time(), time.perf_counter()
         result = work(*arguments)
         self.seconds[party] += time.process_time() - began
+        self.wall += time.perf_counter() - at
         return result
 
     def sent(self, party: str, blob: bytes) -> bytes:
@@ -46,9 +50,10 @@ class Meter:
 
 
 def summary(meters: Sequence[Meter]) -> dict[str, Any]:
-    """Median seconds of each party over repetitions; bytes and messages, which are the same in all."""
+    """Median seconds of each party, and by the clock, over repetitions; bytes and messages, which are the same in all."""
     first = meters[0]
     seconds = {f"{party}_seconds": median(meter.seconds[party] for meter in meters) for party in first.seconds}
+    seconds["wall_seconds"] = median(meter.wall for meter in meters)
     return seconds | {f"{party}_bytes": sent for party, sent in first.bytes.items()} | {"messages": first.messages}
 
 
@@ -63,12 +68,25 @@ def measure() -> dict[str, Any]:
     for name, way in ways.items():
         progress(name)
         results[name] = summary([way(guest, host) for _ in range(REPEATS + 1)][1:])
+    results["floor"] = floor()
     results["hashing"]["broken"] = "whoever sees the hashes can try all ids that it can think of"
     for name, other in (("bloom", "dh"), ("dh", "hashing")):
         results[f"{name}_times_{other}"] = {
             unit: _ratio(results[name], results[other], unit) for unit in ("seconds", "bytes")
         }
     return results
+
+
+def floor() -> dict[str, Any]:
+    """What an id takes at least on one core: the Guest blinds and unblinds it, the Host evaluates it and one of its own."""
+    element, scalar = hash_to_group(b"id", b"bench"), random_scalars(1)[0]
+    multiplication = each(lambda: multiply(scalar, element))
+    hashed = each(lambda: hash_to_group(b"id", b"bench"))
+    seconds = 4 * multiplication + 2 * hashed
+    words = (
+        f"4 multiplications of {1e6 * multiplication:.0f} µs and 2 hashes to the group of {1e6 * hashed:.0f} µs an id"
+    )
+    return {"multiplication_seconds": multiplication, "hash_seconds": hashed, "seconds_an_id": seconds, "counts": words}
 
 
 def _ratio(row: dict[str, Any], other: dict[str, Any], unit: str) -> float:

@@ -16,10 +16,11 @@ import numpy as np
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierSecretKey
 from backend.crypto.registry import cipher_named
 from backend.crypto.workers import Workers
-from bench.bulk import bulk, two_cores
+from bench.bulk import QUICK, TWO_CORES, bulk, two_cores
 from bench.cases import Case, credit_card_case, random_case
 from bench.chain import Run, median_seconds
 from bench.engines import ENGINES, HOST_POOL, PAILLIER, Engine, make_engine, paillier_tables
+from bench.floors import rlwe_batch
 from bench.parties import ServedParties
 from bench.peers import PEERS, TEXTBOOK_NUMBERS, Peer, installed_peers, phe_peer
 from bench.setting import REPEATS, fresh_folder, machine, progress, run
@@ -67,6 +68,8 @@ def measure(
             del one, fresh  # some hundred MiB of tables
     if "rlwe" in names:
         results["two_cores"] = two_cores(case, repeats, quick)
+        with on_cores(1):
+            results["floor"] = rlwe_batch(case, QUICK[0] if quick else max(TWO_CORES))
     return results
 
 

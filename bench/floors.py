@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from statistics import median
+from typing import Any
 
 import gmpy2
 from gmpy2 import mpz
@@ -13,6 +14,7 @@ from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.obfuscators import OwnerMaker, PublicMaker, random_unit
 from backend.crypto.rlwe.zeros import Zeros
 from bench.cases import Case
+from bench.engines import rlwe_sides
 
 Floors = dict[tuple[str, str], tuple[float, str]]  # (party's part, stage) → seconds, in words
 GUEST, HOST = "guest", "host"
@@ -108,6 +110,17 @@ class RlweFloor:
             stage: (times * number * self.costs["transform"], f"{times:,} × {number} transforms: {what}")
             for stage, (times, number, what) in counts.items()
         }
+
+
+def rlwe_batch(case: Case, people: int) -> dict[str, Any]:
+    """What one batch takes at least on one core under RLWE, all parties together, nothing made in advance; and what that counts."""
+    zeros = rlwe_sides(case).hosts[0].zeros
+    ring, entries = zeros.ring, case.guest.folding.n_entries
+    sent = -(-entries // (ring.parameters.degree // people))
+    floors = RlweFloor(zeros).of(1, sent * ring.seeded_width, warm=False)
+    spent = sum(seconds for seconds, _ in floors.values())
+    words = f"transforms of {sent:,} ciphertexts for {people:,} people: encryption, folding, sealing, decryption"
+    return {"people": people, "seconds": spent, "counts": words}
 
 
 def copied(count: int) -> float:

@@ -3,7 +3,8 @@
 Without `--url` it starts a server of its own over the demo's three parties (`--credit-card`: the credit-card model, where its data is),
 with simulated Hosts in the server's process, so that both parties' work is on this machine. With `--url` and `--token` it asks a server
 that is there. Callers work in a closed loop: each sends one person, waits for the score, and sends the next. Every person is asked about
-once, with a key of their own; the first answers, which pay for keys and tables, are left out.
+once, with a key of their own; the first answers, which pay for keys and tables, are left out. The peer is the same server on
+plaintext, asked afterwards about other people.
 """
 
 from __future__ import annotations
@@ -29,12 +30,14 @@ import psutil
 from backend.data.demo import write_demo
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
-from bench.cases import DEPTH, TREES
+from bench.cases import DEPTH, TREES, case_of
+from bench.floors import rlwe_batch
 from bench.setting import ABSENT, add_credit_card, fresh_folder, machine, progress, train
 from bench.stream import worked
 
 ROOT = Path(__file__).resolve().parents[1]
 AIM_SCORES, AIM_MS = 150, 60  # scores/s, and the 95th percentile, on two cores
+CALLERS = 16  # at once
 WARM = 20  # answers that are left out
 PATIENCE = 60  # seconds in which a server has to answer
 
@@ -46,7 +49,7 @@ def main() -> None:
     parser.add_argument("--token", default="", help="its token")
     parser.add_argument("--ids", default="", help="file with an id a line, of people whom that server's Guest holds")
     parser.add_argument("--scores", type=int, default=600, help="people to score")
-    parser.add_argument("--callers", type=int, default=16, help="callers at once")
+    parser.add_argument("--callers", type=int, default=CALLERS, help="callers at once")
     parser.add_argument("--cipher", default="", help="of the server that is started")
     parser.add_argument("--credit-card", action="store_true", help="the credit-card model instead of the demo's")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -61,15 +64,21 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         ids = Path(given.ids).read_text(encoding="utf-8").split()[: given.scores]
         return asyncio.run(load(given.url, given.token, ids, given.callers))
     with fresh_folder() as home:
-        ids = prepared(home, given.credit_card)
-        if ids is None:
+        made = prepared(home, given.credit_card)
+        if made is None:
             return {"skipped": ABSENT}
-        with server(home, given.cipher) as (url, process):
-            return asyncio.run(load(url, "", ids[: given.scores], given.callers, process))
+        ids, floor = made
+        half = min(given.scores, len(ids) // 2)
+        found: dict[str, Any] = {"floor": floor}
+        for name, cipher, people in (("found", given.cipher, ids[:half]), ("plain", "none", ids[-half:])):
+            progress(f"online: {name}")
+            with server(home, cipher) as (url, process):
+                found[name] = asyncio.run(load(url, "", people, given.callers, process))
+        return {**found.pop("found"), **found}
 
 
-def prepared(home: Path, credit_card: bool) -> list[str] | None:
-    """A home with a model in use, and the Guest's ids; None where the data is absent."""
+def prepared(home: Path, credit_card: bool) -> tuple[list[str], dict[str, Any]] | None:
+    """A home with a model in use, the Guest's ids, and the floor of a batch of all callers; None where the data is absent."""
     with Glassleaf(home, pools=False) as glassleaf:
         progress("online: the model")
         if credit_card:
@@ -81,7 +90,8 @@ def prepared(home: Path, credit_card: bool) -> list[str] | None:
             name = glassleaf.federations.add(home / "demo").name
         record = train(glassleaf, name, SecureBoostParameters(trees=TREES, depth=DEPTH, cipher="none"))
         glassleaf.lifecycle.open_demo(name)
-        return glassleaf.models.test_ids(record)
+        floor = rlwe_batch(case_of(glassleaf, record, name), CALLERS)
+        return list(glassleaf.models.part_of(record)), floor
 
 
 @contextmanager

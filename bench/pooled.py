@@ -63,9 +63,10 @@ class Pooled:
 
 
 def pooled(glassleaf: Glassleaf, record: ModelRecord, bins: int) -> Pooled:
-    """The records of a trained model, divided and binned as in its training."""
+    """The records of a trained model that all parties hold, divided and binned as in its training."""
     federation, frame = glassleaf.federations.get(record.federation), glassleaf.samples.table(record.id)
-    ids, parts = [str(i) for i in frame.index], frame["part"].to_numpy()
+    joint = frame.index.isin(list(glassleaf.models.part_of(record)))
+    ids, parts = [str(i) for i in frame.index[joint]], frame["part"].to_numpy()[joint]
     training = parts == "training"
     indices, categories = {}, {}
     for party in federation.parties:
@@ -77,5 +78,5 @@ def pooled(glassleaf: Glassleaf, record: ModelRecord, bins: int) -> Pooled:
             indices[feature.name] = own.index(column)
             if feature.kind is Kind.CATEGORICAL:
                 categories[feature.name] = own.count + 1
-    labels = np.asarray(read_labels(federation), dtype=np.float64)
+    labels = np.asarray(read_labels(federation), dtype=np.float64)[joint]
     return Pooled(indices, categories, labels, training, parts == "test")

@@ -6,24 +6,29 @@ An operator's view: the population count is a joint audit, which no party could 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
+from scipy.linalg.blas import daxpy, zaxpy
 
 from backend.crypto.plain import PlainKeySide
-from backend.privacy.leakage import LeakMeter
+from backend.privacy.leakage import BLOCK, LeakMeter
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
 from backend.services.workspace import Workspace
+from bench.floors import each
 from bench.setting import ABSENT, add_credit_card, fresh_glassleaf, progress, run, train
 from bench.tables import privacy as describe
 
 PARAMETERS = SecureBoostParameters(cipher="none")
 PEOPLE = 1000
 METER_TREES, METER_BITS, METER_PEOPLE = 100, (10, 16), 5
+
+T = TypeVar("T")
 
 
 def measure() -> dict[str, Any]:
@@ -46,7 +51,7 @@ def measure() -> dict[str, Any]:
 
 
 def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
-    """Seconds of processor time a score, in turns with the same model at another width."""
+    """Seconds of processor time a score of the exact meter and of its bound, how far that is above, and the floor of counting."""
     progress(f"{METER_TREES} trees")
     record = train(glassleaf, name, replace(PARAMETERS, trees=METER_TREES))
     model, rows = glassleaf.models.guest_model(record.id), []
@@ -59,11 +64,43 @@ def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
         units = runtime.guest.score(record.id, CompiledGuest(at), own, PlainKeySide(), session).units
         session.close()
         meter = LeakMeter(at)
-        began = time.thread_time()
-        meter.read(own.columns, units)
-        rows.append({"trees": record.n_trees, "bits": bits, "seconds": (time.thread_time() - began) / METER_PEOPLE})
+        seconds, readings = _timed(lambda meter=meter, units=units: meter.read(own.columns, units))
+        bound_seconds, bounds = _timed(lambda meter=meter, units=units: meter.bound(own.columns, units))
+        over = [bound.told - reading.told for bound, reading in zip(bounds, readings, strict=True)]
+        if min(over) < 0:
+            raise ArithmeticError(f"The bound lies below the reading by {-min(over):g} bits.")
+        rows.append(
+            {
+                "trees": record.n_trees,
+                "bits": bits,
+                "seconds": seconds / METER_PEOPLE,
+                "bound_seconds": bound_seconds / METER_PEOPLE,
+                "bound_excess": max(over),
+                "floor_seconds": _additions() * sum(bound.additions for bound in bounds) / METER_PEOPLE,
+            }
+        )
     workspace.close()
     return rows
+
+
+def _timed(work: Callable[[], T]) -> tuple[float, T]:
+    """Seconds of processor time, and what was found; the second time, so that nothing is imported in it."""
+    work()
+    began = time.thread_time()
+    found = work()
+    return time.thread_time() - began, found
+
+
+def _additions() -> float:
+    """Seconds of one addition of a count and of a complex share, in a core's cache."""
+    counts, shares = np.ones(BLOCK), np.ones(BLOCK, dtype=np.complex128)
+    more, other = counts.copy(), shares.copy()
+
+    def both() -> None:
+        daxpy(counts, more, a=1.0)
+        zaxpy(shares, other, a=1.0)
+
+    return each(both) / BLOCK
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from bench.aims import FILES, aims
 from bench.charts import Chart
 from bench.tables import BLOCKS, in_words, measured_on, rounded
 
@@ -52,20 +53,21 @@ def filled(text: str) -> str:
 
 
 def figures(name: str) -> str:
-    """One of :data:`bench.tables.BLOCKS`, with the machine it was measured on."""
-    files, write = BLOCKS[name]
-    results = {file: _read(file) for file in files.split()}
-    if not all(results.values()):
+    """One of :data:`bench.tables.BLOCKS`, or the aims, which need not all be measured; with the machine it was measured on."""
+    files, write = ("", aims) if name == "aims" else BLOCKS[name]
+    results = {file: _read(file) for file in files.split() or FILES}
+    if files and not all(results.values()):
         return NOT_MEASURED
+    measured = {file: one for file, one in results.items() if one}
     machines: dict[str, list[str]] = {}
-    for file, one in results.items():
-        machines.setdefault(measured_on(one["machine"]) if one else "", []).append(file)
+    for file, one in measured.items():
+        machines.setdefault(measured_on(one["machine"]), []).append(file)
     lines = [
         f"{', '.join(of).capitalize()}: {line[0].lower()}{line[1:]}" if len(machines) > 1 else line
         for line, of in machines.items()
     ]
-    whole = results if len(results) > 1 else results[files]
-    return "\n\n".join([write(whole or {}), *lines])
+    whole = measured if len(results) > 1 else measured[files]
+    return "\n\n".join([write(whole), *lines])
 
 
 def _read(name: str) -> dict[str, Any] | None:

@@ -18,11 +18,15 @@ from numpy.typing import NDArray
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide, PaillierPublicSide
+from backend.crypto.rlwe.product_parameters import keys_for
+from backend.crypto.rlwe.public import RlwePublicSide
+from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.trees.shap import paths
 from bench.alignment import Meter, summary
 from bench.cases import Case, credit_card_case, demo_case
 from bench.chain import median_seconds, run_chain
 from bench.engines import rlwe_sides
+from bench.floors import RlweFloor
 from bench.reason_pipeline import NAMES, Parties, ReasonPipeline
 from bench.setting import ABSENT, progress, run
 from bench.tables import reasons as describe
@@ -108,7 +112,17 @@ def cohort_of(parties: Parties, bits: int, people: int, measured: int) -> dict[s
         "guest_seconds": meter.seconds["guest"] * times,
         "host_seconds": meter.seconds["host"] * times,
         "bytes": pipeline.key_bytes + round(sum(meter.bytes.values()) * times),
+        **({} if bits else _least(parties, people, round(meter.bytes["guest"] * times))),
     }
+
+
+def _least(parties: Parties, people: int, sent: int) -> dict[str, Any]:
+    """What a group takes at least on one core under RLWE: transforms of the Guest's ciphertexts and of the factors they meet."""
+    parameters = keys_for(parties.shape.load(parties.terms.rows, people))[0]
+    side = RlwePublicSide(RlweKeySide(RlweSecretKey.generate(parameters)).offer())
+    count, primes = sent // side.ring.seeded_width, len(parameters.data_bits)
+    seconds = count * 2 * primes * RlweFloor(side.zeros).costs["transform"]
+    return {"floor_seconds": seconds, "floor": f"transforms of {count:,} ciphertexts and of the factors they meet"}
 
 
 def _peer(parties: Parties, bits: int) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 The command runs as a user has it, in a process of its own: reading twice, both parties' work, journal, audit log and Parquet out are
 counted, and so is starting. Memory is the sum of what the process and its workers hold, looked at ten times a second; pages that they share
 count for each of them, so it is an upper bound. Both parties' tables are in it: a simulated Host holds its whole table. Processor time is
-of the same processes, starting included; on a machine that others use it is the figure to compare.
+of the same processes, starting included; on a machine that others use it is the figure to compare. The peer is the same command on
+plaintext.
 """
 
 from __future__ import annotations
@@ -21,11 +22,13 @@ import psutil
 from backend.data.federation import Federation
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
-from bench.cases import DEPTH, TREES
+from bench.cases import DEPTH, TREES, case_of
+from bench.floors import rlwe_batch
 from bench.setting import ABSENT, add_credit_card, fresh_folder, progress, run, train
 
 ROWS = int(os.environ.get("STREAM_ROWS", "50000"))  # a million: STREAM_ROWS=1000000
 QUICK_ROWS = 6_000
+GROUP = 8_192  # rows that are scored together
 AIM_SECONDS, AIM_ROWS, AIM_BYTES = 360, 1_000_000, 1_000_000_000
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -39,7 +42,8 @@ def measure(quick: bool = False) -> dict[str, Any]:
             name = add_credit_card(glassleaf)
             if name is None:
                 return {"skipped": ABSENT}
-            train(glassleaf, name, SecureBoostParameters(trees=3 if quick else TREES, depth=DEPTH, cipher="none"))
+            asked = SecureBoostParameters(trees=3 if quick else TREES, depth=DEPTH, cipher="none")
+            floor = rlwe_batch(case_of(glassleaf, train(glassleaf, name, asked), "credit card"), GROUP)
             federation = glassleaf.federations.get(name)
         progress(f"stream: {rows:,} rows")
         lengthen(federation, rows)
@@ -47,8 +51,11 @@ def measure(quick: bool = False) -> dict[str, Any]:
         people = pd.read_csv(federation.folder / guest.file, dtype=str, keep_default_na=False)
         people[[guest.id, *(feature.name for feature in guest.features)]].to_parquet(folder / "people.parquet")
         del people
-        seconds, largest, processor = scored(folder)
+        seconds, largest, processor = scored(folder, "")
         found = pd.read_parquet(folder / "scores.parquet", columns=["status"])
+        (folder / "scores.parquet").unlink()
+        progress("stream: on plaintext")
+        plain_seconds, plain_largest, _ = scored(folder, "none")
     return {
         "rows": len(found),
         "scored": int((found.status == "ok").sum()),
@@ -56,6 +63,9 @@ def measure(quick: bool = False) -> dict[str, Any]:
         "rows_per_second": len(found) / seconds,
         "processor_ms_per_row": 1000 * processor / len(found),
         "peak_bytes": largest,
+        "plain_rows_per_second": len(found) / plain_seconds,
+        "plain_peak_bytes": plain_largest,
+        "floor": floor,
         "aim_rows_per_second": AIM_ROWS / AIM_SECONDS,
         "aim_bytes": AIM_BYTES,
     }
@@ -75,10 +85,11 @@ def repeat(file: Path, ids: str, rows: int) -> None:
     pd.concat(parts).head(rows).to_csv(file, index=False)
 
 
-def scored(folder: Path) -> tuple[float, int, float]:
+def scored(folder: Path, cipher: str) -> tuple[float, int, float]:
     """Seconds, the most bytes that the command and its workers held, and the processor's seconds that they took."""
     words = [sys.executable, "-m", "backend", "score", "latest", folder / "people.parquet"]
-    command = [str(word) for word in (*words, "--out", folder / "scores.parquet")]
+    words += ["--out", folder / "scores.parquet", *(["--cipher", cipher] if cipher else [])]
+    command = [str(word) for word in words]
     largest, began, processor = 0, time.perf_counter(), dict[int, float]()
     environment = {**os.environ, "GLASSLEAF_HOME": str(folder / "home")}
     with subprocess.Popen(command, cwd=ROOT, env=environment) as running:  # noqa: S603 (our own command)

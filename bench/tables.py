@@ -364,6 +364,10 @@ def privacy(results: Results) -> str:
         f"{first['people']:,} test records compared with {first['records']:,} Host records. The leak meter reads a score of a "
         f"model of {results['meter'][0]['trees']} trees in {meter} (processor time)."
     )
+    if all("bound_seconds" in m for m in results["meter"]):
+        bound = ", ".join(f"{m['bound_seconds']:.3f} s" for m in results["meter"])
+        over = max(m["bound_excess"] for m in results["meter"])
+        note += f" Its bound takes {bound}, and lies at most {over:.2g} bits above what the score tells."
     return f"{table(results['points'], columns)}\n\n{note}"
 
 

@@ -1,5 +1,7 @@
 """Who learned what?"""
 
+from functools import partial
+
 import streamlit as st
 
 from app import session
@@ -30,12 +32,18 @@ if done is None or not scores:
     st.info(t("privacy.nobody"), icon=":material/speed:")
 else:
     score = privacy.person(t, scores)
-    read, typed = session.kept("leak", (None, None)), session.kept("typed")
+    read, typed = session.kept("leak", (None, None, None)), session.kept("typed")
+    count = partial(backend.leakage.meter, model_id, score, typed, done.dither)
     try:
         if read[0] is not score:
-            read = score, backend.leakage.meter(model_id, score, typed, done.dither)
+            bound = backend.leakage.bound(model_id, score, typed, done.dither)
+            read = score, count() if bound.countable else None, bound
             session.keep("leak", read)
-        privacy.reading(t, score, read[1])
+        if read[1] is not None:
+            privacy.reading(t, score, read[1])
+        elif privacy.bounded(t, score, read[2]):
+            session.keep("leak", (score, count(), read[2]))
+            session.rerun()
     except GlassleafError as error:
         frame.problem(t, str(error))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from math import ceil, isfinite, ldexp
+from math import ceil, floor, isfinite, ldexp
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backend.privacy.disclosure import DisclosedField as LedgerLine
     from backend.privacy.disclosure import PartyDisclosure as LedgerRow
     from backend.privacy.given_away import GivenAway
-    from backend.privacy.leakage import LeakPoint, LeakReading
+    from backend.privacy.leakage import LeakBound, LeakPoint, LeakReading
     from backend.privacy.tradeoff import TradeoffPoint
     from backend.results import Score, ScoreBatch
 
@@ -187,7 +187,21 @@ def reading(t: Texts, score: Score, read: LeakReading) -> None:
     with st.container(horizontal=True):
         for name, value in cells:
             st.metric(t(f"privacy.{name}"), value, help=t(f"privacy.{name}_help"), border=True)
+        exact = t("privacy.bits", bits=number(read.told))
+        st.metric(t("leak_bound.exact"), exact, help=t("leak_bound.exact_help"), border=True)
     st.caption(f":material/info: {t('privacy.upper_bound')}")
+
+
+def bounded(t: Texts, score: Score, bound: LeakBound) -> bool:
+    """What one score tells at most, where counting takes longer than a page may; whether it is to be counted all the same."""
+    told, times = _bits(t, bound.told), _many(ceil(2**bound.told))
+    st.markdown(t("leak_bound.sentence", id=markdown(score.id), told=told, times=times))
+    least = t("privacy.bits", bits=bare(floor(10 * bound.min_entropy) / 10))
+    with st.container(horizontal=True):
+        for name, value in (("told", told), ("least", least)):
+            st.metric(t(f"leak_bound.{name}"), value, help=t(f"leak_bound.{name}_help"), border=True)
+    st.caption(f":material/info: {t('leak_bound.hint')}")
+    return st.button(t("leak_bound.count"), icon=":material/speed:", key="leak_count")
 
 
 def _many(count: int) -> str:

@@ -11,12 +11,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.privacy.likeliest import likeliest
+from backend.privacy.told import told_at_most
+from backend.privacy.windows import windows
 from backend.protocols.baselines.messages import AskCandidates, CandidateLeaves
 from backend.protocols.scoring.packing import Packing
 from backend.protocols.transport.channel import Session
@@ -28,6 +29,7 @@ from backend.trees.ensemble import Columns, GuestModel
 SCORE_BITS = (6, 8, 10, 12, 14, 16)  # resolutions of a curve
 BATCH = 512  # records that an audit asks about in one message
 BLOCK = 8192  # sums worked on together: they stay in a core's cache, and BLAS starts no threads for them
+AT_ONCE = 10_000_000  # additions of a count: some 40 ms on one core (2.6 GHz Xeon)
 # counts of more bits than the first are divided by 2 to the second, to stay in float64's range
 _MAX_BITS, _RESCALE_BITS = 480, 512
 # the imaginary part carries a sum's derivative, so small that its square vanishes (complex-step derivative)
@@ -56,6 +58,9 @@ class LeakReading:
         Bits: the same once the score is known; NaN where `count` is 0 or the covers rule the score out.
     min_entropy : float
         Bits: -log2 of the most likely combination's share.
+    told : float
+        Bits that the score tells: -log2 of its probability before it was known, over the same combinations. Whatever fits it becomes
+        2**told times as likely, and no guess about the path more than that.
     """
 
     combinations: int
@@ -63,11 +68,36 @@ class LeakReading:
     prior: float
     entropy: float
     min_entropy: float
+    told: float
 
     @property
     def bits(self) -> float:
         """log2 of the count; -inf for 0."""
         return math.log2(self.count) if self.count else -math.inf
+
+
+@dataclass(frozen=True)
+class LeakBound:
+    """What one released score tells at most, without counting.
+
+    Attributes
+    ----------
+    told : float
+        Bits: at least :attr:`LeakReading.told`; inf where nothing was found that fits.
+    min_entropy : float
+        Bits: at most :attr:`LeakReading.min_entropy`.
+    additions : int
+        Of sums that counting would take, which its time follows.
+    """
+
+    told: float
+    min_entropy: float
+    additions: int
+
+    @property
+    def countable(self) -> bool:
+        """Whether a page may count at once: it takes no longer than :data:`AT_ONCE`, or there is no bound."""
+        return self.additions <= AT_ONCE or math.isinf(self.told)
 
 
 @dataclass(frozen=True)
@@ -153,8 +183,36 @@ class LeakMeter:
             out += [self._read(leaves, sums, dither) for leaves, sums in zip(kept.T, released[rows], strict=True)]
         return out
 
+    def bound(self, columns: Columns, units: Sequence[int], dither: int = 0) -> list[LeakBound]:
+        """What some scores tell at most; parameters as of :meth:`read`, which takes longer the finer the scores are."""
+        out: list[LeakBound] = []
+        released = self._packing.unpack(units)
+        for rows, kept in self._candidates.blocks(columns, len(units)):
+            out += [self._bound(leaves, sums, dither) for leaves, sums in zip(kept.T, released[rows], strict=True)]
+        return out
+
+    def _bound(self, kept: Flags, released: Integers, dither: int) -> LeakBound:
+        trees, targets, _, _ = self._options(kept, released)
+        parts = [
+            told_at_most([(tree.offsets, tree.values[1]) for tree in options], int(targets[slot]), dither)
+            for slot, options in trees.items()
+        ]
+        # of several numbers a leaf, the one that tells most: the reading's is one of them
+        told = max(parts) if self._numbers > 1 else sum(parts)
+        guessed = [-sum(float(tree.logs.max()) for tree in options) for options in trees.values()]
+        least = max(0.0, (guessed[0] if self._numbers > 1 else sum(guessed)) - told)
+        work = sum(_additions(options, int(targets[slot]), dither) for slot, options in trees.items())
+        return LeakBound(told, least, work)
+
     def _read(self, kept: Flags, released: Integers, dither: int) -> LeakReading:
         """``(n_leaves,)`` candidates and ``(slots,)`` sums of one sample."""
+        trees, targets, combinations, prior = self._options(kept, released)
+        parts = [_at(options, int(targets[slot]), dither) for slot, options in trees.items()]
+        counts, entropies, min_entropies, told = zip(*([min(parts)] if self._numbers > 1 else parts), strict=True)
+        return LeakReading(combinations, math.prod(counts), prior, sum(entropies), sum(min_entropies), sum(told))
+
+    def _options(self, kept: Flags, released: Integers) -> tuple[dict[int, list[_Options]], Integers, int, float]:
+        """Candidates by slot and tree, sums to meet in units above the smallest, combinations, and their entropy, of one sample."""
         combinations, prior = 1, 0.0
         targets = released - self._base
         trees: dict[int, list[_Options]] = {slot: [] for slot in range(self._packing.slots)}
@@ -167,9 +225,7 @@ class LeakMeter:
                 trees[slot].append(_Options.of(units, shares))
             combinations *= len(here)
             prior -= float(_plog(shares).sum())
-        parts = [_at(options, int(targets[slot]), dither) for slot, options in trees.items()]
-        counts, entropies, min_entropies = zip(*([min(parts)] if self._numbers > 1 else parts), strict=True)
-        return LeakReading(combinations, math.prod(counts), prior, sum(entropies), sum(min_entropies))
+        return trees, targets, combinations, prior
 
 
 @dataclass(frozen=True)
@@ -198,48 +254,56 @@ class _Grid:
         """``(m + 2·reach,)``: combinations within `reach` of every sum from -reach on."""
         if not reach:
             return self
-        return _Grid(_windows(self.counts, reach), _windows(self.shares, reach), self.rescaled)
+        return _Grid(windows(self.counts, reach), windows(self.shares, reach), self.rescaled)
 
 
-def _windows(values: NDArray[Any], reach: int, operation: np.ufunc = np.add) -> NDArray[Any]:
-    """Sum or maximum of each window of ``2·reach + 1``: the end of one block and the beginning of the next, so that nothing cancels."""
-    length, empty = 2 * reach + 1, -np.inf if operation is np.maximum else 0
-    n = len(values) + 2 * reach
-    blocks = np.full(-(-(n + 2 * reach) // length) * length, empty, dtype=values.dtype)
-    blocks[2 * reach : 2 * reach + len(values)] = values
-    lines = blocks.reshape(-1, length)
-    prefix = operation.accumulate(lines, axis=1).ravel()
-    suffix = operation.accumulate(lines[:, ::-1], axis=1)[:, ::-1].ravel()
-    found = prefix[2 * reach : 2 * reach + n].copy()
-    crossing = np.arange(n) % length != 0  # the others are whole blocks
-    found[crossing] = operation(found[crossing], suffix[:n][crossing])
-    return found
-
-
-def _at(trees: Sequence[_Options], target: int, dither: int) -> tuple[int, float, float]:
-    """Count, entropy and min-entropy of the combinations whose offsets sum to `target` ± `dither`, by meeting in the middle."""
+def _halved(trees: Sequence[_Options], target: int) -> tuple[tuple[list[_Options], list[_Options]], int]:
+    """Trees in two halves of about the same spread, and the sum to meet, from its nearer end: sums beyond it are not worked out."""
     whole = sum(tree.spread for tree in trees)
-    if not -dither <= target <= whole + dither:
-        return 0, math.nan, math.nan
-    if 2 * target > whole:  # from the nearer end, for sums beyond the target are not worked out
+    if 2 * target > whole:
         trees, target = [tree.mirrored() for tree in trees], whole - target
     halves: tuple[list[_Options], list[_Options]] = [], []
+    spreads = [0, 0]
     for tree in sorted(trees, key=lambda tree: tree.spread):  # narrow ones first
-        min(halves, key=lambda half: sum(other.spread for other in half)).append(tree)
+        narrower = int(spreads[1] < spreads[0])
+        halves[narrower].append(tree)
+        spreads[narrower] += tree.spread
+    return halves, target
+
+
+def _additions(trees: Sequence[_Options], target: int, dither: int) -> int:
+    """Sums that :func:`_grid` adds up for :func:`_at`."""
+    halves, target = _halved(trees, target)
+    total = 0
+    for half in halves:
+        length = 1
+        for tree in half:
+            total += length * len(tree.offsets)
+            length = min(max(0, target + dither) + 1, length + tree.spread)
+    return total
+
+
+def _at(trees: Sequence[_Options], target: int, dither: int) -> tuple[int, float, float, float]:
+    """Count, entropy, min-entropy and surprisal of combinations whose offsets sum to `target` ± `dither`, by meeting in the middle."""
+    if not -dither <= target <= sum(tree.spread for tree in trees) + dither:
+        return 0, math.nan, math.nan, math.nan
+    halves, target = _halved(trees, target)
+    trees = [*halves[0], *halves[1]]
     a, b = (_grid(half, target + dither) for half in halves)
     b, total = b.windowed(dither), target + dither  # b's sums begin at -dither now
     low, high = max(0, total - len(b.counts) + 1), min(total, len(a.counts) - 1)
     if low > high:
-        return 0, math.nan, math.nan
+        return 0, math.nan, math.nan, math.nan
     a, b = a.cut(low, high), b.cut(total - high, total - low)
     numerator, denominator = float(np.dot(a.counts, b.counts[::-1])).as_integer_ratio()
     count, shares = (numerator << (a.rescaled + b.rescaled)) // denominator, complex(np.dot(a.shares, b.shares[::-1]))
     p = shares.real
     if not p:
-        return count, math.nan, math.nan
+        return count, math.nan, math.nan, math.nan
     top = likeliest([(tree.offsets, tree.logs) for tree in trees], target - dither, target + dither)
     top = _largest(halves, target, dither) if top is None else top
-    return count, max(0.0, math.log2(p) - shares.imag / _STEP_I / p), max(0.0, math.log2(p) - top)
+    entropy, least = math.log2(p) - shares.imag / _STEP_I / p, math.log2(p) - top
+    return count, max(0.0, entropy), max(0.0, least), max(0.0, -math.log2(p))
 
 
 def _grid(trees: Sequence[_Options], max_sum: int) -> _Grid:
@@ -284,7 +348,7 @@ def _grid(trees: Sequence[_Options], max_sum: int) -> _Grid:
 def _largest(halves: Sequence[Sequence[_Options]], target: int, dither: int) -> float:
     """Largest log2 p of the combinations whose offsets sum to `target` ± `dither`, sum by sum."""
     a, b = (_tops(half, target + dither) for half in halves)
-    b, total = _windows(b, dither, np.maximum) if dither else b, target + dither
+    b, total = windows(b, dither, np.maximum) if dither else b, target + dither
     low, high = max(0, total - len(b) + 1), min(total, len(a) - 1)
     return float((a[low : high + 1] + b[total - high : total - low + 1][::-1]).max())
 

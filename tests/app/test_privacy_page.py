@@ -77,6 +77,22 @@ def test_the_last_person_is_read_by_the_meter(seen: AppTest, batch: ScoreBatch) 
     assert says(seen, "privacy.one_way" if read.count == 1 else "privacy.ways", id=batch.scores[0].id)
 
 
+def test_where_counting_takes_long_a_bound_comes_first_and_the_count_when_it_is_asked_for(
+    opened: Opened, batch: ScoreBatch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.privacy.leakage.AT_ONCE", 0)
+    at = opened("privacy")
+    put_job("score", Job(lambda job: batch, 1).start().wait(60))
+    at.run()
+    _, read, bound = at.session_state["kept:leak"]
+    assert read is None and says(at, "leak_bound.sentence", id=batch.scores[0].id)
+    assert T("privacy.count") not in {metric.label for metric in at.metric}
+    at.button(key="leak_count").click().run()
+    _, read, again = at.session_state["kept:leak"]
+    assert not at.exception and again == bound and read.told <= bound.told and bound.min_entropy <= read.min_entropy
+    assert T("privacy.count") in {metric.label for metric in at.metric}
+
+
 def test_the_widths_are_drawn_with_a_sentence_and_a_table(seen: AppTest, points: tuple[LeakPoint, ...]) -> None:
     twin = next(frame.value for frame in seen.dataframe if T("privacy.width") in frame.value)
     assert twin[T("privacy.width")].tolist() == [6, 8, 10, 12, 14, 16]
@@ -200,7 +216,7 @@ def test_large_counts_are_powers_of_ten() -> None:
     assert _many(1290) == "1,290"
     assert _many(31 * 10**23) == "3.1 × 10²⁴"
     assert _many(2 * 10**400) == "2.0 × 10⁴⁰⁰"  # more than a float holds
-    assert LeakReading(9, 8, 1.0, 1.0, 1.0).bits == 3.0
+    assert LeakReading(9, 8, 1.0, 1.0, 1.0, 1.0).bits == 3.0
 
 
 def test_the_frontier_says_what_dither_would_do_and_marks_the_model(

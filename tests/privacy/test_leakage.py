@@ -44,8 +44,8 @@ def covered(world: World, seed: int) -> World:
     return replace(world, model=replace(world.model, trees=tuple(trees)))
 
 
-def brute(model: GuestModel, candidates: np.ndarray, released: int, dither: int = 0) -> tuple[int, float, float]:
-    """Count, entropy and min-entropy of the combinations that come as near, by trying every one."""
+def brute(model: GuestModel, candidates: np.ndarray, released: int, dither: int = 0) -> tuple[int, float, float, float]:
+    """Count, entropy, min-entropy and surprisal of the combinations that come as near, by trying every one."""
     units, base, shares = Packing(model).of_leaves(), Packing(model).base, leaf_shares(model)[0]
     trees, first = [], 0
     for tree in model.trees:
@@ -60,7 +60,7 @@ def brute(model: GuestModel, candidates: np.ndarray, released: int, dither: int 
     ]
     mass = sum(found)
     entropy = -sum(p / mass * math.log2(p / mass) for p in found if p) if found else math.nan
-    return len(found), entropy, -math.log2(max(found) / mass) if found else math.nan
+    return len(found), entropy, *((-math.log2(max(found) / mass), -math.log2(mass)) if found else (math.nan, math.nan))
 
 
 def true_scores(world: World) -> list[int]:
@@ -134,10 +134,11 @@ def test_the_meter_counts_what_trying_every_combination_counts(seed: int, trees:
     world = covered(random_world(seed, n_hosts=hosts, n_trees=trees, depth=2, n=4, bits=bits), seed)
     readings = LeakMeter(world.model).read(world.tables[GUEST].columns, true_scores(world))
     for reading, candidates, released in zip(readings, candidates_of(world), true_scores(world), strict=True):
-        count, entropy, least = brute(world.model, candidates, released)
+        count, entropy, least, told = brute(world.model, candidates, released)
         assert reading.count == count >= 1
         assert reading.entropy == pytest.approx(entropy, abs=1e-9)
         assert reading.min_entropy == pytest.approx(least, abs=1e-9)
+        assert reading.told == pytest.approx(told, abs=1e-9)
         assert reading.min_entropy <= reading.entropy + 1e-9 <= reading.bits + 2e-9
 
 
@@ -149,10 +150,11 @@ def test_with_dither_all_combinations_that_come_near_are_counted(seed, trees, bi
     released = [score + moved for score in true_scores(world)]
     readings = LeakMeter(world.model).read(world.tables[GUEST].columns, released, dither)
     for reading, candidates, score in zip(readings, candidates_of(world), released, strict=True):
-        count, entropy, least = brute(world.model, candidates, score, dither)
+        count, entropy, least, told = brute(world.model, candidates, score, dither)
         assert reading.count == count >= 1
         assert reading.entropy == pytest.approx(entropy, abs=1e-9)
         assert reading.min_entropy == pytest.approx(least, abs=1e-9)
+        assert reading.told == pytest.approx(told, abs=1e-9)
 
 
 @settings(max_examples=10, deadline=None)
@@ -180,9 +182,87 @@ def test_several_sums_are_counted_together(seed: int, kind: str) -> None:
     world = with_outputs(covered(random_world(seed, n_trees=4, depth=2, n=3, bits=3), seed), kind, seed)
     readings = LeakMeter(world.model).read(world.tables[GUEST].columns, true_scores(world))
     for reading, candidates, released in zip(readings, candidates_of(world), true_scores(world), strict=True):
-        count, entropy, least = brute(world.model, candidates, released)
+        count, entropy, least, told = brute(world.model, candidates, released)
         assert reading.count == count >= 1
         assert (reading.entropy, reading.min_entropy) == pytest.approx((entropy, least), abs=1e-9)
+        assert reading.told == pytest.approx(told, abs=1e-9)
+
+
+def drawn_model(seed: int, trees: int, leaves: int, bits: int, owner: str = "host") -> GuestModel:
+    """Complete trees of a Host's splits with drawn weights and covers."""
+    draw, grown = np.random.default_rng(seed), []
+    for _ in range(trees):
+        covers = draw.integers(1, 1000, leaves).astype(float)
+        inner = leaves - 1
+        nodes: list[Split | Leaf] = [Leaf(float(draw.normal(scale=0.1)), float(cover)) for cover in covers]
+        tree: list[Split | Leaf] = []
+        whole = [0.0] * (2 * leaves)
+        whole[inner : 2 * leaves - 1] = covers.tolist()
+        for i in reversed(range(inner)):
+            whole[i] = whole[2 * i + 1] + whole[2 * i + 2]
+        tree = [Split(owner, "x", 2 * i + 1, 2 * i + 2, True, 1.0, whole[i]) for i in range(inner)]
+        grown.append(GuestTree((*tree, *nodes)))
+    return GuestModel(GUEST, ("host",), tuple(grown), (0.0,), bits, (), {})
+
+
+def drawn_scores(model: GuestModel, seed: int, n: int) -> list[int]:
+    """Scores of leaves that are drawn tree by tree as covers have it; and the smallest and the largest of all."""
+    draw, packed = np.random.default_rng(seed), Packing(model)
+    units, shares = packed.of_leaves(), leaf_shares(model)[0]
+    ends = np.cumsum([0, *(len(tree.leaves) for tree in model.trees)])
+    spans = [(units[a:b], shares[a:b]) for a, b in pairwise(ends)]
+    some = [sum(int(draw.choice(u, p=p)) for u, p in spans) for _ in range(n)]
+    return [packed.base + score for score in (*some, *(sum(int(f(u)) for u, _ in spans) for f in (np.min, np.max)))]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.integers(0, 10**6),
+    st.integers(1, 12),
+    st.sampled_from([2, 4, 8]),
+    st.integers(0, 12),
+    st.sampled_from([0, 1, 40]),
+)
+def test_the_bound_is_never_below_what_the_score_tells(seed, trees, leaves, bits, dither) -> None:
+    model = drawn_model(seed, trees, leaves, bits)
+    scores = drawn_scores(model, seed, 3)
+    meter = LeakMeter(model)
+    for reading, bound in zip(meter.read({}, scores, dither), meter.bound({}, scores, dither), strict=True):
+        assert bound.told >= reading.told
+        assert bound.min_entropy <= reading.min_entropy + 1e-9
+
+
+@pytest.mark.parametrize(("bits", "dither"), [(10, 0), (10, 32), (14, 0)])
+def test_the_bound_is_within_a_twentieth_of_a_bit_where_there_are_many_trees(bits: int, dither: int) -> None:
+    model = drawn_model(5, 60, 8, bits)
+    scores = drawn_scores(model, 5, 3)[:3]
+    meter = LeakMeter(model)
+    for reading, bound in zip(meter.read({}, scores, dither), meter.bound({}, scores, dither), strict=True):
+        assert reading.told <= bound.told <= reading.told + 0.05
+        assert bound.additions > 10_000
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from(["vectors", "class trees", "median"]))
+def test_the_bound_holds_for_several_sums(seed: int, kind: str) -> None:
+    world = with_outputs(covered(random_world(seed, n_trees=4, depth=2, n=3, bits=3), seed), kind, seed)
+    meter, columns, scores = LeakMeter(world.model), world.tables[GUEST].columns, true_scores(world)
+    for reading, bound in zip(meter.read(columns, scores), meter.bound(columns, scores), strict=True):
+        assert bound.told >= reading.told
+        assert bound.min_entropy <= reading.min_entropy + 1e-9
+
+
+def test_the_bound_by_hand() -> None:
+    # three trees of 0 and 1 with 1/4 and 3/4: the sum 2 has the probability 3·(3/4)²·1/4, the best guess before was right in (3/4)³
+    model = two_leaf_model([(0.0, 1.0)] * 3)
+    bound = LeakMeter(model).bound(NO_COLUMNS, [2])[0]
+    assert bound.told == pytest.approx(-math.log2(27 / 64), abs=1e-5)
+    assert bound.min_entropy == pytest.approx(max(0.0, math.log2(64 / 27) + math.log2(27 / 64)), abs=1e-5)
+    # the sum is met from its nearer end, 1, narrow trees first: halves of two trees and of one; lengths 1 and 2, and 1, two leaves each
+    assert bound.additions == 2 * (1 + 2) + 2
+    assert LeakMeter(model).bound(NO_COLUMNS, [9])[0].told == math.inf
+    # 0 or 1 with the probability 1/64 + 9/64, far from the mean: the tilt is taken back exactly
+    assert LeakMeter(model).bound(NO_COLUMNS, [0], 1)[0].told == pytest.approx(-math.log2(10 / 64), abs=1e-4)
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

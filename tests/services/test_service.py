@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import psutil
 import pytest
 from inside import runtime_of
 
@@ -305,8 +306,11 @@ def test_the_key_and_pools_can_be_prepared_before_the_first_sample(tmp_path, mon
         if levels["bank"] >= 32 and min(levels.values()) >= 16:
             break
         waited.wait(0.1)
+    below = psutil.Process().children(recursive=True)
+    makers = [one for one in below if "backend.crypto.paillier.obfuscator_process" in one.cmdline()]
     glassleaf.close()
     assert levels["bank"] >= 32 and min(levels.values()) >= 16
+    assert len(levels) == 3 and len(makers) == 1  # one process for all parties
 
 
 def test_nothing_of_a_host_is_in_what_the_glassleaf_hands_out(glassleaf):

@@ -1,19 +1,21 @@
-"""A second process of the same party that makes obfuscators, so that another core does the work and no interpreter lock is held.
+"""A second process that makes the obfuscators of all keys of this one, so that another core does the work and no interpreter lock is held.
 
-The key's numbers reach it through a pipe, never by command line or environment; it ends when its pipe is closed.
+One serves every key: the Guest's and, in a simulation, its Hosts', whose keys this process holds anyway; a Host at its own company has a
+process of its own. Keys reach it through a pipe, never by command line or environment; it ends when its pipe is closed.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
-import struct
 import subprocess
 import sys
 import threading
+from collections import deque
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from gmpy2 import mpz
 
@@ -22,12 +24,101 @@ from backend.crypto.paillier.obfuscators import Obfuscation, OwnerMaker, PublicM
 from backend.crypto.pool import Maker
 
 ROOT = Path(__file__).resolve().parents[3]
-COUNT = struct.Struct(">I")
 NICE = 5  # pages and protocols have priority
 
 
+class _Shared:
+    """The process and the keys that it makes obfuscators of; started with the first request, ended with the last key.
+
+    Attributes
+    ----------
+    lock : Lock
+        Held from a request to its answer.
+    process : Popen or None
+        One that has died stays, so that nobody starts another again and again.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.process: subprocess.Popen[bytes] | None = None
+        self._known: set[int] = set()
+        self._dropped: deque[int] = deque()
+
+    def ask(self, key: int, settings: dict[str, Any], wanted: int) -> None:
+        """Send a request; with the key's numbers where it is the key's first. OSError where the process is gone."""
+        if self.process is None:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "backend.crypto.paillier.obfuscator_process"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                cwd=ROOT,
+            )
+        self._send({"key": key, "count": wanted} | ({} if key in self._known else {"settings": settings}))
+        self._known.add(key)
+
+    def read(self, size: int) -> bytes:
+        """Bytes of the answer; fewer where the process has died."""
+        if self.process is None or self.process.stdout is None:
+            return b""
+        return self.process.stdout.read(size)
+
+    def release(self) -> None:
+        """The request is answered."""
+        self.lock.release()
+        self._settle()
+
+    def drop(self, key: int) -> None:
+        """Drop a key's tables, and with the last key the process; where a request is under way, behind it.
+
+        Never waits: garbage may be collected by the very thread that has a request under way.
+        """
+        self._dropped.append(key)
+        self._settle()
+
+    def _settle(self) -> None:
+        while self._dropped and self.lock.acquire(blocking=False):
+            try:
+                while self._dropped:
+                    self._forget(self._dropped.popleft())
+            finally:
+                self.lock.release()
+
+    def _forget(self, key: int) -> None:
+        if key not in self._known:
+            return
+        self._known.discard(key)
+        if self._known:
+            with suppress(OSError):
+                self._send({"key": key})
+        elif self.process is not None:
+            process, self.process = self.process, None
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    with suppress(OSError):
+                        pipe.close()
+            process.wait()
+
+    def _send(self, request: dict[str, Any]) -> None:
+        if self.process is None or self.process.stdin is None:
+            raise BrokenPipeError
+        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        self.process.stdin.flush()
+
+
+_shared, _keys = _Shared(), itertools.count()
+
+
+def _forked() -> None:
+    global _shared  # noqa: PLW0603 (the other process's pipe and lock are not ours)
+    _shared = _Shared()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+
 class ObfuscatorProcess:
-    """The party's own end of the pipe.
+    """One key's use of the process.
 
     Parameters
     ----------
@@ -43,87 +134,75 @@ class ObfuscatorProcess:
     def __init__(
         self, numbers: dict[str, int], width: int, obfuscation: Obfuscation = "full", tables: Path | None = None
     ) -> None:
-        self._width = width
+        self._width, self._shared, self._key = width, _shared, next(_keys)
         self._settings = {"obfuscation": obfuscation, "tables": None if tables is None else str(tables)}
-        self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
         self._numbers = numbers
 
     def __repr__(self) -> str:
         return "ObfuscatorProcess()"
 
-    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "backend.crypto.paillier.obfuscator_process"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                cwd=ROOT,
-            )
-            if self._process.stdin is not None:
-                self._process.stdin.write(json.dumps(self._settings | self._numbers).encode() + b"\n")
-        if self._process.stdin is None or self._process.stdout is None:
-            raise BrokenPipeError
-        return self._process.stdin, self._process.stdout
+    def ask(self, count: int, patience: float = 0.0) -> bool:
+        """Begin making `count` obfuscators; False where the process is still busy after `patience` seconds, or gone.
 
-    def ask(self, count: int) -> bool:
-        """Begin making `count` obfuscators; False where the process is busy or gone. After True, :meth:`collect` must follow."""
-        if not self._lock.acquire(blocking=False):
+        After True, :meth:`collect` must follow.
+        """
+        if not self._shared.lock.acquire(timeout=patience):
             return False
         try:
-            into, _ = self._pipes()
-            into.write(COUNT.pack(count))
-            into.flush()
+            self._shared.ask(self._key, self._settings | self._numbers, count)
         except OSError:
-            self._lock.release()
+            self._shared.release()
             return False
         return True
 
     def collect(self, count: int) -> list[mpz] | None:
         """The obfuscators asked for; None where the process has died."""
         try:
-            _, out = self._pipes()
-            blob = out.read(count * self._width)
+            blob = self._shared.read(count * self._width)
         except OSError:
             blob = b""
         finally:
-            self._lock.release()
+            self._shared.release()
         if len(blob) != count * self._width:
             return None
         return from_blob(blob, self._width)
 
     def close(self) -> None:
-        """End the process after the request in flight."""
-        with self._lock:
-            process, self._process = self._process, None
-        if process is not None:
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    with suppress(OSError):
-                        pipe.close()
-            process.wait()
+        """Have the process drop this key after the request in flight; with the last key it ends."""
+        if self._shared is _shared:  # else this process was forked, and the pipe is the other one's
+            self._shared.drop(self._key)
 
     def __del__(self) -> None:
         self.close()
 
 
-def serve(numbers: IO[bytes], out: IO[bytes]) -> None:
-    """Answer counts with obfuscators until the pipe is closed."""
-    line = numbers.readline()
-    if not line:
-        return
-    settings = json.loads(line)
-    tables = Path(settings.pop("tables")) if settings["tables"] else None
-    obfuscation: Obfuscation = settings.pop("obfuscation")
-    key = {name: mpz(value) for name, value in settings.items() if value is not None}
-    n = key["n"] if "n" in key else key["p"] * key["q"]
-    width = byte_width(n * n)
-    owner = "p" in key
-    maker: Maker[mpz] = OwnerMaker(key["p"], key["q"], obfuscation, tables) if owner else PublicMaker(key["n"], tables)
-    maker.prepare()
-    while len(request := numbers.read(COUNT.size)) == COUNT.size:
-        out.write(to_blob(maker.make(COUNT.unpack(request)[0]), width))
+def serve(requests: IO[bytes], out: IO[bytes]) -> None:
+    """Answer requests with obfuscators until the pipe is closed."""
+    makers: dict[int, tuple[Maker[mpz], int]] = {}
+    for line in requests:
+        request = json.loads(line)
+        if "count" not in request:
+            makers.pop(request["key"], None)
+            continue
+        if "settings" in request:
+            makers[request["key"]] = _maker(request["settings"])
+        maker, width = makers[request["key"]]
+        out.write(to_blob(maker.make(request["count"]), width))
         out.flush()
+
+
+def _maker(settings: dict[str, Any]) -> tuple[Maker[mpz], int]:
+    """A maker with its tables, and the bytes of one obfuscator."""
+    tables = Path(settings["tables"]) if settings["tables"] else None
+    if "p" in settings:
+        p, q = mpz(settings["p"]), mpz(settings["q"])
+        maker: Maker[mpz] = OwnerMaker(p, q, settings["obfuscation"], tables)
+        n = p * q
+    else:
+        n = mpz(settings["n"])
+        maker = PublicMaker(n, tables)
+    maker.prepare()
+    return maker, byte_width(n * n)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """Obfuscators are n-th residues, spread evenly, and each is used once."""
 
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from gmpy2 import mpz
 
+from backend.crypto.paillier.keys import PaillierSecretKey, byte_width
 from backend.crypto.paillier.obfuscator_process import ObfuscatorProcess
 from backend.crypto.paillier.obfuscators import (
     BASES,
@@ -23,6 +25,7 @@ from backend.crypto.paillier.obfuscators import (
     _PrimeTable,
     _window,
 )
+from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.pool import Pool
 
 P, Q = mpz(251), mpz(241)
@@ -163,16 +166,50 @@ def test_a_second_process_that_died_is_made_up_for(secret_key, key_side):
     process = ObfuscatorProcess({"n": int(secret_key.public.n)}, secret_key.public.width)
     pool = Pool(PublicMaker(secret_key.public.n), process, target=0)
     assert len(pool.take(600)) == 600
-    process._process.kill()
-    process._process.wait()
+    process._shared.process.kill()
+    process._shared.process.wait()
     made = pool.take(600)
     assert len(set(made)) == 600 and key_side.decrypt_numbers(made[:3] + made[-3:]) == [0] * 6
     pool.close()
 
 
+def test_all_keys_share_one_process_which_ends_with_the_last_of_them(secret_key, key_side):
+    other = PaillierSecretKey.generate(512, 512)
+    numbers = [
+        ({"p": int(secret_key.p), "q": int(secret_key.q)}, key_side),
+        ({"n": int(secret_key.public.n)}, key_side),
+        ({"n": int(other.public.n)}, PaillierKeySide(other)),
+    ]
+    sides = [(ObfuscatorProcess(of, byte_width(key.public.n**2)), key) for of, key in numbers]
+    for process, key in sides:
+        assert process.ask(3) and key.decrypt_numbers(process.collect(3)) == [0] * 3
+    (shared,) = {process._shared for process, _ in sides}
+    running = shared.process
+    assert running is not None and running.poll() is None
+    first, second = sides[0][0], sides[1][0]
+    assert first.ask(3)
+    assert not second.ask(1)
+    second.close()  # by the thread whose request is under way, as a collection of garbage would
+    assert key_side.decrypt_numbers(first.collect(3)) == [0] * 3 and len(shared._known) == 2
+    assert second.ask(2) and key_side.decrypt_numbers(second.collect(2)) == [0] * 2  # and is known again
+    for process, _ in sides:
+        process.close()
+    assert shared.process is None and running.poll() is not None
+
+
+def test_a_key_waits_for_the_process_while_it_works_for_another(secret_key, process):
+    other = ObfuscatorProcess({"n": int(secret_key.public.n)}, secret_key.public.width)
+    assert process.ask(4)
+    later = threading.Timer(0.05, process.collect, [4])
+    later.start()
+    assert other.ask(2, patience=60.0) and len(other.collect(2)) == 2
+    later.join()
+    other.close()
+
+
 def test_the_key_is_neither_on_the_command_line_nor_in_the_environment_of_the_second_process(process):
     assert process.ask(1) and process.collect(1)
-    folder = Path(f"/proc/{process._process.pid}")
+    folder = Path(f"/proc/{process._shared.process.pid}")
     if not folder.is_dir():
         pytest.skip("this system has no /proc to look a process up in")
     seen = (folder / "cmdline").read_bytes() + (folder / "environ").read_bytes()

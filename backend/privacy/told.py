@@ -1,0 +1,148 @@
+"""How much a released score tells about a path at most, in a fraction of the leak meter's time: its probability, bounded from below.
+
+Every tree's candidates are tilted by e^(λ·offset), with λ so that the mean of their sum is the score (Cramér 1938). Then nearly all of
+the probability of the sums that count lies within a few standard deviations of the means, tree by tree; what lies beyond is dropped. It is
+never negative, so what is left bounds the probability from below, and its surprisal from above, whatever the trees are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.privacy.windows import windows
+
+REACH = 3.5  # standard deviations that are kept on either side
+BLOCK = 8192  # sums worked on together: they stay in a core's cache, and BLAS starts no threads for them
+NEAR = 0.05  # standard deviations by which the mean may miss the score
+STEEPEST = 50.0  # λ, nats a unit: beyond, a tree's second best leaf weighs nothing in float64
+ROUNDED = 2.0**-24  # relative error of one operation in float32
+SLACK = 1e-6  # bits by which float64 may have the rest too large
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Tree = tuple[Integers, Floats]  # ascending offsets from 0 on, and the share of each; shares sum to 1
+
+
+@dataclass(frozen=True)
+class _Tilted:
+    """Trees under one λ.
+
+    Attributes
+    ----------
+    trees : list of Tree
+        Shares are tilted, and sum to 1 again.
+    means, variances : ndarray of float64
+        Of each tree's offset.
+    slope : float
+        λ, nats a unit.
+    log : float
+        Of the product of what the tilted shares summed to before.
+    """
+
+    trees: list[Tree]
+    means: Floats
+    variances: Floats
+    slope: float
+    log: float
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Tilted probability of the sums of some trees from `start` on; `centre` is about their mean."""
+
+    start: int
+    values: NDArray[np.float32]
+    centre: int
+
+    def straight(self, slope: float) -> Floats:
+        """Without the tilt, times e^(λ·centre)."""
+        away = np.arange(self.start, self.start + len(self.values)) - self.centre
+        untilted: Floats = self.values * np.exp(-slope * away)
+        return untilted
+
+
+def told_at_most(trees: Sequence[Tree], target: int, dither: int) -> float:
+    """At least -log2 of the probability that offsets sum to `target` ± `dither`, bits; inf where no such sum was met."""
+    whole = sum(int(offsets[-1]) for offsets, _ in trees)
+    low, high = max(0, target - dither), min(whole, target + dither)
+    if low > high or not all(shares.any() for _, shares in trees):
+        return math.inf
+    tilted = _tilted(trees, low, high)
+    order = sorted(range(len(trees)), key=lambda t: int(trees[t][0][-1]))  # narrow ones first
+    a, b = _sums(tilted, order[::2]), _sums(tilted, order[1::2])
+    ours, theirs = a.straight(tilted.slope), windows(b.straight(tilted.slope), dither)
+    last = target - a.start - b.start + dither  # where in `theirs` what fits our first sum is
+    first, end = max(0, last - len(theirs) + 1), min(len(ours), last + 1)
+    if first >= end:
+        return math.inf
+    found = float(np.dot(ours[first:end], theirs[last - end + 1 : last - first + 1][::-1]))
+    if not found:
+        return math.inf
+    # all that is added up is positive: every operation on the way is too large by its own rounding at most
+    rounded = sum(len(offsets) + 2 for offsets, _ in trees) * ROUNDED
+    nats = tilted.slope * (a.centre + b.centre) - tilted.log - math.log(found) + rounded
+    return max(0.0, nats / math.log(2) + SLACK)
+
+
+def _tilted(trees: Sequence[Tree], low: int, high: int) -> _Tilted:
+    """Under the λ for the sum from `low` to `high` that is nearest to the mean."""
+    most = max((len(offsets) for offsets, _ in trees), default=1)
+    offsets, logs = np.zeros((len(trees), most)), np.full((len(trees), most), -np.inf)
+    for row, (own, shares) in enumerate(trees):
+        reached = shares > 0
+        offsets[row, : reached.sum()], logs[row, : reached.sum()] = own[reached], np.log(shares[reached])
+
+    def under(slope: float) -> tuple[Floats, Floats]:
+        """``(trees, leaves)`` shares, and the logarithm of what each tree's summed to."""
+        values = logs + slope * offsets
+        top = values.max(axis=1, initial=-np.inf, keepdims=True)
+        weights = np.exp(values - top)
+        total = weights.sum(axis=1, keepdims=True)
+        return weights / total, (top + np.log(total)).ravel()
+
+    begin, slope, end = -STEEPEST, 0.0, STEEPEST
+    while True:
+        shares, log = under(slope)
+        means = (shares * offsets).sum(axis=1)
+        variances = (shares * (offsets - means[:, None]) ** 2).sum(axis=1)
+        mean, variance = float(means.sum()), float(variances.sum())
+        away = min(max(mean, low), high) - mean
+        if abs(away) <= NEAR * math.sqrt(variance) or end - begin <= STEEPEST * 2.0**-50:
+            break
+        begin, end = (slope, end) if away > 0 else (begin, slope)
+        newton = slope + away / variance if variance else begin
+        slope = newton if begin < newton < end else (begin + end) / 2
+    kept = [np.isfinite(row) for row in logs]
+    found = [(o[k].astype(np.int64), s[k]) for o, s, k in zip(offsets, shares, kept, strict=True)]
+    return _Tilted(found, means, variances, slope, float(log.sum()))
+
+
+def _sums(tilted: _Tilted, chosen: Sequence[int]) -> _Sums:
+    """Tree by tree, shift and add; of the sums those within :data:`REACH` standard deviations of the mean are kept.
+
+    Deviations of sums that the other trees bring to the score: of a part v of the variance V, v·(1 − v/V).
+    """
+    from scipy.linalg.blas import saxpy  # noqa: PLC0415 - slow to import, and few runs need it
+
+    start, values, mean, variance = 0, np.ones(1, dtype=np.float32), 0.0, 0.0
+    whole = float(tilted.variances.sum())
+    for t in chosen:
+        offsets, shares = tilted.trees[t]
+        mean, variance = mean + tilted.means[t], variance + tilted.variances[t]
+        reach = REACH * math.sqrt(max(0.0, variance - variance**2 / whole)) + 1 if whole else 1.0
+        low = max(start + int(offsets[0]), math.ceil(mean - reach))
+        high = min(start + len(values) - 1 + int(offsets[-1]), math.floor(mean + reach))
+        added = np.zeros(max(0, high - low + 1), dtype=np.float32)
+        moves = [(start + offset - low, share) for offset, share in zip(offsets.tolist(), shares.tolist(), strict=True)]
+        for begin in range(0, len(added), BLOCK):
+            for move, share in moves:
+                first, end = max(begin, move), min(begin + BLOCK, len(added), move + len(values))
+                if first < end:
+                    saxpy(values[first - move : end - move], added[first:end], a=share)  # added += share * values
+        start, values = low, added
+    return _Sums(start, values, round(mean))
