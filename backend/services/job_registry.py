@@ -200,9 +200,11 @@ class JobRegistry:
             return {name: held for (whose, name), held in self._held.items() if whose == user}
 
     def drop(self, user: str, name: str) -> None:
-        """Hold a job no longer, nor what it found."""
+        """Hold a job no longer, nor what it found; how it ends, or has just ended, is no news."""
         with self._lock:
-            self._held.pop((user, name), None)
+            held = self._held.pop((user, name), None)
+        if held is not None:
+            self.log().note_seen(user, [held.id])
         if keeps(kind_of(name)):
             self.log().drop(user, name)
 
@@ -324,11 +326,10 @@ class UserJobs:
             self._registry.log().note_seen(self._user, ended)
 
     def forget(self, name: str) -> None:
-        """Hold an ended job no longer; one that runs is asked to stop first, and that it has is no news."""
+        """Hold an ended job no longer; one that runs is asked to stop first."""
         job = self.find(name)
         if job is not None and job.state == "running":
             job.cancel()
-            job.then(partial(self.note_seen, name))
         self._registry.drop(self._user, name)
         self.note_seen(name)
 

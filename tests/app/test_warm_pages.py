@@ -12,9 +12,9 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from streamlit.testing.v1 import AppTest
 
-from app import session
 from app.panels import charts, frame
 from app.texts import Texts
+from backend.services.accounts import Accounts
 from tests.app.conftest import _fresh
 
 PAGES = ("overview", "features", "structure", "importance", "model_card", "compliance", "compare_models")
@@ -86,8 +86,8 @@ def test_a_page_asks_once_who_is_signed_in(
     walked: tuple[Path, AppTest], monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
     _, at = walked
-    asked, real = [], session.signed_in
-    monkeypatch.setattr(session, "signed_in", lambda: asked.append(page) or real())
+    asked, real = [], Accounts.of_session
+    monkeypatch.setattr(Accounts, "of_session", lambda *given: asked.append(page) or real(*given))
     assert not at.switch_page(f"../pages/{page}.py").run().exception
     assert len(asked) == 1
     assert "account" not in at.session_state and "service" not in at.session_state  # callbacks and fragments ask anew

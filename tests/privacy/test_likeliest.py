@@ -71,4 +71,4 @@ def test_what_nobody_reaches_is_never_the_likeliest():
 
 def test_without_trees_there_is_the_empty_sum():
     assert likeliest.likeliest([], -1, 0) == 0.0 and likeliest.likeliest([], 1, 2) == -np.inf
-    assert leakage._at([], 0, 0) == (1, 0.0, 0.0)
+    assert leakage._at([], 0, 0) == (1, 0.0, 0.0, 0.0)

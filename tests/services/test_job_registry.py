@@ -1,6 +1,7 @@
 """Jobs by user: found again from anywhere, bounded, nobody else's, and what a restart leaves of them."""
 
 import threading
+import time
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -203,6 +204,19 @@ def test_a_job_that_is_forgotten_while_it_runs_is_still_written_down_when_it_end
     job.wait(5)
     assert registry.of(ANA).find("score") is None and states(registry.of(ANA)) == {"score": "cancelled"}
     assert [status.seen for status in registry.of(ANA).all()] == [True]
+
+
+def test_a_job_that_is_forgotten_before_its_end_is_written_down_is_no_news(registry, go, monkeypatch):
+    forgotten, real = threading.Event(), JobLog.end
+    monkeypatch.setattr(JobLog, "end", lambda *given: forgotten.wait(60) and real(*given))
+    job = registry.of(ANA).start("score", waiting(go))
+    go.set()
+    while job.state == "running":
+        time.sleep(0.01)
+    registry.of(ANA).forget("score")
+    forgotten.set()
+    job.wait(60)
+    assert [(status.state, status.seen) for status in registry.of(ANA).all()] == [("done", True)]
 
 
 def test_the_end_of_a_job_that_follows_a_forgotten_one_is_news(registry, go):

@@ -187,14 +187,12 @@ class PublicMaker:
     ----------
     file : Path, optional
         Where the Host keeps its own table for this key between runs.
-    memory : int
-        Bytes that the table may take.
     """
 
-    def __init__(self, n: mpz, file: Path | None = None, memory: int = PUBLIC_MEMORY) -> None:
+    def __init__(self, n: mpz, file: Path | None = None) -> None:
         self._n, self._n2, self._file = n, n * n, file
         self._bits = _exponent_bits(n, "full")
-        self._window = _window(self._bits, _width(self._n2) + OBJECT, memory)
+        self._window = _window(self._bits, _width(self._n2) + OBJECT, PUBLIC_MEMORY)
         self._rows: list[list[mpz]] | None = None
         self._made = 0
         self._lock = threading.Lock()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from gmpy2 import mpz
 
+from backend.crypto.paillier import obfuscator_process, obfuscators
 from backend.crypto.paillier.keys import PaillierSecretKey, byte_width
 from backend.crypto.paillier.obfuscator_process import ObfuscatorProcess
 from backend.crypto.paillier.obfuscators import (
@@ -32,6 +33,22 @@ P, Q = mpz(251), mpz(241)
 SMALL = 1 << 20  # bytes of tables: what they are made of does not depend on how many digits they have
 
 
+@pytest.fixture(scope="module", autouse=True)
+def around():
+    """Small tables; and no key of other tests at the second process."""
+    with pytest.MonkeyPatch.context() as patch:
+        for constant in ("OWNER_MEMORY", "PUBLIC_MEMORY"):
+            patch.setattr(obfuscators, constant, SMALL)
+        patch.setattr(obfuscator_process, "_shared", obfuscator_process._Shared())
+        yield
+
+
+@pytest.fixture
+def alone(monkeypatch):
+    """No key at all at the second process, which is killed here, or counted."""
+    monkeypatch.setattr(obfuscator_process, "_shared", obfuscator_process._Shared())
+
+
 @pytest.fixture(params=["owner", "public"])
 def maker(request, secret_key):
     return OwnerMaker(secret_key.p, secret_key.q) if request.param == "owner" else PublicMaker(secret_key.public.n)
@@ -45,8 +62,9 @@ def test_every_obfuscator_encrypts_zero(maker, how, key_side):
 
 
 @pytest.mark.parametrize(("bits", "few"), [(SHORT_BITS - 1, FEW_SHORT), (SHORT_BITS, FEW)])
-def test_the_first_few_need_no_table_and_many_make_one(bits, few):
-    maker = PublicMaker(mpz(1 << bits - 1) + 1, memory=1)
+def test_the_first_few_need_no_table_and_many_make_one(bits, few, monkeypatch):
+    monkeypatch.setattr(obfuscators, "PUBLIC_MEMORY", 1)
+    maker = PublicMaker(mpz(1 << bits - 1) + 1)
     maker._made = few - 1
     maker.make(1)
     assert maker._rows is None
@@ -55,11 +73,11 @@ def test_the_first_few_need_no_table_and_many_make_one(bits, few):
 
 
 def test_the_tables_hold_enough_entropy(secret_key):
-    maker = OwnerMaker(secret_key.p, secret_key.q, memory=SMALL)
+    maker = OwnerMaker(secret_key.p, secret_key.q)
     maker.prepare()
     for table in maker._tables:
         assert len(table.rows) * maker._window >= table.p.bit_length() + SLACK_BITS
-    public = PublicMaker(secret_key.public.n, memory=SMALL)
+    public = PublicMaker(secret_key.public.n)
     public.prepare()
     assert len(public._rows) * public._window >= secret_key.public.bits + SLACK_BITS
 
@@ -92,7 +110,7 @@ def test_the_window_is_the_widest_that_fits_the_memory():
 def test_a_table_is_kept_in_a_file_that_only_its_owner_reads_and_a_damaged_one_is_rebuilt(maker, key_side, tmp_path):
     numbers = (maker._p, maker._q) if isinstance(maker, OwnerMaker) else (maker._n,)
     file = tmp_path / "kept" / "tables"
-    first, second, third = (type(maker)(*numbers, file=file, memory=SMALL) for _ in range(3))
+    first, second, third = (type(maker)(*numbers, file=file) for _ in range(3))
     first.prepare()
     assert file.stat().st_mode & 0o077 == 0
     second.prepare()
@@ -110,15 +128,15 @@ def test_a_table_is_kept_in_a_file_that_only_its_owner_reads_and_a_damaged_one_i
 
 def test_a_table_of_another_key_is_not_taken(tmp_path, secret_key):
     file = tmp_path / "tables"
-    OwnerMaker(P, Q, file=file, memory=SMALL).prepare()
-    maker = OwnerMaker(secret_key.p, secret_key.q, file=file, memory=SMALL)
+    OwnerMaker(P, Q, file=file).prepare()
+    maker = OwnerMaker(secret_key.p, secret_key.q, file=file)
     maker.prepare()
     assert maker._tables[0].p == secret_key.p
 
 
 def test_a_table_in_a_file_is_used_almost_from_the_first(secret_key, tmp_path):
-    PublicMaker(secret_key.public.n, tmp_path / "t", SMALL).prepare()
-    maker = PublicMaker(secret_key.public.n, tmp_path / "t", SMALL)
+    PublicMaker(secret_key.public.n, tmp_path / "t").prepare()
+    maker = PublicMaker(secret_key.public.n, tmp_path / "t")
     maker.make(FEW_KEPT)
     assert maker._rows is None
     maker.make(1)
@@ -126,7 +144,7 @@ def test_a_table_in_a_file_is_used_almost_from_the_first(secret_key, tmp_path):
 
 
 def test_short_exponents_are_half_as_long_and_still_encrypt_zero(secret_key, key_side):
-    full, short = (OwnerMaker(secret_key.p, secret_key.q, how, memory=SMALL) for how in ("full", "short"))
+    full, short = (OwnerMaker(secret_key.p, secret_key.q, how) for how in ("full", "short"))
     assert short._bits == [128, 128] and full._bits == [256 + SLACK_BITS] * 2
     short.prepare()
     assert key_side.decrypt_numbers(short.make(100)) == [0] * 100
@@ -162,6 +180,7 @@ def test_the_second_process_makes_fresh_obfuscators_until_it_is_closed(process, 
     assert process.ask(5) and len(process.collect(5)) == 5
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_second_process_that_died_is_made_up_for(secret_key, key_side):
     process = ObfuscatorProcess({"n": int(secret_key.public.n)}, secret_key.public.width)
     pool = Pool(PublicMaker(secret_key.public.n), process, target=0)
@@ -173,6 +192,7 @@ def test_a_second_process_that_died_is_made_up_for(secret_key, key_side):
     pool.close()
 
 
+@pytest.mark.usefixtures("alone")
 def test_all_keys_share_one_process_which_ends_with_the_last_of_them(secret_key, key_side):
     other = PaillierSecretKey.generate(512, 512)
     numbers = [
