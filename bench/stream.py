@@ -92,7 +92,7 @@ def scored(folder: Path, cipher: str) -> tuple[float, int, float]:
     command = [str(word) for word in words]
     largest, began, processor = 0, time.perf_counter(), dict[int, float]()
     environment = {**os.environ, "GLASSLEAF_HOME": str(folder / "home")}
-    with subprocess.Popen(command, cwd=ROOT, env=environment) as running:  # noqa: S603 (our own command)
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=sys.stderr) as running:  # noqa: S603 (our own command)
         watched = psutil.Process(running.pid)
         while running.poll() is None:
             largest = max(largest, held(watched))

@@ -98,11 +98,9 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(empty: str, browser
         page.get_by_role("heading", level=3, name=re.compile("Gender")).wait_for()
         page.get_by_text(T("compliance.prohibited")).first.wait_for()
         _settle(page)
-        _picture(page, "compliance")
 
         for title in ("Features", "Structure", "Importance"):
             _go(page, title)
-            _picture(page, title.lower())
 
         _go(page, "Score")
         if PICTURES:  # of a score as it is once randomness is prepared
@@ -111,9 +109,6 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(empty: str, browser
         page.get_by_role("heading", name=T("transcript.title"), exact=True).wait_for()
         _settle(page)
         _picture(page, "score")
-        page.get_by_role("heading", name=T("transcript.title"), exact=True).evaluate("node => node.scrollIntoView()")
-        page.wait_for_timeout(600)
-        _picture(page, "round-trip")
         with page.expect_download() as download:
             page.get_by_role("button", name=T("score.download")).click()
         assert download.value.suggested_filename == "glassleaf-scores.csv"
