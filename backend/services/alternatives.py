@@ -325,7 +325,7 @@ class Alternatives:
 
         def keep() -> None:
             self._models.register(record, model, part_of, self._auditor.person)
-            packs = self._compliance.pack_versions(record.id)
+            packs = self._compliance.pack_versions()
             note.body = audit.of_training(record, digest, packs) | {"traffic": traffic}
 
         note.keep = keep

@@ -139,9 +139,10 @@ class Compliance:
             for name in record.exclude
         )
 
-    def pack_versions(self, model_id: str) -> dict[str, str]:
-        """Name → version of the packs that a model is assessed by."""
-        return {pack.name: pack.version for pack in self.assess(model_id).packs}
+    def pack_versions(self) -> dict[str, str]:
+        """Name → version of the packs that every model is assessed by."""
+        own, _ = read_own_packs(self._rules)
+        return {pack.name: pack.version for pack in (*load_packs(), *own)}
 
     def proposed(self, model_id: str) -> tuple[Proposed, ...]:
         """Features of a model that no rule found but whose spelling resembles a word that a rule looks for."""

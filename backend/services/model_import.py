@@ -126,7 +126,7 @@ class ModelImport:
         def keep() -> None:
             self._models.register(record, done.model, done.part_of, self._auditor.person)
             self._cards.keep_scores(record, {JOINT: without_ids(done.labels, done.margins, IMPORT)})
-            note.body = audit.of_training(record, audit.file_hash(file), self._compliance.pack_versions(record.id))
+            note.body = audit.of_training(record, audit.file_hash(file), self._compliance.pack_versions())
 
         note.federation, note.keep = federation, keep
         return record, divided.proof

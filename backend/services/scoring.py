@@ -181,7 +181,7 @@ class Scoring:
                 self._workspace.journal(record.federation).handed_over(batch.run)
 
         note.keep = keep
-        note.body = audit.of_scoring(record, batch, digest, self._compliance.pack_versions(record.id), counted)
+        note.body = audit.of_scoring(record, batch, digest, self._compliance.pack_versions(), counted)
         return batch
 
     def suited(self, model_id: str, people: int) -> Cipher:

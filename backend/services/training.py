@@ -119,7 +119,7 @@ class Training:
                 record, {part: without_ids(*scores, TRAINING) for part, scores in trained.scores.items()}
             )
             digest = audit.federation_hash(self._workspace.federation(request.federation))
-            note.body = audit.of_training(record, digest, self._compliance.pack_versions(record.id), job.transcript)
+            note.body = audit.of_training(record, digest, self._compliance.pack_versions(), job.transcript)
             forget(runtime, request)
 
         note.keep = keep
