@@ -363,8 +363,8 @@ AIMS = (
         f"≤ {STREAM_SECONDS} s",
         "stream",
         _stream,
-        "Encryption is SEAL's symmetric one, several times its transforms, with a copy through a file in memory. Next: bindings that "
-        "encrypt a batch in one call.",
+        "A ciphertext is copied through a file in memory, and compressed and decompressed again, because SEAL's bindings know no other way. "
+        "Next: bindings that give its residues as an array.",
     ),
     Aim(
         "memory of that command",
@@ -378,8 +378,8 @@ AIMS = (
         f"≥ {SCORES:,}",
         "cipher",
         _bulk,
-        "Most of the Guest's time is SEAL's symmetric encryption, several times its transforms ([below](#where-the-time-goes)): noise and "
-        "the seed's half are sampled number by number. Next: both from one stream of random words, in numpy or C.",
+        "Half of an encryption is the way of its residues out of SEAL, through a file in memory and a compression ([below](#where-the-time-goes)). "
+        "Next: bindings that give them as an array.",
     ),
     Aim(
         "alignment (dh): times four multiplications and two hashes an id",
