@@ -363,8 +363,7 @@ AIMS = (
         f"≤ {STREAM_SECONDS} s",
         "stream",
         _stream,
-        "A ciphertext is copied through a file in memory, and compressed and decompressed again, because SEAL's bindings know no other way. "
-        "Next: bindings that give its residues as an array.",
+        "Residues leave SEAL through a file in memory and a compression, a third of an encryption. Next: bindings that give an array.",
     ),
     Aim(
         "memory of that command",
@@ -378,8 +377,8 @@ AIMS = (
         f"≥ {SCORES:,}",
         "cipher",
         _bulk,
-        "Half of an encryption is the way of its residues out of SEAL, through a file in memory and a compression ([below](#where-the-time-goes)). "
-        "Next: bindings that give them as an array.",
+        "Residues leave SEAL through a file in memory and a compression, a third of an encryption ([below](#where-the-time-goes)). Next: "
+        "bindings that give them as an array.",
     ),
     Aim(
         "alignment (dh): times four multiplications and two hashes an id",

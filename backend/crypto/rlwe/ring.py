@@ -60,7 +60,7 @@ class Ring:
         """``(k,)`` integers from -t/2 to t/2, k ≤ N → ``(N,)`` coefficients from -t/2 to t/2; the other slots are 0."""
         degree, t = self.parameters.degree, self.parameters.plain_modulus
         if t < LARGEST:
-            return slot_transform(degree, t).coefficients(np.pad(slots, (0, degree - len(slots))))
+            return slot_transform(degree, t).coefficients(slots)
         plain = seal.Plaintext()
         self.encoder.encode((slots % t).tolist(), plain)
         count = plain.coeff_count()
@@ -125,29 +125,26 @@ class _MemoryFile:
 
     def __init__(self) -> None:
         self._number = os.memfd_create("seal", os.MFD_CLOEXEC)
-        self._length = 0
         self.path, self.process = f"/proc/self/fd/{self._number}", os.getpid()
 
     def __del__(self) -> None:
         os.close(self._number)
 
     def hold(self, blob: bytes) -> None:
-        """Hold these bytes and no others."""
+        """Hold these bytes; what else it held may follow them, for SEAL's header says where they end."""
         if os.pwrite(self._number, blob, 0) != len(blob):
             raise OSError(errno.ENOMEM, "no room for a ciphertext in memory")
-        if len(blob) < self._length:
-            os.ftruncate(self._number, len(blob))
-        self._length = len(blob)
 
     def taken(self) -> bytes:
         """What was written by path."""
-        self._length = os.fstat(self._number).st_size
-        return os.pread(self._number, self._length, 0)
+        return os.pread(self._number, os.fstat(self._number).st_size, 0)
 
     def done(self, thing: Any) -> None:
-        """Keep nothing of a key."""
-        if not isinstance(thing, seal.Ciphertext):
-            self.hold(b"")
+        """Keep nothing of a key, nor of a polynomial in the form that a key's has."""
+        if not isinstance(thing, seal.Ciphertext) and not (
+            isinstance(thing, seal.Plaintext) and not thing.is_ntt_form()
+        ):
+            os.ftruncate(self._number, 0)
 
 
 _of_thread = threading.local()

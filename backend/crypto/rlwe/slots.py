@@ -48,9 +48,9 @@ class SlotTransform:
         self._order = _order(degree)
 
     def coefficients(self, slots: IntArray) -> IntArray:
-        """``(N,)`` slots below 2^50 in absolute value → ``(N,)`` coefficients from -t/2 to t/2."""
-        values = np.empty(self._degree)
-        values[self._order] = slots
+        """``(k,)`` slots, k ≤ N, below 2^50 in absolute value → ``(N,)`` coefficients from -t/2 to t/2."""
+        values = np.zeros(self._degree)
+        values[self._order[: len(slots)]] = slots
         by_row = self._times(self._first, self._reduced(values).reshape(len(self._twiddle), -1)) * self._twiddle
         found = self._times(self._second, self._reduced(by_row).T)
         return found.ravel().astype(np.int64)
