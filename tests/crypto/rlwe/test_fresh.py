@@ -1,6 +1,7 @@
 """Fresh encryptions under the secret key: SEAL decrypts them, their noise is SEAL's, and a seed gives one uniform polynomial."""
 
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from backend.crypto.rlwe import fresh
 from backend.crypto.rlwe.fresh import SymmetricEncryption, expanded, read_fresh
 from backend.crypto.rlwe.parameters import FRESH_ERROR, PARAMETERS, residue_sets
 from backend.crypto.rlwe.randomness import SEED_BYTES, random_bytes
-from backend.crypto.rlwe.ring import read, ring, written
+from backend.crypto.rlwe.ring import _memory_file, read, ring, written
 from backend.crypto.rlwe.scheme import RlweSecretKey
 
 SMALL = PARAMETERS["n8192-q120-t557057"]
@@ -132,3 +133,20 @@ def test_the_stream_is_aes_256_in_counter_mode_from_zero():
 
 def test_its_repr_names_the_set_alone():
     assert repr(keys(SMALL)[1]) == "SymmetricEncryption(n8192-q120-t557057)"
+
+
+def test_the_file_in_memory_keeps_nothing_of_a_key():
+    of = ring(SMALL.name)
+    held = _memory_file()
+    if held is None:
+        pytest.skip("this system has no files in memory")
+    for key_read in (lambda: RlweSecretKey.generate(SMALL), lambda: SymmetricEncryption(of, keys_saved(SMALL))):
+        written(of.plaintext(np.ones(9, dtype=np.int64)))
+        assert Path(held.path).stat().st_size
+        key_read()
+        assert not Path(held.path).stat().st_size
+
+
+@cache
+def keys_saved(parameters):
+    return RlweSecretKey.generate(parameters).secret
