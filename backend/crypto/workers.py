@@ -9,7 +9,7 @@ import os
 import warnings
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import CancelledError, Future, wait
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
@@ -26,6 +26,7 @@ BLOCK = 2  # tasks per worker in a block; two blocks are in flight
 POLL = 0.1  # seconds between two cancellation checks
 IDLE_SECONDS = 300  # after which a worker process of this machine ends
 CONNECT_SECONDS = 10
+CLUSTERS = ("distributed", "ray")  # packages whose own errors tell that workers were lost
 
 
 def cores() -> int:
@@ -54,7 +55,12 @@ class Workers:
     @property
     def parallel(self) -> bool:
         """Whether tasks leave this process."""
-        return self.jobs > 1 or self.backend != "loky"
+        return self.jobs > 1 or not self.local
+
+    @property
+    def local(self) -> bool:
+        """Whether tasks run on this machine, where they can read this process's files."""
+        return self.backend == "loky"
 
     def map(
         self,
@@ -80,11 +86,7 @@ class Workers:
         """
         if not self.parallel:
             return (function(*task) for task in tasks)
-        return (
-            self._here(function, tasks, check, on_done)
-            if self.backend == "loky"
-            else self._in_blocks(function, iter(tasks))
-        )
+        return self._here(function, tasks, check, on_done) if self.local else self._in_blocks(function, iter(tasks))
 
     def close(self) -> None:
         """Disconnect from the cluster, if any; idle local worker processes end by themselves."""
@@ -137,6 +139,13 @@ class Workers:
             while in_flight:
                 yield from in_flight[0]
                 in_flight.popleft()
+        except Exception as error:
+            if not isinstance(error, OSError | CancelledError) and type(error).__module__.split(".")[0] not in CLUSTERS:
+                raise
+            raise ParameterError(
+                f"The workers of the {self.backend} cluster {self.scheduler or '(address of its own settings)'} were lost during the work "
+                f"({type(error).__name__}). Check the cluster, then start the same work again."
+            ) from error
         finally:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # joblib warns about unread results; the job was stopped

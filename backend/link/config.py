@@ -7,7 +7,7 @@ import re
 import stat
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
 
@@ -110,6 +110,28 @@ class LaneOptions(_Strict):
     training: LaneBounds = LaneBounds(queue=64, workers=1)
 
 
+class WorkerOptions(_Strict):
+    """Where a Host's long work runs: processes of its machine, or its own cluster.
+
+    Attributes
+    ----------
+    backend, scheduler
+        As of :class:`backend.crypto.workers.Workers`.
+    jobs : int
+        Tasks at a time; 0 = one a core of this machine.
+    """
+
+    backend: Literal["loky", "dask", "ray"] = "loky"
+    jobs: Annotated[int, Field(ge=0, le=1024)] = 0
+    scheduler: Annotated[str, StringConstraints(pattern=r"^([a-z]+://\S+)?$")] = ""
+
+    @model_validator(mode="after")
+    def _for_dask(self) -> Self:
+        if self.scheduler and self.backend != "dask":
+            raise ValueError('scheduler goes with backend = "dask"')
+        return self
+
+
 class HostLimits(_Strict):
     """What this Host allows; the agreement may be stricter, never looser.
 
@@ -171,6 +193,7 @@ class HostConfig(_Strict):
     source: Source
     link: LinkOptions = LinkOptions()
     lanes: LaneOptions = LaneOptions()
+    workers: WorkerOptions = WorkerOptions()
     limits: HostLimits = HostLimits()
     folder: Path = Field(default=Path(), exclude=True)
 

@@ -97,7 +97,7 @@ class Glassleaf:
     pools : bool
         Whether obfuscators are made in the background.
     workers : Workers, optional
-        Who encrypts bulk uploads; default one process a core of this machine.
+        Who encrypts bulk uploads, and does simulated Hosts' long work; default one process a core of this machine.
     actor, role : str
         Who the audit log says it was; default the operating system's user, as operator. Nobody is authenticated here.
     """
@@ -114,7 +114,7 @@ class Glassleaf:
     ) -> None:
         chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
         told = self._key_made, self._expired, self._approval
-        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, *told)
+        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, *told, workers)
         self._shared = _Shared(workspace, workers)
         self._auditor = Auditor(workspace, actor or system_user(), role)
 

@@ -85,7 +85,7 @@ class HostService:
                 key_floor=_key_floor(config, self.wire.agreement),
                 pool=POOL,
                 tables=keys,
-                products=BinProducts(Workers(cores())),
+                products=BinProducts(workers_of(config)),
                 accountant=Accountant(self.database, limits_of(config, self.wire.agreement), records),
                 requests=RequestLog(self.database),
                 dither=dither_of(config, self.wire.agreement),
@@ -239,6 +239,12 @@ def agreed_models(agreement: Agreement, store: PartyStore) -> Agreed:
 
 def _key_floor(config: HostConfig, agreement: Agreement) -> int:
     return max(config.limits.key_bits, *(purpose.floors.key_bits for purpose in agreement.purposes))
+
+
+def workers_of(config: HostConfig) -> Workers:
+    """Who does its long work."""
+    wanted = config.workers
+    return Workers(wanted.jobs or cores(), wanted.backend, wanted.scheduler)
 
 
 def lanes_of(config: HostConfig) -> Mapping[Lane, LaneSize]:

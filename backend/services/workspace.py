@@ -15,6 +15,7 @@ from backend.errors import FederationError, GlassleafError, StoreError
 
 if TYPE_CHECKING:
     from backend.crypto.signing import SigningKey
+    from backend.crypto.workers import Workers
     from backend.protocols.guest_runtime import GuestRuntime
     from backend.protocols.transport.messages import ConversationReceipt
     from backend.store.audit_log import AuditLog
@@ -45,6 +46,8 @@ class Workspace:
         Told (federation, party → table → rows) what was deleted because its time was over.
     on_approval : callable
         Told (federation, what) of what a Host's operator allows the Guest, or that it waits for it.
+    workers : Workers, optional
+        Who does simulated Hosts' long work; default one process a core of this machine.
     """
 
     def __init__(
@@ -55,10 +58,11 @@ class Workspace:
         on_key: Callable[[str, str, int], None] = lambda federation, cipher, bits: None,
         on_expired: Callable[[str, dict[str, dict[str, int]]], None] = lambda federation, deleted: None,
         on_approval: Callable[[str, dict[str, Any]], None] = lambda federation, told: None,
+        workers: Workers | None = None,
     ) -> None:
         self.home, self._key_floor, self._pools, self._on_key = home, key_floor, pools, on_key
         self._on_expired, self._expired = on_expired, dict[str, date]()
-        self._on_approval = on_approval
+        self._on_approval, self._workers = on_approval, workers
         self._runtimes: dict[str, tuple[object, GuestRuntime]] = {}
         self._databases: dict[Path, Database] = {}
         self._folders: tuple[tuple[int, int], dict[str, Path]] = (0, 0), {}
@@ -177,7 +181,7 @@ class Workspace:
             return linked_runtime(federation, home, options)
         from backend.protocols.simulation.simulator import FederationRuntime  # noqa: PLC0415 (as above)
 
-        return FederationRuntime(federation, home, **options)
+        return FederationRuntime(federation, home, workers=self._workers, **options)
 
     def keep_receipts(
         self,

@@ -75,3 +75,42 @@ def test_a_dask_scheduler_that_is_not_there_is_a_clear_error(monkeypatch):
     monkeypatch.setattr("backend.crypto.workers.CONNECT_SECONDS", 0.3)
     with pytest.raises(ParameterError, match=r"127\.0\.0\.1:9 cannot be used"):
         squares(Workers(2, "dask", "tcp://127.0.0.1:9"))
+
+
+class LostError(OSError):
+    """As a cluster's connection ends."""
+
+
+def test_a_fault_of_a_task_is_no_lost_cluster():
+    with pytest.raises(ZeroDivisionError):
+        list(Workers(2, "threading").map(divmod, [(1, 1), (1, 0)]))
+
+
+def test_workers_that_are_lost_are_a_clear_error(monkeypatch):
+    def breaking(calls):
+        yield next(iter(calls))[1][0]
+        raise LostError("closed")
+
+    monkeypatch.setattr(Workers, "_parallel", lambda self: breaking)
+    results = Workers(2, "dask", "tcp://10.0.0.5:8786").map(pow, [(3, 2), (4, 2)])
+    assert next(results) == 3
+    with pytest.raises(ParameterError, match=r"dask cluster tcp://10\.0\.0\.5:8786 were lost .* \(LostError\)"):
+        next(results)
+
+
+@pytest.mark.slow
+def test_a_dask_cluster_that_ends_in_the_midst_of_the_work_is_a_clear_error():
+    distributed = pytest.importorskip("distributed", reason="Dask is an extra; it is not installed")
+    cluster = distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None)
+    workers = Workers(2, "dask", cluster.scheduler_address)
+    results = workers.map(_waited, ((n,) for n in range(40)))
+    assert next(results) == 0
+    cluster.close()
+    with pytest.raises(ParameterError, match="were lost"):
+        list(results)
+    workers.close()
+
+
+def _waited(n):
+    time.sleep(0.5)
+    return n

@@ -27,7 +27,10 @@ PARALLEL_MIN = 4000  # products per request; for fewer, other processes cost mor
 
 
 class BinProducts:
-    """Multiplies in this process or, with `workers`, on several; they read the ciphertexts from a file, written once per tree."""
+    """Multiplies in this process or, with `workers`, on several; they read the ciphertexts from a file, written once per tree.
+
+    On a cluster they are handed those of their node.
+    """
 
     def __init__(self, workers: Workers | None = None) -> None:
         self._shared: tuple[list[mpz], Path] | None = None
@@ -44,19 +47,13 @@ class BinProducts:
     ) -> list[list[mpz]]:
         """Per node: the sums of all bins of all features, `slots` per ciphertext, lowest slot first; not yet refreshed."""
         jobs = self.workers.jobs
-        if jobs == 1 or sum(len(rows) * len(bins) for rows, bins in nodes) < PARALLEL_MIN:
+        if not self.workers.parallel or sum(len(rows) * len(bins) for rows, bins in nodes) < PARALLEL_MIN:
             return [_pack(modulus, _sums(modulus, ciphertexts, rows, bins), slots, slot_bits) for rows, bins in nodes]
         width = byte_width(modulus)
-        file = self._share(ciphertexts, width)
         tasks = (
-            (
-                file,
-                width,
-                int(modulus),
-                rows.astype(np.int32),
-                [(index.astype(np.int32), count) for index, count in part],
-            )
+            (source, width, int(modulus), chosen, [(index.astype(np.int32), count) for index, count in part])
             for rows, bins in nodes
+            for source, chosen in [self._source(ciphertexts, rows, width)]
             for part in _evenly(bins, jobs)
         )
         made = self.workers.map(_sums_task, tasks)
@@ -67,6 +64,14 @@ class BinProducts:
         )
         packed = self.workers.map(_pack_task, packing)
         return [[mpz.from_bytes(next(packed), "big") for _ in range(0, len(blob), step)] for blob in sums]
+
+    def _source(
+        self, ciphertexts: list[mpz], rows: NDArray[np.intp], width: int
+    ) -> tuple[str | bytes, NDArray[np.int32]]:
+        """Where a worker finds a node's ciphertexts, and which ones they are: in a file, or on a cluster with the task."""
+        if self.workers.local:
+            return self._share(ciphertexts, width), rows.astype(np.int32)
+        return to_blob([ciphertexts[i] for i in rows.tolist()], width), np.arange(len(rows), dtype=np.int32)
 
     def _share(self, ciphertexts: list[mpz], width: int) -> str:
         """A file of the ciphertexts, written once per list of them."""
@@ -128,8 +133,9 @@ def _read_shared(file: str, width: int) -> list[mpz]:
     return from_blob(Path(file).read_bytes(), width)
 
 
-def _sums_task(file: str, width: int, modulus: int, rows: NDArray[np.intp], bins: BinIndex) -> bytes:
-    return to_blob(_sums(mpz(modulus), _read_shared(file, width), rows, bins), width)
+def _sums_task(source: str | bytes, width: int, modulus: int, rows: NDArray[np.intp], bins: BinIndex) -> bytes:
+    ciphertexts = _read_shared(source, width) if isinstance(source, str) else from_blob(source, width)
+    return to_blob(_sums(mpz(modulus), ciphertexts, rows, bins), width)
 
 
 def _pack_task(modulus: int, width: int, sums: bytes, slot_bits: int) -> bytes:

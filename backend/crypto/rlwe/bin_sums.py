@@ -115,7 +115,7 @@ class BinSumming:
         self._parallel = workers.parallel and products >= PARALLEL_MIN
         self._came: list[bytes] = []
         self._file: Path | None = None
-        if self._parallel:
+        if self._parallel and workers.local:
             folder = Path(tempfile.mkdtemp(prefix="glassleaf-"))
             self._file = folder / "blocks"
             self._delete: Callable[[], object] = weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
@@ -142,17 +142,16 @@ class BinSumming:
             raise SecurityError(f"A node's rows ended {len(self._awaited)} pieces early; they were refused.")
         jobs = self._workers.jobs
         shape = self._block, self._numbers, MASK_BYTES // (jobs + 1)
-        if self._file is None:
-            return replies_of(self._offered, b"".join(self._came), self._places, self._groups, *shape)
+        source = b"".join(self._came) if self._file is None else str(self._file)
+        if not self._parallel:
+            return replies_of(self._offered, source, self._places, self._groups, *shape)
         edges = np.linspace(0, len(self._groups), min(jobs, len(self._groups)) + 1).astype(int)
-        tasks = [
-            (self._offered, str(self._file), self._places, self._groups[a:b], *shape)
-            for a, b in pairwise(edges.tolist())
-        ]
+        tasks = [(self._offered, source, self._places, self._groups[a:b], *shape) for a, b in pairwise(edges.tolist())]
         try:
             return b"".join(self._workers.map(replies_of, tasks))
         finally:
-            self._delete()
+            if self._file is not None:
+                self._delete()
 
 
 def pieces(count: int, of: Ring, numbers: int) -> list[range]:

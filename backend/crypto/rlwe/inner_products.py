@@ -130,7 +130,9 @@ class RowProducts:
 def _plus(side: RlwePublicSide, totals: list[Any | None], blob: bytes, lines: IntArray) -> list[Any | None]:
     """One ciphertext times several polynomials, added to as many sums."""
     ciphertext = read_fresh(side.ring, blob)
-    return [side.plus(total, product) for total, product in zip(totals, _times(side, ciphertext, lines), strict=True)]
+    return [
+        side.ring.plus(total, product) for total, product in zip(totals, _times(side, ciphertext, lines), strict=True)
+    ]
 
 
 def _times(side: RlwePublicSide, ciphertext: Any, lines: IntArray) -> Iterator[Any | None]:

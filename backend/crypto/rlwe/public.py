@@ -11,17 +11,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import BinIndex, FoldPlan, IntArray, check_length
+from backend.crypto.interface import BinIndex, FoldPlan, check_length
 from backend.crypto.pool import Pool
 from backend.crypto.rlwe.bin_sums import BinSumming
 from backend.crypto.rlwe.flooding import flood
-from backend.crypto.rlwe.fresh import read_fresh
+from backend.crypto.rlwe.folding import Piece, folded, folded_apart
 from backend.crypto.rlwe.layout import block_mask, blocks_of, cuts
 from backend.crypto.rlwe.ring import written
 from backend.crypto.rlwe.sum_parameters import sum_sets
 from backend.crypto.rlwe.zeros import Zeros, zeros_under
 from backend.crypto.workers import Workers
 from backend.errors import SecurityError
+
+PARALLEL_MIN = 128  # ciphertexts of a batch from which on other processes save more than they cost
 
 
 class FloodMaker:
@@ -48,7 +50,7 @@ class RlwePublicSide:
     pool : int, optional
         Flooded zeros kept ready in the background.
     workers : Workers, optional
-        Who multiplies in training; default this process alone.
+        Who multiplies long batches and in training; default this process alone.
 
     Raises
     ------
@@ -59,7 +61,7 @@ class RlwePublicSide:
     scheme = "rlwe"
 
     def __init__(self, offered: bytes, pool: int = 0, workers: Workers | None = None) -> None:
-        self._offered, self._workers = offered, workers or Workers()
+        self._offered, self.workers = offered, workers or Workers()
         self.zeros = zeros_under(offered)
         self.ring = self.zeros.ring
         self.bits = self.ring.parameters.degree
@@ -76,27 +78,11 @@ class RlwePublicSide:
 
     def start_sums(self, bins: BinIndex, block: int, numbers: int) -> BinSumming:
         """Begin the sums of a node; raises SecurityError where they could not be hidden or are asked for in a wrong form."""
-        return BinSumming(self._offered, self.ring, bins, block, numbers, self._workers)
-
-    def times(self, ciphertext: Any, slots: IntArray) -> Any | None:
-        """A ciphertext times integers mod t, slot by slot, in place; None where all are 0, which SEAL refuses to multiply by."""
-        if not slots.any():
-            return None
-        factors = self.ring.plaintext(self.ring.encode(slots))
-        self.ring.evaluator.transform_to_ntt_inplace(factors, self.ring.first)
-        self.ring.evaluator.multiply_plain_inplace(ciphertext, factors)
-        return ciphertext
-
-    def plus(self, left: Any | None, right: Any | None) -> Any | None:
-        """The sum of two ciphertexts, in place of the left one; None is nothing."""
-        if left is None or right is None:
-            return right if left is None else left
-        self.ring.evaluator.add_inplace(left, right)
-        return left
+        return BinSumming(self._offered, self.ring, bins, block, numbers, self.workers)
 
     def refreshed(self, summed: Any | None) -> Any:
         """What may go to another Host: plus a fresh Enc(0) under the public key."""
-        return self.plus(self.zeros.make(), summed)
+        return self.ring.plus(self.zeros.make(), summed)
 
     def reply(self, summed: Any | None, n: int, added: Sequence[int] = ()) -> bytes:
         """What may go to the Guest: flooded, its slots masked but for the sum of each sample's blocks, at one prime.
@@ -108,7 +94,7 @@ class RlwePublicSide:
         added : sequence of int, optional
             ``(n,)`` integers mod t that are added to the sums.
         """
-        evaluator, reply = self.ring.evaluator, self.plus(self.floods.take(1)[0], summed)
+        evaluator, reply = self.ring.evaluator, self.ring.plus(self.floods.take(1)[0], summed)
         evaluator.add_plain_inplace(reply, self.ring.plaintext(self.ring.encode(block_mask(self.ring, n, added))))
         evaluator.mod_switch_to_inplace(reply, self.ring.last)
         return self.ring.pad(written(reply), self.ring.reply_width)
@@ -135,6 +121,7 @@ class RlweFold:
             self._target = [0] * len(starts)
         else:
             self._target = list(plan.target) if folds else list(range(len(starts)))
+        self._came: list[Piece] | None = [] if side.workers.parallel and len(starts) >= PARALLEL_MIN else None
         self._sums: list[Any] = [None] * (1 if plan.last else plan.n_out if folds else len(starts))
         self._untouched = plan.untouched if folds else tuple(not owned for owned in self._own)
         self._width = self._ring.full_width if plan.place else self._ring.seeded_width
@@ -152,23 +139,31 @@ class RlweFold:
             raise SecurityError("A batch was followed by another piece; it was refused.")
         cut = self._awaited.pop(0)
         check_length(blob, len(cut), self._width)
-        for i, at in enumerate(cut):
-            part = blob[i * self._width : (i + 1) * self._width]
-            self._add(
-                at, self._ring.ciphertext(part, self._ring.first) if self._plan.place else read_fresh(self._ring, part)
-            )
+        piece = Piece(
+            self._ring.parameters.name,
+            blob,
+            not self._plan.place,
+            tuple(self._slots(at) for at in cut),
+            tuple(self._target[at] for at in cut),
+        )
+        if self._came is None:
+            self._take(folded(self._ring, piece))
+        else:
+            self._came.append(piece)
 
-    def _add(self, at: int, ciphertext: Any) -> None:
-        if self._own[at]:
-            kept = self._kept[at * self._blocks : (at + 1) * self._blocks]
-            ciphertext = self._side.times(ciphertext, kept.astype(np.int64).ravel())
-        target = self._target[at]
-        self._sums[target] = self._side.plus(self._sums[target], ciphertext)
+    def _slots(self, at: int) -> NDArray[np.bool_] | None:
+        return self._kept[at * self._blocks : (at + 1) * self._blocks].ravel() if self._own[at] else None
+
+    def _take(self, sums: dict[int, Any]) -> None:
+        for target, summed in sums.items():
+            self._sums[target] = self._ring.plus(self._sums[target], summed)
 
     def finish(self) -> Iterator[bytes]:
         """One flooded reply from the last Host, else pieces of refreshed ciphertexts."""
         if self._awaited:
             raise SecurityError(f"A batch ended {len(self._awaited)} pieces early; it was refused.")
+        for apart in self._side.workers.map(folded_apart, ((piece,) for piece in self._came or ())):
+            self._take({target: self._ring.ciphertext(blob, self._ring.first) for target, blob in apart.items()})
         if self._plan.last:
             yield self._side.reply(self._sums[0], self._n, self._added)
             return

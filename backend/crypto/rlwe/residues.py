@@ -173,7 +173,7 @@ class ResiduePublicSide:
             cuts = [slots[i : i + blocks].ravel() for i in starts]
             out.append(
                 [
-                    side.times(read_fresh(ring, part) if fresh else ring.ciphertext(part, ring.first), cut)
+                    ring.times(read_fresh(ring, part) if fresh else ring.ciphertext(part, ring.first), cut)
                     for part, cut in zip(islice(parts, len(cuts)), cuts, strict=True)
                 ]
             )
@@ -185,7 +185,7 @@ class ResiduePublicSide:
         for i, (side, ciphertexts) in enumerate(zip(self.sides, weighted, strict=True)):
             summed = None if before is None else before[i][0]
             for one in ciphertexts:
-                summed = side.plus(summed, one)
+                summed = side.ring.plus(summed, one)
             out.append([summed])
         return out
 

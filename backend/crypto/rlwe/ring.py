@@ -82,6 +82,22 @@ class Ring:
         read(made, self.context, _framed(struct.pack("<4QQd", *level, len(numbers), 1.0) + values))
         return made
 
+    def times(self, ciphertext: Any, slots: IntArray) -> Any | None:
+        """A ciphertext times integers mod t, slot by slot, in place; None where all are 0, which SEAL refuses to multiply by."""
+        if not slots.any():
+            return None
+        factors = self.plaintext(self.encode(slots))
+        self.evaluator.transform_to_ntt_inplace(factors, self.first)
+        self.evaluator.multiply_plain_inplace(ciphertext, factors)
+        return ciphertext
+
+    def plus(self, left: Any | None, right: Any | None) -> Any | None:
+        """The sum of two ciphertexts, in place of the left one; None is nothing."""
+        if left is None or right is None:
+            return right if left is None else left
+        self.evaluator.add_inplace(left, right)
+        return left
+
     def pad(self, saved: bytes, width: int) -> bytes:
         """What SEAL saved, filled up to `width` bytes."""
         if len(saved) > width:

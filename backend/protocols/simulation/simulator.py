@@ -52,6 +52,8 @@ class SimulatedFederation(HostsOperator):
     dither : float, optional
         Width of what each Host adds to scores, on a logit; default that of the federation file, else
         :func:`backend.protocols.scoring.dither.usual_dither`.
+    workers : Workers, optional
+        Who does each Host's long work; default one process a core of this machine.
     """
 
     simulated = True
@@ -65,7 +67,9 @@ class SimulatedFederation(HostsOperator):
         pools: bool,
         budget: int | None = None,
         dither: float | None = None,
+        workers: Workers | None = None,
     ) -> None:
+        self._workers = workers
         self.federation, self._home, self._key_floor, self._pools = federation, home, key_floor, pools
         self._budget, self._dither = budget, dither
         self._widths: dict[str, float] = {}
@@ -94,7 +98,7 @@ class SimulatedFederation(HostsOperator):
             key_floor=self._key_floor,
             pool=HOST_POOL if self._pools else 0,
             tables=home,
-            products=BinProducts(Workers(cores())),
+            products=BinProducts(self._workers or Workers(cores())),
             accountant=self._accounts[name],
             requests=RequestLog(database),
             dither=self._widths[name],
@@ -173,9 +177,10 @@ class FederationRuntime(GuestRuntime):
         journal: Journal | None = None,
         on_approval: Callable[[dict[str, Any]], None] = lambda told: None,
         on_receipts: OnReceipts | None = None,
+        workers: Workers | None = None,
     ) -> None:
         network = Network()
-        hosts = SimulatedFederation(federation, home, network, key_floor, pools, budget, dither)
+        hosts = SimulatedFederation(federation, home, network, key_floor, pools, budget, dither, workers)
         super().__init__(
             federation,
             home,

@@ -145,18 +145,21 @@ def test_sums_made_by_several_processes_are_those_of_one(seed, n_nodes):
         rows = np.flatnonzero(draw.random(1500) < 0.9)
         counts = [int(draw.integers(1, 7)) for _ in range(5)]
         nodes.append((rows, [(draw.integers(0, count, len(rows)), count) for count in counts]))
-    alone, shared = (PaillierPublicSide(KEY.public, products=BinProducts(Workers(jobs))) for jobs in (1, 2))
+    makers = (
+        Workers(1),
+        Workers(2),
+        Workers(2, "threading"),
+    )  # the last as a cluster, which reads no file of this machine
+    alone, shared, cluster = (PaillierPublicSide(KEY.public, products=BinProducts(workers)) for workers in makers)
     blob = guest.encrypt_pairs(g, h)
-    for node, one, two in zip(
-        nodes,
-        alone.bin_sums(alone.load_pairs(blob, 1500), nodes),
-        shared.bin_sums(shared.load_pairs(blob, 1500), nodes),
-        strict=True,
+    for node, *sums in zip(
+        nodes, *(side.bin_sums(side.load_pairs(blob, 1500), nodes) for side in (alone, shared, cluster)), strict=True
     ):
         n_sums = sum(count for _, count in node[1])
         expected = [np.bincount(index, weights=g[node[0]], minlength=count) for index, count in node[1]]
-        for blob_of_sums in (one, two):
+        for blob_of_sums in sums:
             assert (guest.decrypt_sums(blob_of_sums, n_sums)[0] == np.concatenate(expected)).all()
+    assert cluster._products._shared is None
 
 
 def test_a_node_without_rows_and_a_bin_without_rows_sum_to_zero():

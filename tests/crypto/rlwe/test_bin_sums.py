@@ -83,13 +83,15 @@ def test_a_node_without_rows_has_sums_of_zero():
     assert not opened(summed(values, bins), bins, rows=0).any()
 
 
-def test_several_pieces_and_worker_processes_give_the_same_sums(monkeypatch):
+@pytest.mark.parametrize("workers", [Workers(2), Workers(2, "threading")], ids=["processes", "cluster"])
+def test_several_pieces_and_worker_processes_give_the_same_sums(monkeypatch, workers):
     monkeypatch.setattr("backend.crypto.rlwe.layout.PIECE_BYTES", 600_000)
     monkeypatch.setattr(bin_sums, "PARALLEL_MIN", 1)
     monkeypatch.setattr(sum_key, "PARALLEL_MIN", 1)
     values, bins = node(3)
-    guest = RlweSumKey(key_side(), Workers(2))
-    summing = RlwePublicSide(guest.offer(), workers=Workers(2)).start_sums(bins, BLOCK, 2)
+    guest = RlweSumKey(key_side(), workers)
+    summing = RlwePublicSide(guest.offer(), workers=workers).start_sums(bins, BLOCK, 2)
+    assert (summing._file is not None) is workers.local  # a cluster cannot read it
     pieces = list(guest.encrypt(values, BLOCK))
     assert len(pieces) > 1
     for piece in pieces:

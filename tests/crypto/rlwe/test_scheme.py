@@ -6,6 +6,7 @@ from functools import cache
 import numpy as np
 import pytest
 import tenseal.sealapi as seal
+from folds import LARGE, LARGEST, ONE_HOST, THREE_HOSTS, TWO_HOSTS, N, chain, masks, one_host, secret_key, send, through
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tenseal.sealapi import util
@@ -21,14 +22,7 @@ from backend.crypto.rlwe.ring import ring
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.errors import ParameterError, SecurityError
 
-ONE_HOST, TWO_HOSTS, THREE_HOSTS, LARGE, LARGEST = PARAMETERS
-N = 8192
 PLAIN = PlainKeySide(), PlainPublicSide()
-
-
-@cache
-def secret_key(name):
-    return RlweSecretKey.generate(PARAMETERS[name])
 
 
 @cache
@@ -37,44 +31,12 @@ def sides(name):
     return guest, RlwePublicSide(guest.offer())
 
 
-def chain(conditions):
-    """Plans of Hosts where entry e needs condition ``conditions[e, i]`` of Host i, 0 being none."""
-    hosts, incoming, plans = conditions.shape[1], [tuple(map(int, c)) for c in conditions], []
-    origin = tuple(range(len(incoming)))
-    for place in range(hosts):
-        rest = [entry[1:] for entry in incoming]
-        outgoing = sorted(set(rest))
-        target = tuple(outgoing.index(r) for r in rest)
-        plans.append(FoldPlan(target, tuple(e[0] != 0 for e in incoming), len(outgoing), origin, place, hosts))
-        incoming, origin = outgoing, tuple(target[e] for e in origin)
-    return plans
-
-
-def masks(plans, n, draw):
-    return [(draw.random((n, len(plan.own))) < 0.6) | ~np.array(plan.own, dtype=bool) for plan in plans]
-
-
-def send(guest, values):
-    return [guest.encrypt(values[:, p.start : p.stop]) for p in guest.pieces(*values.shape)]
-
-
-def through(host, pieces, keep, plan):
-    fold = host.start_fold(keep, plan)
-    for piece in pieces:
-        fold.add(piece)
-    return list(fold.finish())
-
-
 def scores(guest, host, values, keeps, plans):
     pieces = send(guest, values)
     for keep, plan in zip(keeps, plans, strict=True):
         pieces = through(host, pieces, keep, plan)
     assert len(pieces) == 1
     return guest.decrypt(pieces[0], len(values))
-
-
-def one_host(m):
-    return chain(np.ones((m, 1), dtype=int) * np.arange(1, m + 1)[:, None])[0]
 
 
 def check(name, n, conditions, draw):
