@@ -41,6 +41,22 @@ SHORT_TICK = 0.2  # seconds between two looks at work whose every step is printe
 T = TypeVar("T")
 
 
+Jobs = Annotated[int, typer.Option(help="Tasks of long work at a time; 0 = one a core of this machine.")]
+Backend = Annotated[
+    str, typer.Option(help="joblib backend of the workers: loky, dask or ray. Simulated Hosts use them, too.")
+]
+Scheduler = Annotated[str, typer.Option(help="Address of the Dask scheduler, e.g. tcp://10.0.0.5:8786.")]
+
+
+def workers_of(jobs: int, backend: str, scheduler: str) -> Workers:
+    """Who does the long work of a command."""
+    from backend.services.scoring import Workers, cores
+
+    if jobs < 0 or (scheduler and backend != "dask"):
+        raise ParameterError("--jobs must be 0 or more, and --scheduler goes with --backend dask.")
+    return Workers(jobs or cores(), backend, scheduler)
+
+
 def open_glassleaf(workers: Workers | None = None) -> Glassleaf:
     """The services, without obfuscators made in the background: they help a dashboard, not a single command."""
     return Glassleaf(pools=False, workers=workers)

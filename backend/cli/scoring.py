@@ -14,11 +14,14 @@ import typer
 
 from backend.cli.output import (
     AsJson,
+    Backend,
     Bits,
     Cutoff,
     Decimal,
     Encoding,
+    Jobs,
     ModelId,
+    Scheduler,
     Sheet,
     check_out,
     open_glassleaf,
@@ -26,6 +29,7 @@ from backend.cli.output import (
     quality_text,
     save,
     watched,
+    workers_of,
 )
 from backend.errors import (
     ApprovalPending,
@@ -37,7 +41,7 @@ from backend.errors import (
     StoreError,
 )
 from backend.services.samples import Reading
-from backend.services.scoring import KEY_BITS, ScoringRequest, Workers, cipher_named, cores
+from backend.services.scoring import KEY_BITS, ScoringRequest, cipher_named
 from backend.services.streaming import StreamRequest, in_groups
 
 if TYPE_CHECKING:
@@ -100,20 +104,19 @@ def score(
     encoding: Encoding = "",
     decimal: Decimal = "",
     sheet: Sheet = "",
-    jobs: Annotated[int, typer.Option(help="Worker processes for bulk uploads; 0 = one a core.")] = 0,
-    backend: Annotated[str, typer.Option(help="joblib backend of the workers: loky, dask or ray.")] = "loky",
-    scheduler: Annotated[str, typer.Option(help="Address of the Dask scheduler, e.g. tcp://10.0.0.5:8786.")] = "",
+    jobs: Jobs = 0,
+    backend: Backend = "loky",
+    scheduler: Scheduler = "",
     check: Annotated[bool, typer.Option(help="Score once more on plaintext and compare (simulated Hosts).")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Score samples with encrypted inference (Fed-EINI); exit status 1 where nobody was scored, 3 where some rows failed."""
-    if jobs < 0 or (scheduler and backend != "dask"):
-        raise ParameterError("--jobs must be 0 or more, and --scheduler goes with --backend dask.")
+    workers = workers_of(jobs, backend, scheduler)
     chosen = cipher_named(cipher) if cipher else None
     if out is not None:
         check_out(out)
     source, how = samples if "://" in samples else Path(samples), Reading(encoding, decimal, sheet)
-    with open_glassleaf(Workers(jobs or cores(), backend, scheduler)) as glassleaf:
+    with open_glassleaf(workers) as glassleaf:
         record = glassleaf.models.get(model)  # a wrong name before a wrong file
         again = _again(context, record.id)
         if in_groups(source, out):

@@ -14,12 +14,16 @@ from backend.cli.options import DEFAULT, Algorithm, Coarser, Exclude, Federation
 from backend.cli.output import (
     SHORT_TICK,
     AsJson,
+    Backend,
+    Jobs,
+    Scheduler,
     chosen_federation,
     open_glassleaf,
     print_result,
     say,
     split_list,
     watched,
+    workers_of,
 )
 from backend.results import DEMO
 from backend.services.training import SecureBoostParameters, TrainingRequest
@@ -41,12 +45,15 @@ def train(
     exclude: Exclude = "",
     most_named: MostNamed = None,
     coarser: Coarser = False,
+    jobs: Jobs = 0,
+    backend: Backend = "loky",
+    scheduler: Scheduler = "",
     as_json: AsJson = False,
     **given: Any,
 ) -> None:
     """Grow a model and register each party's partial model."""
     parameters = choose(algorithm, given)
-    with open_glassleaf() as glassleaf:
+    with open_glassleaf(workers_of(jobs, backend, scheduler)) as glassleaf:
         request = TrainingRequest(
             chosen_federation(glassleaf, federation),
             parameters,

@@ -40,6 +40,8 @@ class GuestKeys:
         Whether obfuscators are made in the background.
     on_key : callable
         Called with (cipher, bits or degree) of every key that is made.
+    workers : Workers, optional
+        Who encrypts in training; default one process a core of this machine.
 
     Attributes
     ----------
@@ -47,8 +49,16 @@ class GuestKeys:
         Files of keys that were rotated before.
     """
 
-    def __init__(self, folder: Path, floor: int, pools: bool, on_key: Callable[[str, int], None]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        floor: int,
+        pools: bool,
+        on_key: Callable[[str, int], None],
+        workers: Workers | None = None,
+    ) -> None:
         self._folder, self.floor, self._pools, self._on_key = folder, floor, pools, on_key
+        self._workers = workers
         self.retired = retired_keys(folder)
         self._plain = PlainKeySide()
         self._paillier: dict[tuple[bool, int], PaillierKeySide] = {}
@@ -80,7 +90,7 @@ class GuestKeys:
         """For a training on some of so many records."""
         if cipher != "rlwe":
             return self.pair(cipher, bits)
-        return RlweSumKey(self._of_set(sum_parameters(round(SHARES[0] * records))), Workers(cores()))
+        return RlweSumKey(self._of_set(sum_parameters(round(SHARES[0] * records))), self._workers or Workers(cores()))
 
     def scoring(self, cipher: Cipher, bits: int, model: CompiledGuest) -> KeySide:
         """For scoring with `model`."""

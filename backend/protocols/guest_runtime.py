@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.signing import SigningKey
+from backend.crypto.workers import Workers
 from backend.data.federation import Federation, Measure
 from backend.data.table import PartyTable, read_labels, read_table, read_times
 from backend.errors import ApprovalPending, GlassleafError, NotAvailable, PartyUnreachable, SecurityError
@@ -137,6 +138,8 @@ class GuestRuntime:
     on_receipts : callable
         Called, where Hosts sign what they sent and took, at the end of each conversation: its name, the Guest's own messages, and
         Host → receipt and key.
+    workers : Workers, optional
+        Who encrypts in training; default one process a core of this machine.
     """
 
     def __init__(
@@ -154,6 +157,7 @@ class GuestRuntime:
         witnesses: Mapping[str, str] = MappingProxyType({}),
         on_close: Callable[[], None] = lambda: None,
         on_receipts: OnReceipts | None = None,
+        workers: Workers | None = None,
     ) -> None:
         self.federation, self.journal = federation, journal
         self._on_approval, self._known_approvals = on_approval, set[tuple[str, int, str]]()
@@ -162,7 +166,7 @@ class GuestRuntime:
         self.table: PartyTable = read_table(federation, federation.guest.name)
         self.guest = GuestParty(federation, self.table)
         self.warmed: set[int] = set()  # key sizes whose pools were started
-        self.keys = GuestKeys(home / federation.guest.name, key_floor, pools, on_key)
+        self.keys = GuestKeys(home / federation.guest.name, key_floor, pools, on_key, workers)
         self._began = time.monotonic()
         self._told: dict[str, Head] = {}  # what each Host has confirmed of the audit log
 

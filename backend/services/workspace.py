@@ -47,7 +47,7 @@ class Workspace:
     on_approval : callable
         Told (federation, what) of what a Host's operator allows the Guest, or that it waits for it.
     workers : Workers, optional
-        Who does simulated Hosts' long work; default one process a core of this machine.
+        Who does the Guest's and simulated Hosts' long work; default one process a core of this machine.
     """
 
     def __init__(
@@ -166,6 +166,7 @@ class Workspace:
                 "journal": self.journal(name),
                 "on_approval": partial(self._on_approval, name),
                 "on_receipts": partial(self.keep_receipts, name),
+                "workers": self._workers,
             }
             runtime = self._started(federation, options)
             self._runtimes[name] = (stamp, runtime)
@@ -181,7 +182,7 @@ class Workspace:
             return linked_runtime(federation, home, options)
         from backend.protocols.simulation.simulator import FederationRuntime  # noqa: PLC0415 (as above)
 
-        return FederationRuntime(federation, home, workers=self._workers, **options)
+        return FederationRuntime(federation, home, **options)
 
     def keep_receipts(
         self,

@@ -87,16 +87,38 @@ def test_worker_processes_encrypt_what_this_process_would(home):
 
 @pytest.mark.usefixtures("shared")
 @pytest.mark.slow
-def test_a_dask_cluster_of_two_workers_gives_the_same_scores(home):
+def test_dask_clusters_at_both_parties_give_the_same_scores_and_the_same_trees(home, monkeypatch):
     distributed = pytest.importorskip("distributed", reason="Dask is an extra; it is not installed")
+    for parallel_min in ("rlwe.public", "rlwe.bin_sums", "rlwe.sum_key", "paillier.bin_products"):
+        monkeypatch.setattr(f"backend.crypto.{parallel_min}.PARALLEL_MIN", 1)
+    went, sent = set(), Workers.map
+    monkeypatch.setattr(
+        Workers, "map", lambda self, work, *given: went.add((self.scheduler, work.__name__)) or sent(self, work, *given)
+    )
     glassleaf = opened(home)
-    expected = units(glassleaf, 60, "none")[0]
+    expected, name = units(glassleaf, 60, "none")[0], glassleaf.models.get("latest").federation
+    plain = units(glassleaf, 300, "none")[0]
     glassleaf.close()
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
-        glassleaf = opened(home, Workers(2, "dask", cluster.scheduler_address))
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as of_guest, distributed.LocalCluster(**options) as of_hosts:
+        guest, hosts = (Workers(2, "dask", cluster.scheduler_address) for cluster in (of_guest, of_hosts))
+        glassleaf = opened(home, guest)
+        glassleaf._shared.workspace._workers = hosts
         assert units(glassleaf, 60, "paillier")[0] == expected
         assert units(glassleaf, 60, "rlwe")[0] == expected
+        for cipher in ("rlwe", "paillier"):
+            grown = replace(GROWN, cipher=cipher, key_bits=2048)
+            record = glassleaf.training.start(TrainingRequest(name, grown)).get()
+            assert glassleaf.models.get("latest").id == record.id and units(glassleaf, 300, "none")[0] == plain
         glassleaf.close()
+        hosts.close()
+    assert went >= {
+        (guest.scheduler, "encrypt_task"),
+        (hosts.scheduler, "folded_apart"),
+        (hosts.scheduler, "replies_of"),
+        (hosts.scheduler, "_sums_task"),
+        (hosts.scheduler, "_pack_task"),
+    }
 
 
 @pytest.mark.usefixtures("shared")

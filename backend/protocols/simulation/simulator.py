@@ -192,6 +192,7 @@ class FederationRuntime(GuestRuntime):
             journal=journal,
             on_approval=on_approval,
             on_receipts=on_receipts,
+            workers=workers,
         )
         self._simulated = hosts.served
 
