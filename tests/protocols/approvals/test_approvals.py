@@ -224,7 +224,10 @@ def test_killed_at_any_write_a_host_uses_the_volume_and_counts_once(tmp_path):
     def host_of(folder, served):
         """The Host as a process that has just started on that folder."""
         host, database = served.hosts["host0"], Database(folder)
-        approvals, host.accountant = Approvals("host0", database, KEY, Clock()), Accountant(database, Limits(5, 0), today=Clock())
+        approvals, host.accountant = (
+            Approvals("host0", database, KEY, Clock()),
+            Accountant(database, Limits(5, 0), today=Clock()),
+        )
         host._gate = replace(host._gate, approvals=approvals)
         host._scoring.answering = replace(host._scoring.answering, accountant=host.accountant)
         return host, approvals
