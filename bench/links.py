@@ -69,7 +69,6 @@ ROWS = int(os.environ.get("LINKS_ROWS", SAMPLES.max_rows))  # of one request; mo
 ONE_TURN = 20_000  # rows beyond which a table is scored once
 KINDS = ("near", "far", "table", "training")
 RESULTS = Path(__file__).with_name("results") / "links.json"
-SAME = ("cores", "cpu", "python", "gmpy2")  # of a machine whose rows may stand together
 WARM = 5  # scores that are left out: keys, tables, the first question of a conversation
 DELAY = 0.010  # seconds each way
 SPUN = (
@@ -122,19 +121,18 @@ def chosen(names: str) -> tuple[str, ...]:
 def merged(measured: dict[str, Any], file: Path) -> dict[str, Any]:
     """What a results file holds with the rows that were measured now, each in the place of the one of its name; writes the file.
 
-    Ends the program, and leaves the file, where its other rows are of another machine, model or way of measuring. What was measured now is
-    in what it says then.
+    Each row then says on which machine and day it was measured. Ends the program, and leaves the file, where its other rows are of another
+    model or way of measuring; what was measured now is in what it says then.
     """
     before, here = json.loads(file.read_text(encoding="utf-8")), setting.machine()
     facts = {name: value for name, value in measured.items() if name != "rows"}
-    differ = [name for name in SAME if before["machine"][name] != here[name]]
-    differ += [name for name, value in facts.items() if before[name] != value]
+    differ = [name for name, value in facts.items() if before[name] != value]
     if differ:
         raise SystemExit(
             f"{file} is of other {', '.join(differ)}; measure all rows. Measured now: {json.dumps(measured)}"
         )
-    rows = {one["name"]: {"date": before["machine"]["date"], **one} for one in before["rows"]}
-    rows |= {one["name"]: {"date": here["date"], **one} for one in measured["rows"]}
+    rows = {one["name"]: {"machine": before["machine"], **one} for one in before["rows"]}
+    rows |= {one["name"]: {"machine": here, **one} for one in measured["rows"]}
     whole = {"machine": here, **facts, "rows": list(rows.values())}
     new = file.with_suffix(".new")
     new.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")

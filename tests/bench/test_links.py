@@ -58,7 +58,7 @@ def test_a_row_that_is_measured_alone_takes_its_place_and_no_other_is_lost(resul
     assert json.loads(results.read_text()) == whole and [path.name for path in results.parent.iterdir()] == [
         "links.json"
     ]
-    assert [(one["name"], one["links_seconds"], one["date"]) for one in whole["rows"]] == [
+    assert [(one["name"], one["links_seconds"], one["machine"]["date"]) for one in whole["rows"]] == [
         ("one score", 1.0, "2026-01-01"),
         ("5,000 rows", 2.0, "2026-02-02"),
         ("training, 1 trees", 1.0, "2026-01-01"),
@@ -66,13 +66,16 @@ def test_a_row_that_is_measured_alone_takes_its_place_and_no_other_is_lost(resul
     ]
 
 
-@pytest.mark.parametrize("other", [{"cpu": "y"}, {"leaves": 8}])
-def test_rows_of_another_machine_or_model_are_not_put_beside_the_ones_that_stand(other, results):
+def test_the_document_says_which_rows_are_of_another_machine():
+    rows = [{**links.row(name, both([0.1], [0.2]), at_most=3.0), "machine": {**MACHINE, "cpu": name}} for name in "xy"]
+    written = tables.links({"machine": MACHINE, **FACTS, "rows": rows})
+    assert "Y: measured on one machine: 2 cores (y)" in written and "X: " not in written
+
+
+def test_rows_of_another_model_are_not_put_beside_the_ones_that_stand(results):
     before = results.read_text()
-    results.write_text(json.dumps({**json.loads(before), **other, "machine": {**MACHINE, **other}}))
-    before = results.read_text()
-    with pytest.raises(SystemExit, match=next(iter(other))):
-        links.merged({**FACTS, "rows": []}, results)
+    with pytest.raises(SystemExit, match="leaves"):
+        links.merged({**FACTS, "leaves": 8, "rows": []}, results)
     assert results.read_text() == before
 
 
