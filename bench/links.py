@@ -5,17 +5,21 @@ hits both: trainings under RLWE, people scored one by one in an open conversatio
 through a line that delays every byte by :data:`DELAY` each way, and people are scored one by one again.
 
 ``LINKS_ROWS=100000 python -m bench.links`` scores a table of 100,000 rows instead of 5,000: the parties' rows repeated under new ids,
-once the model is trained, then read from a file and scored in groups as `glassleaf score` does.
+once the model is trained, then read from a file and scored in groups as `glassleaf score` does; in one turn beyond 20,000.
+``LINKS_ONLY=near,far,table,training python -m bench.links`` measures what it names and writes it into ``bench/results/links.json``,
+where all else stays.
 """
 
 from __future__ import annotations
 
-import asyncio
+import json
 import multiprocessing
 import os
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 import time
 import tomllib
 from collections.abc import Callable, Iterator
@@ -23,6 +27,7 @@ from contextlib import contextmanager, suppress
 from datetime import date
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import SimpleQueue
 from statistics import median, quantiles
 from typing import Any, TypeVar
 
@@ -61,8 +66,14 @@ T = TypeVar("T")
 TREES, DEPTH = 10, 4
 SCORES, REPEATS = 60, 3
 ROWS = int(os.environ.get("LINKS_ROWS", SAMPLES.max_rows))  # of one request; more are scored in groups
+ONE_TURN = 20_000  # rows beyond which a table is scored once
+KINDS = ("near", "far", "table", "training")
+RESULTS = Path(__file__).with_name("results") / "links.json"
 WARM = 5  # scores that are left out: keys, tables, the first question of a conversation
 DELAY = 0.010  # seconds each way
+SPUN = (
+    0.0002  # seconds before a piece is due in which its thread looks at the clock; the kernel wakes it some 0.1 ms late
+)
 QUICK = 6, 60, 1, 2
 PERSONAL = [column for column in HOST_COLUMNS if not column.startswith("PAY_")]
 UNTIL = date(2100, 1, 1)
@@ -70,29 +81,63 @@ UNTIL = date(2100, 1, 1)
 
 def measure(quick: bool = False) -> dict[str, Any]:
     """Ratios to the simulation, and milliseconds over the delayed line."""
+    only = chosen(os.environ.get("LINKS_ONLY", ""))
     scores, rows, repeats, trees = QUICK if quick else (SCORES, ROWS, REPEATS, TREES)
+    turns, delay = 1 if rows > ONE_TURN else repeats, f"{1000 * DELAY:g} ms each way"
+    found: dict[str, dict[str, Any]] = {}
     with fresh_folder() as folder:
         federation = written(folder / "tables", quick)
         companies = part_companies(federation, folder / "companies", budget=0)
         home = folder / "together"
         with opened(companies, home, federation) as both:
-            training, records = both.trainings(trees, repeats)
-            near = both.singles(records, scores)
-        with delayed(companies), opened(companies, home, federation) as both:
-            far = both.singles(records, scores)
-        if rows > SAMPLES.max_rows:
-            lengthen(federation, companies, rows)
-        with opened(companies, home, federation) as both:
-            bulk = both.tables(records, rows, repeats)
-    delay = f"{1000 * DELAY:g} ms each way"
-    aims = [
-        row("one score", near, at_most=3.0),
-        row(f"one score, {delay}", far, at_most_ms=110.0, p95_at_most_ms=150.0),
-        row(f"{rows:,} rows", bulk, at_least=0.7),
-        row(f"training, {trees} trees", training, at_most=1.3),
-    ]
+            training, records = both.trainings(trees, repeats if "training" in only else 1)
+            if "near" in only:
+                found["near"] = row("one score", both.singles(records, scores), at_most=3.0)
+        if "far" in only:
+            with delayed(companies), opened(companies, home, federation) as both:
+                far = both.singles(records, scores)
+            found["far"] = row(f"one score, {delay}", far, at_most_ms=110.0, p95_at_most_ms=150.0)
+        if "table" in only:
+            if rows > SAMPLES.max_rows:
+                lengthen(federation, companies, rows)
+            with opened(companies, home, federation) as both:
+                bulk = both.tables(records, rows, turns)
+            found["table"] = row(f"{rows:,} rows{', one turn' if turns < repeats else ''}", bulk, at_least=0.7)
+        if "training" in only:
+            found["training"] = row(f"training, {trees} trees", training, at_most=1.3)
     facts = {"data": federation.title, "hosts": len(federation.hosts), "leaves": records[0].n_leaves, "trees": trees}
-    return {**facts, "depth": DEPTH, "scores": scores, "repeats": repeats, "rows": aims}
+    measured = {**facts, "depth": DEPTH, "scores": scores, "repeats": repeats, "rows": list(found.values())}
+    return measured if quick or only == KINDS else merged(measured, RESULTS)
+
+
+def chosen(names: str) -> tuple[str, ...]:
+    """The kinds of row that ``LINKS_ONLY`` names, in their order; all where it names none."""
+    asked = {name.strip() for name in names.split(",") if name.strip()}
+    if not asked <= {*KINDS}:
+        raise SystemExit(f"LINKS_ONLY is {names!r}; name some of {', '.join(KINDS)}.")
+    return tuple(kind for kind in KINDS if not asked or kind in asked)
+
+
+def merged(measured: dict[str, Any], file: Path) -> dict[str, Any]:
+    """What a results file holds with the rows that were measured now, each in the place of the one of its name; writes the file.
+
+    Each row then says on which machine and day it was measured. Ends the program, and leaves the file, where its other rows are of another
+    model or way of measuring; what was measured now is in what it says then.
+    """
+    before, here = json.loads(file.read_text(encoding="utf-8")), setting.machine()
+    facts = {name: value for name, value in measured.items() if name != "rows"}
+    differ = [name for name, value in facts.items() if before[name] != value]
+    if differ:
+        raise SystemExit(
+            f"{file} is of other {', '.join(differ)}; measure all rows. Measured now: {json.dumps(measured)}"
+        )
+    rows = {one["name"]: {"machine": before["machine"], **one} for one in before["rows"]}
+    rows |= {one["name"]: {"machine": here, **one} for one in measured["rows"]}
+    whole = {"machine": here, **facts, "rows": list(rows.values())}
+    new = file.with_suffix(".new")
+    new.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    new.replace(file)
+    return whole
 
 
 def written(folder: Path, quick: bool) -> Federation:
@@ -261,54 +306,67 @@ def delayed(companies: Companies) -> Iterator[None]:
 
 
 def _serve_line(target: int, told: Connection) -> None:
-    async def serve() -> None:
-        server = await line(target)
-        told.send(server.sockets[0].getsockname()[1])
-        await server.serve_forever()
-
-    asyncio.run(serve())
+    listener = line(target)
+    told.send(listener.getsockname()[1])
+    threading.Event().wait()
 
 
-async def line(target: int) -> asyncio.Server:
-    """A port of this machine that leads to another one, :data:`DELAY` away."""
+def line(target: int) -> socket.socket:
+    """A port of this machine that leads to another one, :data:`DELAY` away, until it is closed.
 
-    async def connect(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        ends = [writer]
-        with suppress(OSError):  # nothing listens there yet
-            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", target)
-            ends.append(far_writer)
-            await asyncio.gather(_keep(reader, far_writer), _keep(far_reader, writer))
-        for end in ends:
-            end.close()
-            with suppress(OSError):
-                await end.wait_closed()
+    Threads, since an event loop waits whole milliseconds: a timer of epoll has no finer ones.
+    """
+    listener = socket.create_server(("127.0.0.1", 0))
 
-    return await asyncio.start_server(connect, "127.0.0.1", 0)
+    def serve() -> None:
+        with suppress(OSError):  # it was closed
+            while True:
+                near, _ = listener.accept()
+                threading.Thread(target=_connect, args=(near, target), daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    return listener
 
 
-async def _keep(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on what comes, each piece :data:`DELAY` after it came, however many are on the way."""
-    loop = asyncio.get_running_loop()
-    on_the_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
+def _connect(near: socket.socket, target: int) -> None:
+    """Both ways of one connection."""
+    # nothing listens there yet, or an end was cut
+    with near, suppress(OSError), socket.create_connection(("127.0.0.1", target)) as far:
+        for end in (near, far):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        back = threading.Thread(target=_keep, args=(far, near), daemon=True)
+        back.start()
+        _keep(near, far)
+        back.join()
 
-    async def deliver() -> None:
+
+def _keep(source: socket.socket, sink: socket.socket) -> None:
+    """Pass on what comes, each piece :data:`DELAY` after it came, however many are on the way; returns once the last one has gone."""
+    on_the_way: SimpleQueue[tuple[float, bytes]] = SimpleQueue()
+    delivering = threading.Thread(target=_deliver, args=(on_the_way, sink), daemon=True)
+    delivering.start()
+    with suppress(OSError):
+        while blob := source.recv(1 << 16):
+            on_the_way.put((time.perf_counter() + DELAY, blob))
+    on_the_way.put((time.perf_counter() + DELAY, b""))
+    delivering.join()
+
+
+def _deliver(on_the_way: SimpleQueue[tuple[float, bytes]], sink: socket.socket) -> None:
+    with suppress(OSError):
         while True:
-            due, blob = await on_the_way.get()
-            await asyncio.sleep(max(0.0, due - loop.time()))
+            due, blob = on_the_way.get()
+            wait_until(due)
             if not blob:
-                break
-            writer.write(blob)
-            await writer.drain()
-        if writer.can_write_eof():
-            writer.write_eof()
+                sink.shutdown(socket.SHUT_WR)
+                return
+            sink.sendall(blob)
 
-    delivering = asyncio.create_task(deliver())
-    with suppress(OSError):
-        while blob := await reader.read(1 << 16):
-            on_the_way.put_nowait((loop.time() + DELAY, blob))
-    on_the_way.put_nowait((loop.time() + DELAY, b""))
-    with suppress(OSError):
-        await delivering
+
+def wait_until(due: float) -> None:
+    """Return at a moment of :func:`time.perf_counter`, to a tenth of a millisecond where a core is free."""
+    while (left := due - time.perf_counter()) > 0:
+        time.sleep(max(0.0, left - SPUN))
 
 
 def row(name: str, seconds: dict[str, list[float]], **aim: float) -> dict[str, Any]:

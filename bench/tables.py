@@ -498,7 +498,13 @@ def links(results: Results) -> str:
         f"({results['leaves']} leaves); medians of {results['repeats']} tables and trainings. Simulation and links took turns; the "
         "ratio is the median of the turns'."
     )
-    return f"{table(results['rows'], columns)}\n\n{note}"
+    here = measured_on(results["machine"]) if "machine" in results else ""
+    elsewhere = [row for row in results["rows"] if "machine" in row and measured_on(row["machine"]) != here]
+    lines = [
+        f"{row['name'].capitalize()}: {measured_on(row['machine'])[0].lower()}{measured_on(row['machine'])[1:]}"
+        for row in elsewhere
+    ]
+    return "\n\n".join([table(results["rows"], columns), note, *lines])
 
 
 def _time(seconds: float) -> str:

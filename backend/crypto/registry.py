@@ -77,7 +77,7 @@ def open_offer(
     floor : int
         Shortest Paillier key accepted, bits.
     pool : int
-        Obfuscators kept ready; 0 = none, and no flooded zeros either.
+        Obfuscators kept ready; 0 = none, and no zeros under RLWE either.
 
     Raises
     ------
@@ -96,6 +96,8 @@ def open_offer(
             from backend.crypto.rlwe.public import RlwePublicSide  # noqa: PLC0415 - as above
 
             rlwe = RlwePublicSide(key, FLOODS if pool else 0, products.workers if products else None)
+            if pool:
+                rlwe.zeros.keep_ready()
             return rlwe, rlwe.floods
         case "rlwe-residues":
             from backend.crypto.rlwe.residues import ResiduePublicSide  # noqa: PLC0415 - as above

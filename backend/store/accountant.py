@@ -329,6 +329,10 @@ class Accountant:
         """
         if not request or not self.limits.counted:
             return None
+        with self._database.read() as session:  # most are bound when they are counted, and nobody has to wait for that
+            row = session.get(QuestionRow, (guest, request))
+            if row is not None and row.digest == digest:
+                return row.reply
         with self._database.write() as session:
             row = session.get(QuestionRow, (guest, request))
             if row is None:

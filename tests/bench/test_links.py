@@ -1,7 +1,10 @@
 """Links are judged by the ratio of turns in one run; the line that delays passes every byte on, in order, both ways."""
 
-import asyncio
+import json
 import re
+import socket
+import threading
+import time
 
 import pytest
 
@@ -35,35 +38,87 @@ def test_the_document_says_each_aim_and_whether_it_is_reached():
     assert re.search(r"9 rows +\| +7\.0 s \| +8\.0 s", written) and "links" in readme.BLOCKS
 
 
+MACHINE = {"cores": 2, "cpu": "x", "python": "3.11", "gmpy2": "2", "load_before": 0.1, "date": "2026-01-01"}
+FACTS = {"data": "Cards", "hosts": 2, "leaves": 9, "trees": 1, "depth": 2, "scores": 6, "repeats": 1}
+
+
 @pytest.fixture
-def at_once(monkeypatch):
-    monkeypatch.setattr(links, "DELAY", 0.001)
+def results(tmp_path, monkeypatch):
+    """A results file with three rows, and a later day on the same machine."""
+    monkeypatch.setattr(links.setting, "machine", lambda: {**MACHINE, "date": "2026-02-02"})
+    file = tmp_path / "links.json"
+    rows = [{"name": name, "links_seconds": 1.0} for name in ("one score", "5,000 rows", "training, 1 trees")]
+    file.write_text(json.dumps({"machine": MACHINE, **FACTS, "rows": rows}))
+    return file
 
 
-def test_the_line_passes_every_byte_on_in_order_both_ways(at_once):
+def test_a_row_that_is_measured_alone_takes_its_place_and_no_other_is_lost(results):
+    measured = [{"name": "5,000 rows", "links_seconds": 2.0}, {"name": "100,000 rows, one turn", "links_seconds": 9.0}]
+    whole = links.merged({**FACTS, "rows": measured}, results)
+    assert json.loads(results.read_text()) == whole and [path.name for path in results.parent.iterdir()] == [
+        "links.json"
+    ]
+    assert [(one["name"], one["links_seconds"], one["machine"]["date"]) for one in whole["rows"]] == [
+        ("one score", 1.0, "2026-01-01"),
+        ("5,000 rows", 2.0, "2026-02-02"),
+        ("training, 1 trees", 1.0, "2026-01-01"),
+        ("100,000 rows, one turn", 9.0, "2026-02-02"),
+    ]
+
+
+def test_the_document_says_which_rows_are_of_another_machine():
+    rows = [{**links.row(name, both([0.1], [0.2]), at_most=3.0), "machine": {**MACHINE, "cpu": name}} for name in "xy"]
+    written = tables.links({"machine": MACHINE, **FACTS, "rows": rows})
+    assert "Y: measured on one machine: 2 cores (y)" in written and "X: " not in written
+
+
+def test_rows_of_another_model_are_not_put_beside_the_ones_that_stand(results):
+    before = results.read_text()
+    with pytest.raises(SystemExit, match="leaves"):
+        links.merged({**FACTS, "leaves": 8, "rows": []}, results)
+    assert results.read_text() == before
+
+
+def test_what_is_measured_alone_is_named_and_nothing_else_is_a_name():
+    assert links.chosen("") == links.KINDS and links.chosen("table, far") == ("far", "table")
+    with pytest.raises(SystemExit, match="near, far, table, training"):
+        links.chosen("far,fast")
+
+
+@pytest.fixture
+def echo():
+    """The port of a server that gives back what one client sends, until that ends."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve():
+        end, _ = server.accept()
+        with end:
+            while blob := end.recv(1000):
+                end.sendall(blob)
+
+    serving = threading.Thread(target=serve)
+    serving.start()
+    yield server.getsockname()[1]
+    serving.join()
+    server.close()
+
+
+def test_the_line_passes_every_byte_on_in_order_both_ways_and_no_sooner_than_it_says(echo, monkeypatch):
+    monkeypatch.setattr(links, "DELAY", 0.005)
     sent = bytes(range(256)) * 2000
+    with links.line(echo) as line, socket.create_connection(line.getsockname()) as end:
+        began = time.perf_counter()
+        end.sendall(sent)
+        end.shutdown(socket.SHUT_WR)
+        came, first = b"", None
+        while blob := end.recv(1 << 16):
+            first = first or time.perf_counter()
+            came += blob
+    assert came == sent and first - began >= 2 * links.DELAY
 
-    async def echo(reader, writer):
-        while blob := await reader.read(1000):
-            writer.write(blob)
-            await writer.drain()
-        writer.close()
-        await writer.wait_closed()
 
-    async def through():
-        far = await asyncio.start_server(echo, "127.0.0.1", 0)
-        line = await links.line(far.sockets[0].getsockname()[1])
-        reader, writer = await asyncio.open_connection("127.0.0.1", line.sockets[0].getsockname()[1])
-        writer.write(sent)
-        writer.write_eof()
-        came = await reader.read(-1)
-        writer.close()
-        await writer.wait_closed()
-        for server in (line, far):
-            server.close()
-        await asyncio.sleep(0)
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        await asyncio.gather(*others)  # both ends of the line close behind the last byte
-        return came
-
-    assert asyncio.run(through()) == sent
+def test_a_piece_is_due_at_its_moment_and_not_before():
+    due = time.perf_counter() + 0.003
+    links.wait_until(due)
+    assert time.perf_counter() >= due
+    links.wait_until(due)  # it is over

@@ -7,6 +7,10 @@ prime that it sets aside, and divides that out again (docs/decisions/0006-rlwe.m
 
 from __future__ import annotations
 
+import os
+import threading
+import time
+from collections import deque
 from functools import lru_cache
 from typing import Any
 
@@ -21,6 +25,9 @@ from backend.crypto.rlwe.ring import Ring, read, ring
 from backend.errors import SecurityError
 
 KEPT = 16  # keys, of half a megabyte each; a request for reasons takes up to eight
+# of a key, once its Host is to keep some ready: about what one person's question takes, of up to a megabyte each
+FRESH = 8
+QUIET = 0.03  # seconds after the last one was taken until more are made: the answer that it went into goes first
 LOW = np.uint64((1 << ERROR_BITS) - 1)
 
 
@@ -51,16 +58,56 @@ def ternary(count: int) -> NDArray[np.int64]:
 
 
 class Zeros:
-    """Makes them under one key; see :func:`zeros_under`."""
+    """Makes them under one key; see :func:`zeros_under`.
+
+    Each is used once. After :meth:`keep_ready`, what was taken is made again in idle time, by a thread that then ends.
+    """
 
     def __init__(self, of: Ring, key: Any) -> None:
         self.ring, count = of, len(of.parameters.moduli) * of.parameters.degree
         # of either half, what holds modulo q and the prime set aside holds modulo q
         residues = [[key[i] for i in range(start, start + count - of.parameters.degree)] for start in (0, count)]
         self._key = of.ciphertext_of(np.array(residues, dtype="<u8").tobytes(), transformed=True)
+        self._ready: deque[Any] = deque(maxlen=FRESH)
+        self._keeps, self._taken, self._owner = False, 0.0, os.getpid()
+        self._filling: threading.Thread | None = None
+
+    @property
+    def ready(self) -> int:
+        """How many are on hand."""
+        return len(self._ready)
+
+    def keep_ready(self) -> None:
+        """Have up to :data:`FRESH` on hand from the first on that is taken."""
+        self._keeps = True
 
     def make(self, c0: bytes | None = None) -> Any:
         """A fresh one, with `c0` added to its first half; default noise."""
+        if c0 is not None:
+            return self._made(c0)
+        if self._owner != os.getpid():  # forked: what is on hand is used there
+            self._ready, self._filling, self._owner = deque(maxlen=FRESH), None, os.getpid()
+        try:
+            taken = self._ready.popleft()
+        except IndexError:
+            taken = self._made()
+        self._taken = time.monotonic()
+        if self._keeps and (self._filling is None or not self._filling.is_alive()):
+            self._filling = threading.Thread(target=self._fill_soon, name="zeros")
+            self._filling.start()
+        return taken
+
+    def fill(self) -> None:
+        """Make what is missing, now."""
+        while len(self._ready) < FRESH:
+            self._ready.append(self._made())
+
+    def _fill_soon(self) -> None:
+        while (left := self._taken + QUIET - time.monotonic()) > 0:
+            time.sleep(left)
+        self.fill()
+
+    def _made(self, c0: bytes | None = None) -> Any:
         of, parameters = self.ring, self.ring.parameters
         while True:
             v, short = ternary(parameters.degree), error(parameters.degree)

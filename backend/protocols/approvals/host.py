@@ -97,34 +97,58 @@ class Approvals:
         self.host, self._database, self._key, self._agreed = host, database, key, agreed
         self.book, self.log = ApprovalBook(database, today), AuditLog(database)
 
-    def ask(self, wanted: Approval) -> Approval:
+    def ask(self, wanted: Approval, amount: int = 0, question: tuple[str, str] | None = None) -> Approval:
         """The request that counts for what a Guest wants: waiting, or granted.
 
-        Raises SecurityError where it was denied or withdrawn, too many wait, or the grant is not this Host's.
+        Parameters
+        ----------
+        amount : int
+            Taken from the volume of the day where it is granted: in the same transaction, so that no grant ends in between.
+        question : (str, str), optional
+            As :meth:`backend.store.approvals.ApprovalBook.use` has it.
+
+        Raises
+        ------
+        SecurityError
+            It was denied or withdrawn, too many wait, the grant is not this Host's, or too little is left of its volume.
         """
+        # what is refused is raised outside: raised within, it would take the request and the log's entry back
         with self._database.write():
-            found, new = self.book.ask(wanted)
-            if new:
-                self._note("asked", found, found.guest, GUEST)
-            agreed = self._agreed(found) if found.state == WAITING else None
-            if agreed is not None and agreed[0] >= self.book.today():
-                found = self._grant(found.number, AGREEMENT, *agreed)
-        if found.state == GRANTED and not self._signed(found):
-            self._refused(found, "forged")
+            found = self._counting(wanted)
+            why = self._refusal(found) or self._used(found, amount, question)
+            if why:
+                self._refused(found, why)
+        if why == "forged":
             raise SecurityError("This Host's own record of the approval was changed; its operator has to look at it.")
-        if found.state in (DENIED, WITHDRAWN):
-            self._refused(found, found.state)
+        if why == "volume":
+            raise SecurityError(
+                f"The volume that its operator allows is reached: {found.per_day:,} a day (UTC), {self.book.used(found.number):,} used, "
+                f"{amount:,} more were asked for. Ask for less, or tomorrow."
+            )
+        if why:
             raise SecurityError(ApprovalDenied.refusal(found.state, found.decided[:10], found.reason))
         return found
 
-    def use(self, grant: Approval, amount: int, question: tuple[str, str] | None = None) -> None:
-        """Take from a grant's volume of the day; raises SecurityError where there is too little."""
-        if self.book.use(grant.number, amount, question) < 0:
-            self._refused(grant, "volume")
-            raise SecurityError(
-                f"The volume that its operator allows is reached: {grant.per_day:,} a day (UTC), {self.book.used(grant.number):,} used, "
-                f"{amount:,} more were asked for. Ask for less, or tomorrow."
-            )
+    def _counting(self, wanted: Approval) -> Approval:
+        """The newest request for what is wanted; a new one, granted where that was agreed, where there is none that counts."""
+        found, new = self.book.ask(wanted)
+        if new:
+            self._note("asked", found, found.guest, GUEST)
+        agreed = self._agreed(found) if found.state == WAITING else None
+        if agreed is not None and agreed[0] >= self.book.today():
+            found = self._grant(found.number, AGREEMENT, *agreed)
+        return found
+
+    def _refusal(self, found: Approval) -> str:
+        """Why nothing is answered under a request; empty where it waits or is granted."""
+        if found.state == GRANTED:
+            return "" if self._signed(found) else "forged"
+        return found.state if found.state in (DENIED, WITHDRAWN) else ""
+
+    def _used(self, found: Approval, amount: int, question: tuple[str, str] | None) -> str:
+        """Take from a grant's volume; "volume" where there is too little."""
+        takes = found.state == GRANTED and amount > 0
+        return "volume" if takes and self.book.use(found.number, amount, question) < 0 else ""
 
     def answer(self, found: Approval, conversation: str, name: str) -> ApprovalGranted | ApprovalPending:
         """What the Guest is told of a request that was neither denied nor withdrawn, under the name by which it asked."""
@@ -248,24 +272,20 @@ class ApprovalGate:
         if session.guest != served.model.guest or sender != expected:
             return None  # refused by its handler; nobody else's word makes a request or uses a volume
         purpose = session.purpose or PURPOSE_OF[type(message)]
-        found = approvals.ask(_about_model(session.guest, purpose, message.model_id, served, len(message.ids)))
-        if found.state == WAITING:
-            return ApprovalPending(message.conversation, found.number, found.asked)
-        repeatable = session.kept(OtherValues) is None
-        approvals.use(found, len(message.ids), self._named(session.guest, message) if repeatable else None)
-        return None
+        rows, repeatable = len(message.ids), session.kept(OtherValues) is None
+        wanted = _about_model(session.guest, purpose, message.model_id, served, rows)
+        found = approvals.ask(wanted, rows, self._named(session.guest, message) if repeatable else None)
+        return ApprovalPending(message.conversation, found.number, found.asked) if found.state == WAITING else None
 
     def _hold_training(self, approvals: Approvals, session: HostSession, message: Message) -> ApprovalPending | None:
         if isinstance(message, StartAlignment) and session.purpose:
             return None  # aligned to measure something that this Host has agreed to
         training = session.need(_Training, "A training was begun that was not asked for; ask for its approval first.")
-        found = approvals.ask(_about_training(session.guest, training.asked, self.records))
-        if found.state == WAITING:
-            return ApprovalPending(message.conversation, found.number, found.asked)
         _check_terms(training.asked, message)
-        if isinstance(message, StartTraining | StartRanks):
-            approvals.use(found, 1, self._named(session.guest, message))
-        return None
+        begins = isinstance(message, StartTraining | StartRanks)
+        wanted = _about_training(session.guest, training.asked, self.records)
+        found = approvals.ask(wanted, int(begins), self._named(session.guest, message) if begins else None)
+        return ApprovalPending(message.conversation, found.number, found.asked) if found.state == WAITING else None
 
     def _named(self, guest: str, message: Message) -> tuple[str, str] | None:
         return (guest, getattr(message, "request", "")) if self.counts else None

@@ -45,6 +45,41 @@ def test_no_two_are_alike_in_either_half():
     assert (np.count_nonzero(first == second, axis=(1, 2)) < 10).all()
 
 
+def test_what_is_kept_ready_is_used_once_and_is_of_its_key_alone():
+    _, host = sides(sum_parameters(100))
+    _, other = sides(sum_parameters(100))
+    host.zeros.fill()
+    assert (host.zeros.ready, other.zeros.ready) == (zeros.FRESH, 0)
+    found = [coefficients(host.ring, host.zeros.make()) for _ in range(zeros.FRESH + 1)]
+    assert host.zeros.ready == 0 and len({one.tobytes() for one in found}) == zeros.FRESH + 1
+    host.zeros.fill()
+    host.zeros.make(bytes(8 * host.bits * len(host.ring.parameters.data_bits)))
+    assert host.zeros.ready == zeros.FRESH  # noise of the caller's own goes into none of them
+
+
+def test_what_was_taken_is_made_again_where_a_host_keeps_some_ready(monkeypatch):
+    monkeypatch.setattr(zeros, "QUIET", 0.0)
+    guest, host = sides(sum_parameters(100))
+    host.zeros.make()
+    assert host.zeros._filling is None and host.zeros.ready == 0
+    host.zeros.keep_ready()
+    host.zeros.make()
+    host.zeros._filling.join()
+    assert host.zeros.ready == zeros.FRESH
+    plain = seal.Plaintext()
+    guest._decryptor.decrypt(host.zeros.make(), plain)
+    host.zeros._filling.join()
+    assert plain.is_zero() and host.zeros.ready == zeros.FRESH
+
+
+def test_a_forked_process_uses_none_that_the_other_one_has_on_hand(monkeypatch):
+    _, host = sides(sum_parameters(100))
+    host.zeros.fill()
+    monkeypatch.setattr(zeros.os, "getpid", lambda: -1)
+    kept = list(host.zeros._ready)
+    assert all(host.zeros.make() is not one for one in kept) and host.zeros.ready == 0
+
+
 def test_it_is_the_key_times_v_and_nothing_is_lost_with_the_prime_set_aside(monkeypatch):
     guest, host = sides(sum_parameters(100))
     of, degree = host.ring, host.bits

@@ -1,14 +1,16 @@
 """Nothing that reads a record is answered before the Host's operator allows it; what is allowed ends, is withdrawn and is used up."""
 
 import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
 from actors import MODEL_ID, running, score
-from sqlalchemy import text
+from sqlalchemy import Engine, event, text
+from sqlalchemy.orm import Session as OrmSession
 from worlds import GUEST, random_world
 
 from backend.crypto.plain import PlainKeySide
@@ -183,14 +185,99 @@ def test_a_host_that_is_killed_between_the_volume_and_the_count_uses_the_volume_
         list(host.answer(GUEST, OfferKey("c", "none", b"")))
         list(host.answer(GUEST, vectors(WORLD, ids=slice(0, 1))))
         grant = approvals.approve(1, "ana", LATER, 9)
-        approvals.use(grant, 4, (GUEST, "r"))  # and it is killed
+        approvals.ask(grant, 4, (GUEST, "r"))  # and it is killed
         four = vectors(WORLD, ids=slice(0, 4), request="r")
         list(host.answer(GUEST, four))
         list(host.answer(GUEST, four))
         assert approvals.book.used(1) == 4 and told(accountant)
-        approvals.use(grant, 1, (GUEST, "s"))
+        approvals.ask(grant, 1, (GUEST, "s"))
         list(host.answer(GUEST, vectors(WORLD, ids=slice(4, 8), request="s")))  # the same name for more people
         assert approvals.book.used(1) == 9
+
+
+class Killed(BaseException):
+    """The process has ended: nothing catches it."""
+
+
+@contextmanager
+def killed_at(place):
+    """The process ends at its write of that number, each of which has a moment before it is kept and one after; 0 = never."""
+    writes = []
+
+    def passed(*about):
+        writes.append(about)
+        if len(writes) == place:
+            raise Killed
+
+    moments = (Engine, "commit"), (OrmSession, "after_commit")
+    for owner, name in moments:
+        event.listen(owner, name, passed)
+    try:
+        with suppress(Killed):
+            yield writes
+    finally:
+        for owner, name in moments:
+            event.remove(owner, name, passed)
+
+
+def test_killed_at_any_write_a_host_uses_the_volume_and_counts_once(tmp_path):
+    def host_of(folder, served):
+        """The Host as a process that has just started on that folder."""
+        host, database = served.hosts["host0"], Database(folder)
+        approvals, host.accountant = (
+            Approvals("host0", database, KEY, Clock()),
+            Accountant(database, Limits(5, 0), today=Clock()),
+        )
+        host._gate = replace(host._gate, approvals=approvals)
+        host._scoring.answering = replace(host._scoring.answering, accountant=host.accountant)
+        return host, approvals
+
+    def asked(folder, place, served):
+        host, _ = host_of(folder, served)
+        with killed_at(place) as writes:
+            list(host.answer(GUEST, vectors(WORLD, ids=slice(0, 4), request="r")))
+        return len(writes)
+
+    def counted(approvals):
+        with approvals._database.read() as session:
+            return session.scalars(text("select asked from answers")).all()
+
+    with asking() as (_, _, served, _, _, _):
+        host, approvals = host_of(tmp_path / "0", served)
+        list(host.answer(GUEST, OfferKey("c", "none", b"")))
+        list(host.answer(GUEST, vectors(WORLD, ids=slice(0, 1))))
+        approvals.approve(1, "ana", LATER, 9)
+        template = tmp_path / "granted"
+        shutil.copytree(tmp_path / "0", template)
+        last, whole = asked(tmp_path / "0", 0, served), counted(approvals)
+        assert whole and set(whole) == {1}
+        # the grant is looked up and used in one transaction; the count has its own; what it came in is bound with it
+        assert last == 4
+        for place in range(1, last + 1):
+            folder = shutil.copytree(template, tmp_path / f"{place}")
+            assert asked(folder, place, served) == place
+            asked(folder, 0, served)
+            host, approvals = host_of(folder, served)
+            assert approvals.book.used(1) == 4
+            assert counted(approvals) == whole
+
+
+def test_what_is_refused_is_noted_though_nothing_is_used(tmp_path):
+    approvals = Approvals("host0", Database(tmp_path), KEY, Clock())
+    wanted = Approval(GUEST, "scoring", "s", MODEL_ID, {})
+    approvals.ask(wanted, 9)
+    assert approvals.book.used(1) == 0  # it waits
+    approvals.approve(1, "ana", LATER, 8)
+    with pytest.raises(SecurityError, match="volume"):
+        approvals.ask(wanted, 9, (GUEST, "r"))
+    assert approvals.book.used(1) == 0
+    approvals.ask(wanted, 8, (GUEST, "r"))
+    approvals.withdraw(1, "ana", "over")
+    with pytest.raises(SecurityError, match="over"):
+        approvals.ask(wanted, 8, (GUEST, "r"))
+    again = Approvals("host0", Database(tmp_path), KEY, Clock())
+    what = [entry.body["what"] for entry in again.log.entries()]
+    assert what == ["asked", "approved", "refused: volume", "withdrawn"] and again.book.used(1) == 8
 
 
 def test_a_host_that_counts_nothing_takes_each_question_for_a_new_one():
