@@ -1,7 +1,9 @@
 """How long a page takes, on the demo and on a model of 500 features and 300 trees: in the server, and in a real browser from the
-click to the last element drawn; Score and Privacy also once somebody has been scored, and every page also for somebody who has signed in.
+click to the last element drawn; Score and Privacy also once somebody has been scored. For somebody who has signed in the server alone is
+measured: a browser draws the same.
 
-Needs Chromium and Playwright. The large federation is synthetic (`bench.large`); each dashboard runs in a process of its own.
+Needs Chromium and Playwright. The large federation is synthetic (`bench.large`); each dashboard runs in a process of its own, which
+prepares no randomness in the background: that would take the pages' processors.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from backend.services import Glassleaf
 from backend.services.retraining import RetrainingRequest
 from bench import sign_in
 from bench.large import grow_large
-from bench.sessions import connected, process, score_somebody, until_idle
+from bench.sessions import connected, process, score_somebody
 from bench.setting import fresh_folder, machine, progress, run
 from bench.tables import pages as describe
 from tests.e2e.measure_pages import measure as walk
@@ -31,7 +33,7 @@ NAMES = [
     *("score", "privacy", "protocols", "attack_lab", "host", "own_data", "train", "report", "audit"),
 ]
 ANSWERED = ("score", "privacy")  # what shows the answer of a scoring
-ROUNDS = 5
+ROUNDS = 3
 SERVER = 0.120  # seconds in the server's process, whatever else the machine does
 AIMS = {"demo": 0.3, "large": 0.6}  # seconds to the last element
 
@@ -77,30 +79,33 @@ def grown(home: Path, size: str) -> tuple[str, Mapping[str, int]]:
 
 def timed(home: Path, model: str, rounds: int, names: Sequence[str]) -> list[dict[str, Any]]:
     """A row a page, a row more for those that show an answer, and a row each for somebody who has signed in."""
-    with served(home, home / "dashboard.log") as url:
+    with served(home, home / "dashboard.log", pools=False) as url:
         rows = walked(url, model, rounds, names)
         progress("scoring one person")
         asyncio.run(score_somebody(url, f"model={model}"))
         rows += walked(url, model, rounds, [name for name in names if name in ANSWERED], "{}, one person scored")
     port = free_port()
-    with served(home, home / "dashboard.log", port, sign_in.want(home, port)) as url:
-        return rows + walked(url, model, rounds, names, "{}, signed in", "somebody")
+    with served(home, home / "dashboard.log", port, sign_in.want(home, port), pools=False) as url:
+        progress("signed in")
+        spent = asyncio.run(_spent(url, model, rounds, names, "somebody"))
+    titles = _titles(names)
+    return rows + [
+        {"page": f"{titles[name]}, signed in", "server_seconds": median(seconds)} for name, seconds in spent.items()
+    ]
 
 
-def walked(
-    url: str, model: str, rounds: int, names: Sequence[str], called: str = "{}", person: str = ""
-) -> list[dict[str, Any]]:
+def _titles(names: Sequence[str]) -> dict[str, str]:
+    return {name: Texts("en")(f"{name}.title") for name in names}
+
+
+def walked(url: str, model: str, rounds: int, names: Sequence[str], called: str = "{}") -> list[dict[str, Any]]:
     """A row a page of a dashboard that is being served; `called` is what a page's title becomes."""
     if not names:
         return []
-    titles = {name: Texts("en")(f"{name}.title") for name in names}
-    asyncio.run(_fill_pools(url, model, person))
+    titles = _titles(names)
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US")
-        if person:
-            name, value = sign_in.cookie(url, person)
-            context.add_cookies([{"name": name, "value": value, "url": url}])
         page = context.new_page()
         page.goto(
             f"{url}/help?model={model}"
@@ -109,7 +114,7 @@ def walked(
         time.sleep(3)
         seen = walk(page, rounds, list(titles.values()))
         browser.close()
-    spent = asyncio.run(_spent(url, model, rounds, names, person))
+    spent = asyncio.run(_spent(url, model, rounds, names))
     rows = []
     for name, title in titles.items():
         first, last = ([milliseconds / 1000 for milliseconds in column] for column in zip(*seen[title], strict=True))
@@ -125,15 +130,7 @@ def walked(
     return rows
 
 
-async def _fill_pools(url: str, model: str, person: str) -> None:
-    """Have the parties prepare their randomness before, as the Score page does in the background."""
-    async with connected(url, person) as session:
-        await session.open(query=f"model={model}")
-        await session.open("score", f"model={model}")
-    until_idle(process())
-
-
-async def _spent(url: str, model: str, rounds: int, names: Sequence[str], person: str) -> dict[str, list[float]]:
+async def _spent(url: str, model: str, rounds: int, names: Sequence[str], person: str = "") -> dict[str, list[float]]:
     """Processor seconds of the server for each page, one after the other; one round before, which is not counted."""
     found: dict[str, list[float]] = {name: [] for name in names}
     server = process()

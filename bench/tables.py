@@ -427,6 +427,7 @@ def pages(results: Results) -> str:
         "model": "{size}",
         "page": "{page}",
         "server": _milliseconds("server_seconds"),
+        "server's aim": lambda row: milliseconds(results["server_aim_seconds"]),
         "title": _milliseconds("title_seconds"),
         "complete": _milliseconds("seconds"),
         "worst": _milliseconds("worst_seconds"),
@@ -446,7 +447,7 @@ def pages(results: Results) -> str:
 
 
 def _milliseconds(field: str) -> Callable[[Results], str]:
-    return lambda row: milliseconds(row[field])
+    return lambda row: milliseconds(row[field]) if field in row else "–"
 
 
 def startup(results: Results) -> str:

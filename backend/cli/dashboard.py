@@ -51,6 +51,8 @@ def open_streamlit(script: Path, address: str, port: int) -> None:
     # The words are ours, but for an address that the user gives, and no shell reads them.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(script)]
     command += ["--server.address", address, "--server.port", str(port), "--server.showEmailPrompt", "false"]
+    # A process with many threads otherwise keeps what each of them once needed, in an arena of its own.
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     if sys.platform == "win32":  # exec would return to the shell at once there
         sys.exit(subprocess.call(command))  # noqa: S603
     os.execv(sys.executable, command)  # noqa: S606
