@@ -15,6 +15,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy import text as sql_text
 
 from backend.errors import ModelError
 from backend.store.audit_log import KeptHead
@@ -25,6 +26,7 @@ from backend.store.trainings import HostTrainings
 SECRET_BYTES = 32
 _DAY = ".day"  # after a model's id: the artefact that holds the day of its training
 AGREED_NAMES = "agreed names"  # the secret that names of models in agreements are made with
+_SECRET = sql_text("SELECT value FROM secrets WHERE name = :name")
 PSEUDONYMS = "pseudonyms"  # the secret that pseudonyms are made with
 
 
@@ -120,8 +122,8 @@ class PartyStore:
     def secret(self, name: str) -> bytes:
         """A long-term secret of the party, drawn when it is first asked for."""
         with self._database.read() as session:
-            row = session.get(SecretRow, name)
-        if row is None:
+            known: bytes | None = session.execute(_SECRET, {"name": name}).scalar()
+        if known is None:
             with self._database.write() as session:
                 row = session.get(SecretRow, name)
                 if row is None:
@@ -129,12 +131,12 @@ class PartyStore:
                     session.add(row)
                     session.flush()
                 return row.value
-        return row.value
+        return known
 
     def has_secret(self, name: str) -> bool:
         """Whether a secret was drawn yet."""
         with self._database.read() as session:
-            return session.get(SecretRow, name) is not None
+            return session.execute(_SECRET, {"name": name}).first() is not None
 
     def agreed_name(self, structure: str) -> str:
         """Stands for a model in an agreement: HMAC-SHA-256 of its structure under this party's secret, to confirm nobody's guess."""
