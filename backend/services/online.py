@@ -143,7 +143,7 @@ class OpenModel:
 
         Once a second Hosts are told where the audit log stands.
         """
-        self._scoring.handed_over(batch)
+        self._workspace.journal(self.record.federation).handed_over(batch.run)
         self._conversation.handed_over(batch.run)
         if time.monotonic() - self._told > TELLING:
             self._tell()

@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, text
 from sqlalchemy.orm import Session
 
 from backend.atomic_file import write_first
@@ -26,6 +26,16 @@ from backend.store.schema import RunBatchRow, RunPieceRow, RunRow, StatedRow
 from backend.store.trainings import GuestTraining, guest_training
 
 KEPT = timedelta(days=1)
+# made once: to put a statement together takes longer than to execute it
+_NAMED = text("SELECT number, request, answer FROM run_batches WHERE run = :run ORDER BY number")
+_NAME = text("INSERT INTO run_batches (run, number, request) VALUES (:run, :number, :request)")
+_OPEN = text("SELECT 1 FROM runs WHERE run = :run")
+_ASKING = text("SELECT run FROM runs WHERE question = :question ORDER BY created")
+_BEGIN = text("INSERT INTO runs (run, question, created) VALUES (:run, :question, :now)")
+_WANTED = text("UPDATE runs SET created = :now WHERE run = :run AND question = :question")
+_HANDED_OVER = text("DELETE FROM runs WHERE run = :run")
+_TOO_OLD = text("DELETE FROM runs WHERE created < :before")
+_TOO_OLD_STATED = text("DELETE FROM stated WHERE created < :before")
 SENT = "questions"  # folder beside the database: RUN-BATCH-PIECE.sent
 STATED = timedelta(days=90)  # an auditor who comes once a quarter has drawn none that is older
 
@@ -66,16 +76,26 @@ class Run:
 
     def batches(self, numbers: Collection[int]) -> dict[int, Batch]:
         """The same of several, in one transaction."""
+        with self._database.read() as session:
+            found = self._begun(session, numbers)
+        if len(found) == len(set(numbers)):
+            return found
         with self._database.write() as session:
-            found = session.scalars(select(RunBatchRow).where(RunBatchRow.run == self.name)).all()
-            rows = {row.number: row for row in found}
-            if not rows.keys() >= set(numbers):
-                self._check_open(session)
-            for number in set(numbers) - rows.keys():
-                row = RunBatchRow(run=self.name, number=number, request=secrets.token_hex(16), answer=None)
-                session.add(row)
-                rows[number] = row
-            return {n: Batch(rows[n].request, self._pieces(session, n), rows[n].answer) for n in numbers}
+            self._check_open(session)
+            found = self._begun(session, numbers)
+            for number in set(numbers) - found.keys():
+                found[number] = Batch(secrets.token_hex(16), (), None)
+                session.execute(_NAME, {"run": self.name, "number": number, "request": found[number].request})
+            return found
+
+    def _begun(self, session: Session, numbers: Collection[int]) -> dict[int, Batch]:
+        """Those of some batches that have a name."""
+        rows, wanted = session.execute(_NAMED, {"run": self.name}).all(), set(numbers)
+        return {
+            row.number: Batch(row.request, self._pieces(session, row.number), row.answer)
+            for row in rows
+            if row.number in wanted
+        }
 
     def _pieces(self, session: Session, number: int) -> tuple[bytes, ...]:
         if self._sent is not None:
@@ -98,7 +118,7 @@ class Run:
             return row.sent
 
     def _check_open(self, session: Session) -> None:
-        if session.get(RunRow, self.name) is None:
+        if session.execute(_OPEN, {"run": self.name}).first() is None:
             raise QuestionRefused("Another process asked the same at this moment and has the answer. Try again.")
 
     def answered(self, number: int, answer: bytes) -> None:
@@ -207,16 +227,13 @@ class Journal:
         """
         now = datetime.now(UTC)
         with self._lock, self._database.write() as session:
-            session.execute(delete(RunRow).where(RunRow.created < (now - KEPT).isoformat()))
-            session.execute(delete(StatedRow).where(StatedRow.created < (now - STATED).isoformat()))
-            runs = session.scalars(select(RunRow).where(RunRow.question == question).order_by(RunRow.created))
-            known = next((run for run in runs if run.run not in self._busy), None)
-            if known is None:
-                known = RunRow(run=secrets.token_hex(16), question=question, created=now.isoformat())
-                session.add(known)
-            known.created = now.isoformat()  # whoever asks again wants it: a day counts from now
-            session.flush()
-            run = Run(self._database, known.run)
+            session.execute(_TOO_OLD, {"before": (now - KEPT).isoformat()})
+            session.execute(_TOO_OLD_STATED, {"before": (now - STATED).isoformat()})
+            runs = session.execute(_ASKING, {"question": question}).scalars()
+            known = next((name for name in runs if name not in self._busy), None)
+            about = {"run": known or secrets.token_hex(16), "question": question, "now": now.isoformat()}
+            session.execute(_WANTED if known else _BEGIN, about)  # whoever asks again wants it: a day counts from now
+            run = Run(self._database, about["run"])
             if batches:
                 run.batches(range(batches))
             if self._sent is not None:
@@ -270,6 +287,6 @@ class Journal:
     def handed_over(self, run: str) -> None:
         """Whoever asked has the scores: forget the run."""
         with self._database.write() as session:
-            session.execute(delete(RunRow).where(RunRow.run == run))
+            session.execute(_HANDED_OVER, {"run": run})
         if self._sent is not None:
             self._sent.forget(f"{run}-")

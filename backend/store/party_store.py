@@ -26,6 +26,9 @@ from backend.store.trainings import HostTrainings
 SECRET_BYTES = 32
 _DAY = ".day"  # after a model's id: the artefact that holds the day of its training
 AGREED_NAMES = "agreed names"  # the secret that names of models in agreements are made with
+# made once: to put a statement together takes longer than to execute it
+_RECORD = sql_text("SELECT body FROM records WHERE model_id = :model")
+_ADD_JOB = sql_text("INSERT INTO score_jobs (model_id, created, body) VALUES (:model, :created, :body)")
 _SECRET = sql_text("SELECT value FROM secrets WHERE name = :name")
 PSEUDONYMS = "pseudonyms"  # the secret that pseudonyms are made with
 
@@ -86,8 +89,8 @@ class PartyStore:
 
     def record(self, model_id: str) -> str | None:
         """The record of one model as the JSON text that was stored; None where there is none."""
-        query = select(RecordRow.body).where(RecordRow.model_id == model_id)
-        return self._database.kept(("record", model_id), lambda session: session.scalar(query))
+        about = {"model": model_id}
+        return self._database.kept(("record", model_id), lambda session: session.execute(_RECORD, about).scalar())
 
     def records(self) -> list[str]:
         """All records, newest first, each as the JSON text that was stored."""
@@ -98,7 +101,7 @@ class PartyStore:
         """Record a finished score job."""
         created = datetime.now(UTC).isoformat(timespec="seconds")
         with self._database.write() as session:
-            session.add(ScoreJobRow(model_id=model_id, created=created, body=json.dumps(body)))
+            session.execute(_ADD_JOB, {"model": model_id, "created": created, "body": json.dumps(body)})
 
     def score_jobs(self, model_id: str) -> list[dict[str, Any]]:
         """Finished score jobs of a model, newest first."""
