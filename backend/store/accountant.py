@@ -22,12 +22,12 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, TextClause, delete, select, text, update
+from sqlalchemy import Row, TextualSelect, delete, select, text, update
 from sqlalchemy.orm import Session
 
 from backend.data.federation import MAX_QUERIES
 from backend.errors import ParameterError, QuestionRefused
-from backend.store.database import Database, column_values
+from backend.store.database import Database, column_values, prepared
 from backend.store.party_store import PSEUDONYMS, PartyStore
 from backend.store.schema import AnswerRow, QuestionRow
 
@@ -60,8 +60,9 @@ VALUES (:subject, :kind, :structure, :guest, :day, :asked, :bits, :capacity)
 ON CONFLICT (subject, kind, structure, guest, day)
 DO UPDATE SET asked = answers.asked + excluded.asked, bits = answers.bits + excluded.bits
 """)
-_QUESTION = text(
-    "SELECT day, asked, records, digest, spent, reply FROM questions WHERE guest = :guest AND request = :request"
+_QUESTION = prepared(
+    "SELECT day, asked, records, digest, spent, reply FROM questions WHERE guest = :guest AND request = :request",
+    *("day", "asked", "records", "digest", "spent", "reply"),
 )
 _NOTE = text("""
 INSERT INTO questions (guest, request, day, asked, records, digest, spent)
@@ -71,7 +72,7 @@ SET day = excluded.day, asked = excluded.asked, records = excluded.records, dige
 """)
 _GIVE_BACK = text("DELETE FROM questions WHERE guest = :guest AND request = :request")
 _BIND = text("UPDATE questions SET digest = :digest WHERE guest = :guest AND request = :request")
-_REPLY_BYTES = text("SELECT COALESCE(SUM(LENGTH(reply)), 0) FROM questions WHERE guest = :guest")
+_REPLY_BYTES = prepared("SELECT COALESCE(SUM(LENGTH(reply)), 0) AS bytes FROM questions WHERE guest = :guest", "bytes")
 _KEEP_REPLY = text("UPDATE questions SET reply = :reply WHERE guest = :guest AND request = :request")
 
 
@@ -510,9 +511,10 @@ def _rows(
 
 
 @cache
-def _about(statement: str, people: int) -> TextClause:
+def _about(statement: str, people: int) -> TextualSelect:
     """A statement about so many people, ``p0`` and so on."""
-    return text(statement.format(names=", ".join(f":p{i}" for i in range(people))))
+    columns = ("subject", "everywhere", "here") if statement == _USED else ("subject", "structure", "told", "capacity")
+    return prepared(statement.format(names=", ".join(f":p{i}" for i in range(people))), *columns)
 
 
 def _bits(rows: Sequence[Row[tuple[object, ...]]], owners: Mapping[str, str]) -> defaultdict[str, float]:

@@ -19,11 +19,11 @@ from sqlalchemy import select
 from sqlalchemy import text as sql_text
 from sqlalchemy.orm import Session
 
-from backend.store.database import Database, timestamp
+from backend.store.database import Database, prepared, timestamp
 from backend.store.schema import AuditRow
 
 # made once: to put a statement together takes longer than to execute it
-_HEAD = sql_text("SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1")
+_HEAD = prepared("SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1", "number", "hash")
 _ADD = sql_text("INSERT INTO audit (number, text, hash) VALUES (:number, :text, :hash)")
 START = "0" * 64  # the hash before the first entry
 FORM = 2  # of new entries; earlier ones have no number

@@ -21,16 +21,18 @@ from sqlalchemy.orm import Session
 
 from backend.atomic_file import write_first
 from backend.errors import QuestionRefused, SecurityError, StoreError
-from backend.store.database import Database
+from backend.store.database import Database, prepared
 from backend.store.schema import RunBatchRow, RunPieceRow, RunRow, StatedRow
 from backend.store.trainings import GuestTraining, guest_training
 
 KEPT = timedelta(days=1)
 # made once: to put a statement together takes longer than to execute it
-_NAMED = text("SELECT number, request, answer FROM run_batches WHERE run = :run ORDER BY number")
+_NAMED = prepared(
+    "SELECT number, request, answer FROM run_batches WHERE run = :run ORDER BY number", "number", "request", "answer"
+)
 _NAME = text("INSERT INTO run_batches (run, number, request) VALUES (:run, :number, :request)")
-_OPEN = text("SELECT 1 FROM runs WHERE run = :run")
-_ASKING = text("SELECT run FROM runs WHERE question = :question ORDER BY created")
+_OPEN = prepared("SELECT run FROM runs WHERE run = :run", "run")
+_ASKING = prepared("SELECT run FROM runs WHERE question = :question ORDER BY created", "run")
 _BEGIN = text("INSERT INTO runs (run, question, created) VALUES (:run, :question, :now)")
 _WANTED = text("UPDATE runs SET created = :now WHERE run = :run AND question = :question")
 _HANDED_OVER = text("DELETE FROM runs WHERE run = :run")

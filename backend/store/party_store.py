@@ -19,7 +19,7 @@ from sqlalchemy import text as sql_text
 
 from backend.errors import ModelError
 from backend.store.audit_log import KeptHead
-from backend.store.database import Database
+from backend.store.database import Database, prepared
 from backend.store.schema import ArtefactRow, AuditHeadRow, RecordRow, ScoreJobRow, SecretRow
 from backend.store.trainings import HostTrainings
 
@@ -27,9 +27,9 @@ SECRET_BYTES = 32
 _DAY = ".day"  # after a model's id: the artefact that holds the day of its training
 AGREED_NAMES = "agreed names"  # the secret that names of models in agreements are made with
 # made once: to put a statement together takes longer than to execute it
-_RECORD = sql_text("SELECT body FROM records WHERE model_id = :model")
+_RECORD = prepared("SELECT body FROM records WHERE model_id = :model", "body")
 _ADD_JOB = sql_text("INSERT INTO score_jobs (model_id, created, body) VALUES (:model, :created, :body)")
-_SECRET = sql_text("SELECT value FROM secrets WHERE name = :name")
+_SECRET = prepared("SELECT value FROM secrets WHERE name = :name", "value")
 PSEUDONYMS = "pseudonyms"  # the secret that pseudonyms are made with
 
 
