@@ -258,7 +258,7 @@ class _File:
         """Whether a connection of which this was noted can be used."""
         return bool(info[OPENED] == self._opened())
 
-    def _check(self, connection: Any, record: ConnectionPoolEntry, proxy: PoolProxiedConnection) -> None:
+    def _check(self, connection: Any, record: Any, proxy: Any) -> None:
         if self.is_there(record.info):
             return
         if record.info[OPENED][0] != os.getpid():  # a fork leaves its parent's connections alone
