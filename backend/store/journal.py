@@ -213,6 +213,7 @@ class Journal:
         self._database = database
         self._sent = _SentFiles.of(database)
         self._busy: set[str] = set()
+        self._done: set[str] = set()
         self._lock = threading.Lock()
 
     def run(self, question: str, batches: int = 0) -> Run:
@@ -228,20 +229,22 @@ class Journal:
             That will be asked about: they get their names in the same transaction.
         """
         now = datetime.now(UTC)
-        with self._lock, self._database.write() as session:
-            session.execute(_TOO_OLD, {"before": (now - KEPT).isoformat()})
-            session.execute(_TOO_OLD_STATED, {"before": (now - STATED).isoformat()})
-            runs = session.execute(_ASKING, {"question": question}).scalars()
-            known = next((name for name in runs if name not in self._busy), None)
-            about = {"run": known or secrets.token_hex(16), "question": question, "now": now.isoformat()}
-            session.execute(_WANTED if known else _BEGIN, about)  # whoever asks again wants it: a day counts from now
-            run = Run(self._database, about["run"])
-            if batches:
-                run.batches(range(batches))
-            if self._sent is not None:
-                self._sent.forget_all_but(session)
+        with self._lock:
+            with self._database.write() as session:
+                self._forget_done(session)
+                session.execute(_TOO_OLD, {"before": (now - KEPT).isoformat()})
+                session.execute(_TOO_OLD_STATED, {"before": (now - STATED).isoformat()})
+                runs = session.execute(_ASKING, {"question": question}).scalars()
+                known = next((name for name in runs if name not in self._busy), None)
+                about = {"run": known or secrets.token_hex(16), "question": question, "now": now.isoformat()}
+                # whoever asks again wants it: a day counts from now
+                session.execute(_WANTED if known else _BEGIN, about)
+                run = Run(self._database, about["run"])
+                if batches:
+                    run.batches(range(batches))
             self._busy.add(run.name)
-            return run
+            self._forgotten()
+        return run
 
     def ended(self, run: Run | None) -> None:
         """Nobody of this process is at work on the run: whoever asks the same goes on with it."""
@@ -285,6 +288,30 @@ class Journal:
         with self._database.read() as session:
             runs, sent, answered = (session.scalars(count).one() for count in counts)
         return runs, sent + len(self._sent.names() if self._sent is not None else ()), answered
+
+    def handed_over_soon(self, run: str) -> None:
+        """The same as :meth:`handed_over`, with the next question or by :meth:`settle`: for one question after the other."""
+        with self._lock:
+            self._done.add(run)
+
+    def settle(self) -> None:
+        """Forget runs that were handed over since the last question."""
+        with self._lock:
+            if self._done:
+                with self._database.write() as session:
+                    self._forget_done(session)
+                self._forgotten()
+
+    def _forget_done(self, session: Session) -> None:
+        if self._done:
+            session.execute(_HANDED_OVER, [{"run": run} for run in self._done])
+
+    def _forgotten(self) -> None:
+        """What a kill in between leaves is a run with its messages, or messages without a run: never a run without them."""
+        self._done.clear()
+        if self._sent is not None:
+            with self._database.read() as session:
+                self._sent.forget_all_but(session)
 
     def handed_over(self, run: str) -> None:
         """Whoever asked has the scores: forget the run."""
