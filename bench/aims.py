@@ -363,8 +363,7 @@ AIMS = (
         f"≤ {STREAM_SECONDS} s",
         "stream",
         _stream,
-        "Encryption is SEAL's symmetric one, several times its transforms, with a copy through a file in memory. Next: bindings that "
-        "encrypt a batch in one call.",
+        "Residues leave SEAL through a file in memory and a compression, a third of an encryption. Next: bindings that give an array.",
     ),
     Aim(
         "memory of that command",
@@ -378,8 +377,8 @@ AIMS = (
         f"≥ {SCORES:,}",
         "cipher",
         _bulk,
-        "Most of the Guest's time is SEAL's symmetric encryption, several times its transforms ([below](#where-the-time-goes)): noise and "
-        "the seed's half are sampled number by number. Next: both from one stream of random words, in numpy or C.",
+        "Residues leave SEAL through a file in memory and a compression, a third of an encryption ([below](#where-the-time-goes)). Next: "
+        "bindings that give them as an array.",
     ),
     Aim(
         "alignment (dh): times four multiplications and two hashes an id",

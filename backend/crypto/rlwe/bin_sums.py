@@ -25,6 +25,7 @@ from backend.crypto.interface import BinIndex, check_length
 from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.coefficients import blocks, check_block, groups, mask_positions, places_of, sum_positions
 from backend.crypto.rlwe.flooding import hiding
+from backend.crypto.rlwe.fresh import read_fresh
 from backend.crypto.rlwe.layout import cuts
 from backend.crypto.rlwe.ring import Ring, written
 from backend.crypto.rlwe.sum_parameters import features_a_reply, flood_range
@@ -191,7 +192,7 @@ def replies_of(
         by_group = masks(i)
         for p in range(numbers):
             at = (i * numbers + p) * width
-            ciphertext = of.ciphertext(blob[at : at + width], of.first)
+            ciphertext = read_fresh(of, blob[at : at + width])
             for g, mask in enumerate(by_group):
                 if mask is not None:
                     sums[g][p] = _plus(of, sums[g][p], ciphertext, mask)
@@ -228,7 +229,7 @@ def _masks(
 
 
 def _mask(of: Ring, places: NDArray[np.int32], group: range, block: int) -> Any:
-    coefficients = np.zeros(of.parameters.degree, dtype=np.uint64)
+    coefficients = np.zeros(of.parameters.degree, dtype=np.int64)
     coefficients[mask_positions(places.astype(np.intp), group, block)] = 1
     if not coefficients.any():
         return None

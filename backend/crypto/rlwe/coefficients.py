@@ -17,7 +17,7 @@ from backend.errors import SecurityError
 
 BLOCKS = tuple(1 << i for i in range(4, 13))  # rows of a block: 16 to 4,096
 # ms on one core (2.6 GHz Xeon, two primes): a block encrypted and read, a reply made and decrypted, a 0/1 polynomial transformed, a product
-UPLOAD, REPLY, MASK, PRODUCT = 2.4, 3.8, 0.4, 0.17
+UPLOAD, REPLY, MASK, PRODUCT = 1.3, 3.2, 0.35, 0.17
 
 
 def groups(counts: Sequence[int], block: int, degree: int, most: int) -> list[range]:

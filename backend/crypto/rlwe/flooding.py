@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.rlwe.parameters import RlweParameters
+from backend.crypto.rlwe.randomness import random_bytes
 from backend.crypto.rlwe.sum_parameters import LOW_BITS
 
 Words = NDArray[np.uint64]
@@ -18,9 +17,9 @@ LOW = np.uint64((1 << 32) - 1)
 def uniform(below: int, count: int) -> Words:
     """``(count,)`` uniform integers from 0 to below - 1; words beyond a whole multiple are redrawn."""
     whole = (1 << 64) // below * below
-    words = np.frombuffer(os.urandom(8 * count), dtype="<u8").astype(np.uint64)
+    words = np.frombuffer(random_bytes(8 * count), dtype="<u8").astype(np.uint64)
     while (beyond := np.flatnonzero(words > np.uint64(whole - 1))).size:
-        words[beyond] = np.frombuffer(os.urandom(8 * beyond.size), dtype="<u8")
+        words[beyond] = np.frombuffer(random_bytes(8 * beyond.size), dtype="<u8")
     return words % np.uint64(below)
 
 
@@ -64,7 +63,7 @@ def flood(parameters: RlweParameters) -> bytes:
 
 def drawn(top: int, words: int, count: int) -> tuple[Words, ...]:
     """`count` uniform integers from 0 to top·2^(32·words) - 1, as digits to the base 2^32, lowest first."""
-    low = np.frombuffer(os.urandom(4 * words * count), dtype="<u4").reshape(words, count).astype(np.uint64)
+    low = np.frombuffer(random_bytes(4 * words * count), dtype="<u4").reshape(words, count).astype(np.uint64)
     highest = uniform(top, count)
     return (*low, highest & LOW, highest >> LIMB)
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from backend.crypto.interface import IntArray, check_length
 from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.bin_sums import sealed
+from backend.crypto.rlwe.fresh import read_fresh
 from backend.crypto.rlwe.public import RlwePublicSide
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide, from_residues
 from backend.crypto.rlwe.sum_parameters import flood_range
@@ -42,6 +43,11 @@ def own_positions(own: int, degree: int) -> NDArray[np.intp]:
     return np.arange(own) * size + size - 1
 
 
+def _centred(numbers: IntArray, t: int) -> IntArray:
+    residues = numbers % t
+    return np.where(residues > t // 2, residues - t, residues)
+
+
 class RowKey:
     """The Guest's side, for so many features of its `own` and of the Host's, the `others`."""
 
@@ -53,9 +59,8 @@ class RowKey:
         degree = self._key.bits
         polynomials = [*blocks_of_rows(own, degree // self._own), *blocks_of_rows(base[np.newaxis], degree)]
         return b"".join(
-            side.encrypt_coefficients((one % side.parameters.plain_modulus).astype(np.uint64))
+            side.encrypt_coefficients([_centred(one, side.parameters.plain_modulus) for one in polynomials])
             for side in self._key.sides
-            for one in polynomials
         )
 
     def decrypt(self, blob: bytes) -> list[int]:
@@ -124,7 +129,7 @@ class RowProducts:
 
 def _plus(side: RlwePublicSide, totals: list[Any | None], blob: bytes, lines: IntArray) -> list[Any | None]:
     """One ciphertext times several polynomials, added to as many sums."""
-    ciphertext = side.ring.ciphertext(blob, side.ring.first)
+    ciphertext = read_fresh(side.ring, blob)
     return [side.plus(total, product) for total, product in zip(totals, _times(side, ciphertext, lines), strict=True)]
 
 
@@ -135,7 +140,7 @@ def _times(side: RlwePublicSide, ciphertext: Any, lines: IntArray) -> Iterator[A
         if not line.any():
             yield None
             continue
-        plain, product = ring.plaintext((line % ring.parameters.plain_modulus).astype(np.uint64)), seal.Ciphertext()
+        plain, product = ring.plaintext(line), seal.Ciphertext()
         ring.evaluator.transform_to_ntt_inplace(plain, ring.first)
         ring.evaluator.multiply_plain(ciphertext, plain, product)
         yield product

@@ -7,13 +7,13 @@ ciphertext; G = 1: one leaf across thousands of samples. The last Host adds all 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.interface import IntArray
+from backend.crypto.rlwe.randomness import random_bytes
 from backend.crypto.rlwe.ring import Ring
 from backend.errors import ParameterError
 
@@ -47,6 +47,6 @@ def block_mask(of: Ring, n: int, added: Sequence[int] = ()) -> IntArray:
 def _uniform(t: int, count: int) -> NDArray[np.int64]:
     whole = (1 << 64) // t * t
     while True:
-        words = np.frombuffer(os.urandom(8 * count), dtype="<u8")
+        words = np.frombuffer(random_bytes(8 * count), dtype="<u8")
         if (words < whole).all():
             return (words % np.uint64(t)).astype(np.int64)

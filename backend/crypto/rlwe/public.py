@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import BinIndex, FoldPlan, check_length
+from backend.crypto.interface import BinIndex, FoldPlan, IntArray, check_length
 from backend.crypto.pool import Pool
 from backend.crypto.rlwe.bin_sums import BinSumming
 from backend.crypto.rlwe.flooding import flood
+from backend.crypto.rlwe.fresh import read_fresh
 from backend.crypto.rlwe.layout import block_mask, blocks_of, cuts
 from backend.crypto.rlwe.ring import written
 from backend.crypto.rlwe.sum_parameters import sum_sets
@@ -77,11 +78,11 @@ class RlwePublicSide:
         """Begin the sums of a node; raises SecurityError where they could not be hidden or are asked for in a wrong form."""
         return BinSumming(self._offered, self.ring, bins, block, numbers, self._workers)
 
-    def times(self, ciphertext: Any, slots: list[int]) -> Any | None:
+    def times(self, ciphertext: Any, slots: IntArray) -> Any | None:
         """A ciphertext times integers mod t, slot by slot, in place; None where all are 0, which SEAL refuses to multiply by."""
-        if not any(slots):
+        if not slots.any():
             return None
-        factors = self.ring.encode(slots)
+        factors = self.ring.plaintext(self.ring.encode(slots))
         self.ring.evaluator.transform_to_ntt_inplace(factors, self.ring.first)
         self.ring.evaluator.multiply_plain_inplace(ciphertext, factors)
         return ciphertext
@@ -108,7 +109,7 @@ class RlwePublicSide:
             ``(n,)`` integers mod t that are added to the sums.
         """
         evaluator, reply = self.ring.evaluator, self.plus(self.floods.take(1)[0], summed)
-        evaluator.add_plain_inplace(reply, self.ring.encode(block_mask(self.ring, n, added).tolist()))
+        evaluator.add_plain_inplace(reply, self.ring.plaintext(self.ring.encode(block_mask(self.ring, n, added))))
         evaluator.mod_switch_to_inplace(reply, self.ring.last)
         return self.ring.pad(written(reply), self.ring.reply_width)
 
@@ -153,12 +154,14 @@ class RlweFold:
         check_length(blob, len(cut), self._width)
         for i, at in enumerate(cut):
             part = blob[i * self._width : (i + 1) * self._width]
-            self._add(at, self._ring.ciphertext(part, self._ring.first))
+            self._add(
+                at, self._ring.ciphertext(part, self._ring.first) if self._plan.place else read_fresh(self._ring, part)
+            )
 
     def _add(self, at: int, ciphertext: Any) -> None:
         if self._own[at]:
             kept = self._kept[at * self._blocks : (at + 1) * self._blocks]
-            ciphertext = self._side.times(ciphertext, kept.astype(np.uint8).ravel().tolist())
+            ciphertext = self._side.times(ciphertext, kept.astype(np.int64).ravel())
         target = self._target[at]
         self._sums[target] = self._side.plus(self._sums[target], ciphertext)
 

@@ -8,6 +8,7 @@ remainder theorem recovers the result, exact within a range of T = t_1 ⋯ t_R i
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from math import prod
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.interface import Fold, FoldPlan, IntArray, check_length
+from backend.crypto.rlwe.fresh import read_fresh
 from backend.crypto.rlwe.layout import blocks_of
 from backend.crypto.rlwe.parameters import MAX_RESIDUES, Load
 from backend.crypto.rlwe.product_parameters import keys_for
@@ -168,8 +170,13 @@ class ResiduePublicSide:
         out: Weighed = []
         for side in self.sides:
             slots, ring = (factors % side.ring.parameters.plain_modulus).T, side.ring
-            cuts = [slots[i : i + blocks].ravel().tolist() for i in starts]
-            out.append([side.times(ring.ciphertext(next(parts), ring.first), cut) for cut in cuts])
+            cuts = [slots[i : i + blocks].ravel() for i in starts]
+            out.append(
+                [
+                    side.times(read_fresh(ring, part) if fresh else ring.ciphertext(part, ring.first), cut)
+                    for part, cut in zip(islice(parts, len(cuts)), cuts, strict=True)
+                ]
+            )
         return out
 
     def total(self, weighted: Weighed, before: Weighed | None = None) -> Weighed:

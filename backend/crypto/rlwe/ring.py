@@ -16,15 +16,20 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import zstandard
 from numpy.typing import NDArray
 
+from backend.crypto.interface import IntArray
 from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.parameters import BGV, RlweParameters, parameters_named
+from backend.crypto.rlwe.randomness import SEED_BYTES
+from backend.crypto.rlwe.slots import LARGEST, slot_transform
 from backend.crypto.rlwe.sum_parameters import sum_sets
 from backend.errors import ParameterError, SecurityError
 
 HEADER = struct.Struct("<HBBBBHQ")  # SEAL's: magic number, own length, version (2), compression, reserved, total length
 MAGIC, UNCOMPRESSED = 0xA15E, 0
+ZSTD = 2  # how SEAL's bindings compress what they save
 METADATA = 256  # bytes; SEAL puts less than that in front of and behind the coefficients
 R = TypeVar("R")
 RINGS_KEPT = 32  # contexts of a few megabytes; a request for reasons takes up to eight
@@ -45,22 +50,36 @@ class Ring:
         self.evaluator = seal.Evaluator(self.context)
         self.encoder = seal.BatchEncoder(self.context)
         self.first, self.last = self.context.first_parms_id(), self.context.last_parms_id()
-        self.seeded_width = _width(parameters.degree * len(parameters.data_bits))
+        self.residue_bytes = 8 * parameters.degree * len(parameters.data_bits)
+        self.seeded_width = SEED_BYTES + self.residue_bytes
         self.full_width = _width(2 * parameters.degree * len(parameters.data_bits))
         self.reply_width = _width(2 * parameters.degree)
         self.key_width = _width(parameters.degree * len(parameters.moduli))
 
-    def encode(self, slots: list[int]) -> Any:
-        """Plaintext of up to N integers mod t; the other slots are 0."""
+    def encode(self, slots: IntArray) -> IntArray:
+        """``(k,)`` integers from -t/2 to t/2, k ≤ N → ``(N,)`` coefficients from -t/2 to t/2; the other slots are 0."""
+        degree, t = self.parameters.degree, self.parameters.plain_modulus
+        if t < LARGEST:
+            return slot_transform(degree, t).coefficients(slots)
         plain = seal.Plaintext()
-        self.encoder.encode(slots, plain)
-        return plain
+        self.encoder.encode((slots % t).tolist(), plain)
+        count = plain.coeff_count()
+        found = np.zeros(degree, dtype=np.int64)
+        found[:count] = np.frombuffer(saved(plain)[-8 * count :], dtype="<u8")
+        return np.where(found > self.parameters.limit, found - t, found)
 
-    def plaintext(self, coefficients: NDArray[np.uint64]) -> Any:
-        """Plaintext of up to N coefficients mod t; those that follow are 0."""
-        values = _framed(struct.pack("<Q", len(coefficients)) + coefficients.astype("<u8").tobytes())
+    def plaintext(self, coefficients: IntArray) -> Any:
+        """Plaintext of up to N coefficients, each taken mod t; those that follow are 0."""
+        return self._plaintext([0, 0, 0, 0], coefficients % self.parameters.plain_modulus)
+
+    def transformed(self, residues: NDArray[np.uint64]) -> Any:
+        """Plaintext of given residues modulo every prime of q, transformed."""
+        return self._plaintext(self.first, residues)
+
+    def _plaintext(self, level: list[int], numbers: NDArray[Any]) -> Any:
+        values = _framed(struct.pack("<Q", len(numbers)) + numbers.astype("<u8").tobytes())
         made = seal.Plaintext()
-        read(made, self.context, _framed(struct.pack("<5Qd", 0, 0, 0, 0, len(coefficients), 1.0) + values))
+        read(made, self.context, _framed(struct.pack("<4QQd", *level, len(numbers), 1.0) + values))
         return made
 
     def pad(self, saved: bytes, width: int) -> bytes:
@@ -82,12 +101,16 @@ class Ring:
             raise SecurityError("A ciphertext has another form than agreed; the message was refused.")
         return loaded
 
-    def ciphertext_of(self, residues: bytes, *, transformed: bool = False) -> Any:
-        """Ciphertext of given c0 ‖ c1, each as its coefficients mod every prime of q, or as those `transformed`."""
-        count, values = len(self.parameters.data_bits), _framed(struct.pack("<Q", len(residues) // 8) + residues)
-        head = struct.pack("<4QB3QdQ", *self.first, transformed, 2, self.parameters.degree, count, 1.0, 1)
+    def ciphertext_of(self, *residues: bytes, transformed: bool = False) -> Any:
+        """Ciphertext of given c0 ‖ c1, each as its coefficients mod every prime of q, or as those `transformed`.
+
+        Raises SecurityError where one is not below its prime.
+        """
+        count, degree = len(self.parameters.data_bits), self.parameters.degree
+        head = struct.pack("<4QB3QdQ", *self.first, transformed, 2, degree, count, 1.0, 1)
+        values = _framed(struct.pack("<Q", 2 * count * degree), 2 * self.residue_bytes)
         made = seal.Ciphertext()
-        read(made, self.context, _framed(head + values))
+        read(made, self.context, b"".join((_framed(head + values, 2 * self.residue_bytes), *residues)))
         return made
 
 
@@ -102,29 +125,26 @@ class _MemoryFile:
 
     def __init__(self) -> None:
         self._number = os.memfd_create("seal", os.MFD_CLOEXEC)
-        self._length = 0
         self.path, self.process = f"/proc/self/fd/{self._number}", os.getpid()
 
     def __del__(self) -> None:
         os.close(self._number)
 
     def hold(self, blob: bytes) -> None:
-        """Hold these bytes and no others."""
+        """Hold these bytes; what else it held may follow them, for SEAL's header says where they end."""
         if os.pwrite(self._number, blob, 0) != len(blob):
             raise OSError(errno.ENOMEM, "no room for a ciphertext in memory")
-        if len(blob) < self._length:
-            os.ftruncate(self._number, len(blob))
-        self._length = len(blob)
 
     def taken(self) -> bytes:
         """What was written by path."""
-        self._length = os.fstat(self._number).st_size
-        return os.pread(self._number, self._length, 0)
+        return os.pread(self._number, os.fstat(self._number).st_size, 0)
 
     def done(self, thing: Any) -> None:
-        """Keep nothing of a key."""
-        if not isinstance(thing, seal.Ciphertext):
-            self.hold(b"")
+        """Keep nothing of a key, nor of a polynomial in the form that a key's has."""
+        if not isinstance(thing, seal.Ciphertext) and not (
+            isinstance(thing, seal.Plaintext) and not thing.is_ntt_form()
+        ):
+            os.ftruncate(self._number, 0)
 
 
 _of_thread = threading.local()
@@ -155,6 +175,17 @@ def written(thing: Any) -> bytes:
     saved = file.taken()
     file.done(thing)
     return saved
+
+
+def saved(thing: Any) -> bytes:
+    """What SEAL saves, without its header and not compressed."""
+    blob = written(thing)
+    compression = HEADER.unpack_from(blob)[4]
+    if compression == ZSTD:
+        return zstandard.ZstdDecompressor().decompressobj().decompress(blob[HEADER.size :])
+    if compression != UNCOMPRESSED:
+        raise SecurityError("SEAL saved in a form that is not known here; nothing was sent.")
+    return blob[HEADER.size :]
 
 
 def read(thing: Any, context: Any, blob: bytes) -> None:
@@ -191,9 +222,9 @@ def _loaded(thing: Any, context: Any, blob: bytes, path: Path) -> None:
     thing.load(context, str(path))
 
 
-def _framed(body: bytes) -> bytes:
-    """A body as SEAL saves it uncompressed."""
-    return HEADER.pack(MAGIC, HEADER.size, *_version(), UNCOMPRESSED, 0, HEADER.size + len(body)) + body
+def _framed(body: bytes, more: int = 0) -> bytes:
+    """A body as SEAL saves it uncompressed; `more` bytes of it follow."""
+    return HEADER.pack(MAGIC, HEADER.size, *_version(), UNCOMPRESSED, 0, HEADER.size + len(body) + more) + body
 
 
 def _width(coefficients: int) -> int:

@@ -1,13 +1,14 @@
 """RLWE: thousands of numbers in one ciphertext (BGV in SEAL through TenSEAL), secure against quantum attackers. The Guest's side.
 
-Ciphertexts cross as SEAL saves them, filled up with zeros to a length both sides work out. The Guest's are symmetric: c0 and the
-seed of c1. The layout is :mod:`backend.crypto.rlwe.layout`'s.
+The Guest's ciphertexts are symmetric and cross as a seed and c0 (:mod:`backend.crypto.rlwe.fresh`), a Host's as SEAL saves them, filled up
+with zeros to a length both sides work out. The layout is :mod:`backend.crypto.rlwe.layout`'s.
 """
 
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.interface import IntArray, WorkerPayload, check_length
 from backend.crypto.rlwe import seal
+from backend.crypto.rlwe.fresh import SymmetricEncryption
 from backend.crypto.rlwe.layout import blocks_of, cuts
 from backend.crypto.rlwe.parameters import RlweParameters
 from backend.crypto.rlwe.ring import read, ring, written
@@ -83,7 +85,7 @@ class RlweKeySide:
         self.reply_width, self.full_width = self._ring.reply_width, self._ring.full_width
         secret = seal.SecretKey()
         read(secret, self._ring.context, key.secret)
-        self._encryptor = seal.Encryptor(self._ring.context, secret)
+        self._encryption = SymmetricEncryption(self._ring, key.secret)
         self._decryptor = seal.Decryptor(self._ring.context, secret)
 
     def __repr__(self) -> str:
@@ -134,12 +136,9 @@ class RlweKeySide:
                 "bits, or score with a larger parameter set or paillier."
             )
         signed = values.T.astype(np.int64, order="C")
-        residues = np.where(signed < 0, signed + self._key.parameters.plain_modulus, signed)
-        out = []
-        for start in range(0, k, blocks):
-            plain = self._ring.encode(residues[start : start + blocks].ravel().tolist())
-            out.append(self._ring.pad(written(self._encryptor.encrypt_symmetric(plain)), self._ring.seeded_width))
-        return b"".join(out)
+        return self._encryption.encrypt(
+            [self._ring.encode(signed[start : start + blocks].ravel()) for start in range(0, k, blocks)]
+        )
 
     def decrypt(self, blob: bytes, n: int) -> list[int]:
         """``n`` sums: the blocks of the one ciphertext that comes back, added up."""
@@ -152,10 +151,9 @@ class RlweKeySide:
         centred: IntArray = (sums + self.limit) % t - self.limit
         return [int(v) for v in centred]
 
-    def encrypt_coefficients(self, coefficients: NDArray[np.uint64]) -> bytes:
-        """Up to N numbers mod t as the first coefficients of one ciphertext."""
-        plain = self._ring.plaintext(coefficients)
-        return self._ring.pad(written(self._encryptor.encrypt_symmetric(plain)), self._ring.seeded_width)
+    def encrypt_coefficients(self, polynomials: Sequence[IntArray]) -> bytes:
+        """Ciphertexts whose first coefficients are up to N numbers mod t each, from -limit to limit."""
+        return self._encryption.encrypt(polynomials)
 
     def decrypt_coefficients(self, blob: bytes, at: NDArray[np.intp]) -> list[int]:
         """Some coefficients of a reply that is still at all primes, from -limit to limit.

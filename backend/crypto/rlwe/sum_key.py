@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
 from backend.crypto.interface import IntArray, check_length
 from backend.crypto.rlwe.bin_sums import pieces
@@ -68,9 +67,8 @@ class RlweSumKey:
                 f"Sums of up to {largest:,} units were to be encrypted; this RLWE key holds {self.limit:,}. Train with paillier."
             )
         numbers, rows = values.shape
-        residues = (values % self.parameters.plain_modulus).astype(np.uint64)
         cut = blocks(rows, block)
-        parts = [[residues[:, cut[i]] for i in piece] for piece in pieces(len(cut), self._ring, numbers)]
+        parts = [[values[:, cut[i]] for i in piece] for piece in pieces(len(cut), self._ring, numbers)]
         if not self._workers.parallel or len(cut) * numbers < PARALLEL_MIN:
             yield from (_encrypted(self._payload, part) for part in parts)
             return
@@ -113,9 +111,8 @@ def _starts(count: int, jobs: int) -> range:
     return range(0, count, -(-count // jobs))
 
 
-def _encrypted(payload: Payload, part: Sequence[NDArray[np.uint64]]) -> bytes:
-    side = _side(payload)
-    return b"".join(side.encrypt_coefficients(number) for block in part for number in block)
+def _encrypted(payload: Payload, part: Sequence[IntArray]) -> bytes:
+    return _side(payload).encrypt_coefficients([number for block in part for number in block])
 
 
 @lru_cache(maxsize=4)

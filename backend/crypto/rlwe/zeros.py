@@ -7,7 +7,6 @@ prime that it sets aside, and divides that out again (docs/decisions/0006-rlwe.m
 
 from __future__ import annotations
 
-import os
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from backend.crypto.rlwe import seal
 from backend.crypto.rlwe.flooding import times
 from backend.crypto.rlwe.parameters import ERROR_BITS, RlweParameters, short_enough
+from backend.crypto.rlwe.randomness import random_bytes
 from backend.crypto.rlwe.ring import Ring, read, ring
 from backend.errors import SecurityError
 
@@ -26,7 +26,7 @@ LOW = np.uint64((1 << ERROR_BITS) - 1)
 
 def error(count: int) -> NDArray[np.int64]:
     """``(count,)`` from SEAL's centred binomial: the ones of 21 bits less those of 21 others; variance 10.5."""
-    words = np.frombuffer(os.urandom(8 * count), dtype="<u8")
+    words = np.frombuffer(random_bytes(8 * count), dtype="<u8")
     ones, others = np.bitwise_count(words & LOW), np.bitwise_count(words >> np.uint64(ERROR_BITS) & LOW)
     drawn: NDArray[np.int64] = ones.astype(np.int64) - others.astype(np.int64)
     return drawn
@@ -44,9 +44,9 @@ def noise(parameters: RlweParameters, short: NDArray[np.int64]) -> bytes:
 
 def ternary(count: int) -> NDArray[np.int64]:
     """``(count,)`` uniform from -1, 0 and 1; bytes of 255 are redrawn."""
-    drawn = np.frombuffer(os.urandom(count), dtype=np.uint8).copy()
+    drawn = np.frombuffer(random_bytes(count), dtype=np.uint8).copy()
     while (beyond := np.flatnonzero(drawn == 255)).size:
-        drawn[beyond] = np.frombuffer(os.urandom(beyond.size), dtype=np.uint8)
+        drawn[beyond] = np.frombuffer(random_bytes(beyond.size), dtype=np.uint8)
     return (drawn % 3).astype(np.int64) - 1
 
 
@@ -66,7 +66,7 @@ class Zeros:
             v, short = ternary(parameters.degree), error(parameters.degree)
             if short_enough(parameters.degree, int(np.count_nonzero(v)), int(np.abs(short).sum())):
                 break
-        plain, made = of.plaintext((v % parameters.plain_modulus).astype(np.uint64)), seal.Ciphertext()
+        plain, made = of.plaintext(v), seal.Ciphertext()
         of.evaluator.transform_to_ntt_inplace(plain, of.first)
         of.evaluator.multiply_plain(self._key, plain, made)
         first = noise(parameters, error(parameters.degree)) if c0 is None else c0

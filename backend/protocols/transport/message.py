@@ -27,7 +27,9 @@ class Lane(StrEnum):
 
 
 SEAL = b"\x5e\xa1\x10"  # how what Microsoft SEAL saved begins: magic number, length of its first header
-SEAL_HEADERS = 128  # bytes that begin every ciphertext alike: headers, parameters, the packing's own; 125 in SEAL 4
+SEAL_HEADERS = (
+    128  # bytes that begin every ciphertext of a Host alike: headers, parameters, the packing's own; 125 in SEAL 4
+)
 BEFORE = 64  # bytes in which it may begin: a set of parameters may be named before
 
 MESSAGES: dict[str, type[Message]] = {}

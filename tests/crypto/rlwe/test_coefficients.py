@@ -72,5 +72,5 @@ def test_groups_hold_every_bin_once_and_no_more_bins_or_features_than_fit(counts
 def test_many_rows_take_longer_blocks_and_many_bins_shorter_ones():
     assert best_block(100, [[33] * 10], 2, 8192) < best_block(18_000, [[33] * 10], 2, 8192)
     assert best_block(18_000, [[33] * 100], 2, 8192) < best_block(18_000, [[33]], 2, 8192)
-    # by hand: blocks of 512 take 2·(18·2.4 + 27·3.8) + 18·27·0.74 = 651.2 ms, of 256 2·(36·2.4 + 14·3.8) + 36·14·0.74 = 652.2
-    assert best_block(9_000, [[33] * 13], 2, 8192) == 512
+    # by hand: blocks of 256 take 2·(36·1.3 + 14·3.2) + 36·14·0.69 = 531 ms, of 512 2·(18·1.3 + 27·3.2) + 18·27·0.69 = 555
+    assert best_block(9_000, [[33] * 13], 2, 8192) == 256

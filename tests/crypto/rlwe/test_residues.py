@@ -230,7 +230,7 @@ def test_messages_have_the_same_length_whatever_they_hold():
         lambda blob: b"",
         lambda blob: blob[: len(blob) // 3],
         lambda blob: bytes(len(blob)),
-        lambda blob: blob[:40] + bytes(8) + blob[48:],
+        lambda blob: blob[:40] + b"\xff" * 8 + blob[48:],
     ],
 )
 def test_damaged_and_shortened_messages_are_refused(change):

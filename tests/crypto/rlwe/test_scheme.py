@@ -14,6 +14,7 @@ from backend.crypto.interface import FoldPlan
 from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.rlwe import flooding, layout
 from backend.crypto.rlwe import ring as ring_module
+from backend.crypto.rlwe.fresh import read_fresh
 from backend.crypto.rlwe.parameters import MARGIN_BITS, PARAMETERS, parameters_for
 from backend.crypto.rlwe.public import RlwePublicSide
 from backend.crypto.rlwe.ring import ring
@@ -171,7 +172,7 @@ def test_encryption_sends_a_seed_in_place_of_half_the_ciphertext():
     of, values = ring(ONE_HOST), np.array([[1, 2, 3]])
     blobs = [guest.encrypt(values) for _ in range(2)]
     assert len(blobs[0]) == of.seeded_width < 1.01 * (N * 2 * 8)
-    halves = [[of.ciphertext(blob, of.first)[2 * N + i] for i in range(64)] for blob in (*blobs, blobs[0])]
+    halves = [[read_fresh(of, blob)[2 * N + i] for i in range(64)] for blob in (*blobs, blobs[0])]
     assert halves[0] == halves[2] and not set(halves[0]) & set(halves[1])
 
 
@@ -214,7 +215,7 @@ def test_an_intermediate_host_refreshes_what_it_computed_and_passes_the_rest_on(
     pieces = send(guest, np.ones((n, 3), dtype=np.int64))
     keep = np.ones((n, 3), dtype=bool)
     keep[:, 2] = False
-    sent = [of.ciphertext(pieces[0][i * of.seeded_width :][: of.seeded_width], of.first) for i in range(3)]
+    sent = [read_fresh(of, pieces[0][i * of.seeded_width :][: of.seeded_width]) for i in range(3)]
     outputs = [through(host, pieces, keep, first)[0] for _ in range(2)]
     got = [[of.ciphertext(o[i * of.full_width :][: of.full_width], of.first) for i in range(3)] for o in outputs]
     at = {int(e): int(first.target[e]) for e in range(3)}
@@ -353,13 +354,20 @@ def test_a_batch_with_a_piece_too_many_or_too_few_is_refused():
 def test_a_damaged_ciphertext_is_refused():
     guest, host = sides(ONE_HOST)
     good = guest.encrypt(np.array([[1]]))
-    bad = [bytes(len(good)), b"\xff" * len(good), good[:-1] + b"\1", good[1:] + b"\0"]
-    for at in (5, 8, 40, 61, 77):  # compression, length, parameters, form, size
-        bad.append(good[:at] + bytes([good[at] ^ 0x55]) + good[at + 1 :])
+    last = ring(ONE_HOST).parameters.moduli[1]
+    bad = [bytes(len(good)), b"\xff" * len(good), good[:-8] + last.to_bytes(8, "little")]
     bad.append(good[: len(good) // 2].ljust(len(good), b"\0"))
     for blob in bad:
         with pytest.raises(SecurityError, match=r"damaged|refused"):
             host.start_fold(np.ones((1, 1), dtype=bool), one_host(1)).add(blob)
+    good = through(host, [good], np.ones((1, 1), dtype=bool), one_host(1))[0]
+    bad = [bytes(len(good)), b"\xff" * len(good), good[:-1] + b"\1", good[1:] + b"\0"]
+    for at in (5, 9, 40, 61, 77):  # compression, length, parameters, form, size
+        bad.append(good[:at] + bytes([good[at] ^ 0x55]) + good[at + 1 :])
+    bad.append(good[: len(good) // 2].ljust(len(good), b"\0"))
+    for blob in bad:
+        with pytest.raises(SecurityError, match=r"damaged|refused"):
+            guest.decrypt(blob, 1)
 
 
 def test_a_ciphertext_that_hides_nothing_is_refused():
@@ -373,12 +381,13 @@ def test_a_ciphertext_that_hides_nothing_is_refused():
 def test_a_ciphertext_of_another_level_or_parameter_set_is_refused():
     guest, host = sides(ONE_HOST)
     reply = through(host, send(guest, np.array([[1]])), np.ones((1, 1), dtype=bool), one_host(1))[0]
-    assert len(reply) == ring(ONE_HOST).seeded_width  # the same length, another level
     with pytest.raises(SecurityError, match="another form"):
-        host.start_fold(np.ones((1, 1), dtype=bool), one_host(1)).add(reply)
-    other = sides(TWO_HOSTS)[0].encrypt(np.array([[1]]))
-    with pytest.raises(SecurityError, match="refused"):
-        ring(ONE_HOST).ciphertext(other, ring(ONE_HOST).first)
+        ring(ONE_HOST).ciphertext(reply, ring(ONE_HOST).first)
+    guest, host = sides(TWO_HOSTS)
+    other = through(host, send(guest, np.array([[1]])), np.ones((1, 1), dtype=bool), one_host(1))[0]
+    for level in (ring(ONE_HOST).first, ring(ONE_HOST).last):
+        with pytest.raises(SecurityError, match="refused"):
+            ring(ONE_HOST).ciphertext(other, level)
 
 
 @pytest.mark.parametrize("name", [b"", b"n4096-q109-t65537", b"\xff\xfe", ONE_HOST.encode()[:-1]])

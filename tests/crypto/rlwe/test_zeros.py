@@ -84,7 +84,7 @@ def test_a_third_of_v_is_each_of_its_values(monkeypatch):
     drawn = zeros.ternary(200_000)
     assert np.abs(np.bincount(drawn + 1) / len(drawn) - 1 / 3).max() < 0.01
     words = iter([bytes([255, 4, 255, 254]), bytes([255, 2]), bytes([7])])
-    monkeypatch.setattr(zeros.os, "urandom", lambda count: next(words))
+    monkeypatch.setattr(zeros, "random_bytes", lambda count: next(words))
     assert zeros.ternary(4).tolist() == [0, 0, 1, 1]
 
 

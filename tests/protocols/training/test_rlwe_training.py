@@ -161,8 +161,8 @@ def test_a_crafted_ciphertext_shows_as_many_numbers_as_there_are_bins_and_no_mor
     with joined(0, hosts=1, key=key(), gaps=0.0) as parties:
         grower = start(parties.joint, 6)
         training = parties.joint.training
-        everything = np.random.default_rng(0).integers(0, 1 << 20, key().bits).astype(np.uint64)
-        crafted = key()._side.encrypt_coefficients(everything)
+        everything = np.random.default_rng(0).integers(0, 1 << 20, key().bits)
+        crafted = key()._side.encrypt_coefficients([everything])
         seen = []
         for _ in range(2):
             parties.joint.conversation.send("host0", ask(training))
