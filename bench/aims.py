@@ -399,9 +399,8 @@ AIMS = (
         f"≥ {ONLINE}",
         "online",
         _online,
-        "A batch costs the same for one person as for sixteen, and most of it are the parties' stores: ten transactions that write and "
-        "ten that read, each in a database that is opened for it ([online](online.md#speed)). Next: a connection that is kept open while a "
-        "conversation lasts.",
+        "A batch costs about the same for one person as for sixteen: RLWE at three parties, and six transactions that write, each of which "
+        "waits for the disk several times ([online](online.md#speed)). Next: fewer waits a commit (a write-ahead log).",
     ),
     Aim(
         "95th percentile of its answers",

@@ -316,7 +316,7 @@ class Answering:
 
     def count(
         self, question: Question, conversation: str, ids: Sequence[str], held: Flags, digest: str = ""
-    ) -> tuple[Flags, HeldRecords]:
+    ) -> tuple[Flags, HeldRecords, Asked | None]:
         """Count a question about those of `ids`, ``(n,)``, who are `held`; with the `digest` of its bytes where they are all there.
 
         Returns
@@ -325,18 +325,29 @@ class Answering:
             ``(n,)``: about whom a limit was reached before.
         message : HeldRecords
             What the Guest learns of it.
+        asked : Asked, optional
+            The question bound to its bytes (:meth:`bind`), where they are all there.
+
+        Raises
+        ------
+        QuestionRefused
+            As :meth:`bind`, where the bytes are all there.
         """
         spent, accountant = np.zeros(len(held), dtype=bool), self.account(conversation)
-        if accountant is not None:
-            spent[held] = accountant.count(question, digest=digest)
+        asked = None
+        if accountant is not None and digest:
+            spent[held], kept = accountant.count_bound(question, digest)
+            asked = Asked(accountant, question.guest, question.request, kept)
+        elif accountant is not None:
+            spent[held] = accountant.count(question)
         if accountant is None or not spent.any():
-            return spent, HeldRecords(conversation, to_bitmap(held))
+            return spent, HeldRecords(conversation, to_bitmap(held)), asked
         reached, limits = np.zeros(len(held), dtype=np.uint8), accountant.limits
         # a question that is repeated was refused then, whatever the limits leave now
         reached[held] = np.maximum(accountant.reached(question), 1)
         reached[~spent] = 0
         sizes = *limits.of(question.kind), limits.bits, limits.days
-        return spent, HeldRecords(conversation, to_bitmap(held), reached.tobytes(), *sizes)
+        return spent, HeldRecords(conversation, to_bitmap(held), reached.tobytes(), *sizes), asked
 
     def count_all(self, question: Question, conversation: str, *, only_look: bool = False) -> None:
         """Count a question about all of its people; or `only_look` whether it could be.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from backend.data.table import SampleSheet
 
 WAIT = 0.008  # seconds that the first of a batch waits for others
+IDLE = 1.0  # seconds without a question after which what was handed over is put aside
 MOST = 32  # people of a batch, where not one request alone has more
 _log = logging.getLogger("glassleaf")
 
@@ -118,7 +119,7 @@ class Batcher:
     async def _work(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            await self._some.wait()
+            await self._question()
             if not self._again:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._full.wait(), self._wait)
@@ -129,6 +130,20 @@ class Batcher:
             self._rouse_rest()
             if batch.questions:
                 await loop.run_in_executor(self._thread, self._score, batch, loop.call_soon_threadsafe)
+
+    async def _question(self) -> None:
+        """Wait until somebody asks; after a while without a question what was handed over is put aside."""
+        try:
+            await asyncio.wait_for(self._some.wait(), IDLE)
+        except TimeoutError:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._settle)
+            await self._some.wait()
+
+    def _settle(self) -> None:
+        try:
+            self._model.settle()
+        except Exception as error:  # it is tried again with the next question
+            _log.error("What was handed over could not be put aside: %s", type(error).__name__)
 
     def _rouse_rest(self) -> None:
         if self._waiting or self._again:

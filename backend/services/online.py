@@ -20,6 +20,7 @@ from backend.services.compliance import Compliance
 from backend.services.registry import Registry
 from backend.services.scoring import KEY_BITS, Conversation, Scoring, ScoringRequest
 from backend.services.workspace import Workspace
+from backend.store.journal import Journal
 from backend.store.model_states import APPROVED, IN_USE, ModelState
 
 LOOKED_UP = 1.0  # seconds for which a model's record and state are taken as they were
@@ -139,17 +140,26 @@ class OpenModel:
         return self._scoring.start(request, conversation=self._conversation).get()
 
     def handed_over(self, batch: ScoreBatch) -> None:
-        """Whoever asked has the scores: the journal forgets them, and with the next question the Host its answer.
+        """Whoever asked has the scores: with the next question the journal forgets them, and the Host its answer.
 
         Once a second Hosts are told where the audit log stands.
         """
-        self._scoring.handed_over(batch)
+        self._journal().handed_over_soon(batch.run)
         self._conversation.handed_over(batch.run)
         if time.monotonic() - self._told > TELLING:
             self._tell()
 
+    def settle(self) -> None:
+        """No question comes now: the journal forgets what was handed over."""
+        self._journal().settle()
+
+    def _journal(self) -> Journal:
+        runtime = self._workspace.runtime(self.record.federation)
+        return runtime.journal or self._workspace.journal(self.record.federation)
+
     def close(self) -> None:
         """End the conversation."""
+        self.settle()
         self._conversation.close()
         self._tell()
 

@@ -14,6 +14,8 @@ from backend.data.federation import Federation, load_federation
 from backend.errors import FederationError, GlassleafError, StoreError
 
 if TYPE_CHECKING:
+    from sqlalchemy.orm import Session
+
     from backend.crypto.signing import SigningKey
     from backend.crypto.workers import Workers
     from backend.protocols.guest_runtime import GuestRuntime
@@ -65,7 +67,6 @@ class Workspace:
         self._on_approval, self._workers = on_approval, workers
         self._runtimes: dict[str, tuple[object, GuestRuntime]] = {}
         self._databases: dict[Path, Database] = {}
-        self._folders: tuple[tuple[int, int], dict[str, Path]] = (0, 0), {}
         self._signing_keys: dict[str, SigningKey] = {}
         self._loaded: dict[Path, tuple[int, Federation]] = {}
         self._lock = threading.RLock()
@@ -95,16 +96,13 @@ class Workspace:
     def _known(self) -> dict[str, Path]:
         from sqlalchemy import select  # noqa: PLC0415 (the services are imported without a database)
 
-        from backend.store.database import FILE  # noqa: PLC0415 (as above)
         from backend.store.schema import FederationRow  # noqa: PLC0415 (as above)
 
-        database, file = self.home_database(), self.home / FILE
-        stamp = file.stat().st_mtime_ns, file.stat().st_size
-        if self._folders[0] != stamp:  # asked for by nearly everything, and seldom changed
-            with database.read() as session:
-                rows = session.scalars(select(FederationRow).order_by(FederationRow.name)).all()
-            self._folders = stamp, {row.name: self.home / row.folder for row in rows}
-        return self._folders[1]
+        def read(session: Session) -> dict[str, Path]:
+            rows = session.scalars(select(FederationRow).order_by(FederationRow.name))
+            return {row.name: self.home / row.folder for row in rows}
+
+        return self.home_database().kept("federations", read)  # asked for by nearly everything, and seldom changed
 
     def federations(self) -> list[Federation]:
         """Every remembered federation that is there and can be used; see :meth:`broken` for the others."""

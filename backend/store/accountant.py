@@ -18,15 +18,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, delete, func, select, text, update
+from sqlalchemy import Row, TextualSelect, delete, select, text, update
 from sqlalchemy.orm import Session
 
 from backend.data.federation import MAX_QUERIES
 from backend.errors import ParameterError, QuestionRefused
-from backend.store.database import Database, column_values
+from backend.store.database import Database, column_values, prepared
 from backend.store.party_store import PSEUDONYMS, PartyStore
 from backend.store.schema import AnswerRow, QuestionRow
 
@@ -52,12 +53,27 @@ _TOLD = """
 SELECT subject, structure, SUM(bits) AS told, MAX(capacity) AS capacity
 FROM answers WHERE day > :forgotten AND {whom} GROUP BY subject, structure
 """
-_COUNT = """
+# made once: to put a statement together takes longer than to execute it
+_COUNT = text("""
 INSERT INTO answers (subject, kind, structure, guest, day, asked, bits, capacity)
 VALUES (:subject, :kind, :structure, :guest, :day, :asked, :bits, :capacity)
 ON CONFLICT (subject, kind, structure, guest, day)
 DO UPDATE SET asked = answers.asked + excluded.asked, bits = answers.bits + excluded.bits
-"""
+""")
+_QUESTION = prepared(
+    "SELECT day, asked, records, digest, spent, reply FROM questions WHERE guest = :guest AND request = :request",
+    *("day", "asked", "records", "digest", "spent", "reply"),
+)
+_NOTE = text("""
+INSERT INTO questions (guest, request, day, asked, records, digest, spent)
+VALUES (:guest, :request, :day, :asked, :records, :digest, :spent)
+ON CONFLICT (guest, request) DO UPDATE
+SET day = excluded.day, asked = excluded.asked, records = excluded.records, digest = excluded.digest, spent = excluded.spent
+""")
+_GIVE_BACK = text("DELETE FROM questions WHERE guest = :guest AND request = :request")
+_BIND = text("UPDATE questions SET digest = :digest WHERE guest = :guest AND request = :request")
+_REPLY_BYTES = prepared("SELECT COALESCE(SUM(LENGTH(reply)), 0) AS bytes FROM questions WHERE guest = :guest", "bytes")
+_KEEP_REPLY = text("UPDATE questions SET reply = :reply WHERE guest = :guest AND request = :request")
 
 
 @dataclass(frozen=True)
@@ -87,6 +103,11 @@ class Question:
     people: tuple[str, ...] = field(repr=False)
     bits: float = 0.0
     capacity: float = 0.0
+
+    @property
+    def key(self) -> dict[str, str]:
+        """Whose question under which name, as statements name them."""
+        return {"guest": self.guest, "request": self.request}
 
     @property
     def asked(self) -> str:
@@ -237,10 +258,15 @@ class Accountant:
             return spent
         self._add(session, question, day, granted)
         if question.request:
-            row = QuestionRow(guest=question.guest, request=question.request, day=day, asked=question.asked)
-            row.records, row.digest, row.spent = self._records, digest, np.packbits(spent).tobytes()
-            session.merge(row)
+            about = {"day": day, "asked": question.asked, "records": self._records, "digest": digest}
+            session.execute(_NOTE, {**question.key, **about, "spent": np.packbits(spent).tobytes()})
         return spent
+
+    def count_bound(self, question: Question, digest: str) -> tuple[NDArray[np.bool_], bytes | None]:
+        """:meth:`count` a question all of whose bytes are there, and :meth:`reply_to` them, in one transaction; raises as both."""
+        with self._database.write():
+            spent = self.count(question, digest=digest)
+            return spent, self.reply_to(question.guest, question.request, digest)
 
     def spent(self, question: Question) -> NDArray[np.bool_]:
         """Whom a question would not be answered about now, ``(people,)``; counts nothing."""
@@ -255,7 +281,7 @@ class Accountant:
 
     def _known(self, session: Session, question: Question) -> NDArray[np.bool_] | None:
         """Who was refused when the question was asked first; None where it was not."""
-        row = session.get(QuestionRow, (question.guest, question.request)) if question.request else None
+        row = session.execute(_QUESTION, question.key).first() if question.request else None
         if row is None or not row.asked:  # the latter has used an approval's volume and was never counted
             return None
         if row.asked != question.asked:
@@ -271,8 +297,7 @@ class Accountant:
             spent = _unpacked(row.spent, len(question.people))
             back = Counter(p for p, refused in zip(question.people, spent.tolist(), strict=True) if not refused)
             self._add(session, question, row.day, Counter({p: -times for p, times in back.items()}))
-            session.delete(row)
-            session.flush()
+            session.execute(_GIVE_BACK, question.key)
             return None
         return _unpacked(row.spent, len(question.people))
 
@@ -312,7 +337,7 @@ class Accountant:
             if times
         ]
         if rows:
-            session.execute(text(_COUNT), rows)
+            session.execute(_COUNT, rows)
 
     def reply_to(self, guest: str, request: str, digest: str) -> bytes | None:
         """Bind a counted question to the bytes it came in; returns the answer it got, if it was asked before.
@@ -329,20 +354,23 @@ class Accountant:
         """
         if not request or not self.limits.counted:
             return None
+        key = {"guest": guest, "request": request}
         with self._database.read() as session:  # most are bound when they are counted, and nobody has to wait for that
-            row = session.get(QuestionRow, (guest, request))
+            row = session.execute(_QUESTION, key).first()
             if row is not None and row.digest == digest:
                 return row.reply
         with self._database.write() as session:
-            row = session.get(QuestionRow, (guest, request))
+            row = session.execute(_QUESTION, key).first()
             if row is None:
                 raise QuestionRefused("This request was not counted, or is forgotten; ask under a new request id.")
             if row.digest and row.digest != digest:
                 raise QuestionRefused(
                     "This request came with other bytes before; it was refused. Ask under a new request id."
                 )
-            row.digest = digest
-            return row.reply
+            if not row.digest:
+                session.execute(_BIND, {**key, "digest": digest})
+            kept: bytes | None = row.reply
+            return kept
 
     def keep_reply(self, guest: str, request: str, reply: bytes) -> bytes:
         """Keep what is about to be sent, until the Guest has it; returns what is to be sent.
@@ -351,15 +379,16 @@ class Accountant:
         """
         if not request or not self.limits.counted:
             return reply
+        key = {"guest": guest, "request": request}
         with self._database.write() as session:
-            row = session.get(QuestionRow, (guest, request))
+            row = session.execute(_QUESTION, key).first()
             if row is None:
                 return reply
             if row.reply is not None:
-                return row.reply
-            of_guest = select(func.sum(func.length(QuestionRow.reply))).where(QuestionRow.guest == guest)
-            if (session.scalar(of_guest) or 0) + len(reply) <= REPLY_BYTES:
-                row.reply = reply
+                kept: bytes = row.reply
+                return kept
+            if session.execute(_REPLY_BYTES, {"guest": guest}).scalar_one() + len(reply) <= REPLY_BYTES:
+                session.execute(_KEEP_REPLY, {**key, "reply": reply})
             return reply
 
     def acknowledged_soon(self, guest: str, requests: Sequence[str]) -> None:
@@ -376,10 +405,9 @@ class Accountant:
     def _drop_replies(self, session: Session) -> None:
         with self._lock:
             acknowledged, self._acknowledged = self._acknowledged, set()
-        for key in acknowledged:
-            row = session.get(QuestionRow, key)
-            if row is not None:
-                row.reply = None
+        if acknowledged:
+            keys = [{"guest": guest, "request": request, "reply": None} for guest, request in acknowledged]
+            session.execute(_KEEP_REPLY, keys)
 
     def given_away(self, people: Sequence[str]) -> dict[str, float]:
         """Person → upper bound of what all answers within the window have told about them, bits."""
@@ -463,7 +491,7 @@ class Accountant:
             rows = session.scalars(select(AnswerRow).where(AnswerRow.subject == person)).all()
             if rows:
                 subject = self._store.pseudonym(person)
-                session.execute(text(_COUNT), [{**column_values(row), "subject": subject} for row in rows])
+                session.execute(_COUNT, [{**column_values(row), "subject": subject} for row in rows])
                 session.execute(delete(AnswerRow).where(AnswerRow.subject == person))
             return len(rows), len(questions)
 
@@ -482,8 +510,15 @@ def _rows(
     out: list[Row[tuple[object, ...]]] = []
     for start in range(0, len(names), CHUNK):
         these = {f"p{i}": name for i, name in enumerate(names[start : start + CHUNK])}
-        out += session.execute(text(statement.format(names=", ".join(f":{key}" for key in these))), {**values, **these})
+        out += session.execute(_about(statement, len(these)), {**values, **these})
     return out
+
+
+@cache
+def _about(statement: str, people: int) -> TextualSelect:
+    """A statement about so many people, ``p0`` and so on."""
+    columns = ("subject", "everywhere", "here") if statement == _USED else ("subject", "structure", "told", "capacity")
+    return prepared(statement.format(names=", ".join(f":p{i}" for i in range(people))), *columns)
 
 
 def _bits(rows: Sequence[Row[tuple[object, ...]]], owners: Mapping[str, str]) -> defaultdict[str, float]:

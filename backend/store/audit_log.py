@@ -16,11 +16,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy import text as sql_text
 from sqlalchemy.orm import Session
 
-from backend.store.database import Database, timestamp
+from backend.store.database import Database, prepared, timestamp
 from backend.store.schema import AuditRow
 
+# made once: to put a statement together takes longer than to execute it
+_HEAD = prepared("SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1", "number", "hash")
+_ADD = sql_text("INSERT INTO audit (number, text, hash) VALUES (:number, :text, :hash)")
 START = "0" * 64  # the hash before the first entry
 FORM = 2  # of new entries; earlier ones have no number
 
@@ -145,13 +149,13 @@ class AuditLog:
             fields = [head.number + 1, timestamp(), actor, role, action, body, head.hash, FORM]
             text = json.dumps(fields, sort_keys=True, ensure_ascii=False)
             digest = link(head.hash, _digest(text))
-            session.add(AuditRow(number=head.number + 1, text=text, hash=digest))
+            session.execute(_ADD, {"number": head.number + 1, "text": text, "hash": digest})
         return _entry(text, digest)
 
     def head(self) -> Head:
         """The last entry's number and hash."""
         with self._database.read() as session:
-            row = session.scalars(select(AuditRow).order_by(AuditRow.number.desc()).limit(1)).first()
+            row = session.execute(_HEAD).first()
         return Head(row.number, row.hash) if row else Head(0, START)
 
     def entries(self) -> list[Entry]:

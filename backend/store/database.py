@@ -7,19 +7,31 @@ on both: what is read in it is still so when it is committed. A commit returns o
 from __future__ import annotations
 
 import os
+import sqlite3
 import threading
-import time
-from collections.abc import Callable, Hashable, Iterator
+import weakref
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
-from sqlalchemy import Connection, Engine, create_engine, create_mock_engine, event, inspect, make_url, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import (
+    Connection,
+    Engine,
+    TextualSelect,
+    column,
+    create_engine,
+    create_mock_engine,
+    event,
+    inspect,
+    make_url,
+    text,
+)
+from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Session
-from sqlalchemy.pool import NullPool, StaticPool
+from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection, QueuePool, StaticPool
 
 from backend.errors import StoreError
 from backend.store.schema import Base, SecretRow
@@ -33,8 +45,9 @@ BUSY = 30.0  # seconds to wait for another process that writes
 BEFORE = ("audit.db", "reviews.db", "measurements.db", "queries.db", "requests.db", "cohorts.json", "federations.json")
 PROBE, PROBE_BYTES = "probe", 1 << 14  # a row that is never there, of more than a free page
 KEPT = 512  # answers that are kept in memory
-# nanoseconds after which a file's time of change tells a later change apart, however coarse its clock
-SETTLED = 50_000_000
+OPENED = "opened"  # of a connection: by which process, and which file
+OPEN = 2  # connections to a file that are kept open; threads beyond them open one of their own
+_inherited: list[object] = []  # connections of the process that this one was forked from, which closes them
 T = TypeVar("T")
 LOCK = 7_305_101  # of PostgreSQL's advisory locks: who writes to a Glassleaf database
 
@@ -60,7 +73,15 @@ class Database:
         self._open = threading.local()
         self._kept: dict[Hashable, tuple[object, object]] = {}
         self._engine = self._connect(where)
+        self._writing = self._engine.execution_options(write=True)
         self._shared = where is None
+        self._watch: _Watch | None = None
+        self._watching = threading.Lock()
+        if self._engine.dialect.name == "sqlite" and not self._shared:
+            self._watch = _Watch(self._engine, _File(self._engine))
+            # nothing stays open behind a store that nobody closed
+            weakref.finalize(self, self._watch.close)
+            weakref.finalize(self, self._engine.dispose)
         try:
             self._settle()
         except SQLAlchemyError as error:
@@ -85,9 +106,11 @@ class Database:
             except OSError as error:
                 raise StoreError(f"The folder {where} cannot be made: {error.strerror}. Check its place.") from error
             where = f"sqlite:///{where / FILE}"
-        # a file is opened for each transaction: cheap, and nothing stays open behind a store that nobody closed
-        pool = {"poolclass": StaticPool if where is None else NullPool}
-        connect = {"timeout": BUSY, "check_same_thread": where is not None}
+        # to open a file and set it up takes as long as a transaction
+        pool: dict[str, Any] = {"poolclass": StaticPool}
+        if where is not None:
+            pool = {"poolclass": QueuePool, "pool_size": OPEN, "max_overflow": -1, "pool_use_lifo": True}
+        connect = {"timeout": BUSY, "check_same_thread": False}
         engine = create_engine(where or "sqlite://", connect_args=connect, **pool, **options)
         event.listen(engine, "connect", _set_up_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
@@ -100,12 +123,13 @@ class Database:
         if not settled:
             self._make_or_migrate()
         if self.folder is not None:
+            self._engine.dispose()  # the next connection keeps its journal
             event.listen(self._engine, "connect", _keep_journal)
             for file in BEFORE:
                 (self.folder / file).unlink(missing_ok=True)
 
     def _make_or_migrate(self) -> None:
-        with self._engine.execution_options(write=True).begin() as connection:
+        with self._writing.begin() as connection:
             found = _version(connection)  # again: another process may have been here first
             if found == HEAD:
                 return
@@ -132,7 +156,7 @@ class Database:
             outer.flush()
             return
         try:
-            with self._lock, Session(self._engine.execution_options(write=True)) as session, session.begin():
+            with self._lock, Session(self._writing, expire_on_commit=False) as session, session.begin():
                 self._open.session = session
                 try:
                     yield session
@@ -164,8 +188,8 @@ class Database:
 
         Whoever asks gets the same object, which is not to be changed.
         """
-        writing = getattr(self._open, "session", None) is not None
-        stamp = None if writing else self._stamp()
+        within = getattr(self._open, "session", None) or getattr(self._open, "reading", None)
+        stamp = None if within is not None else self._stamp()
         if stamp is not None:
             known = self._kept.get(key)
             if known is not None and known[0] == stamp:
@@ -179,16 +203,14 @@ class Database:
         return found
 
     def _stamp(self) -> object | None:
-        """What changes with the file, which is not opened: closing it would drop SQLite's locks. None where nothing can be told."""
-        if self.folder is None:
+        """What changes with each transaction that writes, whoever's; None where nothing can be told."""
+        if self._watch is None:
             return None
         try:
-            found = (self.folder / FILE).stat()
-        except OSError:  # whoever reads says so
+            with self._watching:
+                return self._watch.stamp()
+        except (SQLAlchemyError, sqlite3.Error):  # whoever reads says so
             return None
-        settled = time.time_ns() - found.st_mtime_ns > SETTLED
-        journal = (self.folder / f"{FILE}-wal").exists()  # then what is new stands beside the file
-        return (found.st_ino, found.st_mtime_ns, found.st_size) if settled and not journal else None
 
     def _failed(self, what: str, error: SQLAlchemyError) -> StoreError:
         return StoreError(
@@ -206,8 +228,70 @@ class Database:
 
     def close(self) -> None:
         """Release the database; using it again opens it again."""
+        if self._watch is not None:
+            with self._watching:
+                self._watch.close()
         if not self._shared:
             self._engine.dispose()
+
+
+class _File:
+    """A file of SQLite to which connections are kept open: one is used as long as it leads to the file that is there."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._path = Path(str(engine.url.database))
+        event.listen(engine, "connect", self._note)
+        event.listen(engine, "checkout", self._check)
+
+    def _opened(self) -> tuple[int, int, int]:
+        """By which process, and which file; no file is one that is not there."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return os.getpid(), 0, 0
+        return os.getpid(), found.st_dev, found.st_ino
+
+    def _note(self, connection: Any, record: ConnectionPoolEntry) -> None:
+        record.info[OPENED] = self._opened()
+
+    def is_there(self, info: Mapping[str, Any]) -> bool:
+        """Whether a connection of which this was noted can be used."""
+        return bool(info[OPENED] == self._opened())
+
+    def _check(self, connection: Any, record: Any, proxy: Any) -> None:
+        if self.is_there(record.info):
+            return
+        if record.info[OPENED][0] != os.getpid():  # a fork leaves its parent's connections alone
+            _inherited.append(connection)
+            record.dbapi_connection = proxy.dbapi_connection = None
+        raise DisconnectionError("Another file is in its place.")
+
+
+class _Watch:
+    """Tells whether anybody has written to a file, by a connection that never writes itself; for one thread at a time."""
+
+    def __init__(self, engine: Engine, file: _File) -> None:
+        self._engine, self._file, self._opened = engine, file, 0
+        self._connection: PoolProxiedConnection | None = None
+
+    def stamp(self) -> tuple[int, int]:
+        """Another one after every commit (sqlite.org/pragma.html#pragma_data_version)."""
+        if self._connection is not None and not self._file.is_there(self._connection.info):
+            self.close()
+        if self._connection is None:
+            self._connection, self._opened = self._engine.raw_connection(), self._opened + 1
+        version = cast(sqlite3.Connection, self._connection.driver_connection).execute("PRAGMA data_version")
+        return self._opened, version.fetchone()[0]
+
+    def close(self) -> None:
+        """Release the connection."""
+        if self._connection is None:
+            return
+        if self._connection.info[OPENED][0] != os.getpid():  # as above
+            _inherited.append(self._connection)
+        else:
+            self._connection.invalidate()
+        self._connection = None
 
 
 @cache
@@ -273,9 +357,14 @@ def party_database(folder: Path, federation: str, party: str) -> Database:
         ) from error
 
 
+def prepared(statement: str, *columns: str) -> TextualSelect:
+    """A query that is put together once, for one that is made many times: to do so each time takes longer than the query."""
+    return text(statement).columns(*(column(name) for name in columns))
+
+
 def column_values(row: DeclarativeBase) -> dict[str, Any]:
     """Column → value of one row."""
-    return {column.key: getattr(row, column.key) for column in row.__table__.columns}
+    return {one.key: getattr(row, one.key) for one in row.__table__.columns}
 
 
 def timestamp() -> str:

@@ -16,16 +16,28 @@ from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, text
 from sqlalchemy.orm import Session
 
 from backend.atomic_file import write_first
 from backend.errors import QuestionRefused, SecurityError, StoreError
-from backend.store.database import Database
+from backend.store.database import Database, prepared
 from backend.store.schema import RunBatchRow, RunPieceRow, RunRow, StatedRow
 from backend.store.trainings import GuestTraining, guest_training
 
 KEPT = timedelta(days=1)
+# made once: to put a statement together takes longer than to execute it
+_NAMED = prepared(
+    "SELECT number, request, answer FROM run_batches WHERE run = :run ORDER BY number", "number", "request", "answer"
+)
+_NAME = text("INSERT INTO run_batches (run, number, request) VALUES (:run, :number, :request)")
+_OPEN = prepared("SELECT run FROM runs WHERE run = :run", "run")
+_ASKING = prepared("SELECT run FROM runs WHERE question = :question ORDER BY created", "run")
+_BEGIN = text("INSERT INTO runs (run, question, created) VALUES (:run, :question, :now)")
+_WANTED = text("UPDATE runs SET created = :now WHERE run = :run AND question = :question")
+_HANDED_OVER = text("DELETE FROM runs WHERE run = :run")
+_TOO_OLD = text("DELETE FROM runs WHERE created < :before")
+_TOO_OLD_STATED = text("DELETE FROM stated WHERE created < :before")
 SENT = "questions"  # folder beside the database: RUN-BATCH-PIECE.sent
 STATED = timedelta(days=90)  # an auditor who comes once a quarter has drawn none that is older
 
@@ -66,16 +78,26 @@ class Run:
 
     def batches(self, numbers: Collection[int]) -> dict[int, Batch]:
         """The same of several, in one transaction."""
+        with self._database.read() as session:
+            found = self._begun(session, numbers)
+        if len(found) == len(set(numbers)):
+            return found
         with self._database.write() as session:
-            found = session.scalars(select(RunBatchRow).where(RunBatchRow.run == self.name)).all()
-            rows = {row.number: row for row in found}
-            if not rows.keys() >= set(numbers):
-                self._check_open(session)
-            for number in set(numbers) - rows.keys():
-                row = RunBatchRow(run=self.name, number=number, request=secrets.token_hex(16), answer=None)
-                session.add(row)
-                rows[number] = row
-            return {n: Batch(rows[n].request, self._pieces(session, n), rows[n].answer) for n in numbers}
+            self._check_open(session)
+            found = self._begun(session, numbers)
+            for number in set(numbers) - found.keys():
+                found[number] = Batch(secrets.token_hex(16), (), None)
+                session.execute(_NAME, {"run": self.name, "number": number, "request": found[number].request})
+            return found
+
+    def _begun(self, session: Session, numbers: Collection[int]) -> dict[int, Batch]:
+        """Those of some batches that have a name."""
+        rows, wanted = session.execute(_NAMED, {"run": self.name}).all(), set(numbers)
+        return {
+            row.number: Batch(row.request, self._pieces(session, row.number), row.answer)
+            for row in rows
+            if row.number in wanted
+        }
 
     def _pieces(self, session: Session, number: int) -> tuple[bytes, ...]:
         if self._sent is not None:
@@ -98,7 +120,7 @@ class Run:
             return row.sent
 
     def _check_open(self, session: Session) -> None:
-        if session.get(RunRow, self.name) is None:
+        if session.execute(_OPEN, {"run": self.name}).first() is None:
             raise QuestionRefused("Another process asked the same at this moment and has the answer. Try again.")
 
     def answered(self, number: int, answer: bytes) -> None:
@@ -191,6 +213,7 @@ class Journal:
         self._database = database
         self._sent = _SentFiles.of(database)
         self._busy: set[str] = set()
+        self._done: set[str] = set()
         self._lock = threading.Lock()
 
     def run(self, question: str, batches: int = 0) -> Run:
@@ -206,23 +229,22 @@ class Journal:
             That will be asked about: they get their names in the same transaction.
         """
         now = datetime.now(UTC)
-        with self._lock, self._database.write() as session:
-            session.execute(delete(RunRow).where(RunRow.created < (now - KEPT).isoformat()))
-            session.execute(delete(StatedRow).where(StatedRow.created < (now - STATED).isoformat()))
-            runs = session.scalars(select(RunRow).where(RunRow.question == question).order_by(RunRow.created))
-            known = next((run for run in runs if run.run not in self._busy), None)
-            if known is None:
-                known = RunRow(run=secrets.token_hex(16), question=question, created=now.isoformat())
-                session.add(known)
-            known.created = now.isoformat()  # whoever asks again wants it: a day counts from now
-            session.flush()
-            run = Run(self._database, known.run)
-            if batches:
-                run.batches(range(batches))
-            if self._sent is not None:
-                self._sent.forget_all_but(session)
+        with self._lock:
+            with self._database.write() as session:
+                self._forget_done(session)
+                session.execute(_TOO_OLD, {"before": (now - KEPT).isoformat()})
+                session.execute(_TOO_OLD_STATED, {"before": (now - STATED).isoformat()})
+                runs = session.execute(_ASKING, {"question": question}).scalars()
+                known = next((name for name in runs if name not in self._busy), None)
+                about = {"run": known or secrets.token_hex(16), "question": question, "now": now.isoformat()}
+                # whoever asks again wants it: a day counts from now
+                session.execute(_WANTED if known else _BEGIN, about)
+                run = Run(self._database, about["run"])
+                if batches:
+                    run.batches(range(batches))
             self._busy.add(run.name)
-            return run
+            self._forgotten()
+        return run
 
     def ended(self, run: Run | None) -> None:
         """Nobody of this process is at work on the run: whoever asks the same goes on with it."""
@@ -267,9 +289,33 @@ class Journal:
             runs, sent, answered = (session.scalars(count).one() for count in counts)
         return runs, sent + len(self._sent.names() if self._sent is not None else ()), answered
 
+    def handed_over_soon(self, run: str) -> None:
+        """The same as :meth:`handed_over`, with the next question or by :meth:`settle`: for one question after the other."""
+        with self._lock:
+            self._done.add(run)
+
+    def settle(self) -> None:
+        """Forget runs that were handed over since the last question."""
+        with self._lock:
+            if self._done:
+                with self._database.write() as session:
+                    self._forget_done(session)
+                self._forgotten()
+
+    def _forget_done(self, session: Session) -> None:
+        if self._done:
+            session.execute(_HANDED_OVER, [{"run": run} for run in self._done])
+
+    def _forgotten(self) -> None:
+        """What a kill in between leaves is a run with its messages, or messages without a run: never a run without them."""
+        self._done.clear()
+        if self._sent is not None:
+            with self._database.read() as session:
+                self._sent.forget_all_but(session)
+
     def handed_over(self, run: str) -> None:
         """Whoever asked has the scores: forget the run."""
         with self._database.write() as session:
-            session.execute(delete(RunRow).where(RunRow.run == run))
+            session.execute(_HANDED_OVER, {"run": run})
         if self._sent is not None:
             self._sent.forget(f"{run}-")

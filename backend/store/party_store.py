@@ -15,16 +15,21 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 from sqlalchemy import select
+from sqlalchemy import text as sql_text
 
 from backend.errors import ModelError
 from backend.store.audit_log import KeptHead
-from backend.store.database import Database
+from backend.store.database import Database, prepared
 from backend.store.schema import ArtefactRow, AuditHeadRow, RecordRow, ScoreJobRow, SecretRow
 from backend.store.trainings import HostTrainings
 
 SECRET_BYTES = 32
 _DAY = ".day"  # after a model's id: the artefact that holds the day of its training
 AGREED_NAMES = "agreed names"  # the secret that names of models in agreements are made with
+# made once: to put a statement together takes longer than to execute it
+_RECORD = prepared("SELECT body FROM records WHERE model_id = :model", "body")
+_ADD_JOB = sql_text("INSERT INTO score_jobs (model_id, created, body) VALUES (:model, :created, :body)")
+_SECRET = prepared("SELECT value FROM secrets WHERE name = :name", "value")
 PSEUDONYMS = "pseudonyms"  # the secret that pseudonyms are made with
 
 
@@ -84,8 +89,8 @@ class PartyStore:
 
     def record(self, model_id: str) -> str | None:
         """The record of one model as the JSON text that was stored; None where there is none."""
-        query = select(RecordRow.body).where(RecordRow.model_id == model_id)
-        return self._database.kept(("record", model_id), lambda session: session.scalar(query))
+        about = {"model": model_id}
+        return self._database.kept(("record", model_id), lambda session: session.execute(_RECORD, about).scalar())
 
     def records(self) -> list[str]:
         """All records, newest first, each as the JSON text that was stored."""
@@ -96,7 +101,7 @@ class PartyStore:
         """Record a finished score job."""
         created = datetime.now(UTC).isoformat(timespec="seconds")
         with self._database.write() as session:
-            session.add(ScoreJobRow(model_id=model_id, created=created, body=json.dumps(body)))
+            session.execute(_ADD_JOB, {"model": model_id, "created": created, "body": json.dumps(body)})
 
     def score_jobs(self, model_id: str) -> list[dict[str, Any]]:
         """Finished score jobs of a model, newest first."""
@@ -120,8 +125,8 @@ class PartyStore:
     def secret(self, name: str) -> bytes:
         """A long-term secret of the party, drawn when it is first asked for."""
         with self._database.read() as session:
-            row = session.get(SecretRow, name)
-        if row is None:
+            known: bytes | None = session.execute(_SECRET, {"name": name}).scalar()
+        if known is None:
             with self._database.write() as session:
                 row = session.get(SecretRow, name)
                 if row is None:
@@ -129,12 +134,12 @@ class PartyStore:
                     session.add(row)
                     session.flush()
                 return row.value
-        return row.value
+        return known
 
     def has_secret(self, name: str) -> bool:
         """Whether a secret was drawn yet."""
         with self._database.read() as session:
-            return session.get(SecretRow, name) is not None
+            return session.execute(_SECRET, {"name": name}).first() is not None
 
     def agreed_name(self, structure: str) -> str:
         """Stands for a model in an agreement: HMAC-SHA-256 of its structure under this party's secret, to confirm nobody's guess."""

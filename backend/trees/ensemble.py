@@ -271,7 +271,7 @@ class HostModel:
     guest_hash: str = ""
     medians: Medians = field(default_factory=dict, repr=False)
 
-    @property
+    @cached_property
     def capacity(self) -> float:
         """Upper bound of what all answers about these trees can tell about one record here, bits: between which values it lies."""
         cuts: dict[str, set[object]] = {}

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pandas as pd
@@ -25,6 +26,7 @@ from backend.ops.logs import JsonLines
 from backend.ops.metrics import Metrics
 from backend.server import guard
 from backend.server.app import Settings, create_app
+from backend.server.batches import Batcher
 from backend.server.run import serve
 from backend.server.schema import MAX_PEOPLE
 from backend.server.tokens import Tokens
@@ -539,3 +541,15 @@ def test_a_home_is_ready_until_its_disk_is_full_or_a_federation_is_broken(unaske
         assert opened.operation.not_ready() == ("Federations that cannot be used: 1.",)
         monkeypatch.setattr("backend.services.operation.ROOM", 1 << 80)
         assert opened.operation.not_ready()[0] == "The disk is full."
+
+
+def test_what_was_handed_over_is_put_aside_once_nobody_asks(monkeypatch):
+    async def idle():
+        settled, loop = asyncio.Event(), asyncio.get_running_loop()
+        model = SimpleNamespace(settle=lambda: loop.call_soon_threadsafe(settled.set), close=lambda: None)
+        batcher = Batcher(model, Metrics())
+        await asyncio.wait_for(settled.wait(), 30)
+        await batcher.close()
+
+    monkeypatch.setattr("backend.server.batches.IDLE", 0.001)
+    asyncio.run(idle())

@@ -1,20 +1,20 @@
 """A party's database: one schema, transactions that hold together, older homes taken over whole or not at all."""
 
+import gc
 import json
 import os
 import shutil
 import sqlite3
-import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import text
+from sqlalchemy import event, text
 
 from backend.errors import StoreError
 from backend.store.accountant import COHORT, EVERYBODY, SCORE, Accountant, Limits, Question
@@ -241,12 +241,6 @@ def test_a_password_in_a_url_is_in_no_message():
     assert "secret-word" not in str(refused.value)
 
 
-def aged(folder, seconds):
-    """Have the file be changed that long ago."""
-    then = time.time_ns() - seconds * 10**9
-    os.utime(folder / "store.db", ns=(then, then))
-
-
 def records_of(database, asked):
     def read(session):
         asked.append(True)
@@ -265,22 +259,68 @@ def test_what_was_read_is_read_again_once_anybody_has_written_and_not_before(tmp
     database, another_process, asked = Database(tmp_path), Database(tmp_path), []
     for number, (writer, name) in enumerate([(database, "first"), (another_process, "other")], start=1):
         add_record(writer, name)
-        assert len(records_of(database, asked)) == number
-        aged(tmp_path, 60 - number)
         before = len(asked)
         assert [len(records_of(database, asked)) for _ in range(5)] == [number] * 5
         assert len(asked) == before + 1
 
 
-def test_what_was_just_written_is_read_each_time_for_a_file_tells_no_two_changes_of_one_moment_apart(tmp_path):
-    database, asked = Database(tmp_path), []
-    aged(tmp_path, -60)
-    assert [records_of(database, asked) for _ in range(2)] == [(), ()] and len(asked) == 2
+def test_connections_are_kept_open_and_none_after_the_database_is_closed_or_forgotten(tmp_path):
+    opened, closed = [], []
+    for forgotten in (False, True):
+        database = Database(tmp_path)
+        event.listen(database._engine, "connect", lambda connection, _: opened.append(connection))
+        event.listen(database._engine, "close", lambda connection, _: closed.append(connection))
+        for number in range(3):
+            add_record(database, f"{forgotten} {number}")
+            records_of(database, [])
+        assert len(opened) == 2 and not closed  # one that tells what was written, and one for the rest
+        if not forgotten:
+            database.close()
+        del database
+        gc.collect()
+        assert len(closed) == 2
+        opened.clear()
+        closed.clear()
+
+
+def test_a_file_that_takes_the_place_of_another_is_read_and_written_at_once(tmp_path):
+    database, other = Database(tmp_path / "one"), Database(tmp_path / "other")
+    for known, name in ((database, "first"), (other, "restored")):
+        add_record(known, name)
+        assert records_of(known, []) == (name,)
+    other.close()
+    (tmp_path / "other" / FILE).replace(tmp_path / "one" / FILE)
+    assert records_of(database, []) == ("restored",)
+    add_record(database, "written")
+    assert set(records_of(Database(tmp_path / "one"), [])) == {"restored", "written"}
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_opens_connections_of_its_own_and_closes_none_of_its_parent(tmp_path):
+    database, closed = Database(tmp_path), []
+    add_record(database, "before")
+    assert records_of(database, []) == ("before",)
+    with database._engine.connect() as one, database._engine.connect() as another:
+        assert one is not another  # so that one is idle while the other writes
+    event.listen(database._engine, "close", lambda connection, _: closed.append(connection))
+    with database.write() as session:
+        session.execute(text("insert into artefacts values ('half', 'hash', 'text')"))
+        child = os.fork()
+        if not child:
+            code = 1
+            with suppress(BaseException):
+                other = Database(tmp_path)  # a lock that another thread held at the fork would never be let go
+                other._engine, other._watch = database._engine, database._watch
+                code = 0 if records_of(other, []) == ("before",) and not closed else 1
+            os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    with database.read() as session:
+        assert session.scalar(text("select count(*) from artefacts")) == 2
 
 
 def test_a_transaction_reads_what_it_wrote_and_nobody_else_does_before_it_ends(tmp_path):
     database, asked = Database(tmp_path), []
-    aged(tmp_path, 60)
     assert records_of(database, asked) == ()
     with pytest.raises(RuntimeError), database.write() as session:
         session.execute(text("insert into artefacts values ('new', 'hash', 'text')"))

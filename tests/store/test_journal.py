@@ -118,3 +118,32 @@ def test_where_a_message_cannot_be_written_nothing_is_sent(journal, tmp_path):
     (tmp_path / SENT).write_text("no folder")
     with pytest.raises(StoreError):
         run.sending(0, 0, b"first")
+
+
+def test_what_is_handed_over_soon_is_forgotten_with_the_next_question_or_when_none_comes(journal, tmp_path):
+    def asked(question):
+        run = journal.run(question, batches=1)
+        run.sending(0, 0, b"sent")
+        journal.ended(run)
+        journal.handed_over_soon(run.name)
+        return run.name
+
+    first = asked("question")
+    assert journal.waits(first) and journal.kept()[:2] == (1, 1)
+    second = asked("question")
+    assert second != first and not journal.waits(first) and journal.kept()[:2] == (1, 1)
+    journal.settle()
+    assert journal.kept() == (0, 0, 0) and not list((tmp_path / SENT).iterdir())
+
+
+def test_messages_of_what_could_not_be_forgotten_stay_with_it(journal, tmp_path, monkeypatch):
+    run = journal.run("question", batches=1)
+    run.sending(0, 0, b"sent")
+    journal.handed_over_soon(run.name)
+    with monkeypatch.context() as broken:
+        broken.setattr("backend.store.journal._HANDED_OVER", text("DELETE FROM nothing"))
+        with pytest.raises(StoreError):
+            journal.settle()
+    assert run.batch(0).sent == (b"sent",)
+    journal.settle()
+    assert journal.kept() == (0, 0, 0)

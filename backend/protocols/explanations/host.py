@@ -104,7 +104,7 @@ class ReasonsHandler:
         for i in np.flatnonzero(held).tolist():
             only = np.arange(len(held)) == i
             question = self._question(session, served, asked, asked.ids[i : i + 1], told, of_person(asked.request, i))
-            _, told_guest = self.answering.count(question, asked.conversation, asked.ids[i : i + 1], held[only])
+            _, told_guest, _ = self.answering.count(question, asked.conversation, asked.ids[i : i + 1], held[only])
             if told_guest.spent:
                 reached[i] = told_guest.spent[0]
                 message = replace(told_guest, held=message.held, spent=reached.tobytes())

@@ -23,7 +23,7 @@ from backend.crypto.interface import Fold, PublicSide
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.host_state import Answer, Answering, Flags, Handlers, HostSession, ServedModel, members
+from backend.protocols.host_state import Answer, Answering, Asked, Flags, Handlers, HostSession, ServedModel, members
 from backend.protocols.scoring.dither import Dither, dithers, half_units, headroom
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.permuted_values_host import OtherValues
@@ -63,6 +63,7 @@ class _Batch:
     spent: Flags
     missing: int
     digest: Any
+    known: Asked | None
 
 
 @dataclass(repr=False)
@@ -101,7 +102,7 @@ class ScoringHandler:
         digest = hashlib.sha256(session.key + encode(asked))
         question = self._question(session, asked, served, held)
         whole = _completed(digest, request) if request.pieces == 1 else ""
-        spent, message = self.answering.count(question, request.conversation, request.ids, held, whole)
+        spent, message, known = self.answering.count(question, request.conversation, request.ids, held, whole)
         yield session.guest, message
         keep, plan = served.compiled.decide(columns, held), served.plan
         if spent.any():
@@ -115,7 +116,7 @@ class ScoringHandler:
         dither = self._half_units(request, served)
         added = self._added(session, request, served, held, spent, dither) if plan.last and dither else []
         fold = cipher.start_fold(keep, plan, added)
-        batch = session.keep(_Batch, _Batch(asked, served, fold, dither, spent, request.pieces, digest))
+        batch = session.keep(_Batch, _Batch(asked, served, fold, dither, spent, request.pieces, digest, known))
         yield from self._take_piece(session, batch, request.conversation, request.vectors)
 
     @staticmethod
@@ -214,7 +215,7 @@ class ScoringHandler:
         request, served, to = batch.request, batch.served, batch.served.following
         # a Host before this one made new bytes of the same question
         digest = request.question or batch.digest.hexdigest()
-        known = self.answering.bind(session.guest, request.request, conversation, digest)
+        known = batch.known or self.answering.bind(session.guest, request.request, conversation, digest)
         if served.plan.last:
             scores = known.answer(lambda: next(iter(batch.fold.finish())))
             yield to, EncryptedScores(conversation, scores, batch.dither)
