@@ -55,7 +55,7 @@ def two_cores(case: Case, repeats: int, quick: bool) -> list[dict[str, Any]]:
                 row = {name: median(run[name] for run in runs) for name in runs[0]}
                 rows.append({"how": "Guest and Host a process each", "samples": samples, "repeats": len(runs)} | row)
     with fresh_folder() as folder, on_cores(2):
-        parties = ServedParties(case, 0, folder)
+        parties = ServedParties(case, 0, folder, Workers(2))
         for samples in sizes:
             times = parties.seconds(key, samples, Workers(2), repeats)
             rows.append({"how": "two workers", "samples": samples, "repeats": len(times), "seconds": median(times)})

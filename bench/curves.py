@@ -129,7 +129,7 @@ class _Bench:
             for cores in CORES:
                 progress(f"cores: {name}, {cores}")
                 with on_cores(cores):
-                    parties = ServedParties(case, 0, self.folder)
+                    parties = ServedParties(case, 0, self.folder, Workers(cores))
                     seconds = parties.seconds(key, sizes[name], Workers(cores), self.repeats)
                     parties.close()
                 middle, title = median(seconds), name if name == "rlwe" else f"{name} {bits}"

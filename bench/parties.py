@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.crypto.interface import KeySide
+from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.registry import open_offer
 from backend.crypto.workers import Workers
 from backend.protocols.guest import GuestParty
@@ -27,6 +28,7 @@ from bench.chain import GuestSide, HostSide, Stopwatch
 from bench.timing import repeated, seconds_of
 
 MODEL = "m-bench"
+SERIAL = Workers()
 KEY_FLOOR = 512  # bits; tests measure with small keys
 
 
@@ -39,12 +41,15 @@ class ServedParties:
         Obfuscators that each Host keeps ready.
     tables : Path
         Where Hosts keep tables.
+    workers : Workers
+        Who does the Hosts' long work.
     """
 
-    def __init__(self, case: Case, pool: int, tables: Path) -> None:
+    def __init__(self, case: Case, pool: int, tables: Path, workers: Workers = SERIAL) -> None:
         self._case, self._network = case, Network()
         federation = case.federation()
         options: dict[str, Any] = {"simulated": True, "key_floor": KEY_FLOOR, "pool": pool, "tables": tables}
+        options["products"] = BinProducts(workers)
         hosts = []
         for name, partial_model in case.partial_models.items():
             store, features = memory_store({MODEL: dump_host(partial_model)}), federation.party(name).features
