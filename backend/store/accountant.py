@@ -358,7 +358,8 @@ class Accountant:
         with self._database.read() as session:  # most are bound when they are counted, and nobody has to wait for that
             row = session.execute(_QUESTION, key).first()
             if row is not None and row.digest == digest:
-                return row.reply
+                answer: bytes | None = row.reply
+                return answer
         with self._database.write() as session:
             row = session.execute(_QUESTION, key).first()
             if row is None:
