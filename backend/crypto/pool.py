@@ -8,7 +8,7 @@ import weakref
 from collections import deque
 from typing import Any, Generic, Protocol, TypeVar
 
-from backend import work
+from backend.jobs import work
 
 BATCH = 64  # items per request to the second process, so that an urgent request is served soon
 BULK = 256  # made at a time, a second or two; from this many on the second process helps even without a stock

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import rbcl
 
-from backend import work
 from backend.crypto.interface import check_length
 from backend.crypto.workers import cores
 from backend.errors import SecurityError
+from backend.jobs import work
 
 ELEMENT = 32  # bytes, RFC 9496 §4.3
 UNIFORM = 64  # bytes that are mapped to an element, RFC 9496 §4.3.4

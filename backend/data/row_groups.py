@@ -17,7 +17,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.data.csv_file import TABLE, Limits, TableText, check_header, csv_groups, shown, too_large
 from backend.data.decimal_mark import MarkEvidence, Marks, chosen
 from backend.data.federation import Federation
@@ -32,6 +31,7 @@ from backend.data.table import (
 )
 from backend.data.table_file import DECIMALS, ENCODINGS, PARQUET, Reading, opened, place_of, unclear_decimals
 from backend.errors import FederationError, SampleError
+from backend.jobs import work
 
 GROUP = 8192  # rows; a whole number of lattice plaintexts
 CHARACTERS = 1 << 25  # of a group's cells, and a row's more

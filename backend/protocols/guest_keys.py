@@ -7,7 +7,6 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from backend import work
 from backend.crypto.interface import KeySide, NodeKeySide, PairKeySide
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
@@ -21,6 +20,7 @@ from backend.crypto.rlwe.sum_key import RlweSumKey
 from backend.crypto.rlwe.sum_parameters import sum_parameters
 from backend.crypto.workers import Workers, cores
 from backend.errors import ParameterError, SecurityError
+from backend.jobs import work
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.training.parameters import SHARES

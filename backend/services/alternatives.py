@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.dictionary import Feature
@@ -45,7 +44,7 @@ from backend.fairness.alternatives import (
     too_close,
 )
 from backend.fairness.marking import check_cutoff
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.protocols.group_sums.grouping import Group, group
 from backend.protocols.group_sums.guest import GroupTable
 from backend.protocols.training.algorithms import ALGORITHMS, Parameters

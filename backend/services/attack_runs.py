@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from backend.attacks.lab import ATTACKS, Attack, run_all
-from backend.attacks.result import AttackResult, text_of, works
 from backend.errors import Cancelled
 from backend.jobs import Job
+from backend.privacy.attacks.lab import ATTACKS, Attack, run_all
+from backend.privacy.attacks.result import AttackResult, text_of, works
 
 __all__ = ["Attack", "AttackResult", "AttackRuns", "text_of", "works"]
 

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from backend import work
 from backend.data.csv_file import listed, read_csv, shown
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
@@ -24,6 +23,7 @@ from backend.data.missing import looks_missing
 from backend.data.table import PartyTable, read_table
 from backend.errors import FederationError, ModelError
 from backend.evaluation.performance import performance
+from backend.jobs import work
 from backend.protocols.training.guest import MIN_ROWS
 from backend.results import JOINT
 from backend.trees.ensemble import GuestTree, Split

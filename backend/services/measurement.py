@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
@@ -22,7 +21,7 @@ from backend.data.federation import Measure
 from backend.data.table import PartyTable
 from backend.errors import NotAgreed, ParameterError
 from backend.fairness.evidence import Basis
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.protocols.alignment.exchange import align
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.guest_runtime import GuestRuntime

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.crypto.plain import PlainKeySide
 from backend.data.csv_file import listed, shown
 from backend.data.federation import Federation
 from backend.errors import ParameterError
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.packing import Packing

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.federation import Measure
@@ -38,7 +37,7 @@ from backend.evaluation.validation.slices import summed
 from backend.evaluation.validation.suite import CUTOFF, Figure, Found, overall
 from backend.fairness import disparity
 from backend.fairness.marking import Marking, check_cutoff, mark
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.results import JOINT, MONITORING, SCORES, TRAINING, ModelRecord

@@ -16,7 +16,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher, preferred
 from backend.crypto.rlwe.residues import ResidueKeySide
@@ -26,7 +25,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.protocols.approvals.messages import REASONS
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.guest import Named, ReasonsClient

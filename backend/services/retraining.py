@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from backend import work
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.federation import Federation
 from backend.errors import ApprovalPending, FewRecords, NotAgreed, ParameterError
 from backend.fairness.marking import check_cutoff
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.protocols.training.algorithms import ALGORITHMS
 from backend.reports.model_comparison import SideBySide
 from backend.results import ModelRecord

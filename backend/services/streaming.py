@@ -29,7 +29,6 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from backend import work
 from backend.atomic_file import held_alone, write_whole
 from backend.crypto.registry import Cipher
 from backend.data.federation import Federation
@@ -38,7 +37,7 @@ from backend.data.row_groups import DatabaseTable, LongFile, Source, Survey, she
 from backend.data.table import SAMPLES, SampleSheet
 from backend.data.table_file import AS_IT_IS, OLE, PARQUET, ZIP, Reading, opened
 from backend.errors import GlassleafError, ParameterError, SampleError, StoreError
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.results import ModelRecord, Score, ScoreBatch, Streamed, scores_head, scores_rows
 from backend.services.registry import Registry
 from backend.services.scoring import KEY_BITS, Scoring, ScoringRequest, failed_score

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.errors import ParameterError
 from backend.evaluation.validation.suite import (
     Judged,
@@ -22,7 +21,7 @@ from backend.evaluation.validation.suite import (
     with_config,
 )
 from backend.evaluation.validation.words import about_in_words, limit_in_words, room_used, value_in_words
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.results import SCORES, TRAINING, VALIDATION, ModelRecord
 from backend.services.compliance import Compliance, MeasuredEvidence
 from backend.services.measurement import Measurement, Sessions

@@ -15,7 +15,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
@@ -36,7 +35,7 @@ from backend.evaluation.validation.suite import (
 from backend.explain.dependence import MIN_PEOPLE
 from backend.explain.direction import learned_directions
 from backend.explain.importance import by_tree, feature_importance
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.protocols.scoring.permuted_values_guest import have_blanked, have_permuted
 from backend.protocols.transport.channel import Session

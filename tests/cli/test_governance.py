@@ -5,9 +5,9 @@ import sqlite3
 
 import pytest
 
-from backend.attacks import lab
-from backend.attacks.result import AttackOutcome, SuccessCount
 from backend.crypto.signing import SigningKey
+from backend.privacy.attacks import lab
+from backend.privacy.attacks.result import AttackOutcome, SuccessCount
 
 
 @pytest.mark.parametrize("form", ["json", "html", pytest.param("pdf", marks=pytest.mark.slow)])

@@ -10,11 +10,11 @@ from actors import MODEL_ID, running
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.attacks.score_identifies_path import identify
-from backend.attacks.setup import attack_setup
 from backend.crypto.plain import PlainKeySide
 from backend.errors import SecurityError
 from backend.privacy import leakage
+from backend.privacy.attacks.score_identifies_path import identify
+from backend.privacy.attacks.setup import attack_setup
 from backend.privacy.leakage import LeakMeter, Population, joint_audit, leak_curve
 from backend.protocols.baselines.guest import GuestPaths
 from backend.protocols.scoring.packing import Packing

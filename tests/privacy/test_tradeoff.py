@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.attacks.setup import attack_setup
+from backend.privacy.attacks.setup import attack_setup
 from backend.privacy.leakage import Population
 from backend.privacy.tradeoff import tradeoff_curve
 from backend.protocols.baselines.guest import GuestPaths

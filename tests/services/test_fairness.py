@@ -6,14 +6,13 @@ import measurement_contexts
 import pytest
 from measurement_contexts import KEY
 
-from backend import work
 from backend.compliance.assessment import assess, with_evidence
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.data.demo import PLANTED
 from backend.errors import Cancelled, ParameterError
 from backend.fairness.disparity import as_evidence
 from backend.fairness.proxies import as_evidence as proxy_evidence
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.services.fairness import DisparityRequest, ProxyRequest, measure_disparity, measure_proxies
 from backend.services.measurement import ENCRYPTED_PAIR
 

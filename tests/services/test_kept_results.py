@@ -7,9 +7,9 @@ from math import nan
 
 import pytest
 
-from backend.attacks.result import AttackOutcome, AttackResult, SuccessCount
 from backend.errors import Cancelled
 from backend.jobs import Job
+from backend.privacy.attacks.result import AttackOutcome, AttackResult, SuccessCount
 from backend.privacy.leakage import LeakPoint
 from backend.privacy.tradeoff import TradeoffPoint
 from backend.protocols.baselines.comparison import Comparison, ProtocolResult

@@ -15,9 +15,9 @@ from typing import Literal
 import gmpy2
 from gmpy2 import mpz
 
-from backend import work
 from backend.crypto.interface import check_length
 from backend.errors import SecurityError
+from backend.jobs import work
 
 KEY_BITS = 3072  # 128-bit security, NIST SP 800-57
 KEY_BITS_FLOOR = 2048  # 112-bit security, NIST SP 800-57, through 2030

@@ -24,9 +24,9 @@ import numpy as np
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
-from backend import work
 from backend.crypto.paillier.keys import from_blob, to_blob
 from backend.crypto.table_file import read_table, write_table
+from backend.jobs import work
 
 BASES = 72  # tables whose bases do not generate G: 2^-70
 SLACK_BITS = 130  # twice the statistical security parameter (2**-64 from uniform) and 2 for the constant

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.errors import SecurityError
+from backend.jobs import work
 from backend.protocols.alignment.ids import joint_rows, mark
 from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
 from backend.protocols.alignment.methods import guest_sides

@@ -25,13 +25,13 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.crypto.interface import IntArray, KeySide
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.registry import encrypt_task
 from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
 from backend.errors import ParameterError, QuestionRefused, SecurityError
+from backend.jobs import work
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.packing import canaries

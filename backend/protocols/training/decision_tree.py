@@ -18,11 +18,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from backend import work
 from backend.crypto.fixedpoint import quantise
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.errors import ParameterError
+from backend.jobs import work
 from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import TreeJob, start
 from backend.protocols.training.joint import Grown, Joint

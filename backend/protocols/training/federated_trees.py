@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.errors import SecurityError
+from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
 from backend.protocols.training.growing import Flags, Growing, GrownTree, IntArray, Node, TreeJob, flags, root
 from backend.protocols.training.joint import FeatureKey, Joint

@@ -23,10 +23,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.crypto.fixedpoint import quantise
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
+from backend.jobs import work
 from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import GrownTree, TreeGrower, TreeJob, start
 from backend.protocols.training.joint import VALIDATION, Grown, Joint

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.crypto.fixedpoint import MAX_ROWS
 from backend.crypto.interface import NodeKeySide, PairKeySide
 from backend.crypto.plain import PlainKeySide
@@ -20,6 +19,7 @@ from backend.data.federation import Federation
 from backend.data.medians import medians
 from backend.data.table import PartyTable
 from backend.errors import FederationError
+from backend.jobs import work
 from backend.protocols.alignment.exchange import Alignment, align
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.guest import ScoringClient

@@ -9,10 +9,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.crypto.interface import NodeKeySide, PairKeySide
 from backend.data.dictionary import Kind
 from backend.errors import ParameterError, SecurityError
+from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
 from backend.protocols.training.growing import Flags, Growing, Histograms, IntArray, Node, TreeJob, Wanted
 from backend.protocols.training.joint import Joint

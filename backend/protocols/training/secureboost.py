@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.crypto.fixedpoint import GRADIENT_BITS, quantise
 from backend.errors import ParameterError
+from backend.jobs import work
 from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import TreeGrower, start
 from backend.protocols.training.growing import Flags, GrownTree, IntArray, TreeJob

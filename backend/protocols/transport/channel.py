@@ -10,8 +10,9 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import TypeVar
 
-from backend import errors, work
+from backend import errors
 from backend.errors import Cancelled, HostBusy, HostRefused, PartyUnreachable, QuestionRefused, SecurityError
+from backend.jobs import work
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import ApprovalPending, ConversationReceipt, EndConversation, Refusal
 from backend.protocols.transport.receipts import is_genuine, whole

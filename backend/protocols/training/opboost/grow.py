@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend import work
 from backend.data.dictionary import Feature, Kind
 from backend.data.label import Task
 from backend.errors import SecurityError
+from backend.jobs import work
 from backend.protocols.training.joint import Grown, Joint
 from backend.protocols.training.messages import Ranks, StartRanks, TakeRankSplits
 from backend.protocols.training.opboost.parameters import OpBoostParameters

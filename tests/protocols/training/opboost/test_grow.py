@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from actors import TappedNetwork
 
-from backend import work
 from backend.crypto.plain import PlainKeySide
 from backend.data.demo import write_demo
 from backend.data.dictionary import Feature, Kind
 from backend.data.table import PartyTable
 from backend.errors import Cancelled, ParameterError, SecurityError
+from backend.jobs import work
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training import algorithms

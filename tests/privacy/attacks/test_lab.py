@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from backend.attacks.lab import ATTACKS, Attack, run_all
-from backend.attacks.result import ALPHA, AttackOutcome, AttackResult, SuccessCount, works
 from backend.errors import ParameterError
+from backend.privacy.attacks.lab import ATTACKS, Attack, run_all
+from backend.privacy.attacks.result import ALPHA, AttackOutcome, AttackResult, SuccessCount, works
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SENTENCE = re.compile(r"[.?!](?=\s|$)|。")
 SHOWN_WITH_RESULT = ("honest_trees", "known_pairs")  # in the text of the result, not of the setting
 PARTS = ("title", "explanation", "defence", "setting")
@@ -79,7 +79,7 @@ def test_only_what_was_asked_for_runs_in_the_page_s_order_and_is_announced_befor
         return AttackOutcome(SuccessCount(1, 1, 0.0), None, 0.5, {})
 
     fakes = {id_: Attack(id_, id_, "high", measure) for id_ in ("A1", "A2", "A3")}
-    monkeypatch.setattr("backend.attacks.lab.ATTACKS", fakes)
+    monkeypatch.setattr("backend.privacy.attacks.lab.ATTACKS", fakes)
     results = run_all(["A3", "A1"], seed=5, on_attack=lambda attack: announced.append(attack.id))
     assert [r.id for r in results] == announced == ["A1", "A3"]
     assert seeds == [5, 5]

@@ -6,12 +6,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from backend.attacks.second_question import IDS
-from backend.attacks.setup import HOST
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.errors import SecurityError
+from backend.privacy.attacks.second_question import IDS
+from backend.privacy.attacks.setup import HOST
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import MIN_PEOPLE

@@ -14,9 +14,9 @@ from hashlib import sha256
 
 from sqlalchemy import delete
 
-from backend.attacks.result import AttackOutcome, count
 from backend.crypto.signing import SigningKey
 from backend.errors import SecurityError
+from backend.privacy.attacks.result import AttackOutcome, count
 from backend.protocols.audit_head.protocol import keep_head, signed_report
 from backend.store.audit_log import START, AuditLog, Head, KeptHead, link
 from backend.store.database import Database

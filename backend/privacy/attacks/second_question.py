@@ -13,11 +13,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.attacks.result import AttackOutcome, count
-from backend.attacks.setup import HOST, MODEL_ID, PEOPLE, AttackSetup, attack_setup
 from backend.crypto.plain import PlainKeySide
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
+from backend.privacy.attacks.result import AttackOutcome, count
+from backend.privacy.attacks.setup import HOST, MODEL_ID, PEOPLE, AttackSetup, attack_setup
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import MIN_PEOPLE

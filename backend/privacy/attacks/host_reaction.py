@@ -16,11 +16,11 @@ import numpy as np
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
-from backend.attacks.keys import honest_keys, matches
-from backend.attacks.result import AttackOutcome, count
-from backend.attacks.setup import HOST, PEOPLE, AttackSetup, attack_setup
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
 from backend.errors import SecurityError
+from backend.privacy.attacks.keys import honest_keys, matches
+from backend.privacy.attacks.result import AttackOutcome, count
+from backend.privacy.attacks.setup import HOST, PEOPLE, AttackSetup, attack_setup
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores

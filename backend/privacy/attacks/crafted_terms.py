@@ -15,12 +15,12 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.attacks.keys import matches
-from backend.attacks.result import AttackOutcome, count
-from backend.attacks.setup import HOST, PEOPLE, AttackSetup, attack_setup
 from backend.crypto.rlwe.parameters import RlweParameters, residues_for
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide, Weighed
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
+from backend.privacy.attacks.keys import matches
+from backend.privacy.attacks.result import AttackOutcome, count
+from backend.privacy.attacks.setup import HOST, PEOPLE, AttackSetup, attack_setup
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.shape import ReasonShape

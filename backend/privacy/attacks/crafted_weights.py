@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.attacks.keys import honest_keys, matches
-from backend.attacks.result import AttackOutcome, count
-from backend.attacks.setup import HOST, MODEL_ID, PARAMETERS, PEOPLE, AttackSetup, attack_setup
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.privacy.attacks.keys import honest_keys, matches
+from backend.privacy.attacks.result import AttackOutcome, count
+from backend.privacy.attacks.setup import HOST, MODEL_ID, PARAMETERS, PEOPLE, AttackSetup, attack_setup
 from backend.privacy.request_audit import Replayed, replay
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import headroom

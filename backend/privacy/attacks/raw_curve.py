@@ -14,10 +14,10 @@ import gmpy2
 import numpy as np
 from gmpy2 import mpz
 
-from backend.attacks.keys import matches
-from backend.attacks.result import AttackOutcome, count
 from backend.crypto.ristretto import multiply, random_scalars
 from backend.errors import SecurityError
+from backend.privacy.attacks.keys import matches
+from backend.privacy.attacks.result import AttackOutcome, count
 from backend.protocols.alignment.dh import blind
 
 P = mpz(2) ** 255 - 19

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from backend.attacks.result import AttackResult, works
-from backend.attacks.score_identifies_path import meet_in_the_middle
-from backend.attacks.setup import EXACT_BITS, MODEL_ID
-from backend.attacks.shared_nodes import BOUND, cells_of
 from backend.crypto.plain import PlainKeySide
 from backend.errors import ModelError
+from backend.privacy.attacks.result import AttackResult, works
+from backend.privacy.attacks.score_identifies_path import meet_in_the_middle
+from backend.privacy.attacks.setup import EXACT_BITS, MODEL_ID
+from backend.privacy.attacks.shared_nodes import BOUND, cells_of
 from backend.protocols.training.messages import AskBinSums, SplitRows, TakeSplit
 from backend.protocols.training.row_sets import pack_rows
 from backend.store.party_store import memory_store

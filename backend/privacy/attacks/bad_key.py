@@ -13,7 +13,11 @@ import gmpy2
 import numpy as np
 from gmpy2 import mpz
 
-from backend.attacks.keys import (
+from backend.crypto.paillier.key_certificate import challenges
+from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
+from backend.crypto.registry import open_offer
+from backend.errors import SecurityError
+from backend.privacy.attacks.keys import (
     element_of_order,
     fold,
     fold_alone,
@@ -24,11 +28,7 @@ from backend.attacks.keys import (
     matches,
     plan_of,
 )
-from backend.attacks.result import AttackOutcome, count
-from backend.crypto.paillier.key_certificate import challenges
-from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
-from backend.crypto.registry import open_offer
-from backend.errors import SecurityError
+from backend.privacy.attacks.result import AttackOutcome, count
 
 ENTRIES = 4  # per sample; the first one is bad
 DIGIT = 16  # bits of the Host read by one factor p_i

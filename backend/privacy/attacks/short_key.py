@@ -12,12 +12,12 @@ import numpy as np
 from flint import fmpz
 from gmpy2 import mpz
 
-from backend.attacks.keys import honest_keys, jacobi_bit, matches
-from backend.attacks.result import AttackOutcome, count
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey, PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.registry import open_offer
 from backend.errors import SecurityError
+from backend.privacy.attacks.keys import honest_keys, jacobi_bit, matches
+from backend.privacy.attacks.result import AttackOutcome, count
 
 TOY_BITS = 96
 LONGER = (128, 160)  # bits of more toy keys, for the figures

@@ -5,9 +5,9 @@ from gmpy2 import mpz
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.attacks import riac_labels
 from backend.crypto.baselines.riac import RiacKey, add
 from backend.errors import ParameterError
+from backend.privacy.attacks import riac_labels
 
 KEY = RiacKey.generate()
 

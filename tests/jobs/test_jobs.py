@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend import work
 from backend.errors import Cancelled
-from backend.jobs import Job, Pace
+from backend.jobs import Job, work
+from backend.jobs.pace import Pace
 
 
 class Clock:

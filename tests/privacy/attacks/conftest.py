@@ -9,7 +9,7 @@ import pytest
 from light_group import light_group
 from light_obfuscators import light_obfuscators
 
-from backend.attacks import (
+from backend.privacy.attacks import (
     bad_key,
     crafted_terms,
     crafted_weights,
@@ -27,10 +27,10 @@ from backend.attacks import (
     short_key,
     unrefreshed_reply,
 )
-from backend.attacks.lab import ATTACKS
-from backend.attacks.setup import attack_setup
+from backend.privacy.attacks.lab import ATTACKS
+from backend.privacy.attacks.setup import attack_setup
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BITS = 512  # of keys: for arithmetic, not for secrets
 PEOPLE = 1500
 

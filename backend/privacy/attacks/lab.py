@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
-from backend.attacks.result import AttackOutcome, AttackResult, AttackRow
 from backend.errors import ParameterError
+from backend.privacy.attacks.result import AttackOutcome, AttackResult, AttackRow
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ def _code(module: str, function: str = "run") -> Callable[[int], AttackOutcome]:
     """An attack's own code; imported when it runs, because it plays every party and brings phe and flint."""
 
     def measure(seed: int) -> AttackOutcome:
-        outcome: AttackOutcome = getattr(import_module(f"backend.attacks.{module}"), function)(seed)
+        outcome: AttackOutcome = getattr(import_module(f"backend.privacy.attacks.{module}"), function)(seed)
         return outcome
 
     return measure

@@ -17,9 +17,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.attacks.result import AttackOutcome, SuccessCount, count
-from backend.attacks.setup import EXACT_BITS, PARAMETERS, PEOPLE, AttackSetup, attack_setup
 from backend.crypto.plain import PlainKeySide
+from backend.privacy.attacks.result import AttackOutcome, SuccessCount, count
+from backend.privacy.attacks.setup import EXACT_BITS, PARAMETERS, PEOPLE, AttackSetup, attack_setup
 from backend.protocols.scoring.dither import DITHER
 from backend.trees.metrics import auc
 

@@ -11,7 +11,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.attacks.result import AttackOutcome, count
+from backend.privacy.attacks.result import AttackOutcome, count
 from backend.protocols.alignment.garbled_bloom import SALT, WORDS, FilterShape, Words, add_up, garble, hash_ids
 
 HASHES = (3, 8, 32)  # slots per id

@@ -14,11 +14,11 @@ import numpy as np
 import phe
 from gmpy2 import mpz
 
-from backend.attacks.keys import fold, honest_keys, jacobi_bit, matches, plan_of
-from backend.attacks.result import AttackOutcome, count
-from backend.attacks.setup import PARAMETERS
 from backend.crypto.fixedpoint import quantise
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
+from backend.privacy.attacks.keys import fold, honest_keys, jacobi_bit, matches, plan_of
+from backend.privacy.attacks.result import AttackOutcome, count
+from backend.privacy.attacks.setup import PARAMETERS
 
 LEAF_WEIGHTS = 0.2  # standard deviation, logits
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec
 
-from backend import work
+from backend.jobs import work
 
 P = ParamSpec("P")
 Severity = Literal["critical", "high", "medium", "by design"]

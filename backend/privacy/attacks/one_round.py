@@ -11,11 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.attacks.keys import honest_keys
-from backend.attacks.result import AttackOutcome, count
-from backend.attacks.setup import MODEL_ID, PARAMETERS, PEOPLE, AttackSetup, attack_setup
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.data.table import PartyTable
+from backend.privacy.attacks.keys import honest_keys
+from backend.privacy.attacks.result import AttackOutcome, count
+from backend.privacy.attacks.setup import MODEL_ID, PARAMETERS, PEOPLE, AttackSetup, attack_setup
 from backend.protocols.baselines.comparison import FedEini
 from backend.protocols.baselines.guest import GuestPaths, Inference
 from backend.protocols.baselines.messages import CandidateLeaves

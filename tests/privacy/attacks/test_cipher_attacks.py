@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from gmpy2 import mpz
 
-from backend.attacks.bad_key import forged, leaky_key
-from backend.attacks.keys import element_of_order, fold_alone, honest_keys, host_of, logarithm
-from backend.attacks.phe_leaks import read_kept
-from backend.attacks.unrefreshed_reply import SmoothKey
 from backend.crypto.paillier.key_certificate import challenges
 from backend.crypto.paillier.keys import PaillierPublicKey
 from backend.crypto.registry import open_offer
 from backend.errors import SecurityError
+from backend.privacy.attacks.bad_key import forged, leaky_key
+from backend.privacy.attacks.keys import element_of_order, fold_alone, honest_keys, host_of, logarithm
+from backend.privacy.attacks.phe_leaks import read_kept
+from backend.privacy.attacks.unrefreshed_reply import SmoothKey
 
 
 @pytest.mark.parametrize("id_", ["A1", "A2", "A3", "A4", "A9", "T1", "T3"])

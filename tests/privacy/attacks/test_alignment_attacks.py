@@ -3,7 +3,7 @@
 import pytest
 from gmpy2 import mpz
 
-from backend.attacks import raw_curve
+from backend.privacy.attacks import raw_curve
 
 
 def test_insertion_as_printed_loses_most_ids_and_ours_none(measured):

@@ -14,10 +14,10 @@ import numpy as np
 from flint import fmpq_mat, fmpz_mat
 from gmpy2 import mpz
 
-from backend.attacks.keys import honest_keys, matches
-from backend.attacks.result import AttackOutcome, count
 from backend.crypto.baselines.riac import BITS, ROUNDS, RiacKey
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR
+from backend.privacy.attacks.keys import honest_keys, matches
+from backend.privacy.attacks.result import AttackOutcome, count
 
 BLOCK = 24  # ciphertexts in one lattice
 KNOWN = 18  # of them with known plaintexts, in the second attack

@@ -11,9 +11,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.attacks.result import AttackOutcome, count
-from backend.attacks.setup import PEOPLE, AttackSetup, attack_setup
 from backend.crypto.plain import PlainKeySide
+from backend.privacy.attacks.result import AttackOutcome, count
+from backend.privacy.attacks.setup import PEOPLE, AttackSetup, attack_setup
 from backend.protocols.host import HostParty
 from backend.store.accountant import QUERIES, Accountant
 from backend.store.database import Database

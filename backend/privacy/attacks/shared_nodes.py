@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.attacks.result import AttackOutcome, count
-from backend.attacks.setup import HOST, PARAMETERS, synthetic_people, train
 from backend.data.federation import Federation
 from backend.data.table import PartyTable
+from backend.privacy.attacks.result import AttackOutcome, count
+from backend.privacy.attacks.setup import HOST, PARAMETERS, synthetic_people, train
 from backend.protocols.training.messages import AskBinSums, AskNodeSums, SplitRows, TakeSplit
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.training.row_sets import unpack_rows

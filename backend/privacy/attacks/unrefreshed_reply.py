@@ -16,9 +16,9 @@ import gmpy2
 import numpy as np
 from gmpy2 import mpz
 
-from backend.attacks.keys import element_of_order, fold_alone, honest_keys, host_of, logarithm, matches
-from backend.attacks.result import AttackOutcome, count
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
+from backend.privacy.attacks.keys import element_of_order, fold_alone, honest_keys, host_of, logarithm, matches
+from backend.privacy.attacks.result import AttackOutcome, count
 
 SMALL = (1 << 8, 1 << 12)  # the primes that p - 1 and q - 1 are made of
 TREES, LEAVES = 8, 4  # of the honest key's reply
