@@ -177,7 +177,7 @@ def roles() -> tuple[str, ...]:
 
 
 def account() -> Account | None:
-    """Who is signed in; None where nobody has to be. Asked once while a page is drawn, and for all else anew: a sign-in ends meanwhile.
+    """Who is signed in; None where nobody has to be. Asked once while a page is drawn, and for all else again: a sign-in ends meanwhile.
 
     Raises
     ------
@@ -308,7 +308,7 @@ def _draw_choices_again() -> None:
 
 
 def depart() -> None:
-    """End a run: write the address, if it has changed, and ask anew from now on who is signed in."""
+    """End a run: write the address, if it has changed, and ask again from now on who is signed in."""
     _forget_who()
     if "address" not in st.session_state:  # nobody was let in, or another run took over before the page was known
         return

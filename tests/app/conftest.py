@@ -113,7 +113,7 @@ def _until_it_ends(runner: local_script_runner.LocalScriptRunner, timeout: float
 
 @pytest.fixture(scope="session", autouse=True)
 def light_pages() -> Iterator[None]:
-    """What Streamlit does anew for each run of a test's page, and a server once.
+    """What Streamlit does again for each run of a test's page, and a server once.
 
     It looks through every installed package and for secrets, compiles pages, follows the links of paths for every link, notes how it is
     used, and collects garbage.

@@ -169,7 +169,7 @@ def test_a_host_that_goes_down_is_named(opened: Opened, world: World) -> None:
         assert not at.button(key="score_go").disabled
     finally:
         glassleaf.close()
-        session._service.clear()  # whoever comes next opens the home anew
+        session._service.clear()  # whoever comes next opens the home again
 
 
 def test_what_follows_an_announcement_keeps_its_place_when_the_page_is_drawn_again() -> None:

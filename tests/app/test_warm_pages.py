@@ -90,7 +90,7 @@ def test_a_page_asks_once_who_is_signed_in(
     monkeypatch.setattr(Accounts, "of_session", lambda *given: asked.append(page) or real(*given))
     assert not at.switch_page(f"../pages/{page}.py").run().exception
     assert len(asked) == 1
-    assert "account" not in at.session_state and "service" not in at.session_state  # callbacks and fragments ask anew
+    assert "account" not in at.session_state and "service" not in at.session_state  # callbacks and fragments ask again
 
 
 @pytest.mark.parametrize(("page", "again"), [("overview", 0), ("structure", 0), ("model_card", 0), ("importance", 1)])

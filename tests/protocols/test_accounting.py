@@ -110,10 +110,10 @@ def noted(tmp_path_factory):
     names = tuple(host.name for host in hosts)
     served, guest = SimulatedHosts(network, hosts), GuestParty(federation, own)
     key = PaillierKeySide(PaillierSecretKey.generate(512, floor=512))
-    talks = iter(range(1000))
+    sessions = iter(range(1000))
 
     def session():
-        return Session(network.end(guest.name), f"t{next(talks)}", names, timeout=60)
+        return Session(network.end(guest.name), f"s{next(sessions)}", names, timeout=60)
 
     def talked(work):
         talk = session()

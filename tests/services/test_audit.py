@@ -144,14 +144,14 @@ def forged(file, gone):
         for number, text in enumerate((t for i, t in enumerate(texts, start=1) if i != gone), start=1):
             fields = json.loads(text)
             fields[0], fields[6] = number, previous
-            anew = json.dumps(fields, sort_keys=True, ensure_ascii=False)
-            previous = link(previous, sha256(anew.encode()).hexdigest())
-            database.execute("insert into audit values (?, ?, ?)", (number, anew, previous))
+            rewritten = json.dumps(fields, sort_keys=True, ensure_ascii=False)
+            previous = link(previous, sha256(rewritten.encode()).hexdigest())
+            database.execute("insert into audit values (?, ?, ?)", (number, rewritten, previous))
     database.close()
 
 
 @pytest.mark.parametrize("restarted", [False, True])
-def test_an_entry_deleted_and_the_chain_made_anew_shows_though_two_more_follow(tmp_path, caplog, restarted):
+def test_an_entry_deleted_and_the_chain_made_again_shows_though_two_more_follow(tmp_path, caplog, restarted):
     write_demo(tmp_path / "demo", rows=200)
     glassleaf = Glassleaf(tmp_path, pools=False, actor="ana", key_floor=512)
     glassleaf.federations.add(tmp_path / "demo")

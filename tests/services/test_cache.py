@@ -17,7 +17,7 @@ def test_the_oldest_makes_room():
     assert made == ["a", "b", "c", "a"]
 
 
-def test_what_is_dropped_is_made_anew():
+def test_what_is_dropped_is_made_again():
     cache = Cache(2)
     cache.get("a", lambda: 1)
     cache.drop("a")

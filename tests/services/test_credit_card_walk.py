@@ -120,7 +120,7 @@ def test_disparity_by_sex_is_told_with_intervals_in_both_models(walk):
     says(walk, *(f"{points(m.value)} [{points(m.low)}, {points(m.high)}]" for m in (gap.before, gap.after)))
 
 
-def test_the_model_trained_anew_stands_beside_it(walk):
+def test_the_retrained_model_stands_beside_it(walk):
     [pair] = walk.report.content.retrained
     assert set(pair.without) == set(WITHOUT) and pair.same_people
     figures = {f.name: f for f in pair.figures}

@@ -76,7 +76,7 @@ class Plain:
         return [[terms.items[k][1] for k in one] for one in found]
 
     def drops(self, terms):
-        """``(people, features)``: the parties' own arithmetic on plain numbers."""
+        """``(people, features)``: the parties' own arithmetic on plaintext."""
         shape, chain = terms.shape(1), fold_structure(self.model.skeletons, self.model.guest, self.model.hosts)
         encryption, out = encryption_of(PlainKeySide(), terms.drops, shape, 1), []
         ways = []

@@ -147,7 +147,7 @@ def test_a_race_is_there_while_batches_are_still_run(glassleaf):
     assert len(job.result.runs.rows) == 1
 
 
-def test_batches_are_measured_once_each_and_drawn_anew_for_every_network(glassleaf):
+def test_batches_are_measured_once_each_and_drawn_again_for_every_network(glassleaf):
     job = ask(glassleaf, cipher="none", batches=(1, 2, 5))
     done = job.get()
     assert (job.done, job.total) == (9, 9)

@@ -138,14 +138,14 @@ def test_a_measurement_is_reported_with_its_basis_and_its_groups_in_both_languag
         ({"without": ("gender",), "by": ("gender",), "cutoff": 1.5}, "cut-off is 1.5"),
     ],
 )
-def test_what_cannot_be_trained_anew_is_refused_before_anything_is_trained(glassleaf, before, request_, reason):
+def test_what_cannot_be_retrained_is_refused_before_anything_is_trained(glassleaf, before, request_, reason):
     known = len(glassleaf.models.all())
     with pytest.raises(ParameterError, match=reason):
         glassleaf.retraining.start(RetrainingRequest(before.id, **request_)).get()
     assert len(glassleaf.models.all()) == known
 
 
-def test_an_imported_model_is_trained_anew_where_it_comes_from(glassleaf, before, monkeypatch):
+def test_an_imported_model_is_retrained_where_it_comes_from(glassleaf, before, monkeypatch):
     real = Registry.get
     monkeypatch.setattr(
         Registry, "get", lambda self, i: read_record({**asdict(real(self, i)), "algorithm": "imported: xgboost"})
@@ -154,7 +154,7 @@ def test_an_imported_model_is_trained_anew_where_it_comes_from(glassleaf, before
         glassleaf.retraining.start(RetrainingRequest(before.id, ("gender",))).get()
 
 
-def test_a_forest_is_trained_anew_as_a_forest_and_stays_where_an_operator_has_yet_to_allow_what_is_measured(
+def test_a_forest_is_retrained_as_a_forest_and_stays_where_an_operator_has_yet_to_allow_what_is_measured(
     glassleaf, monkeypatch
 ):
     def pending(self, request, job):
@@ -198,7 +198,7 @@ def test_a_model_that_was_not_retrained_has_no_forerunner(glassleaf, before):
     assert glassleaf.models.lineage(before.id)[0] is None
 
 
-def test_the_shell_trains_anew_and_compares(run, before):
+def test_the_shell_retrains_and_compares(run, before):
     words = ("retrain", before.id, "--without", "gender", "--by", "gender", "--cipher", "none", "--json")
     status, text, _ = run(*words)
     told = json.loads(text)

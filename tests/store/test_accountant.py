@@ -222,7 +222,7 @@ def test_when_records_change_a_count_is_given_back_only_where_no_answer_was_made
     spent(before, "a", request="unanswered")
     spent(before, "b", request="answered")
     before.reply_to("bank", "answered", "digest")
-    assert spent(after, "a", request="unanswered") == [False]  # counted anew, about the new records
+    assert spent(after, "a", request="unanswered") == [False]  # counted again, about the new records
     assert spent(after, "a") == [True]
     with pytest.raises(QuestionRefused):
         spent(after, "b", request="answered")
@@ -336,7 +336,7 @@ def test_what_is_given_back_after_a_forgetting_is_given_back_to_the_same_person(
     spent(account(where=tmp_path), "a", "b", request="r")
     other = account(where=tmp_path, records="other records")
     other.forget("a")
-    # nothing was answered yet: given back and counted anew
+    # nothing was answered yet: given back and counted again
     assert spent(other, "a", "b", request="r") == [False, False]
     assert spent(other, "a", "b") == [True, True]
 

@@ -30,16 +30,16 @@ def kept(log):
     return [KeptHead(entry.number, entry.hash) for entry in log.entries()[::-1]]
 
 
-def made_anew(tmp_path, texts):
+def with_chain(tmp_path, texts):
     """Replace the log by one whose chain holds: what its owner alone can do."""
     tamper(tmp_path, "delete from audit")
     previous = START
     for number, text in enumerate(texts, start=1):
         fields = json.loads(text)
         fields[0], fields[6] = number, previous
-        anew = json.dumps(fields, sort_keys=True, ensure_ascii=False)
-        previous = link(previous, hashlib.sha256(anew.encode()).hexdigest())
-        tamper(tmp_path, "insert into audit values (?, ?, ?)", number, anew, previous)
+        rewritten = json.dumps(fields, sort_keys=True, ensure_ascii=False)
+        previous = link(previous, hashlib.sha256(rewritten.encode()).hexdigest())
+        tamper(tmp_path, "insert into audit values (?, ?, ?)", number, rewritten, previous)
 
 
 def texts(tmp_path):
@@ -87,10 +87,10 @@ def test_a_cut_at_the_end_shows_against_a_witness_only(log, tmp_path):
     assert any("was cut off" in p for p in log.verify({"telecom": heads}).problems)
 
 
-def test_a_log_made_anew_without_one_entry_shows_though_more_were_appended(log, tmp_path):
+def test_a_log_chained_again_without_one_entry_shows_though_more_were_appended(log, tmp_path):
     heads = kept(log)
     before = texts(tmp_path)
-    made_anew(tmp_path, [*before[:1], *before[2:]])
+    with_chain(tmp_path, [*before[:1], *before[2:]])
     for _ in range(2):
         log.add("score", {}, "ana", "analyst")
     assert log.verify({}).holds  # nothing shows without a witness

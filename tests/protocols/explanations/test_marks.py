@@ -76,7 +76,7 @@ def test_marks_are_those_of_two_plain_walks(seed, n_hosts, cipher, secret_key):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_drops_are_the_difference_of_two_plain_walks_to_the_last_bit(seed):
-    """The parties' own code on plain numbers: for everybody and every feature, the score less that with the feature at its median."""
+    """The parties' own code on plaintext: for everybody and every feature, the score less that with the feature at its median."""
     world = world_of(seed, 1 + seed % 3, n=25, n_trees=5, depth=4)
     compiled = CompiledTerms(world.model)
     shape, folding, drops = compiled.shape(1), fold_structure(world.model.skeletons, GUEST, world.model.hosts), 0

@@ -1,4 +1,4 @@
-"""What a Host is told of in training tells no more about labels than the bound says, worked out anew from the messages."""
+"""What a Host is told of in training tells no more about labels than the bound says, worked out again from the messages."""
 
 from math import log2
 
