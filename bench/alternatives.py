@@ -1,7 +1,7 @@
 """Whether a model of the credit-card data exists that loses at most 0.002 of AUC and treats men and women more alike.
 
 `python -m bench.alternatives FOLDER` trains in pieces of `--seconds`, keeps scores in FOLDER and goes on there the next time; once every
-model is trained it judges all of them as the search does (:mod:`backend.services.alternatives`). Groups are read from the public table,
+model is trained it judges all of them as the search does (:mod:`backend.services.tried_models`). Groups are read from the public table,
 which gives the figures that a Host's encrypted sums give.
 """
 
@@ -26,8 +26,8 @@ from backend.jobs import Job
 from backend.protocols.group_sums.grouping import group
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import read_record
-from backend.services.alternatives import AlternativesRequest, TestedModel, at_decision, combinations, resampled
 from backend.services.training import TrainingRequest, train
+from backend.services.tried_models import AlternativesRequest, TestedModel, at_decision, combinations, resampled
 from backend.services.workspace import Workspace
 from bench.setting import ABSENT, CREDIT_CARD, machine, progress
 from bench.tables import alternatives as describe

@@ -14,7 +14,7 @@ from backend.fairness.intervals import simultaneous
 from backend.i18n import Catalogue
 from backend.protocols.training.forest import ForestParameters
 from backend.reports.sections.writer import signed
-from backend.services import alternatives
+from backend.services import tried_models
 from backend.services.alternatives import AlternativesRequest
 from backend.services.training import TrainingRequest
 
@@ -93,13 +93,13 @@ def test_with_the_attribute_at_the_guest_gaps_are_drawn_on_the_records_that_qual
         margins = labels + 0.5 * (codes == "a") * (2 - k) + draw.normal(size=n)
         predicted = 1 / (1 + np.exp(-margins))
         tried = Tried(f"c{k}", f"m{k}", "", (), "", 3, 1.0, 1, 2)
-        models.append(alternatives.TestedModel(tried, ids, labels, margins, predicted, predicted))
+        models.append(tried_models.TestedModel(tried, ids, labels, margins, predicted, predicted))
     table = SimpleNamespace(row_of={i: int(i) for i in ids}, columns={"f": codes.astype(object)})
     context = SimpleNamespace(runtime=SimpleNamespace(table=table, guest=SimpleNamespace(name="bank")))
     feature = Feature(name="f", meaning="f", kind=Kind.CATEGORICAL)
     request = AlternativesRequest("m0", "f", cutoffs=(0.6,), seed=11)
-    quality = alternatives.resampled(models, 11)
-    _, [decided] = alternatives._judged(context, "bank", feature, request, models, quality, None)
+    quality = tried_models.resampled(models, 11)
+    _, [decided] = tried_models.judged_by_group(context, "bank", feature, request, models, quality, None)
 
     weights = np.concatenate(list(draws(n, RESAMPLES, 11)))
     members = [codes == "a", codes == "b"]
