@@ -6,7 +6,7 @@ Of one person it learns names and the parts that it can work out alone; of a gro
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -20,9 +20,6 @@ from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher, preferred
 from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.crypto.workers import Workers
-from backend.data.csv_file import listed, shown
-from backend.data.dictionary import Feature, Kind
-from backend.data.federation import Federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
 from backend.jobs import Job, work
@@ -30,15 +27,12 @@ from backend.protocols.approvals.messages import REASONS
 from backend.protocols.explanations.encryption import ReasonKey
 from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.explanations.messages import MIN_PEOPLE as LEAST
+from backend.protocols.explanations.messages import MIN_PEOPLE
 from backend.protocols.transport.transcript import TranscriptEntry
 from backend.reports.adverse_action_notice import (
     FORMATS,
     MAX_REASONS,
     Blocker,
-    Notice,
-    NoticeLine,
-    NoticeSource,
     draw,
     form_groups,
 )
@@ -48,12 +42,11 @@ from backend.services.compliance import Compliance, Finding
 from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
 from backend.services.notice_details import NoticeDetails
+from backend.services.notices import as_stated, notice_of, refuse_without_meaning, refuse_without_reason
 from backend.services.scoring import ScoringRequest, begun, score
 from backend.services.waiting import PATIENCE, repeated
 from backend.store.journal import Run
-from backend.store.model_states import Standing
 from backend.trees.backgrounds import Against, Background, methods
-from backend.trees.ensemble import GuestModel
 
 __all__ = [
     "FORMATS",
@@ -448,9 +441,9 @@ def mean_contributions(
     runtime = context.runtime
     unknown = [i for i in request.ids if i not in runtime.table.row_of]
     count = len(request.ids) or min(request.samples, len(context.test_ids))
-    if unknown or count < LEAST:
+    if unknown or count < MIN_PEOPLE:
         raise ParameterError(
-            f"A group needs {LEAST} or more people known to the Guest; of the {count} given, {len(unknown)} are unknown."
+            f"A group needs {MIN_PEOPLE} or more people known to the Guest; of the {count} given, {len(unknown)} are unknown."
         )
     rows = np.array([runtime.table.row_of[i] for i in request.ids], dtype=np.intp)
     people = runtime.table.take(rows if request.ids else drawn(context, count, request.seed))
@@ -479,93 +472,6 @@ def mean_contributions(
 def _named_cipher(key: ReasonKey) -> str:
     """As a user chose it."""
     return "rlwe" if isinstance(key, ResidueKeySide) else key.scheme
-
-
-def refuse_without_meaning(model: GuestModel, features: Collection[str]) -> None:
-    """Raise ParameterError where a feature has a column's name for its meaning: nobody could read it as a reason."""
-    bare = [name for name in sorted(features) if not model.feature(name).described]
-    if bare:
-        raise ParameterError(
-            f"No notice: {listed([shown(name) for name in bare])} has no meaning, and a notice must state reasons that people understand. "
-            "Give the meanings in the federation file, and train or import the model again."
-        )
-
-
-def refuse_without_reason(features: Sequence[Feature], language: str, sides: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise ParameterError where the dictionary lacks a text that a notice may need; categories have no sides."""
-    bare = [
-        f.name
-        for f in features
-        for wanted in [("either",) if f.kind is Kind.CATEGORICAL else sides[f.name]]
-        if not set(wanted) <= set(f.reason_zh if language == "zh" else f.reason)
-    ]
-    if bare:
-        field = "reason_zh" if language == "zh" else "reason"
-        raise ParameterError(
-            f"No notice: {listed([shown(name) for name in bare])} has no specific text that states it as a reason. Give {field} (above, "
-            "below, either) in the federation file."
-        )
-
-
-def notice_of(
-    person: PersonReasons, model: GuestModel, federation: Federation, standing: Standing, date: str
-) -> Notice:
-    """The notice for one person.
-
-    Raises
-    ------
-    ParameterError
-        The person was not declined, reasons were not found or have no meaning, or there are more than a notice states.
-    """
-    if person.problem:
-        raise ParameterError(f"No notice: {person.problem}")
-    if person.score.decision != "decline":
-        raise ParameterError(
-            f"{person.score.id} was not declined at this cut-off; notices are for declined applications."
-        )
-    refuse_without_meaning(model, [reason.feature for reason in person.reasons])
-    lines = []
-    for reason in person.reasons:
-        party = federation.party(reason.party)
-        lines.append(
-            NoticeLine(
-                feature=as_stated(model, federation, reason.feature),
-                party=party.title,
-                party_zh=party.title_zh,
-                of_guest=reason.party == model.guest,
-                side=reason.side,
-                blockers=reason.blockers,
-            )
-        )
-    guest = federation.guest
-    owners = {split.owner for tree in model.trees for split in tree.splits.values()}
-    used = [h for h in federation.hosts if h.name in owners and h.name not in person.score.not_held_by]
-    return Notice(
-        creditor=guest.title,
-        creditor_zh=guest.title_zh,
-        subject=person.score.id,
-        date=date,
-        model_id=standing.model.model_id,
-        lines=tuple(lines),
-        standing=standing,
-        phone=guest.phone,
-        address=guest.address,
-        address_zh=guest.address_zh,
-        supervisor=guest.supervisor,
-        supervisor_zh=guest.supervisor_zh,
-        sources=tuple(
-            NoticeSource(h.title, h.title_zh, h.address, h.address_zh, h.phone, h.reporting_agency) for h in used
-        ),
-        probability=person.score.probability,
-    )
-
-
-def as_stated(model: GuestModel, federation: Federation, name: str) -> Feature:
-    """A feature with the reasons that the federation file states now: they need no training."""
-    feature = model.feature(name)
-    now = next((f for f in federation.party(model.owner_of(name)).features if f.name == name), feature)
-    texts = {"reason": now.reason or feature.reason, "reason_zh": now.reason_zh or feature.reason_zh}
-    return feature.model_copy(update=texts)
 
 
 def of_reasons(record: ModelRecord, reasons: Reasons, input_sha256: str) -> dict[str, Any]:

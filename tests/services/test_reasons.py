@@ -14,7 +14,8 @@ from backend.fairness.age_discrimination import AgeCheck, AgeGap
 from backend.i18n import Catalogue
 from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.training.forest import ForestParameters
-from backend.services.reasons import CohortRequest, ReasonsRequest, methods, notice_of
+from backend.services.notices import notice_of
+from backend.services.reasons import CohortRequest, ReasonsRequest, methods
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 from backend.trees.backgrounds import Background, score_bands

@@ -1,0 +1,104 @@
+"""What a notice of adverse action states of one declined person, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from backend.data.csv_file import listed, shown
+from backend.data.dictionary import Feature, Kind
+from backend.data.federation import Federation
+from backend.errors import ParameterError
+from backend.reports.adverse_action_notice import Notice, NoticeLine, NoticeSource
+from backend.store.model_states import Standing
+from backend.trees.ensemble import GuestModel
+
+if TYPE_CHECKING:
+    from backend.services.reasons import PersonReasons
+
+
+def notice_of(
+    person: PersonReasons, model: GuestModel, federation: Federation, standing: Standing, date: str
+) -> Notice:
+    """The notice for one person.
+
+    Raises
+    ------
+    ParameterError
+        The person was not declined, reasons were not found or have no meaning, or there are more than a notice states.
+    """
+    if person.problem:
+        raise ParameterError(f"No notice: {person.problem}")
+    if person.score.decision != "decline":
+        raise ParameterError(
+            f"{person.score.id} was not declined at this cut-off; notices are for declined applications."
+        )
+    refuse_without_meaning(model, [reason.feature for reason in person.reasons])
+    lines = []
+    for reason in person.reasons:
+        party = federation.party(reason.party)
+        lines.append(
+            NoticeLine(
+                feature=as_stated(model, federation, reason.feature),
+                party=party.title,
+                party_zh=party.title_zh,
+                of_guest=reason.party == model.guest,
+                side=reason.side,
+                blockers=reason.blockers,
+            )
+        )
+    guest = federation.guest
+    owners = {split.owner for tree in model.trees for split in tree.splits.values()}
+    used = [h for h in federation.hosts if h.name in owners and h.name not in person.score.not_held_by]
+    return Notice(
+        creditor=guest.title,
+        creditor_zh=guest.title_zh,
+        subject=person.score.id,
+        date=date,
+        model_id=standing.model.model_id,
+        lines=tuple(lines),
+        standing=standing,
+        phone=guest.phone,
+        address=guest.address,
+        address_zh=guest.address_zh,
+        supervisor=guest.supervisor,
+        supervisor_zh=guest.supervisor_zh,
+        sources=tuple(
+            NoticeSource(h.title, h.title_zh, h.address, h.address_zh, h.phone, h.reporting_agency) for h in used
+        ),
+        probability=person.score.probability,
+    )
+
+
+def as_stated(model: GuestModel, federation: Federation, name: str) -> Feature:
+    """A feature with the reasons that the federation file states now: they need no training."""
+    feature = model.feature(name)
+    now = next((f for f in federation.party(model.owner_of(name)).features if f.name == name), feature)
+    texts = {"reason": now.reason or feature.reason, "reason_zh": now.reason_zh or feature.reason_zh}
+    return feature.model_copy(update=texts)
+
+
+def refuse_without_meaning(model: GuestModel, features: Collection[str]) -> None:
+    """Raise ParameterError where a feature has a column's name for its meaning: nobody could read it as a reason."""
+    bare = [name for name in sorted(features) if not model.feature(name).described]
+    if bare:
+        raise ParameterError(
+            f"No notice: {listed([shown(name) for name in bare])} has no meaning, and a notice must state reasons that people understand. "
+            "Give the meanings in the federation file, and train or import the model again."
+        )
+
+
+def refuse_without_reason(features: Sequence[Feature], language: str, sides: Mapping[str, tuple[str, ...]]) -> None:
+    """Raise ParameterError where the dictionary lacks a text that a notice may need; categories have no sides."""
+    bare = [
+        f.name
+        for f in features
+        for wanted in [("either",) if f.kind is Kind.CATEGORICAL else sides[f.name]]
+        if not set(wanted) <= set(f.reason_zh if language == "zh" else f.reason)
+    ]
+    if bare:
+        field = "reason_zh" if language == "zh" else "reason"
+        raise ParameterError(
+            f"No notice: {listed([shown(name) for name in bare])} has no specific text that states it as a reason. Give {field} (above, "
+            "below, either) in the federation file."
+        )
