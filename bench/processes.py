@@ -23,7 +23,7 @@ from bench.setting import fresh_folder, progress, run
 ROOT = Path(__file__).resolve().parents[1]
 MODULE = "backend.crypto.paillier.obfuscator_process"
 QUICK_BITS, BITS = 512, 3072
-PATIENCE = 300  # seconds until every party has some
+TIMEOUT = 300  # seconds until every party has some
 
 
 def measure(quick: bool = False) -> dict[str, Any]:
@@ -51,13 +51,13 @@ def measure(quick: bool = False) -> dict[str, Any]:
 
 def wait_until_ready(glassleaf: Glassleaf, name: str) -> int:
     """Parties, once each has some obfuscators on hand."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT
     while time.monotonic() < until:
         levels = glassleaf.federations.pools(name)
         if all(level.ready for level in levels):
             return len(levels)
         time.sleep(0.1)
-    raise SystemExit(f"Not every party had obfuscators within {PATIENCE} s.")
+    raise SystemExit(f"Not every party had obfuscators within {TIMEOUT} s.")
 
 
 def makers() -> list[psutil.Process]:
@@ -69,7 +69,7 @@ def _alone(bits: int) -> int:
     """Bytes of a process for the Guest's key alone."""
     key = PaillierSecretKey.generate(bits, bits)
     process = ObfuscatorProcess({"p": int(key.p), "q": int(key.q)}, key.public.width)
-    if not process.ask(1, PATIENCE) or process.collect(1) is None:
+    if not process.ask(1, TIMEOUT) or process.collect(1) is None:
         raise SystemExit("The process that makes obfuscators died.")
     (one,) = makers()
     held = int(one.memory_info().rss)

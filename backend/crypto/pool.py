@@ -12,7 +12,7 @@ from backend.jobs import work
 
 BATCH = 64  # items per request to the second process, so that an urgent request is served soon
 BULK = 256  # made at a time, a second or two; from this many on the second process helps even without a stock
-PATIENCE = 10.0  # seconds that filling a store waits for the process while it works for another one
+TIMEOUT = 10.0  # seconds that filling a store waits for the process while it works for another one
 UNLOCKED_BATCH = 16  # items made in one call that releases the interpreter lock
 LOW_WATER = 0.9  # share of the target below which filling begins again
 
@@ -36,8 +36,8 @@ class Maker(Protocol[T]):
 class Process(Protocol[T]):
     """Another process of the party that makes the same items."""
 
-    def ask(self, count: int, patience: float = 0.0) -> bool:
-        """Begin making `count` items; False where it is busy for longer than `patience` seconds, or gone.
+    def ask(self, count: int, timeout: float = 0.0) -> bool:
+        """Begin making `count` items; False where it is busy for longer than `timeout` seconds, or gone.
 
         After True, :meth:`collect` must follow.
         """
@@ -130,7 +130,7 @@ class Pool(Generic[T]):
                 self._ready.extend(self._more())
 
     def _more(self) -> list[T]:
-        if self._process is not None and self._process.ask(BATCH, PATIENCE):
+        if self._process is not None and self._process.ask(BATCH, TIMEOUT):
             made = self._process.collect(BATCH)
             if made is not None:
                 return made

@@ -21,7 +21,7 @@ from backend.data.federation import Federation
 from backend.data.missing import looks_missing
 
 MAX_FEW = 10  # different whole numbers up to which a column of numbers may be one of codes
-MOST = 0.9  # share of a column's texts from which on they are dates
+MIN_DATES = 0.9  # share of a column's texts from which on they are dates
 SHIPPED = tuple(sorted(Path(str(files("assets"))).glob("*/dictionary.csv")))
 _DATE = re.compile(
     r"(\d{4}([-/.])\d{1,2}\2\d{1,2}|\d{1,2}([-/.])\d{1,2}\3(\d{4}|\d{2})|(\d{1,2}[- ])?[A-Za-z]{3,9}[- ](\d{4}|\d{2})"
@@ -110,7 +110,7 @@ def overview(federation: Federation, texts: Mapping[str, TableText] | None = Non
 def look_like_dates(cells: Iterable[str]) -> bool:
     """Whether most of the different texts are dates."""
     texts = set(cells)
-    return bool(texts) and sum(_DATE.fullmatch(text) is not None for text in texts) >= MOST * len(texts)
+    return bool(texts) and sum(_DATE.fullmatch(text) is not None for text in texts) >= MIN_DATES * len(texts)
 
 
 def _column(text: TableText, party: str, feature: Feature) -> ColumnReading:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 PERMUTATIONS = 2000
-LEAST_EXPECTED = 5  # of each cell of a table of two shares, for the normal distribution to do (Cochran 1954)
+MIN_EXPECTED = 5  # of each cell of a table of two shares, for the normal distribution to do (Cochran 1954)
 
 
 def of_two_shares(counted: int, n: int, other_counted: int, other_n: int) -> float:
@@ -23,7 +23,7 @@ def of_two_shares(counted: int, n: int, other_counted: int, other_n: int) -> flo
     total, of = counted + other_counted, n + other_n
     if total in (0, of):
         return 1.0
-    if min(total, of - total) * min(n, other_n) / of < LEAST_EXPECTED:
+    if min(total, of - total) * min(n, other_n) / of < MIN_EXPECTED:
         from scipy.stats import fisher_exact  # noqa: PLC0415 - slow to import, and few runs need it
 
         return float(fisher_exact([[counted, n - counted], [other_counted, other_n - other_counted]]).pvalue)

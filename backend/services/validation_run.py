@@ -51,7 +51,7 @@ AGAIN = 50  # test records that are scored a second time
 NOISE = 0.1  # standard deviations, added to the Guest's numbers
 EXCHANGED = 0.2  # share of the people among whom a Host's values are exchanged
 SHARE = 0.05  # of the gain, from which a feature is tested to be missing
-MOST = 8  # features that are tested to be missing
+MAX_MISSING = 8  # features that are tested to be missing
 
 Floats = NDArray[np.float64]
 First = Callable[[Session, KeySide], None]
@@ -402,7 +402,7 @@ class ValidationRun:
     def _without_features(self) -> Found:
         """AUC lost without each feature of weight, the largest first."""
         own, guest, found = self._runtime.table.take(self._probes), self._runtime.guest.name, []
-        weighty = [row for row in feature_importance(self._context.model) if row.gain_share >= SHARE][:MOST]
+        weighty = [row for row in feature_importance(self._context.model) if row.gain_share >= SHARE][:MAX_MISSING]
         for row in weighty:
             if row.party == guest:
                 blank = {**own.columns, row.feature: _blank(self._context.model.feature(row.feature), len(own.ids))}

@@ -141,12 +141,12 @@ class ObfuscatorProcess:
     def __repr__(self) -> str:
         return "ObfuscatorProcess()"
 
-    def ask(self, count: int, patience: float = 0.0) -> bool:
-        """Begin making `count` obfuscators; False where the process is still busy after `patience` seconds, or gone.
+    def ask(self, count: int, timeout: float = 0.0) -> bool:
+        """Begin making `count` obfuscators; False where the process is still busy after `timeout` seconds, or gone.
 
         After True, :meth:`collect` must follow.
         """
-        if not self._shared.lock.acquire(timeout=patience):
+        if not self._shared.lock.acquire(timeout=timeout):
             return False
         try:
             self._shared.ask(self._key, self._settings | self._numbers, count)

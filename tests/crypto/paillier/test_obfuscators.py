@@ -222,7 +222,7 @@ def test_a_key_waits_for_the_process_while_it_works_for_another(secret_key, proc
     assert process.ask(4)
     later = threading.Timer(0.05, process.collect, [4])
     later.start()
-    assert other.ask(2, patience=60.0) and len(other.collect(2)) == 2
+    assert other.ask(2, timeout=60.0) and len(other.collect(2)) == 2
     later.join()
     other.close()
 
