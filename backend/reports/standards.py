@@ -41,13 +41,6 @@ class Subject:
 MEASURED = ("performance", "fairness", "out_of_time", "dossiers", "monitoring", "sign_off")
 """What is measured, or brought by another than the operator; a text ``mapping.lacks_<name>`` says what is lacking."""
 
-SR26_HEADINGS: dict[str, tuple[str, ...]] = {  # as the bulletin's highlights name them, with the subjects below each
-    "Overview of model risk": ("sr26_materiality",),
-    "Model development and model use": ("sr26_development", "sr26_testing", "sr26_use"),
-    "Model validation and monitoring": ("sr26_validation", "sr26_outcomes", "sr26_monitoring", "sr26_challenge"),
-    "Governance and controls": ("sr26_governance", "sr26_documentation"),
-    "Vendor and other third-party products": ("sr26_third_parties",),
-}
 STANDARDS: dict[str, tuple[Subject, ...]] = {
     "sr26": (
         Subject("sr26_materiality", ("purpose",), ("intended_use", "barred_use", "tier")),
