@@ -8,12 +8,13 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import chain
 from pathlib import Path
+from typing import TypeVar
 
 import rbcl
 
@@ -25,8 +26,10 @@ from backend.jobs import work
 ELEMENT = 32  # bytes, RFC 9496 §4.3
 UNIFORM = 64  # bytes that are mapped to an element, RFC 9496 §4.3.4
 BLOCK = 128  # bytes of a SHA-512 block
-SHARE = 128  # elements that a thread multiplies in a row; after as many a core, work may be stopped
+SHARE = 64  # items that a thread works on in a row: a few ms
 
+T = TypeVar("T")
+R = TypeVar("R")
 _times = rbcl._sodium.crypto_scalarmult_ristretto255  # product, scalar, element; not 0 where the element is refused
 
 with suppress(OSError):  # on import rbcl unpacks libsodium into a temporary file, loads it, and leaves it lying there
@@ -82,20 +85,18 @@ def multiply(scalar: bytes, element: bytes) -> bytes:
 
 
 def multiply_each(scalars: Sequence[bytes], elements: Sequence[bytes]) -> list[bytes]:
-    """One multiple a pair, as :func:`multiply`, over all cores: libsodium computes with the interpreter's lock released."""
-    pairs = list(zip(scalars, elements, strict=True))
-    shares = [pairs[start : start + SHARE] for start in range(0, len(pairs), SHARE)]
-    products: list[bytes] = []
-    for start in range(0, len(shares), cores()):
-        work.check()
-        now = shares[start : start + cores()]
-        products += chain.from_iterable(map(_multiply, now) if len(now) == 1 else _threads().map(_multiply, now))
-    return products
+    """One multiple a pair, as :func:`multiply`, in this thread."""
+    return _multiply(list(zip(scalars, elements, strict=True)))
 
 
-def multiply_all(scalar: bytes, elements: Sequence[bytes]) -> list[bytes]:
-    """One multiple an element, all by the same scalar."""
-    return multiply_each(list(repeat(scalar, len(elements))), elements)
+def over_threads(function: Callable[[Sequence[T]], Iterable[R]], items: Sequence[T]) -> list[R]:
+    """`function` of shares of the items, end to end, on a thread a core: libsodium computes with the interpreter's lock released.
+
+    Work may be stopped before it begins.
+    """
+    work.check()
+    shares = [items[start : start + SHARE] for start in range(0, len(items), SHARE)]
+    return list(chain.from_iterable(map(function, shares) if len(shares) < 2 else _threads().map(function, shares)))
 
 
 def _multiply(pairs: Sequence[tuple[bytes, bytes]]) -> list[bytes]:

@@ -21,8 +21,8 @@ from backend.crypto.ristretto import (
     hash_to_group,
     invert,
     multiply,
-    multiply_all,
     multiply_each,
+    over_threads,
     random_scalars,
     split,
 )
@@ -61,21 +61,34 @@ class BlindedIds:
 
     def __init__(self, guest: str, ids: Sequence[str]) -> None:
         self.ids = encoded(ids, own=guest)
-        self._blinded: list[bytes] = []
-        self._inverses: list[bytes] = []
+        self._blinded, self._inverses = bytearray(), bytearray()
 
     def blinded(self, span: range) -> bytes:
         """The blinded elements of these ids, end to end."""
-        fresh = self.ids[len(self._blinded) : span.stop]
-        scalars = random_scalars(len(fresh))
-        self._inverses += invert(scalars)
-        self._blinded += multiply_each(scalars, [hash_to_group(data, DOMAIN) for data in fresh])
-        return b"".join(self._blinded[span.start : span.stop])
+        fresh = self.ids[len(self._blinded) // ELEMENT : span.stop]
+        for element, inverse in over_threads(_blind_each, fresh):
+            self._blinded += element
+            self._inverses += inverse
+        return bytes(self._blinded[span.start * ELEMENT : span.stop * ELEMENT])
 
-    def tags(self, span: range, evaluated: list[bytes]) -> list[bytes]:
+    def tags(self, span: range, evaluated: bytes) -> bytes:
         """F(x) of these ids, cut to 16 bytes, from what a Host made of their blinded elements."""
-        bare = multiply_each([self._inverses[row] for row in span], evaluated)
-        return [finalize(self.ids[row], element)[:TAG] for row, element in zip(span, bare, strict=True)]
+        inverses = split(bytes(self._inverses[span.start * ELEMENT : span.stop * ELEMENT]), len(span))
+        ids = self.ids[span.start : span.stop]
+        return b"".join(over_threads(_tag_each, list(zip(ids, inverses, split(evaluated, len(span)), strict=True))))
+
+
+def _blind_each(share: Sequence[bytes]) -> list[tuple[bytes, bytes]]:
+    """Step 1: of each id the blinded element, and the inverse of its blind."""
+    scalars = random_scalars(len(share))
+    elements = multiply_each(scalars, [hash_to_group(data, DOMAIN) for data in share])
+    return list(zip(elements, invert(scalars), strict=True))
+
+
+def _tag_each(share: Sequence[tuple[bytes, bytes, bytes]]) -> list[bytes]:
+    """Step 3: F, cut, from ids, scalars and elements; steps 2 and 4 are the same where the element is the id's own."""
+    ids, scalars, elements = zip(*share, strict=True)
+    return [finalize(*pair)[:TAG] for pair in zip(ids, multiply_each(scalars, elements), strict=True)]
 
 
 class DhGuest:
@@ -84,8 +97,7 @@ class DhGuest:
     def __init__(self, ids: BlindedIds) -> None:
         self._ids = ids
         self._sent = self._taken = 0
-        self._own: list[bytes] = []
-        self._listed: list[bytes] = []
+        self._own, self._listed = bytearray(), bytearray()
 
     def open(self) -> bytes:
         """Nothing needs to be agreed on."""
@@ -114,18 +126,21 @@ class DhGuest:
         middle = ELEMENT * len(span)
         if len(blob) != middle + TAG * len(part):
             raise SecurityError(f"{middle + TAG * len(part):,} bytes were expected, {len(blob):,} came; refused.")
-        self._own += self._ids.tags(span, split(blob[:middle], len(span)))
-        self._listed += split(blob[middle:], len(part), TAG)
+        self._own += self._ids.tags(span, blob[:middle])
+        self._listed += blob[middle:]
         self._taken += 1
 
     def positions(self) -> NDArray[np.intp]:
         """Step 4: ``(n,)`` the position of each id in the Host's list, -1 where it is not there."""
         if self._taken < self._pieces:
             raise SecurityError(f"{self._pieces:,} answers were expected, {self._taken:,} came; align again.")
-        position_of = {tag: position for position, tag in enumerate(self._listed)}
-        if len(position_of) < self._records:
+        own, listed = (np.frombuffer(tags, dtype=f"S{TAG}") for tags in (self._own, self._listed))
+        order = np.argsort(listed)
+        in_order = listed[order]
+        if (in_order[1:] == in_order[:-1]).any():
             raise SecurityError("The Host's list names a record twice; it was refused.")
-        return np.fromiter((position_of.get(tag, -1) for tag in self._own), dtype=np.intp, count=len(self._own))
+        places = np.minimum(np.searchsorted(in_order, own), len(order) - 1)
+        return np.where(in_order[places] == own, order[places], -1)
 
 
 class DhHost(HostIds):
@@ -147,9 +162,13 @@ class DhHost(HostIds):
         """Step 2, and the next part of step 4."""
         number = self._next()
         span, part = share(self._asked, number, self._pieces), share(len(self._data), number, self._pieces)
-        mine = [self._data[row] for row in self._order[part.start : part.stop]]
-        hashed = [hash_to_group(data, DOMAIN) for data in mine]
-        products = multiply_all(self._key, split(blob, len(span)) + hashed)
-        tags = [finalize(*pair)[:TAG] for pair in zip(mine, products[len(span) :], strict=True)]
+        evaluated = over_threads(self._evaluate_each, split(blob, len(span)))
+        tags = over_threads(self._list_each, [self._data[row] for row in self._order[part.start : part.stop]])
         self._answered += 1
-        return b"".join(products[: len(span)] + tags)
+        return b"".join(evaluated + tags)
+
+    def _evaluate_each(self, share: Sequence[bytes]) -> list[bytes]:
+        return multiply_each([self._key] * len(share), share)
+
+    def _list_each(self, share: Sequence[bytes]) -> list[bytes]:
+        return _tag_each([(data, self._key, hash_to_group(data, DOMAIN)) for data in share])

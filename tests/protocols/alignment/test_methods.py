@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.crypto import ristretto
 from backend.crypto.fixedpoint import MAX_ROWS
 from backend.crypto.ristretto import multiply_base
 from backend.errors import FederationError, SecurityError
@@ -81,8 +82,9 @@ def test_several_hosts_meet_on_what_all_of_them_hold(method):
 
 
 @both
-def test_more_ids_than_a_message_holds_are_found(method, monkeypatch):
+def test_more_ids_than_a_message_or_a_thread_takes_are_found(method, monkeypatch):
     monkeypatch.setattr(dh, "PIECE", 7)
+    monkeypatch.setattr(ristretto, "SHARE", 2)
     monkeypatch.setattr(garbled_bloom, "PIECE", 10_000)
     guest, host = [f"n{i}" for i in range(40)], [f"n{i}" for i in range(30, 33)]
     for one, other in ((guest, host), (host, guest)):
