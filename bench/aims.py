@@ -332,8 +332,9 @@ AIMS = (
         f"≤ {TREE_SECONDS} s",
         "training_ciphers",
         _whole,
-        "The Host's 0/1 polynomials below the root are new for every node, a transform each. Next: several transforms a call, without "
-        "the interpreter's lock.",
+        "A third is the Host's products and their sums in SEAL, a sixth the transforms of 0/1 polynomials that are new below the root, "
+        "both on worker processes and bound by SEAL's arithmetic ([decision 0025](decisions/0025-training-rlwe.md)). Next: a wheel of "
+        "SEAL with vectorised transforms and products (Intel HEXL).",
     ),
     Aim(
         "a later tree of it: times as fast as under Paillier",
@@ -347,15 +348,17 @@ AIMS = (
         f"≤ {PAILLIER_SECONDS} s",
         "training_ciphers",
         _paillier,
-        "A ciphertext a row and its products by bin, in Python's big integers. Next: RLWE, the default, which is several times as fast.",
+        "Half of it is the Host's shifting of 18 sums into one ciphertext: 112 squarings modulo n² a bin, without which decryption would "
+        "take 18 times as long; encryption is a tenth. Next: slots as narrow as a training's rows allow, worth about a sixth on paper; or "
+        "RLWE, the default, which is several times as fast.",
     ),
     Aim(
         "a tree over 1,000,000 rows by 20 features, 10 of them a Host's",
         f"≤ {ROOT_SECONDS} s",
         "training_ciphers",
         _large_tree,
-        "Nearly all is the Host's 0/1 polynomials, a transform a block and reply; they are made again where they pass 1 GB. Next: "
-        "the transforms of several in one call that releases the interpreter's lock.",
+        "Nearly all is the Host's 0/1 polynomials, a transform and two products a block and reply; they are made again where they pass "
+        "1 GB. Next: as for 100 trees.",
     ),
     Aim("memory of it, both parties", "≤ 4 GB", "training_ciphers", _large_memory, "Blocks wait for workers."),
     Aim(
@@ -385,14 +388,15 @@ AIMS = (
         f"≤ {ALIGNMENT_TIMES:g} ×",
         "alignment",
         _alignment,
-        "Python between libsodium's calls. Next: a call a thousand elements.",
+        "Python between libsodium's calls, and threads that wait for the interpreter's lock after each. Next: a call a thousand elements.",
     ),
     Aim(
         "alignment of 1,000,000 ids with one Host, both parties on two cores",
         f"≤ {ALIGNMENT_SECONDS} s",
         "alignment",
         _million_ids,
-        "Hashing and looking up are on one core. Next: both in threads, too.",
+        "Both parties hash and multiply on all cores, one id at a time: most of the time is libsodium's group, and four multiplications "
+        "and two hashes an id cannot be avoided ([alignment](alignment.md#what-it-costs)). Next: a wheel with a vectorised ristretto255.",
     ),
     Aim(
         "scores a second online, one person a request, demo of two Hosts",
@@ -422,9 +426,8 @@ AIMS = (
         f"≤ {REASONS_SECONDS} s",
         "reasons",
         _reasons,
-        "Counted are both parties on one core; they work at the same time, which no clock measured. Terms and factors are worked "
-        "out person by person. Next: the people of a message at once in "
-        "numpy, and encryption on worker processes ([decision 0034](decisions/0034-group-reasons.md)).",
+        "Counted are both parties on one core; they work at the same time, which no clock measured. Next: encryption on worker "
+        "processes, which takes no less of a core ([decision 0034](decisions/0034-group-reasons.md)).",
     ),
     Aim(
         "the leak meter, one score of 100 trees, or a bound as useful",

@@ -105,6 +105,8 @@ class Factors:
         line = iter(range(len(flat)))
         for r, row in enumerate(rows):
             self._lines[: len(row), r] = [next(line) for _ in row]
+        own = np.arange(len(flat))
+        self._others = np.where(self._lines[:, self.row] == own, len(flat), self._lines[:, self.row])
         self._conditions = Conjunctions(rules, [factor.conditions for factor in flat]) if flat else None
 
     def blocks(
@@ -133,9 +135,8 @@ class Factors:
 
     def _times_others(self, out: Floats, kept: NDArray[np.bool_], x: float) -> Floats:
         values = self._values(kept, x)
-        for line in self._lines[:, self.row]:
-            itself = line == np.arange(len(self.row))
-            out *= np.where(itself[:, None], 1.0, values[line])
+        for line in self._others:
+            out *= values[line]
         return out
 
     def _values(self, kept: NDArray[np.bool_], x: float) -> Floats:

@@ -11,7 +11,7 @@ docs/decisions/0034-group-reasons.md.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from backend.crypto.rlwe.bin_sums import sealed
 from backend.crypto.rlwe.fresh import read_fresh
 from backend.crypto.rlwe.public import RlwePublicSide
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide, from_residues
+from backend.crypto.rlwe.ring import Ring, saved
 from backend.crypto.rlwe.sum_parameters import flood_range
 
 Totals = list[list[Any | None]]  # by key: the sum of the Guest's own features, then one a feature of the Host's
@@ -84,6 +85,8 @@ class RowProducts:
 
     def __init__(self, side: ResiduePublicSide, own: int, others: int) -> None:
         self._sides, self._degree, self._own, self._others = side.sides, side.bits, own, others
+        # keys differ in t alone: their ciphertexts are polynomials modulo the same primes, and meet the same small factors
+        self._ring = side.sides[0].ring
 
     def add(self, blob: bytes, factors: IntArray, parts: IntArray, before: Totals | None) -> Totals:
         """Multiply and add up.
@@ -108,13 +111,19 @@ class RowProducts:
         by_base = blocks_of_rows(parts, self._degree).reshape(-1, self._others, self._degree)[:, :, ::-1]
         width = self._sides[0].ring.seeded_width
         check_length(blob, len(self._sides) * (len(whole) + len(by_base)), width)
-        ciphertexts = iter(blob[i : i + width] for i in range(0, len(blob), width))
         totals: Totals = before or [[None] * (1 + self._others) for _ in self._sides]
-        for side, total in zip(self._sides, totals, strict=True):
-            for numbers in whole:
-                total[:1] = _plus(side, total[:1], next(ciphertexts), numbers[np.newaxis])
-            for lines in by_base:
-                total[1:] = _plus(side, total[1:], next(ciphertexts), lines)
+        count = len(whole) + len(by_base)
+        of_own = ((slice(0, 1), numbers[np.newaxis]) for numbers in whole)
+        of_base = ((slice(1, None), lines) for lines in by_base)
+        for i, (place, lines) in enumerate(chain(of_own, of_base)):
+            factors_of_block = [_transformed(self._ring, line) for line in lines]
+            for key, total in enumerate(totals):
+                at = (key * count + i) * width
+                ciphertext = read_fresh(self._ring, blob[at : at + width])
+                total[place] = [
+                    _plus(self._ring, one, ciphertext, factor)
+                    for one, factor in zip(total[place], factors_of_block, strict=True)
+                ]
         return totals
 
     def replies(self, totals: Totals) -> bytes:
@@ -124,25 +133,28 @@ class RowProducts:
     def _sealed(self, side: RlwePublicSide, total: list[Any | None]) -> bytes:
         span, last = flood_range(side.ring.parameters, self._own), np.array([self._degree - 1], dtype=np.intp)
         shown = [own_positions(self._own, self._degree), *[last] * self._others]
-        return b"".join(sealed(side.zeros, *one, span) for one in zip(total, shown, strict=True))
+        under_key = total if side.ring is self._ring else [_moved(side.ring, one) for one in total]
+        return b"".join(sealed(side.zeros, *one, span) for one in zip(under_key, shown, strict=True))
 
 
-def _plus(side: RlwePublicSide, totals: list[Any | None], blob: bytes, lines: IntArray) -> list[Any | None]:
-    """One ciphertext times several polynomials, added to as many sums."""
-    ciphertext = read_fresh(side.ring, blob)
-    return [
-        side.ring.plus(total, product) for total, product in zip(totals, _times(side, ciphertext, lines), strict=True)
-    ]
+def _moved(ring: Ring, total: Any | None) -> Any | None:
+    """The same polynomials as a ciphertext in another key's ring."""
+    return None if total is None else ring.ciphertext_of(saved(total)[-2 * ring.residue_bytes :], transformed=True)
 
 
-def _times(side: RlwePublicSide, ciphertext: Any, lines: IntArray) -> Iterator[Any | None]:
-    """None for a polynomial that is 0, which SEAL refuses to multiply by."""
-    ring = side.ring
-    for line in lines:
-        if not line.any():
-            yield None
-            continue
-        plain, product = ring.plaintext(line), seal.Ciphertext()
-        ring.evaluator.transform_to_ntt_inplace(plain, ring.first)
-        ring.evaluator.multiply_plain(ciphertext, plain, product)
-        yield product
+def _transformed(ring: Ring, line: IntArray) -> Any | None:
+    """A polynomial to multiply by; None for 0, which SEAL refuses to multiply by."""
+    if not line.any():
+        return None
+    plain = ring.plaintext(line)
+    ring.evaluator.transform_to_ntt_inplace(plain, ring.first)
+    return plain
+
+
+def _plus(ring: Ring, total: Any | None, ciphertext: Any, factor: Any | None) -> Any | None:
+    """A sum, and the ciphertext times the factor."""
+    if factor is None:
+        return total
+    product = seal.Ciphertext()
+    ring.evaluator.multiply_plain(ciphertext, factor, product)
+    return ring.plus(total, product)

@@ -126,7 +126,7 @@ class Crafting:
         """Terms as they are laid out in slots, and per feature what the sum is where every answer is 0."""
         entries, _ = self._factors.where
         size, (modulus, ties) = len(entries), (self._key.modulus, self._shape.ranking.tie_bits)
-        yes, no = (self._factors.own(np.full((size, 1), bit))[:, 0].tolist() for bit in (True, False))
+        yes, no = (self._factors.own(np.full((size, 1), bit))[0, :, 0].tolist() for bit in (True, False))
         terms = np.zeros((self._shape.ranking.n, self._rows), dtype=object)
         known: dict[int, int] = {}
         for feature, read in self._chosen.items():

@@ -24,8 +24,8 @@ ReasonKey = KeySide | ResidueKeySide
 def paillier_numbers(compiled: Compiled, layout: PaillierLayout, columns: Columns) -> list[int]:
     """Base, packs and constant of one person, columns ``(1,)`` each; the constant is at the last scale, for no Host multiplies it."""
     terms, lift = compiled.encode(columns), COEFFICIENT_BITS * len(compiled.chain)
-    constant = [number << lift for number in terms.constant.tolist()]
-    return [*terms.base.tolist(), *layout.packed(terms.own.ravel().tolist()), *layout.packed(constant)]
+    constant = [number << lift for number in terms.constant[0].tolist()]
+    return [*terms.base[0].tolist(), *layout.packed(terms.own.ravel().tolist()), *layout.packed(constant)]
 
 
 class PaillierEncryption:
@@ -89,12 +89,9 @@ class RlweEncryption:
 
     def _numbers(self, columns: Columns, people: int) -> tuple[IntArray, IntArray]:
         """``(own features, rows)`` and ``(rows,)``; columns are ``(n,)`` each, a person has entries · points + 1 rows."""
-        own, base = [], []
-        for i in range(people):
-            terms = self._compiled.encode({name: column[i : i + 1] for name, column in columns.items()})
-            own.append(np.concatenate([terms.own, terms.constant[np.newaxis]]).T)
-            base.append(np.append(terms.base, 0))
-        return np.concatenate(own, axis=1), np.concatenate(base)
+        terms = self._compiled.encode(columns, people)
+        own = np.concatenate([terms.own, terms.constant[:, np.newaxis]], axis=1)
+        return own.reshape(people * self._compiled.rows, own.shape[2]).T, np.pad(terms.base, ((0, 0), (0, 1))).ravel()
 
     def opened(self, blob: bytes) -> list[int]:
         """Blinded numbers may be any residues modulo T."""

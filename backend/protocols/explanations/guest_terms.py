@@ -30,16 +30,16 @@ from backend.trees.shap import Factors, factors_of, leaf_weights, paths, quadrat
 
 @dataclass(frozen=True)
 class Terms:
-    """What is encrypted for one person, as integers: multiples of 2^-TERM_BITS of the margin's unit.
+    """What is encrypted of `n` people, as integers: multiples of 2^-TERM_BITS of the margin's unit.
 
     Attributes
     ----------
     base : ndarray of int64
-        ``(entries · points,)``: for the Hosts' features.
+        ``(n, entries · points)``: for the Hosts' features.
     own : ndarray of int64
-        ``(entries · points, features)``: for the Guest's.
+        ``(n, entries · points, features)``: for the Guest's.
     constant : ndarray of int64
-        ``(features,)``: what leaves without a Host condition give the Guest's.
+        ``(n, features)``: what leaves without a Host condition give the Guest's.
     """
 
     base: NDArray[np.int64]
@@ -158,19 +158,22 @@ class CompiledTerms:
         """Shares that go left at a Host's splits, by tree and node: all a Host learns beside the shape of the trees."""
         return shares_of(self.model, self._shares, host)
 
-    def encode(self, columns: Columns) -> Terms:
-        """The numbers of one person; columns are ``(1,)`` each."""
-        (_, kept), *_ = self.factors.blocks(columns, 1)
-        n_own = self._counts[0]
-        base = np.empty((self._entries, len(self._points)))
-        own = np.empty((self._entries + 1, len(self._points), n_own))
-        for k, (x, weight) in enumerate(zip(self._points.tolist(), self._point_weights.tolist(), strict=True)):
-            base[:, k] = weight * (self._by_entry @ self.factors.whole(kept, x))[:-1, 0]
-            own[:, k] = weight * (self._by_feature @ self.factors.parts(kept, x)).reshape(self._entries + 1, n_own)
+    def encode(self, columns: Columns, n: int = 1) -> Terms:
+        """The numbers of `n` people; columns are ``(n,)`` each."""
+        size = self._entries + 1, self._counts[0]
+        base = np.empty((n, self._entries, len(self._points)))
+        own = np.empty((n, size[0], len(self._points), size[1]))
+        points = list(enumerate(zip(self._points.tolist(), self._point_weights.tolist(), strict=True)))
+        for rows, kept in self.factors.blocks(columns, n):
+            for k, (x, weight) in points:
+                base[rows, :, k] = weight * (self._by_entry @ self.factors.whole(kept, x))[:-1].T
+                own[rows, :, k] = weight * (self._by_feature @ self.factors.parts(kept, x)).T.reshape(
+                    kept.shape[1], *size
+                )
         return Terms(
-            units(base.ravel(), TERM_BITS),
-            units(own[:-1].reshape(self.rows - 1, n_own), TERM_BITS),
-            units(own[-1].sum(axis=0), TERM_BITS),
+            units(base.reshape(n, self.rows - 1), TERM_BITS),
+            units(own[:, :-1].reshape(n, self.rows - 1, size[1]), TERM_BITS),
+            units(own[:, -1].sum(axis=1), TERM_BITS),
         )
 
 
@@ -193,15 +196,15 @@ class CompiledDrops:
         """Under the keys of contributions, which hold more."""
         return self._terms.rows
 
-    def encode(self, columns: Columns) -> Terms:
-        """The numbers of one person; columns are ``(1,)`` each."""
-        terms, own = self._terms, self._terms.own
-        (_, kept), *_ = terms.factors.blocks(columns, 1)
-        here = kept.copy()  # the next block overwrites it
-        (_, there), *_ = terms.factors.blocks(moved(columns, terms.model.medians), 1)
-        base = (self._by_entry @ terms.factors.whole(here, 1.0))[:-1, 0]
-        changes = (self._by_feature @ terms.factors.changes(here, there)).reshape(terms.entries + 1, own)
-        return Terms(units(base, TERM_BITS), units(changes[:-1], TERM_BITS), units(changes[-1], TERM_BITS))
+    def encode(self, columns: Columns, n: int = 1) -> Terms:
+        """The numbers of `n` people; columns are ``(n,)`` each."""
+        terms, size = self._terms, (self._terms.entries + 1, self._terms.own)
+        base, changes = np.empty((n, terms.entries)), np.empty((n, *size))
+        moved_there = terms.factors.blocks(moved(columns, terms.model.medians), n)
+        for (rows, here), (_, there) in zip(terms.factors.blocks(columns, n), moved_there, strict=True):
+            base[rows] = (self._by_entry @ terms.factors.whole(here, 1.0))[:-1].T
+            changes[rows] = (self._by_feature @ terms.factors.changes(here, there)).T.reshape(here.shape[1], *size)
+        return Terms(units(base, TERM_BITS), units(changes[:, :-1], TERM_BITS), units(changes[:, -1], TERM_BITS))
 
 
 Compiled = CompiledTerms | CompiledDrops

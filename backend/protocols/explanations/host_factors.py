@@ -70,13 +70,19 @@ class CompiledFactors:
         return kept.copy()  # the next block overwrites it
 
     def others(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Factor of every entry and point for what is somebody else's, ``(entries, points)``: multiples of 2^-COEFFICIENT_BITS."""
-        whole = np.stack([self.factors.whole(kept, x)[:, 0] for x in self.points.tolist()], axis=1)
+        """Factor of every entry and point for what is somebody else's, ``(n, entries, points)``: multiples of 2^-COEFFICIENT_BITS.
+
+        Parameters
+        ----------
+        kept : ndarray of bool
+            Of `n` people, side by side, as :meth:`decide` gives it of each.
+        """
+        whole = np.stack([self.factors.whole(kept, x).T for x in self.points.tolist()], axis=2)
         return units(whole, COEFFICIENT_BITS)
 
     def own(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Factor of every own feature on an entry's paths at every point, ``(m, points)``; :attr:`where` says which those are."""
-        parts = np.stack([self.factors.parts(kept, x)[:, 0] for x in self.points.tolist()], axis=1)
+        """Factor of every own feature on an entry's paths at every point, ``(n, m, points)``; :attr:`where` says which those are."""
+        parts = np.stack([self.factors.parts(kept, x).T for x in self.points.tolist()], axis=2)
         return units(parts, COEFFICIENT_BITS)
 
 
@@ -98,12 +104,12 @@ class CompiledDropFactors:
         return np.stack([self._compiled.decide(columns, held), self._compiled.decide(there, held)])
 
     def others(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """As :meth:`CompiledFactors.others`, ``(entries, 1)``."""
-        return units(self._compiled.factors.whole(kept[0], 1.0), COEFFICIENT_BITS)
+        """As :meth:`CompiledFactors.others`, ``(n, entries, 1)``."""
+        return units(self._compiled.factors.whole(kept[0], 1.0).T[:, :, np.newaxis], COEFFICIENT_BITS)
 
     def own(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """As :meth:`CompiledFactors.own`, ``(m, 1)``."""
-        return units(self._compiled.factors.changes(kept[0], kept[1]), COEFFICIENT_BITS)
+        """As :meth:`CompiledFactors.own`, ``(n, m, 1)``."""
+        return units(self._compiled.factors.changes(kept[0], kept[1]).T[:, :, np.newaxis], COEFFICIENT_BITS)
 
 
 AnyFactors = CompiledFactors | CompiledDropFactors

@@ -118,7 +118,7 @@ class PaillierWeighting:
     def _own(self, kept: NDArray[np.bool_]) -> list[tuple[int, int, list[int]]]:
         """Entry, own feature, and its factor at every point."""
         entries, features = self._compiled.where
-        return list(zip(entries.tolist(), features.tolist(), self._compiled.own(kept).tolist(), strict=True))
+        return list(zip(entries.tolist(), features.tolist(), self._compiled.own(kept)[0].tolist(), strict=True))
 
     def _spread(self, values: Sequence[Any]) -> list[Any]:
         """A number a feature, as the ranking takes them; it adds up 2^(slot·i) · number i.
@@ -198,14 +198,15 @@ class RlweWeighting:
     def _parts(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Factors for what is somebody else's, ``(rows,)``, and for own features, ``(features, rows)``, person after person."""
         (entries, features), points = self._compiled.where, len(self._compiled.points)
-        others, parts = [], []
-        for i in range(kept.shape[-1]):
-            person = kept[..., i : i + 1]
-            others.append(np.append(self._compiled.others(person)[self._origin].ravel(), 1 << COEFFICIENT_BITS))
-            own = np.zeros((len(self._compiled.names), len(self._compiled.step.own), points), dtype=np.int64)
-            own[features, entries] = self._compiled.own(person)
-            parts.append(np.pad(own[:, self._origin].reshape(len(own), -1), ((0, 0), (0, 1))))
-        return np.concatenate(others), np.concatenate(parts, axis=1)
+        people, names, rows = kept.shape[-1], len(self._compiled.names), len(self._origin) * points
+        others = self._compiled.others(kept)[:, self._origin].reshape(people, rows)
+        own = np.zeros((names, people, len(self._compiled.step.own), points), dtype=np.int64)
+        own[features, :, entries] = self._compiled.own(kept).transpose(1, 0, 2)
+        parts = own[:, :, self._origin].reshape(names, people, rows)
+        return (
+            np.pad(others, ((0, 0), (0, 1)), constant_values=1 << COEFFICIENT_BITS).ravel(),
+            np.pad(parts, ((0, 0), (0, 0), (0, 1))).reshape(names, people * (rows + 1)),
+        )
 
 
 class RowWeighting(RlweWeighting):
