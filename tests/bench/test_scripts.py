@@ -19,7 +19,7 @@ from backend.errors import ParameterError
 from backend.services.accounts import Accounts
 from backend.services.audit import ROLES
 from backend.trees.backgrounds import ALL, Background, score_bands
-from bench import backgrounds, cipher, coverage, curves, label_leak, large, readme, reasons, sign_in, tables
+from bench import alignment, backgrounds, cipher, coverage, curves, label_leak, large, readme, reasons, sign_in, tables
 from bench.cases import random_case
 from bench.peers import stdout_on_stderr
 
@@ -122,6 +122,16 @@ def test_the_time_of_a_sample_is_divided_by_stage_and_wire(grown):
     assert slow["floor_seconds"] == cold["bytes"] / 300e3
     assert slow["seconds"] == pytest.approx(slow["floor_seconds"] + 2 * 0.05)
     assert fast["seconds"] < slow["seconds"]
+
+
+@pytest.mark.parametrize("method", ["dh", "bloom"])
+def test_parties_that_align_at_once_find_what_they_share(method, monkeypatch):
+    guest, host = [f"id{i}" for i in range(9)], [f"id{i}" for i in range(5, 20)]
+    monkeypatch.setattr(alignment, "JOINT", 4)
+    assert alignment.together(method, guest, host) > 0
+    monkeypatch.setattr(alignment, "JOINT", 5)
+    with pytest.raises(RuntimeError):
+        alignment.together(method, guest, host)
 
 
 def points(*rates, engine="rlwe"):
