@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from backend.cli.dashboard import ARENAS, check_installed
 from backend.cli.dashboard import MAIN as DASHBOARD
-from backend.cli.dashboard import check_installed
 from backend.cli.output import AsJson, print_result, say
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _run(made: Companies, port: int) -> None:
     try:
         for name, (command, more) in commands.items():
             # the words are ours, but for the folder, and no shell reads them
-            running[name] = subprocess.Popen(command, env={**os.environ, **more})  # noqa: S603
+            running[name] = subprocess.Popen(command, env={**ARENAS, **os.environ, **more})  # noqa: S603
         say(f"The dashboard opens on http://localhost:{port}, the Hosts' consoles on the next ports (Ctrl-C ends all).")
         while all(process.poll() is None for process in running.values()):
             time.sleep(0.5)

@@ -16,6 +16,8 @@ from backend.errors import GlassleafError
 
 NEEDED = ("streamlit", "plotly")  # what the extra [dashboard] adds
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
+# A process with many threads otherwise keeps what each of them once needed, in an arena of its own.
+ARENAS = {"MALLOC_ARENA_MAX": "2"}
 
 Address = Annotated[str, typer.Option(help="Address to listen on; others than localhost open it to the network.")]
 app = typer.Typer(add_completion=False)
@@ -51,8 +53,8 @@ def open_streamlit(script: Path, address: str, port: int) -> None:
     # The words are ours, but for an address that the user gives, and no shell reads them.
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(script)]
     command += ["--server.address", address, "--server.port", str(port), "--server.showEmailPrompt", "false"]
-    # A process with many threads otherwise keeps what each of them once needed, in an arena of its own.
-    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
+    for name, value in ARENAS.items():
+        os.environ.setdefault(name, value)
     if sys.platform == "win32":  # exec would return to the shell at once there
         sys.exit(subprocess.call(command))  # noqa: S603
     os.execv(sys.executable, command)  # noqa: S606

@@ -74,6 +74,7 @@ def test_a_service_writes_nowhere_but_in_its_own_folder_and_gains_no_rights(name
     service = COMPOSE["services"][name]
     assert service["read_only"] is True and service["cap_drop"] == ["ALL"]
     assert service["user"] == "10001:10001" and "no-new-privileges:true" in service["security_opt"]
+    assert service["environment"]["MALLOC_ARENA_MAX"] == "2"
     written = [volume for volume in service["volumes"] if not volume.endswith(":ro")]
     assert all(volume.endswith(":/var/lib/glassleaf") for volume in written)
     assert all(port.startswith("127.0.0.1:") for port in service.get("ports", ()))
@@ -101,6 +102,7 @@ def test_a_unit_is_held_to_its_own_folder(file):
         "StateDirectory=glassleaf",
     ):
         assert f"\n{line}\n" in text, line
+    assert re.search(r"^Environment=.*\bMALLOC_ARENA_MAX=2$", text, re.MULTILINE)
 
 
 def test_commands_that_are_started_are_there():
