@@ -19,7 +19,7 @@ app = typer.Typer(
     add_completion=False,
     name="agreement",
     no_args_is_help=True,
-    help="What Guest and Hosts have agreed to: draft, show, sign, verify. Needs the extra [link].",
+    help="What Guest and Hosts have agreed to: draft, show, sign, verify. Needs the extra `link`.",
 )
 
 

@@ -344,6 +344,8 @@ class GuestRuntime:
     def audit_heads(self) -> dict[str, list[KeptHead]]:
         """Host → every head of the Guest's audit log that it keeps; those that are down, or busy for longer, are left out."""
         heads: dict[str, list[KeptHead]] = {}
+        with suppress(PartyUnreachable):  # another process of this home has the links
+            self._await_links(self.hosts, lambda: False)
         for host in self._up():
             session = self.open_session((host,), timeout=WITNESS_TIMEOUT)
             try:

@@ -129,9 +129,10 @@ def reconcile(first: HandedOver, second: HandedOver) -> Reconciled:
     for conversation in sorted(mine.keys() | theirs.keys()):
         here, there = mine.get(conversation), theirs.get(conversation)
         if here is None or there is None:
-            has, lacks = (first, second) if there is None else (second, first)
+            (has, lacks), receipt = ((first, second), here) if here else ((second, first), there)
+            when = f" ({receipt.created[:16]})" if receipt else ""
             differences.append(
-                f"{has.party} has a receipt of conversation {conversation[:12]}, {lacks.party} has none."
+                f"{has.party} has a receipt of conversation {conversation[:12]}{when}, {lacks.party} has none."
             )
         elif max(len(here.entries), len(there.entries)) < MAX_STATED:  # of longer ones the end is not stated
             differences += [*_counts(here, there), *_counts(there, here)]

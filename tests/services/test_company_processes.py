@@ -77,6 +77,8 @@ def test_three_processes_train_and_score_as_the_simulation_does(tmp_path):
         people.write_text("\n".join(rows) + "\n")
         score = ("score", "latest", people, "--cipher", "rlwe", "--json")
         apart = asked_until_allowed(made, *score, home=home)
+        (log,) = glassleaf("audit", "verify", "--json", home=home).values()
+        assert log["holds"] and set(log["witnesses"]) == set(made["hosts"]), "a command waits for its Hosts to dial in"
     down = glassleaf(*score, home=home, check=False)
     assert down.returncode == 1 and "Nothing was sent" in down.stderr
     assert any(host in down.stderr for host in made["hosts"])
