@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -43,7 +44,8 @@ try:
     user = dict(st.user)
     folder = Path(os.environ.get("GLASSLEAF_HOST", "").strip() or ".")
     account = operator_of(folder, user)
-    operator = own_host(folder, system_user(), user)
+    opened = partial(own_host, folder, system_user(), user)
+    operator = opened()
     if account is None and sign_in.from_elsewhere():
         sign_in.open_to_all(t, console=True)
     with left:
@@ -55,7 +57,9 @@ try:
         if st.session_state.get("signed_in") != account.actor:
             operator.note_sign_in("oidc")
             st.session_state["signed_in"] = account.actor
+    shown = host_console.standing(operator)
     host_console.draw(t, operator, "own")
+    host_console.follow(shown, opened)
     operator.close()
 except SignInError as why:
     with left:

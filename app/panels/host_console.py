@@ -6,6 +6,7 @@ Knows one Host, through :class:`backend.services.host_operator.HostOperator`; mu
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from backend.services.host_operator import HostOperator, OwnSplit, Request
     from backend.store.audit_log import Entry
 
+TICK = 5.0  # seconds after which an open console sees what was asked or decided elsewhere
 MONTHS = 90  # days that a grant is proposed for
 ROWS = 50  # entries of the log that are shown, the newest
 ICONS = {
@@ -55,6 +57,27 @@ def draw(t: Texts, operator: HostOperator, key: str) -> None:
         _log(t, operator, key)
 
 
+def standing(operator: HostOperator) -> list[tuple[int, str]]:
+    """Every request's number and state, for :func:`follow`: to be taken before the page is drawn."""
+    return [(one.approval.number, one.approval.state) for one in operator.requests()]
+
+
+def follow(shown: list[tuple[int, str]], opened: Callable[[], HostOperator]) -> None:
+    """Draw the page again once something was asked or decided since; `opened` opens the Host anew, for it is closed by then."""
+
+    @st.fragment(run_every=TICK)
+    def look() -> None:
+        try:
+            with closing(opened()) as now:
+                same = standing(now) == shown
+        except GlassleafError:  # a sign-in that has ended, say: the page says what it is
+            same = False
+        if not same:
+            st.rerun()
+
+    look()
+
+
 def _outcome(t: Texts, key: str) -> None:
     """What became of the last decision."""
     words, failed = st.session_state.pop(f"{key}_outcome", ("", False))
@@ -89,8 +112,9 @@ def _waiting(t: Texts, operator: HostOperator, waiting: tuple[Request, ...], key
 def _heading(t: Texts, request: Request) -> None:
     found = request.approval
     state = "expired" if request.expired else found.state
-    names = {"guest": markdown(found.guest), "name": markdown(found.name), "purpose": _purpose(t, found.purpose)}
-    asks = t(f"host.asks_{_kind(found.purpose)}", **names)
+    kind = _kind(found.purpose)
+    name = _algorithm(t, found.name) if kind == "training" else markdown(found.name)
+    asks = t(f"host.asks_{kind}", guest=markdown(found.guest), name=name, purpose=_purpose(t, found.purpose))
     st.markdown(f":material/{ICONS[state]}: **{asks}**")
     past = t.past((datetime.now(UTC) - found.since).total_seconds())
     words = [t("host.request", number=found.number), t("host.since", past=past)]
@@ -103,6 +127,11 @@ def _kind(purpose: str) -> str:
     return purpose if purpose in ("training", "scoring", "reasons") else "measuring"
 
 
+def _algorithm(t: Texts, name: str) -> str:
+    """As the Guest's pages call it; a Guest of a later version may ask for one that is not known here."""
+    return t(f"algorithm.name_{name}") if t.has(f"algorithm.name_{name}") else markdown(name)
+
+
 def _purpose(t: Texts, purpose: str) -> str:
     return t(f"host.purpose_{purpose}")
 
@@ -112,7 +141,7 @@ def _facts(t: Texts, request: Request) -> None:
     about, limits = request.approval.about, request.limits
     if request.approval.purpose == "training":
         facts = {
-            t("host.algorithm"): markdown(str(about["algorithm"])),
+            t("host.algorithm"): _algorithm(t, str(about["algorithm"])),
             t("words.trees"): t("host.at_most", count=int(about["trees"])),
             t("host.depth"): str(about["depth"]),
             t("host.bins"): str(about["bins"] or "–"),
@@ -131,6 +160,9 @@ def _facts(t: Texts, request: Request) -> None:
             t("host.cost"): t("host.cost_of", limit=scores, days=limits.days),
         }
     st.table(facts, border="horizontal", alt=t("host.facts"))
+    learns = f"algorithm.guest_{about.get('algorithm')}"
+    if t.has(learns):
+        st.caption(t("words.about", what=t("host.guest_learns"), said=t(learns)))
 
 
 def _splits(t: Texts, splits: tuple[OwnSplit, ...], key: str) -> None:
@@ -289,7 +321,7 @@ def _traffic(t: Texts, operator: HostOperator, key: str) -> None:
 def _log(t: Texts, operator: HostOperator, key: str) -> None:
     verdict = operator.verify_log()
     if verdict.holds:
-        st.markdown(f":material/check: {t('host.log_holds', entries=verdict.entries)}")
+        st.markdown(f":material/check: {t('host.log_holds', n=verdict.entries)}")
     else:
         problems = "\n\n".join(markdown(problem) for problem in verdict.problems)
         st.warning(problems, icon=":material/report:", title=t("host.log_broken"))

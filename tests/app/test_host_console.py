@@ -7,6 +7,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -82,7 +83,8 @@ def test_the_console_shows_what_waits_with_own_thresholds_on_the_hosts_folder_al
     assert not at.exception
     said, t = everything(at), Texts(language)
     assert t("host.asks_scoring", guest="bank", name=world.record.id) in said
-    assert t("host.asks_training", guest="bank", name="secureboost") in said
+    assert t("host.asks_training", guest="bank", name=t("algorithm.name_secureboost")) in said
+    assert t("algorithm.guest_secureboost") in said  # what a training tells the Guest about its records
     assert str(OFFSET)[:4] in said  # its own thresholds
     assert "cccccccccccc,bank" in said and ",500,2000" in said  # what it sent and took, as its receipt states
     assert not (folder.parent / "no-home").exists()
@@ -165,6 +167,21 @@ def test_what_somebody_else_decided_first_is_said(folder: Path, monkeypatch: pyt
     state = operator.request(1).approval.state
     operator.close()
     assert not at.exception and state == "granted"  # an operator may reconsider a denial
+
+
+def test_what_is_asked_while_the_page_is_open_is_shown_by_itself(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    about = {"own_trees": 1, "trees": 1, "own_splits": 1, "rows": 1, "capacity": 1.0}
+    drawn, asked = host_console.draw, Approval("bank", "reasons", "r" * 64, "later", about)
+
+    def ask_behind(*given: Any) -> None:
+        """Somebody asks once the page is drawn: the page's clock finds it."""
+        drawn(*given)
+        with closing(own_host(folder, "ana")) as operator:
+            operator._approvals.ask(asked)
+
+    monkeypatch.setattr(host_console, "draw", ask_behind)
+    at = console(folder, monkeypatch)
+    assert not at.exception and T("host.asks_reasons", guest="bank", name="later") in everything(at)
 
 
 def test_what_left_about_a_person_is_shown_and_looking_is_logged_without_the_id(
