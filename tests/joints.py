@@ -66,6 +66,7 @@ def joined(
     coded=True,
     directions=False,
     on_tree=lambda progress: None,
+    min_group=0,
 ):
     """Random parties with two numeric features and (`coded`) a categorical one each; with `directions` every x should raise the risk."""
     draw = np.random.default_rng(seed)
@@ -92,7 +93,10 @@ def joined(
     network, side = TappedNetwork(sent), key or PlainKeySide()
     served = SimulatedHosts(
         network,
-        [HostParty(p, tables[p], features[p], memory_store(), simulated=True, key_floor=512) for p in parties[1:]],
+        [
+            HostParty(p, tables[p], features[p], memory_store(), simulated=True, key_floor=512, min_group=min_group)
+            for p in parties[1:]
+        ],
     )
     session = Session(network.end(GUEST), "c", tuple(parties[1:]), timeout=120)
     session.broadcast(OfferKey("c", side.scheme, side.offer()))

@@ -123,6 +123,8 @@ class HostParty:
     approvals : Approvals or "none", optional
         Whom it asks before a training or a model is answered. By default a simulated Host asks nobody, and a real one an operator whose
         decisions are kept in memory.
+    min_group : int
+        Fewest people in a group that it says anything about; 0 = as each protocol has it.
     draining : callable
         Whether it takes on no new conversation.
     served : callable
@@ -149,6 +151,7 @@ class HostParty:
         signing: SigningKey | None = None,
         receipts: Receipts | None = None,
         approvals: Approvals | Literal["none"] | None = None,
+        min_group: int = 0,
         draining: Callable[[], bool] = lambda: False,
         served: Callable[[Served], None] = lambda _: None,
     ) -> None:
@@ -172,7 +175,7 @@ class HostParty:
         counts = self.accountant is not None and self.accountant.limits.counted
         self._gate = ApprovalGate(self.approvals, self._partial_models, self._sessions, records, simulated, counts)
         by_name = {f.name: f for f in features}
-        answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests)
+        answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests, min_group)
         self._scoring = ScoringHandler(table, answering, Dither(self._dither, store))
         handlers = (
             TrainingHandler(name, table, features, answering),

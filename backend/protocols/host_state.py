@@ -303,12 +303,15 @@ class Answering:
         None = nothing is counted.
     requests : RequestLog, optional
         Where a sample of requests is kept for an auditor.
+    min_group : int
+        Fewest people in a group that anything is said about; what a protocol asks for itself holds, where that is more.
     """
 
     partial_models: HostModels
     sessions: HostSessions
     accountant: Accountant | None
     requests: RequestLog | None
+    min_group: int = 0
 
     def account(self, conversation: str) -> Accountant | None:
         """The account of a conversation; None where its questions do not count."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import date
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from types import FrameType
@@ -94,8 +95,13 @@ class HostService:
                 signing=identity.signing,
                 receipts=Receipts(self.database),
                 approvals=Approvals(
-                    config.party, self.database, identity.signing, agreed=agreed_models(self.wire.agreement, store)
+                    config.party,
+                    self.database,
+                    identity.signing,
+                    agreed=agreed_models(self.wire.agreement, store),
+                    volume=partial(agreed_volume, self.wire.agreement),
                 ),
+                min_group=max(purpose.floors.group_size for purpose in self.wire.agreement.purposes),
                 draining=lambda: self._ending.is_set() or drained.exists(),
                 served=self.operation.served,
             )
@@ -228,13 +234,28 @@ def agreed_models(agreement: Agreement, store: PartyStore) -> Agreed:
     """
 
     def agreed(wanted: Approval) -> tuple[date, int] | None:
-        kinds = {kind.__name__ for kind, purpose in PURPOSE_OF.items() if purpose == wanted.purpose}
+        kinds = _kinds(wanted.purpose)
         name = store.agreed_name(wanted.subject)
         listing = [one for one in agreement.purposes if name in one.models and not kinds.isdisjoint(one.kinds)]
         limits = [(min(one.valid_until, agreement.valid_until), one.rows_per_day or MAX_PER_DAY) for one in listing]
         return max(limits, default=None)
 
     return agreed
+
+
+def agreed_volume(agreement: Agreement, purpose: str) -> int:
+    """People a day that may be asked about for scores, reasons or one purpose of measuring, under all grants; 0 = not limited.
+
+    What purposes of the agreement allow together, as far as they allow the message.
+    """
+    kinds = _kinds(purpose)
+    limits = [one.rows_per_day for one in agreement.purposes if not kinds or not kinds.isdisjoint(one.kinds)]
+    return sum(limits) if all(limits) else 0
+
+
+def _kinds(purpose: str) -> set[str]:
+    """Messages that ask for something; empty where they do not say what for."""
+    return {kind.__name__ for kind, asked in PURPOSE_OF.items() if asked == purpose}
 
 
 def _key_floor(config: HostConfig, agreement: Agreement) -> int:

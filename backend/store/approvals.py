@@ -184,11 +184,18 @@ class ApprovalBook:
                 f"Request {before.number} is {was}{whose}, so it cannot become {state}; only one that is {' or '.join(steps[state])} can."
             )
 
-    def use(self, number: int, amount: int, question: tuple[str, str] | None = None) -> int:
+    def used_for(self, purpose: str) -> int:
+        """How much of today was used for a purpose, under all grants."""
+        with self._database.read() as session:
+            return _used_for(session, purpose, self.today().toordinal())
+
+    def use(self, number: int, amount: int, question: tuple[str, str] | None = None, most: int = 0) -> int:
         """Use some of a grant's volume of today; returns what is left of it, or -1 where there was too little and nothing was used.
 
         Parameters
         ----------
+        most : int
+            What may be used a day for the grant's purpose under all grants together; 0 = not limited.
         question : (str, str), optional
             Guest and request id: one that this Host has counted before uses nothing, nor does one that was about to be counted when the
             Host was killed. Only of a Host that counts.
@@ -200,7 +207,7 @@ class ApprovalBook:
             known = session.get(QuestionRow, question) if named else None
             if known is not None and (known.asked or known.records == what):
                 return max(row.per_day - use.used, 0)
-            if use.used + amount > row.per_day:
+            if use.used + amount > row.per_day or (most and _used_for(session, row.purpose, day) + amount > most):
                 return -1
             use.used += amount
             session.add(use)
@@ -222,6 +229,13 @@ class ApprovalBook:
 def uncounted(guest: str, request: str, day: int, what: str) -> QuestionRow:
     """A question that has used a volume (`what`: grant and amount), and that is about to be counted."""
     return QuestionRow(guest=guest, request=request, day=day, asked="", records=what, spent=b"", digest="", reply=None)
+
+
+def _used_for(session: Session, purpose: str, day: int) -> int:
+    """How much of a day was used for a purpose, under all grants."""
+    of_purpose = select(ApprovalRow.number).where(ApprovalRow.purpose == purpose)
+    of_day = ApprovalUseRow.day == day, ApprovalUseRow.number.in_(of_purpose)
+    return session.scalar(select(func.sum(ApprovalUseRow.used)).where(*of_day)) or 0
 
 
 def _of_day(session: Session, number: int, day: int) -> ApprovalUseRow:

@@ -4,31 +4,36 @@ import http.client
 import io
 import json
 import logging
+import shutil
 import signal
 import subprocess
 import sys
+import tomllib
 from dataclasses import replace
+from datetime import date
 from threading import Thread, current_thread
 
 import numpy as np
 import pandas as pd
 import pytest
+import tomli_w
 from companies import until
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import create_engine
 
 from backend.data.csv_file import TABLE
 from backend.data.row_groups import DatabaseTable, read_database
-from backend.errors import FederationError, ParameterError, StoreError
-from backend.link.agreement import load_agreement
+from backend.errors import FederationError, ParameterError, SecurityError, StoreError
+from backend.link.agreement import load_agreement, sign
 from backend.link.config import load_config
+from backend.link.identity import load_identity
 from backend.link.wire import LinkWire
 from backend.ops.logs import JsonLines
 from backend.protocols.approvals.messages import REASONS, SCORING, TRAINING
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 from backend.services.companies import make_companies
 from backend.services.host_operator import own_host
-from backend.services.host_service import HostService, agreed_models, host_service, read_source
+from backend.services.host_service import HostService, agreed_models, agreed_volume, host_service, read_source
 from backend.store.approvals import Approval, ApprovalBook
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
@@ -217,6 +222,41 @@ def test_a_model_needs_no_asking_where_a_purpose_lists_it_by_the_hosts_own_name_
     for asked, subject in ((REASONS, "a"), (TRAINING, "a"), ("fairness", "a"), (SCORING, "b")):
         assert agreed(Approval("bank", asked, subject * 64, "m1", {})) is None
     assert agreed_models(agreement, store)(Approval("bank", SCORING, "a" * 64, "m1", {})) is None
+
+
+def test_what_all_models_may_be_asked_about_a_day_is_what_purposes_that_allow_the_question_say(companies):
+    agreement = load_agreement(companies.guest / "agreement.toml")
+    (purpose,) = agreement.purposes
+    scores = purpose.model_copy(update={"kinds": ("DecisionVectors",), "rows_per_day": 7})
+    reasons = purpose.model_copy(update={"kinds": ("AskReasons", "DecisionVectors"), "rows_per_day": 5})
+
+    def volumes(*purposes):
+        agreed = agreement.model_copy(update={"purposes": purposes})
+        return [agreed_volume(agreed, asked) for asked in (SCORING, REASONS, "fairness")]
+
+    assert volumes(scores, reasons) == [12, 5, 12]
+    assert volumes(scores, purpose) == [0, 0, 0]  # one that sets no limit
+
+
+def test_a_host_keeps_to_the_volume_and_the_groups_of_its_agreement(companies, config, tmp_path):
+    folder = tmp_path / "agreed"
+    shutil.copytree(companies.guest.parent, folder)
+    path = folder / "telecom" / "agreement.toml"
+    changed = tomllib.loads(path.read_text())
+    changed["purposes"][0]["rows_per_day"], changed["purposes"][0]["floors"]["group_size"] = 3, 77
+    path.write_text(tomli_w.dumps(changed, multiline_strings=True))
+    for party in folder.iterdir():
+        sign(path, load_identity(party / "keys"))
+    service = HostService(config.model_copy(update={"folder": folder / "telecom", "ops": ""}))
+    try:
+        approvals, wanted = service.party.approvals, Approval("bank", SCORING, "a" * 64, "m1", {})
+        approvals.approve(approvals.ask(wanted).number, "ana", date(2100, 1, 1), 100)
+        with pytest.raises(SecurityError, match="agreement allows is reached: 3 a day"):
+            approvals.ask(wanted, 4)
+        assert service.party._scoring.answering.min_group == 77
+    finally:
+        service.wire.shut_down()
+        service.database.close()
 
 
 def test_a_port_that_is_taken_is_said_and_nothing_is_left_open(host, config):

@@ -84,6 +84,8 @@ class Approvals:
     ----------
     agreed : callable
         What needs no asking (:data:`Agreed`). What the operator has denied or withdrawn stays so.
+    volume : callable
+        Purpose → people a day that may be asked about for it, whatever operators grant; 0 = not limited.
     """
 
     def __init__(
@@ -93,8 +95,10 @@ class Approvals:
         key: SigningKey,
         today: Callable[[], date] = lambda: datetime.now(UTC).date(),
         agreed: Agreed = lambda _: None,
+        volume: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        self.host, self._database, self._key, self._agreed = host, database, key, agreed
+        self.host, self._database, self._key = host, database, key
+        self._agreed, self._volume = agreed, volume
         self.book, self.log = ApprovalBook(database, today), AuditLog(database)
 
     def ask(self, wanted: Approval, amount: int = 0, question: tuple[str, str] | None = None) -> Approval:
@@ -120,6 +124,11 @@ class Approvals:
                 self._refused(found, why)
         if why == "forged":
             raise SecurityError("This Host's own record of the approval was changed; its operator has to look at it.")
+        if why == "agreed":
+            raise SecurityError(
+                f"The volume that the agreement allows is reached: {self._volume(found.purpose):,} a day (UTC) for this purpose, "
+                f"{self.book.used_for(found.purpose):,} used, {amount:,} more were asked for. Ask for less, or tomorrow."
+            )
         if why == "volume":
             raise SecurityError(
                 f"The volume that its operator allows is reached: {found.per_day:,} a day (UTC), {self.book.used(found.number):,} used, "
@@ -146,9 +155,11 @@ class Approvals:
         return found.state if found.state in (DENIED, WITHDRAWN) else ""
 
     def _used(self, found: Approval, amount: int, question: tuple[str, str] | None) -> str:
-        """Take from a grant's volume; "volume" where there is too little."""
-        takes = found.state == GRANTED and amount > 0
-        return "volume" if takes and self.book.use(found.number, amount, question) < 0 else ""
+        """Take from a grant's volume; "volume" where there is too little of it, "agreed" where there is of the agreement's."""
+        most = 0 if found.purpose == TRAINING else self._volume(found.purpose)
+        if found.state != GRANTED or amount <= 0 or self.book.use(found.number, amount, question, most) >= 0:
+            return ""
+        return "volume" if self.book.used(found.number) + amount > found.per_day else "agreed"
 
     def answer(self, found: Approval, conversation: str, name: str) -> ApprovalGranted | ApprovalPending:
         """What the Guest is told of a request that was neither denied nor withdrawn, under the name by which it asked."""

@@ -31,12 +31,13 @@ from backend.store.accountant import GROUPS, Question
 
 @dataclass(repr=False)
 class HostGroups:
-    """One conversation about groups at one Host; `rows` are its joint rows, in the common order."""
+    """One conversation about groups, of `min_group` records or more, at one Host; `rows` are its joint rows, in the common order."""
 
     table: PartyTable
     features: Mapping[str, Feature]
     rows: NDArray[np.intp]
     cipher: PairPublicSide
+    min_group: int
     # sender → rows of the table, batches of ciphertexts, and their hash
     _pairs: dict[str, tuple[NDArray[np.intp], list[Any], str]] = field(default_factory=dict)
 
@@ -63,7 +64,7 @@ class HostGroups:
     def sums(self, message: AskGroupSums) -> GroupSums:
         """Sums of a party's pairs by the groups of some features, refreshed; features without groups are left out."""
         rows, batches, _ = self._sent_by(message.source)
-        min_size = max(MIN_GROUP, message.least)
+        min_size = max(self.min_group, message.least)
         grouped = [self._grouped(name, rows, message.most, min_size) for name in message.features]
         kept = [g for g in grouped if g.groups]
         # SecureBoost eq. 2, with one tree node of all records and a feature's groups as its bins
@@ -82,7 +83,7 @@ class HostGroups:
         Every group but the last is a mark of 0 or 1; nothing is encrypted where there are no groups or nobody is to have them.
         """
         rows = self.rows[unpack_rows(message.rows, len(self.rows))]
-        grouped = self._grouped(message.feature, rows, message.most, MIN_GROUP)
+        grouped = self._grouped(message.feature, rows, message.most, self.min_group)
         marked = len(grouped.groups) - 1 if message.receivers else 0
         marks = [(grouped.index == k).astype(np.int64) for k in range(marked)]
         pairs = pack(marks, slots([1] * len(marks), len(rows)))
@@ -124,7 +125,9 @@ class GroupSumsHandler:
         session = self.answering.sessions.of(message.conversation)
         if session.rows is None or not isinstance(session.cipher, PairPublicSide):
             raise SecurityError("Groups were asked about before ids were aligned under a key that can add up pairs.")
-        groups = session.kept(HostGroups) or HostGroups(self.table, self.features, session.rows, session.cipher)
+        groups = session.kept(HostGroups) or HostGroups(
+            self.table, self.features, session.rows, session.cipher, max(MIN_GROUP, self.answering.min_group)
+        )
         return session.keep(HostGroups, groups)
 
     def _group_pairs(self, sender: str, pairs: GroupPairs) -> None:

@@ -21,7 +21,9 @@ def is_in_years(feature: Feature) -> bool:
     return feature.kind is Kind.NUMERIC and feature.unit.strip().casefold() in YEARS
 
 
-def age_classes(feature: Feature, column: NDArray[np.generic]) -> tuple[NDArray[np.intp], ...]:
+def age_classes(
+    feature: Feature, column: NDArray[np.generic], min_size: int = MIN_GROUP
+) -> tuple[NDArray[np.intp], ...]:
     """Records of each class: the elderly first, then the younger ones upwards; those without an age are in none.
 
     Parameters
@@ -34,12 +36,12 @@ def age_classes(feature: Feature, column: NDArray[np.generic]) -> tuple[NDArray[
     Returns
     -------
     tuple of ndarray of int
-        Places in `column`, at least :data:`MIN_GROUP` a class; empty where the elderly or the younger are fewer.
+        Places in `column`, at least `min_size` a class; empty where the elderly or the younger are fewer.
     """
     ages = column.astype(np.float64)
     elderly, younger = np.flatnonzero(ages >= ELDERLY), np.flatnonzero(ages < ELDERLY)
-    if min(len(elderly), len(younger)) < MIN_GROUP:
+    if min(len(elderly), len(younger)) < min_size:
         return ()
-    grouped = group(feature, ages[younger], YOUNGER)
+    grouped = group(feature, ages[younger], YOUNGER, min_size)
     parts = tuple(younger[grouped.index == k] for k in range(len(grouped.groups))) or (younger,)
     return (elderly, *parts)

@@ -12,6 +12,7 @@ import numpy as np
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
+from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.protocols.host_state import Answer, Answering, Handlers, HostSession
 from backend.protocols.scoring.age_classes import age_classes, is_in_years
 from backend.protocols.scoring.messages import AgesAssigned, AssignAges, BlankValues, PermuteValues
@@ -81,20 +82,21 @@ class PermutedValuesHandler:
         return {PermuteValues: self._permute_values, BlankValues: self._blank_values, AssignAges: self._assign_ages}
 
     def _permute_values(self, sender: str, asked: PermuteValues) -> None:
-        self._session(sender, asked).keep(OtherValues, permute(self.table, asked))
+        self._session(sender, asked).keep(OtherValues, permute(self.table, asked, self._least))
 
     def _blank_values(self, sender: str, asked: BlankValues) -> None:
         _check_own(self.table, asked.features)
-        nothing = dict.fromkeys(_with_record(self.table, asked.ids))
+        nothing = dict.fromkeys(_with_record(self.table, asked.ids, self._least))
         self._session(sender, asked).keep(OtherValues, OtherValues(asked.features, nothing))
 
     def _assign_ages(self, sender: str, asked: AssignAges) -> Answer:
         session, feature = self._session(sender, asked), self.features.get(asked.feature)
         if feature is None or not is_in_years(feature):
             raise SecurityError("People were to be scored at other ages by a feature that is no number of years here.")
-        people = _with_record(self.table, asked.ids)
+        people = _with_record(self.table, asked.ids, self._least)
         self.answering.count_all(Question(sender, "", TABLE, "ages", (EVERYBODY,)), asked.conversation)
-        classes = age_classes(feature, self.table.columns[feature.name])
+        min_size = max(MIN_GROUP, self.answering.min_group)
+        classes = age_classes(feature, self.table.columns[feature.name], min_size)
         if classes:
             if not 0 <= asked.place < len(classes):
                 raise SecurityError(f"Class {asked.place} of {len(classes)} classes of age was asked for.")
@@ -102,6 +104,10 @@ class PermutedValuesHandler:
             sources = {i: self.table.ids[draw.choice(rows)] for i in people}
             session.keep(OtherValues, OtherValues((feature.name,), sources))
         yield sender, AgesAssigned(asked.conversation, len(classes))
+
+    @property
+    def _least(self) -> int:
+        return max(MIN_PEOPLE, self.answering.min_group)
 
     def _session(self, sender: str, asked: PermuteValues | BlankValues | AssignAges) -> HostSession:
         session = self.answering.sessions.of(asked.conversation)
@@ -111,13 +117,13 @@ class PermutedValuesHandler:
         return session
 
 
-def permute(table: PartyTable, asked: PermuteValues) -> OtherValues:
+def permute(table: PartyTable, asked: PermuteValues, least: int = MIN_PEOPLE) -> OtherValues:
     """Draw a permutation of the people who have a record, uniformly and from the operating system's randomness.
 
-    Raises SecurityError where a feature is none of this Host's, or fewer than :data:`MIN_PEOPLE` of the people have a record here.
+    Raises SecurityError where a feature is none of this Host's, or fewer than `least` of the people have a record here.
     """
     _check_own(table, asked.features)
-    people = _with_record(table, asked.ids)
+    people = _with_record(table, asked.ids, least)
     sources = list(people)
     secrets.SystemRandom().shuffle(sources)
     return OtherValues(asked.features, dict(zip(people, sources, strict=True)))
@@ -128,11 +134,11 @@ def _check_own(table: PartyTable, features: Sequence[str]) -> None:
         raise SecurityError("Other values were asked for of a feature that is none of this Host's.")
 
 
-def _with_record(table: PartyTable, ids: Sequence[str]) -> list[str]:
-    """Those of some people who have a record, each once; raises SecurityError where they are fewer than :data:`MIN_PEOPLE`."""
+def _with_record(table: PartyTable, ids: Sequence[str], least: int) -> list[str]:
+    """Those of some people who have a record, each once; raises SecurityError where they are fewer than `least`."""
     people = [i for i in dict.fromkeys(ids) if i in table.row_of]
-    if len(people) < MIN_PEOPLE:
+    if len(people) < least:
         raise SecurityError(
-            f"Other values were asked for among {len(people)} people with a record here; {MIN_PEOPLE} or more are needed."
+            f"Other values were asked for among {len(people)} people with a record here; {least} or more are needed."
         )
     return people

@@ -179,6 +179,25 @@ def test_a_volume_is_used_before_anybody_is_counted_and_a_repeated_question_uses
         assert approvals.book.used(1) == 4
 
 
+def test_what_operators_grant_together_is_no_more_a_day_than_the_agreement_allows():
+    agreed, clock = {"scoring": 10}, Clock()
+    approvals = Approvals("host0", Database(), KEY, clock, volume=lambda purpose: agreed.get(purpose, 0))
+    wanted = {name: Approval(GUEST, "scoring", name * 64, name, {}) for name in "ab"}
+    wanted["r"] = Approval(GUEST, "reasons", "a" * 64, "a", {})
+    for one in wanted.values():
+        approvals.approve(approvals.ask(one).number, "ana", LATER, 8)
+    approvals.ask(wanted["a"], 8)
+    with pytest.raises(SecurityError, match=r"agreement allows is reached: 10 a day .* 8 used, 3 more"):
+        approvals.ask(wanted["b"], 3)
+    approvals.ask(wanted["b"], 2)
+    with pytest.raises(SecurityError, match="operator allows is reached: 8 a day"):
+        approvals.ask(wanted["a"], 1)
+    approvals.ask(wanted["r"], 8)
+    clock.day += timedelta(days=1)
+    approvals.ask(wanted["b"], 8)
+    assert [e.body["what"] for e in approvals.log.entries()].count("refused: agreed") == 1
+
+
 def test_a_host_that_is_killed_between_the_volume_and_the_count_uses_the_volume_once():
     with asking() as (_, _, served, approvals, _, accountant):
         host = served.hosts["host0"]

@@ -93,14 +93,15 @@ def test_what_one_host_sends_of_each_record_never_reaches_the_guest():
         ]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_no_group_that_leaves_a_host_is_small(seed):
-    with asking(seed, n=110, gaps=0.15) as (parties, questions, rows):
+@pytest.mark.parametrize(("seed", "agreed"), [(0, 0), (1, 0), (2, 0), (2, 33)])
+def test_no_group_that_leaves_a_host_is_small(seed, agreed):
+    with asking(seed, n=110, gaps=0.15, min_group=agreed) as (parties, questions, rows):
+        assert all(one.n >= max(MIN_GROUP, agreed) for one in questions.have_sent("host0", "host0_c", 4, ["host1"]))
         questions.send([np.ones(rows.sum(), dtype=np.int64)], parties.joint.conversation.hosts)
         questions.ask(every_feature(parties), 8)
         answers = [decode(blob) for _, to, kind, blob in parties.sent if kind == "GroupSums" and to == GUEST]
         sizes = [[n for _, _, n in groups] for answer in answers for groups in answer.groups]
-        assert sizes and all(min(of) >= MIN_GROUP and sum(of) == rows.sum() for of in sizes)
+        assert sizes and all(min(of) >= max(MIN_GROUP, agreed) and sum(of) == rows.sum() for of in sizes)
 
 
 def test_of_few_records_nothing_is_disclosed():

@@ -66,7 +66,9 @@ def test_the_elderly_come_first_and_the_younger_in_classes_of_equal_size_upwards
 
 @pytest.mark.parametrize(("old", "young"), [(19, 100), (100, 19), (0, 0)])
 def test_fewer_than_twenty_elderly_or_younger_people_are_told_of_by_nobody(old, young):
-    assert age_classes(AGE, np.array([70.0] * old + [30.0] * young)) == ()
+    ages = np.array([70.0] * old + [30.0] * young)
+    assert age_classes(AGE, ages) == ()
+    assert age_classes(AGE, np.array([70.0] * (old + 25) + [30.0] * 90), min_size=old + 26) == ()
 
 
 def test_younger_people_of_one_age_are_one_class():

@@ -141,6 +141,17 @@ def test_blanked_values_are_refused_for_few_people_strange_features_and_stranger
                 list(host.answer(sender, BlankValues("c", asked, features)))
 
 
+def test_a_host_that_has_agreed_to_larger_groups_refuses_smaller_ones():
+    world = random_world(0, n_hosts=1, n=90)
+    with running(world, options={"host0": {"min_group": 60}}) as (_, _, served):
+        host, key, ids = served.hosts["host0"], PlainKeySide(), world.tables["host0"].ids
+        list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
+        for kind in (BlankValues, PermuteValues):
+            with pytest.raises(SecurityError, match="59 people with a record here; 60 or more are needed"):
+                list(host.answer(GUEST, kind("c", ids[:59], ("host0_x",))))
+            list(host.answer(GUEST, kind("c", ids[:60], ("host0_x",))))
+
+
 def test_what_was_asked_last_counts_and_nobody_else_is_scored_without():
     world = random_world(0, n_hosts=1, n=90)
     with running(world) as (guest, network, served):
