@@ -38,7 +38,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _wait_until_up(url: str, server: subprocess.Popen[bytes], seconds: float = 180) -> None:
+def wait_until_up(url: str, server: subprocess.Popen[bytes], seconds: float = 180) -> None:
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if server.poll() is not None:
@@ -83,7 +83,7 @@ def served(
             stderr=out,
         )
         try:
-            _wait_until_up(url, server)
+            wait_until_up(url, server)
             yield url
         finally:
             server.terminate()
