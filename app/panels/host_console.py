@@ -57,13 +57,13 @@ def draw(t: Texts, operator: HostOperator, key: str) -> None:
         _log(t, operator, key)
 
 
-def standing(operator: HostOperator) -> list[tuple[int, str]]:
-    """Every request's number and state, for :func:`follow`: to be taken before the page is drawn."""
-    return [(one.approval.number, one.approval.state) for one in operator.requests()]
+def standing(operator: HostOperator) -> list[tuple[int, str, int]]:
+    """Every request's number, state and what is used of it, for :func:`follow`: to be taken before the page is drawn."""
+    return [(one.approval.number, one.approval.state, one.used) for one in operator.requests()]
 
 
-def follow(shown: list[tuple[int, str]], opened: Callable[[], HostOperator]) -> None:
-    """Draw the page again once something was asked or decided since; `opened` opens the Host anew, for it is closed by then."""
+def follow(shown: list[tuple[int, str, int]], opened: Callable[[], HostOperator]) -> None:
+    """Draw the page again once anything was asked, decided or answered; `opened` opens the Host anew, for it is closed by then."""
 
     @st.fragment(run_every=TICK)
     def look() -> None:

@@ -133,7 +133,9 @@ def test_two_parties_receipts_agree_and_what_one_changes_is_said(glassleaf, tmp_
         "says that it sent" in one for one in said
     )
     said = reconcile(bank, replace(host, receipts=host.receipts[1:])).differences
-    assert said == (f"bank has a receipt of conversation {first.conversation[:12]} ({first.created[:16]}), {HOST} has none.",)
+    assert said == (
+        f"bank has a receipt of conversation {first.conversation[:12]} ({first.created[:16]}), {HOST} has none.",
+    )
     said = reconcile(replace(bank, receipts=(replace(first, entries=entries), *bank.receipts)), host).differences
     assert said == (
         f"{HOST} shows another receipt of conversation {first.conversation[:12]} than the one that bank got from it.",
