@@ -155,6 +155,7 @@ def _facts(t: Texts, request: Request) -> None:
         facts = {
             t("words.trees"): t("host.of_trees", own=int(about["own_trees"]), trees=int(about["trees"])),
             t("host.own_splits"): str(about["own_splits"]),
+            t("host.structure"): request.approval.subject[:16],
             t("host.rows"): f"{about['rows']:,}" if about["rows"] else "–",
             t("host.bits"): t("host.bits_most", bits=number(float(about["capacity"]))),
             t("host.cost"): t("host.cost_of", limit=scores, days=limits.days),

@@ -118,7 +118,7 @@ def _text(found: Agreement) -> list[str]:
             f"{one.name}: {one.title}",
             f"  {one.legal_basis}; until {one.valid_until}{f', {one.hours} UTC' if one.hours else ''}",
             f"  {one.rows_per_day or 'any number of'} rows a day, kept {one.retention_days} days; {models}",
-            f"  keys of {one.floors.key_bits} bits, {one.floors.budget} answers a person, dither {one.floors.dither:g}, "
+            f"  keys of {one.floors.key_bits} bits, answers about a person in 28 days: {one.floors.budget}, dither {one.floors.dither:g}, "
             f"groups of {one.floors.group_size}",
             f"  {', '.join(one.kinds)}",
         ]
