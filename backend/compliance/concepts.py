@@ -163,6 +163,15 @@ class Context:
             chinese = chinese.replace(word, " ")
         return not re.search(f"[{HAN}]{{2}}", chinese)
 
+    def stands_alone(self, hit: str, text: PhraseMatch) -> bool:
+        """Whether a text holds nothing but a hit and words that say nothing."""
+        if not CHINESE.search(hit):
+            return not text.has - PhraseMatch.of(hit).has - self.fillers
+        rest = text.text.replace(hit, "", 1)
+        for word in self.fillers_zh:
+            rest = rest.replace(word, "")
+        return not CHINESE.search(rest)
+
     def has_one_sense(self, hit: str) -> bool:
         """Whether a hit in a name counts whatever the meanings say."""
         if self.plain is None or CHINESE.search(hit):
@@ -205,6 +214,8 @@ class Pattern:
     codes : sequence of Phrase
         Sought in the texts of codes, beside `phrases`; two codes have to hold one.
     units : sequence of Phrase
+    weak : sequence of str
+        Hits that are as likely about something else: they count where nothing else stands beside them, and ask elsewhere.
     context : Context
     """
 
@@ -218,13 +229,22 @@ class Pattern:
         after: Sequence[str] = (),
         codes: Sequence[Phrase] = (),
         units: Sequence[Phrase] = (),
+        weak: Sequence[str] = (),
         context: Context | None = None,
     ) -> None:
         self.phrases = (*phrases, *codes, *units)
         self._phrases, self._exclusions = _Search(phrases), _Search(exclusions)
         self._codes, self._units, self._every = _Search(codes), _Search(units), _Search(self.phrases)
         self._names, self._before, self._after = frozenset(names), frozenset(before), frozenset(after)
+        self._weak = frozenset(weak)
         self._context = context or Context()
+
+    def asks(self, texts: FeatureTexts) -> bool:
+        """Whether one of the weak hits stands in a name or meaning: a question to the owner, no finding."""
+        if not self._weak or not self._every.may_be_in(texts.keys) or self._context.of_record(texts):
+            return False
+        every = (texts.name, texts.meaning, texts.meaning_zh)
+        return any(hit.casefold() in self._weak for text in every for hit in self._uncovered(text, self._phrases))
 
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
@@ -302,7 +322,11 @@ class Pattern:
         return weak[0] if len(weak) + len(strong) >= 2 and weak and not of_object else ""
 
     def _hit(self, text: PhraseMatch) -> str:
-        return next(self._uncovered(text, self._phrases), "")
+        return next((hit for hit in self._uncovered(text, self._phrases) if self._is_sign(hit, text)), "")
+
+    def _is_sign(self, hit: str, text: PhraseMatch) -> bool:
+        """Whether a hit is a sign by itself: not a weak one among other words."""
+        return hit.casefold() not in self._weak or self._context.stands_alone(hit, text)
 
     def _excluded(self, text: PhraseMatch) -> list[Span]:
         """What exclusions cover."""
@@ -346,6 +370,8 @@ class Concept(BaseModel):
         Whole code names, but for what may stand before and after (`lists`: ``before``, ``after``).
     codes, units : tuple of str
         Phrases for the texts of codes and for units.
+    weak : tuple of str
+        What phrases hit and is as likely about something else ("street", 社区): no finding among other words, but a question.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -358,6 +384,7 @@ class Concept(BaseModel):
     names: tuple[Text, ...] = ()
     codes: tuple[Text, ...] = ()
     units: tuple[Text, ...] = ()
+    weak: tuple[Text, ...] = ()
 
     def pattern(self, lists: Lists, context: Context | None = None) -> Pattern:
         """Compile; raises `ValueError` at a badly written phrase."""
@@ -373,6 +400,7 @@ class Concept(BaseModel):
             after=lists.get("after", ()),
             codes=compiled(*self.codes),
             units=compiled(*self.units),
+            weak=self.weak,
             context=context or Context(frozenset(lists.get("person", ()))),
         )
 
@@ -413,8 +441,10 @@ class Vocabulary(BaseModel):
 
     def explained(self, texts: FeatureTexts) -> bool:
         """Whether anything tells what a column holds: a meaning that does not just repeat the name, codes, a Chinese name, or a name of
-        the trade's words alone. Of a column that is not explained, a rule's silence says nothing.
+        the trade's words alone; and no weak hit leaves it open. Of a column that is not explained, a rule's silence says nothing.
         """
+        if any(pattern.asks(texts) for pattern in self.patterns.values()):
+            return False
         said = any(word.isalpha() for word in texts.meaning.has - self.context.fillers)
         told = said and texts.meaning.has != texts.name.has
         if told or not self.context.unsaid(texts) or self.context.codes_say(texts) or CHINESE.search(texts.name.text):

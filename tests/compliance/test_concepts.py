@@ -96,3 +96,25 @@ def test_how_a_value_came_about_is_nobodys_attribute(meaning, meaning_zh, found)
     context = Context.of({"record": ("imputation flag", "插补标志")})
     pattern = Pattern([Phrase.of("sex", {}), Phrase.of("性别", {})], context=context)
     assert bool(pattern.find(FeatureTexts.of("q7", meaning, meaning_zh))) == found
+
+
+WEAK = Pattern([Phrase.of(source, {}) for source in ("street|address", "社区")], weak=["street", "社区"], context=CONTEXT)
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning", "meaning_zh", "hit", "asks"),
+    [
+        ("x1", "Noise from the street", "", "", True),
+        ("x1", "Street", "", "Street", True),
+        ("street_noise", "", "", "", True),
+        ("x1", "Street address", "", "address", True),
+        ("x1", "Address", "", "Address", False),
+        ("x1", "", "社区意见", "", True),
+        ("x1", "", "社区", "社区", True),
+        ("x1", "Noise", "", "", False),
+    ],
+)
+def test_a_weak_sign_counts_where_it_stands_alone_and_asks_among_other_words(name, meaning, meaning_zh, hit, asks):
+    texts = FeatureTexts.of(name, meaning, meaning_zh)
+    found = WEAK.find(texts)
+    assert ((found[0] if found else ""), WEAK.asks(texts)) == (hit, asks)

@@ -91,7 +91,7 @@ def test_the_documents_state_the_totals_that_the_command_prints():
 @pytest.mark.parametrize("file", [OPENED, WRITTEN])
 def test_what_was_mended_once_is_found(file):
     for found in measure(file).languages:
-        assert found.statute.share >= 0.99 and found.proxies.share >= 0.99 and found.precision.share >= 0.99
+        assert min(found.statute.share, found.proxies.share, found.precision.share) >= 0.98
 
 
 def test_the_share_of_a_list_lies_in_its_interval():
