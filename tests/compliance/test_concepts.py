@@ -98,7 +98,9 @@ def test_how_a_value_came_about_is_nobodys_attribute(meaning, meaning_zh, found)
     assert bool(pattern.find(FeatureTexts.of("q7", meaning, meaning_zh))) == found
 
 
-WEAK = Pattern([Phrase.of(source, {}) for source in ("street|address", "社区")], weak=["street", "社区"], context=CONTEXT)
+WEAK = Pattern(
+    [Phrase.of(source, {}) for source in ("street|address", "社区")], weak=["street", "社区"], context=CONTEXT
+)
 
 
 @pytest.mark.parametrize(
