@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from backend.compliance.recall import WilsonShare
     from backend.services.compliance import TriedColumns
 
-PARTS = {"all": "all", "meaning": "with a meaning", "name": "a name alone"}
+PARTS = {"all": "all", "meaning": "with a meaning", "name": "a name alone", "new": "a meaning not in earlier lists"}
 
 app = typer.Typer(
     add_completion=False,

@@ -29,15 +29,15 @@ class ListedFeature:
     more: dict[str, str]
 
 
-def read_feature_list(file: Path, more: Sequence[str] = ()) -> tuple[ListedFeature, ...]:
+def read_feature_list(file: Path, more: Sequence[str] = (), may: Sequence[str] = ()) -> tuple[ListedFeature, ...]:
     """Read a list with the columns name, meaning, meaning_zh, unit and codes; all but the name may be absent.
 
     Codes are written as ``1: Married; 2: Single`` or ``{1: Married, 2: Single}``; what has no colon is a code's text alone.
 
     Parameters
     ----------
-    more : sequence of str
-        Columns that have to be there besides.
+    more, may : sequence of str
+        Columns that have to be there besides, and that may be.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def read_feature_list(file: Path, more: Sequence[str] = ()) -> tuple[ListedFeatu
         raise RulePackError(str(error)) from None
     header = [name.strip().casefold() for name in table.header]
     missing = [name for name in ("name", *more) if name not in header]
-    unknown = [name for name in header if name not in (*COLUMNS, *more)]
+    unknown = [name for name in header if name not in (*COLUMNS, *more, *may)]
     if missing:
         raise RulePackError(f"{table.name}: found no column {missing[0]!r} in {shown(', '.join(header))}. Add it.")
     if unknown:
@@ -60,7 +60,7 @@ def read_feature_list(file: Path, more: Sequence[str] = ()) -> tuple[ListedFeatu
         )
     if not table.rows:
         raise RulePackError(f"{table.name}: found a header and no row below it. Add a row a column of your table.")
-    return _features(table, header, more)
+    return _features(table, header, (*more, *may))
 
 
 def _features(table: TableText, header: Sequence[str], more: Sequence[str]) -> tuple[ListedFeature, ...]:
@@ -86,7 +86,7 @@ def _features(table: TableText, header: Sequence[str], more: Sequence[str]) -> t
             where = str(first["loc"][0])
             problems.append(f"{table.name}, line {line}, {where}: found {shown(row.get(where, ''))}; {first['msg']}.")
             continue
-        found.append(ListedFeature(line, feature, {column: row[column] for column in more}))
+        found.append(ListedFeature(line, feature, {column: row.get(column, "") for column in more}))
     if problems:
         raise RulePackError("\n".join(problems))
     return tuple(found)

@@ -17,7 +17,7 @@ from backend.fairness.intervals import wilson
 
 UNSEEN = Path(str(files("backend.compliance") / "lists" / "unseen.csv"))
 Label = Literal["statute", "proxy", "neither"]
-Part = Literal["all", "meaning", "name"]
+Part = Literal["all", "meaning", "name", "new"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +38,8 @@ class Recall:
     Attributes
     ----------
     language : {"en", "zh"}
-    part : {"all", "meaning", "name"}
-        All rows, those with a meaning, or those with a name alone.
+    part : {"all", "meaning", "name", "new"}
+        All rows, those with a meaning, those with a name alone, or those whose meaning stands in no earlier list.
     rows : int
     statute, proxies : WilsonShare
         Of the rows that a statute names, and of proxies: those found as what they are.
@@ -78,13 +78,15 @@ class RecallTotals:
 def measure(file: Path = UNSEEN) -> RecallTotals:
     """Totals of a list with the further columns language, label and concepts (several apart by spaces).
 
+    A column `seen` marks rows whose meaning (or, without one, name) stands in an earlier list, under another name.
+
     Raises
     ------
     GlassleafError
         The list cannot be read, or a label or concept is none.
     """
     counts: dict[tuple[str, Part], Counter[str]] = {}
-    for row in read_feature_list(file, more=("language", "label", "concepts")):
+    for row in read_feature_list(file, more=("language", "label", "concepts"), may=("seen",)):
         label, concepts = _label(row.line, row.more["label"]), row.more["concepts"].split()
         unknown = [concept for concept in concepts if concept not in words().concepts]
         if unknown:
@@ -101,7 +103,8 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
         elif label != "neither":
             met.append("silent")
         described = row.feature.described or row.feature.meaning_zh or row.feature.categories
-        parts: tuple[Part, Part] = ("all", "meaning" if described else "name")
+        new: tuple[Part, ...] = () if row.more["seen"] else ("new",)
+        parts: tuple[Part, ...] = ("all", "meaning" if described else "name", *new)
         for part in parts:
             counts.setdefault((row.more["language"], part), Counter()).update(met)
     recalls = tuple(_recall(language, part, n) for (language, part), n in sorted(counts.items()))

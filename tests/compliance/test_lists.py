@@ -111,11 +111,17 @@ def test_measuring_counts_what_is_found_and_what_is_flagged_wrongly(tmp_path):
 def test_names_without_a_meaning_are_counted_apart_and_those_not_understood_are_not_passed_over(tmp_path):
     rows = "en,zq,,statute,sex\nen,sex,,statute,sex\nen,zq,Average balance,statute,sex\nen,zq,,neither,\nen,loan_amount,,neither,\n"
     file = listed(tmp_path, "language,name,meaning,label,concepts\n" + rows)
-    every, meaning, name = measure(file).parts
-    assert [part.rows for part in (every, meaning, name)] == [5, 1, 4]
+    every, meaning, name, new = measure(file).parts
+    assert [part.rows for part in (every, meaning, name, new)] == [5, 1, 4, 5]
     assert [(part.silent.hits, part.silent.n) for part in (every, meaning, name)] == [(1, 3), (1, 1), (0, 2)]
     assert (name.asked.hits, name.asked.n) == (1, 2)
     assert (name.statute.hits, name.statute.n) == (1, 2)
+
+
+def test_rows_whose_meaning_an_earlier_list_holds_are_counted_apart(tmp_path):
+    rows = "en,x1,Sex,statute,sex,yes\nen,x2,Sex of the customer,statute,sex,\n"
+    every, _, new = measure(listed(tmp_path, "language,name,meaning,label,concepts,seen\n" + rows)).parts
+    assert [(part.part, part.rows, part.statute.hits) for part in (every, new)] == [("all", 2, 2), ("new", 1, 1)]
 
 
 def test_a_share_of_nothing_is_no_number(tmp_path):
@@ -134,7 +140,8 @@ def test_a_label_that_there_is_none_of_is_refused(tmp_path, label, concepts, mes
 
 def test_the_command_prints_totals_and_no_row():
     printed = CliRunner().invoke(app, ["rules", "measure"]).output
-    names = [row.feature.name for row in read_feature_list(UNSEEN, more=("language", "label", "concepts"))]
+    listed_rows = read_feature_list(UNSEEN, more=("language", "label", "concepts", "seen"))
+    names = [row.feature.name for row in listed_rows]
     assert "statute" in printed and "precision" in printed
     assert not [name for name in names if len(name) > 9 and name in printed]
 
