@@ -78,7 +78,7 @@ def test_the_unseen_list_has_two_hundred_columns_a_language_and_the_hash_that_th
 
 def test_the_documents_state_the_totals_that_the_command_prints():
     page = DOCS.read_text(encoding="utf-8")
-    for found in measure().parts:
+    for found in (part for part in measure().parts if part.part in ("all", "new")):
         cells = (
             f"{each.hits} of {each.n}, {each.share:.1%} ({each.low:.1%}–{each.high:.1%})"
             for each in (found.statute, found.proxies, found.precision)
