@@ -22,6 +22,7 @@ from backend.errors import ModelError, ParameterError
 from backend.fairness.evidence import Evidence
 from backend.i18n import LANGUAGES, Catalogue, catalogue
 from backend.protocols.training.parameters import SecureBoostParameters
+from backend.reports.blocks import Facts
 from backend.reports.build import content_of
 from backend.reports.document import canonical, make, read, schema, sha256, to_json
 from backend.reports.files import check
@@ -378,6 +379,18 @@ def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report,
         assert all(shown in squeezed(text) for shown in ("71.24", "65.12", "77.01", "1,234", "women"))
         assert text.count(Catalogue(language)("document.fairness_not_measured")) == 0
     assert made.content.fairness[0].measures[0].value == 0.7124 and made.content.proxies == ()
+
+
+def test_what_was_measured_of_a_feature_stands_at_its_first_finding(report):
+    found = report.content.assessment
+    women = Measured(about="women", about_zh="", measure="selection rate", n=1234, value=0.7, low=0.6, high=0.8)
+    lines = [finding.model_copy(update={"disparities": (women,)}) for finding in found.findings]
+    twice = next(f for f in lines if [other.feature for other in lines].count(f.feature) > 1)
+    both = tuple(finding for finding in lines if finding.feature == twice.feature)
+    content = report.content.model_copy(update={"assessment": found.model_copy(update={"findings": both})})
+    writer = Writer(make(content, report.issued, SigningKey.generate()), Catalogue("en"))
+    shown = [dict(block.rows)[writer("disparity")] for block in claims.findings(writer) if isinstance(block, Facts)]
+    assert "1,234" in shown[0] and set(shown[1:]) == {writer("as_above")}
 
 
 def test_the_report_counts_what_travelled(glassleaf, report):

@@ -34,8 +34,10 @@ def findings(write: Writer) -> list[Block]:
     if found.not_understood:
         listed = write.listed(f"{one.feature} ({write.party(one.party)})" for one in found.not_understood)
         blocks.append(Text(write("not_understood", listed=listed), "finding"))
+    said: set[str] = set()  # features whose evidence stands in a finding above
     for finding in found.findings:
-        blocks += _finding(write, finding)
+        blocks += _finding(write, finding, finding.feature in said)
+        said.add(finding.feature)
     for key, rest in (("set_aside", found.set_aside), ("not_in_force", found.not_in_force)):
         if rest:
             table = write.table(
@@ -75,7 +77,7 @@ def _citation(write: Writer, law: LawLine) -> str:
     )
 
 
-def _finding(write: Writer, f: FindingLine) -> list[Block]:
+def _finding(write: Writer, f: FindingLine, said: bool) -> list[Block]:
     words = write.words
     usage = write("usage", splits=f.splits, share=percent(f.gain_share)) if f.splits else words("compliance.no_use")
     facts = {
@@ -84,8 +86,8 @@ def _finding(write: Writer, f: FindingLine) -> list[Block]:
         "law": _dates(write, f),
         "matched": words("document.named", meaning=f"“{f.matched}”", name=words(f"compliance.in_{f.matched_in}")),
         "used": usage,
-        "proxy_evidence": proxies_of(write, f),
-        "disparity": disparities_of(write, f),
+        "proxy_evidence": write("as_above") if said and f.proxies else proxies_of(write, f),
+        "disparity": write("as_above") if said and f.disparities else disparities_of(write, f),
         "elderly": elderly(write, f),
         "why": f"{words.either(f.explanation, f.explanation_zh)}\n{_wording(write, f)}",
         "remedy": words.either(f.remedy, f.remedy_zh),
