@@ -22,7 +22,7 @@ from backend.errors import ModelError, ParameterError
 from backend.fairness.evidence import Evidence
 from backend.i18n import LANGUAGES, Catalogue, catalogue
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.reports.blocks import Facts
+from backend.reports.blocks import Facts, Heading, Table, Text
 from backend.reports.build import content_of
 from backend.reports.document import canonical, make, read, schema, sha256, to_json
 from backend.reports.files import check
@@ -36,9 +36,10 @@ from backend.reports.schema import (
     Measured,
     NotUnderstoodLine,
     ReasonsLine,
+    SearchLine,
     TestLine,
 )
-from backend.reports.sections import answers, claims
+from backend.reports.sections import answers, claims, operator
 from backend.reports.sections.validation import OWN_SOURCE, table
 from backend.reports.sections.writer import Writer, figure, p_value, percent
 from backend.services import Glassleaf
@@ -461,6 +462,35 @@ def test_letters_that_the_chosen_font_lacks_come_from_another(monkeypatch):
     monkeypatch.setattr(pdf_page, "LATIN", (CJK,))
     page = pdf_page.Page(Catalogue("en"), datetime.now(UTC))
     assert [page._family(letter) for letter in "a信Ա"] == ["latin", "latin", "symbols"]  # the last one is Armenian
+
+
+def test_headings_of_both_levels_and_what_they_head_go_to_one_page():
+    page, words = pdf_page.Page(Catalogue("en"), datetime.now(UTC)), "word " * 60
+    below = [
+        Heading("Gaps", 2),
+        Text(words),
+        Text(words),
+        Table(("a", "b"), tuple(("x", "y") for _ in range(9)), (1, 1)),
+    ]
+    inner, outer = (pdf_form._together(page, blocks) for blocks in (below, [Heading("Alternatives", 1), *below]))
+    assert outer - inner == 16  # the outer heading's own height: nothing that the inner one keeps is left out
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_search_says_that_acceptance_by_group_was_measured(report, language):
+    words, search = Catalogue(language), SearchLine.model_construct()
+    searched = make_writer(report.content.model_copy(update={"searches": (search,)}), report, language)
+    unsearched = Writer(report, words)
+    for writer, keys in (
+        (searched, ("document.fairness_searched", "details.verdict_searched")),
+        (unsearched, ("document.fairness_not_measured", "details.verdict_no_fairness")),
+    ):
+        said = "\n".join(b.text for b in (*claims.evidence(writer), *operator.verdicts(writer)) if isinstance(b, Text))
+        assert all(words(key) in said for key in keys)
+
+
+def make_writer(content, report, language):
+    return Writer(report.model_copy(update={"content": content}), Catalogue(language))
 
 
 def test_the_schema_in_the_documents_is_that_of_the_code():

@@ -64,19 +64,19 @@ def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
 
 def _together(pdf: Page, blocks: Sequence[Block]) -> float:
     """Millimetres of what stands on one page with a heading: headings and sentences below it, and what they head, or its beginning."""
-    height, opened = 0.0, False
+    headings, below = 0.0, 0.0
     for block in blocks:
         if isinstance(block, Heading):
-            if opened:  # the next heading's own
+            if below:  # the next heading's own
                 break
-            height += 16 if block.level == 1 else 11
+            headings += 16 if block.level == 1 else 11
             continue
         whole = _height(pdf, block)
-        height += whole if whole <= KEPT or isinstance(block, Bars | Panels) else BEGINNING
-        opened = True
-        if not isinstance(block, Text) or height > BEGINNING:
+        below += whole if whole <= KEPT or isinstance(block, Bars | Panels) else BEGINNING
+        # however many headings stand above, so that the last of them does not go to another page than the first
+        if not isinstance(block, Text) or below > BEGINNING:
             break
-    return height
+    return headings + below
 
 
 def _height(pdf: Page, block: Block) -> float:

@@ -45,8 +45,8 @@ def _table(write: Writer, search: SearchLine) -> Table:
     first = search.alternatives[0]
     return write.table(
         search.alternatives,
-        ("lda_model", 2, lambda a: f"{a.name} {a.model}"),
-        ("lda_settings", 5, lambda a: settings(write, first, a)),
+        ("lda_model", 3, lambda a: f"{a.name} {a.model}"),
+        ("lda_settings", 4, lambda a: settings(write, first, a)),
         ("lda_auc", 3, lambda a: f"{figure(a.auc.value)}\n[{figure(a.auc.low)}, {figure(a.auc.high)}]"),
         ("lda_change", 4, lambda a: _changed(write, signed, a.auc_change, a.auc_together)),
         ("lda_gap", 4, lambda a: _gap(write, a, a.gap)),

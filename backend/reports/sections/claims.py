@@ -187,7 +187,9 @@ def evidence(write: Writer) -> list[Block]:
 def _claim(write: Writer, key: str, found: tuple[Evidenced, ...] | None) -> list[Block]:
     blocks: list[Block] = [write.heading(key)]
     if not found:
-        return [*blocks, write.text(f"{key}_not_measured" if found is None else "nothing_found")]
+        searched = key == "fairness" and write.content.searches
+        unmeasured = "fairness_searched" if searched else f"{key}_not_measured"
+        return [*blocks, write.text(unmeasured if found is None else "nothing_found")]
     for e in found:
         if e.on is not None and e.on.refused:
             blocks.append(Text(write.says(write.named(e.feature, e.meaning, e.meaning_zh), not_agreed(write, e.on))))

@@ -263,9 +263,11 @@ def verdicts(write: Writer) -> list[Block]:
         lines.append(words("details.verdict_quality", figure=words(f"figure.{best.name}"), n=found.n, **shown))
     else:
         lines.append(words("details.verdict_no_quality"))
-    lines.append(words("details.verdict_no_fairness" if content.fairness is None else "details.verdict_fairness"))
+    unmeasured = content.fairness is None and not content.searches
+    apart = "no_fairness" if unmeasured else "searched" if content.fairness is None else "fairness"
+    lines.append(words(f"details.verdict_{apart}"))
     empty = len(not_provided(write))
     lines.append(words("details.verdict_missing" if empty else "details.verdict_provided", n=empty))
     hosts = undocumented(write)
     lines += [words("dossier.incomplete", host=write.party(host)) for host in hosts]
-    return [Text("\n".join(lines), "finding" if empty or hosts or content.fairness is None else "plain")]
+    return [Text("\n".join(lines), "finding" if empty or hosts or unmeasured else "plain")]
