@@ -137,11 +137,13 @@ def _outcome(t: Texts, result: AttackResult) -> None:
     icon = "report" if works else "check_circle"
     st.markdown(f":material/{icon}: {said(t, result)}")
     frame.picture(_bars(t, result, works), _rates(t, result), f"attack_bars_{result.id}")
-    setting = t(f"attack.{result.text}_setting", **_figures(result))
+    box = frame.box(t("attack_lab.more"), "science", f"attack_more_{result.id}")
+    if box is None:
+        return
     found = f"attack.{result.text}_found"
     seconds = outcome.off.seconds + (outcome.on.seconds if outcome.on is not None else 0.0)
-    with st.expander(t("attack_lab.more"), icon=":material/science:"):
-        st.markdown(setting)
+    with box:
+        st.markdown(t(f"attack.{result.text}_setting", **_figures(result)))
         if t.has(found):
             st.markdown(t(found, **_figures(result)))
         st.caption(t("attack_lab.took", seconds=t.duration(seconds)))

@@ -55,8 +55,8 @@ def kept_out(t: Texts, view: View, found: Sequence[KeptOut], work: Casework) -> 
         if evidence.named(view, row.feature) is None:  # nobody has it any more
             continue
         words = t("compliance.kept_out", feature=evidence.brief(t, view, row.feature))
-        box = st.expander(words, icon=":material/visibility_off:", key=f"kept_out_{row.feature}", on_change="rerun")
-        if box.open:
+        box = frame.box(words, "visibility_off", f"kept_out_{row.feature}")
+        if box is not None:
             with box:
                 casework.measure(t, view, row, evidence.measurable(view, None), work, row.feature)
 
@@ -72,6 +72,9 @@ def sign(t: Texts, work: Casework) -> None:
 def packs(t: Texts, view: View) -> None:
     """Which bodies of law were applied, in which version, checked when, from where."""
     found = view.compliance.packs
+    box = frame.box(t("compliance.packs"), "library_books", "packs")
+    if box is None:
+        return
     columns: frame.Columns = {
         "pack": [markdown(t.either(pack.title, pack.title_zh)) for pack in found],
         "jurisdiction": [markdown(t.jurisdiction(pack.jurisdiction)) for pack in found],
@@ -80,9 +83,6 @@ def packs(t: Texts, view: View) -> None:
         "source": [markdown(pack.source) for pack in found],
         "origin": [t(f"compliance.{'built_in' if pack.built_in else 'own'}") for pack in found],
     }
-    box = st.expander(t("compliance.packs"), icon=":material/library_books:", key="packs", on_change="rerun")
-    if not box.open:
-        return
     with box:
         frame.table({t(f"compliance.{name}"): values for name, values in columns.items()}, t("compliance.packs"))
 
@@ -92,10 +92,8 @@ def duties(t: Texts, view: View) -> None:
     found = view.compliance.duties
     forces = Counter(duty.force for duty in found)
     counts = {force: forces[force] for force in ("in_force", "not_yet", "ended")}
-    box = st.expander(
-        t("compliance.duties_of_model", **counts), icon=":material/balance:", key="duties", on_change="rerun"
-    )
-    if not box.open:  # what nobody looks at is not sent
+    box = frame.box(t("compliance.duties_of_model", **counts), "balance", "duties")
+    if box is None:
         return
     laws: dict[str, list[Duty]] = {}
     for duty in found:
@@ -185,10 +183,8 @@ def contradictions(t: Texts, view: View) -> None:
         expected = sum(d.expected != "none" for d in view.directions)
         st.caption(t("compliance.no_contradiction", n=expected) if expected else t("compliance.nothing_expected"))
         return
-    box = st.expander(
-        t("compliance.contradictions", n=len(against)), icon=":material/swap_vert:", key="against", on_change="rerun"
-    )
-    if box.open:
+    box = frame.box(t("compliance.contradictions", n=len(against)), "swap_vert", "against")
+    if box is not None:
         with box:
             for _, direction in frame.paged(against, "contradictions_page"):
                 _contradiction(t, view, direction)

@@ -18,6 +18,8 @@ from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.results import NOBODY, cell_text
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from backend.data.federation import Federation
     from backend.jobs import Job
     from backend.results import ModelRecord, Score
@@ -27,7 +29,7 @@ ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
 MOMENT = 0.5  # seconds that are not told, for they are over when they are read
 SILENT = 3.0  # seconds after which a job that cannot tell how long it will take says so
-TWINS_OPEN = False  # whether the tables of charts stand open at first
+BOXES_OPEN = False  # whether boxes whose contents are made once they are opened stand open at first
 CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
 # state of a model: icon
 STATES = {
@@ -124,14 +126,19 @@ def chart(t: Texts, figure: go.Figure, sentence: str, twin: Columns | Callable[[
     table_twin(t, twin, sentence, key)
 
 
+def box(words: str, icon: str, key: str) -> DeltaGenerator | None:
+    """A box under `words`; None while it is closed, for what nobody looks at is neither made nor sent."""
+    drawn = st.expander(words, BOXES_OPEN, icon=f":material/{icon}:", key=key, on_change="rerun")
+    return drawn if drawn.open else None
+
+
 def table_twin(t: Texts, twin: Columns | Callable[[], Columns], sentence: str, key: str) -> None:
     """The numbers of a chart as a table, one press away: it is made and sent once it is opened."""
-    words, icon = t("frame.as_table"), ":material/table:"
-    box = st.expander(words, TWINS_OPEN, icon=icon, key=f"{key}_twin", on_change="rerun")
-    if not box.open:
+    opened = box(t("frame.as_table"), "table", f"{key}_twin")
+    if opened is None:
         return
     columns = twin() if callable(twin) else twin
-    with box:
+    with opened:
         data(columns, f"{key}_table", _words(sentence))
         st.download_button(
             t("frame.save_table"),

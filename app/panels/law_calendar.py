@@ -20,8 +20,8 @@ def panel(t: Texts, found: LawCalendar) -> None:
     changes = t("law.line_changed", n=len(found.changed)) if found.changed else ""
     known = t("law.line", in_force=found.in_force, n=len(found.coming))
     line = t("words.about", what=t("law.title"), said=known)
-    box = st.expander(t.joined(line, changes), icon=":material/calendar_month:", key="law_calendar", on_change="rerun")
-    if box.open:
+    box = frame.box(t.joined(line, changes), "calendar_month", "law_calendar")
+    if box is not None:
         with box:
             _opened(t, found)
 

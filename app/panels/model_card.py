@@ -68,13 +68,15 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
     }
     table = {t("card.fact"): list(facts), t("card.is"): [markdown(value) for value in facts.values()]}
     frame.table(table, t("card.identity"))
-    with st.expander(t("card.parameters"), icon=":material/tune:"):
+    box = frame.box(t("card.parameters"), "tune", "card_parameters_box")
+    if box is not None:
         named = {
             t(f"parameter.{name}") if t.has(f"parameter.{name}") else name: str(value)
             for name, value in record.parameters.items()
         }
         values = {t("card.fact"): list(named), t("card.is"): list(named.values())}
-        frame.data(values, "card_parameters", t("card.parameters"))
+        with box:
+            frame.data(values, "card_parameters", t("card.parameters"))
 
 
 def _grown(t: Texts, record: ModelRecord) -> tuple[str, str]:
@@ -128,14 +130,16 @@ def figures(t: Texts, view: View, card: ModelCard, shown: Performance) -> None:
                 delta_color="off",
                 delta_arrow="off",
             )
-    table: frame.Columns = {
-        t("card.figure"): [_name(t, e) for e in shown.figures],
-        t("importance.value"): [_value(t, view, e, e.value) for e in shown.figures],
-        t("importance.interval"): [_interval(t, view, e) for e in shown.figures],
-    }
     title = t("card.all_figures", n=len(shown.figures))
-    with st.expander(title, icon=":material/table:"):
-        frame.data(table, "card_figures", title)
+    box = frame.box(title, "table", "card_figures_box")
+    if box is not None:
+        table: frame.Columns = {
+            t("card.figure"): [_name(t, e) for e in shown.figures],
+            t("importance.value"): [_value(t, view, e, e.value) for e in shown.figures],
+            t("importance.interval"): [_interval(t, view, e) for e in shown.figures],
+        }
+        with box:
+            frame.data(table, "card_figures", title)
     st.caption(
         f":material/error_med: {t.joined(t('card.interval'), t(f'card.source_{card.sources[shown.part]}'))}",
         help=t("glossary.bootstrap"),

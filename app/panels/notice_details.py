@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.panels import toml_file
+from app.panels import frame, toml_file
 from app.panels.reviews import Attempt
 from app.texts import Texts, markdown
 from backend.services.notice_details import AGENCY, fields_of
@@ -51,7 +51,10 @@ class Details:
 
 def panel(t: Texts, details: Details, attempt: Attempt) -> None:
     """What is lacking, and in a box the form and the file."""
-    with st.expander(t("notice_details.title"), icon=":material/edit_note:", key="notice_details_box"):
+    box = frame.box(t("notice_details.title"), "edit_note", "notice_details_box")
+    if box is None:
+        return
+    with box:
         st.caption(t("notice_details.note"))
         lacking = [_of(t, details, party, name) for party, name in details.lacking]
         said = t("notice_details.missing", fields=t.listed(lacking)) if lacking else t("notice_details.complete")

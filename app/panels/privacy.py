@@ -84,6 +84,9 @@ def _seen(t: Texts, word: str) -> str:
 
 def fields(t: Texts, view: View, lines: Sequence[LedgerLine]) -> None:
     """Every field of every message, by the party that got it."""
+    box = frame.box(t("privacy.fields"), "table", "privacy_fields_box")
+    if box is None:
+        return
     columns: frame.Columns = {
         t("privacy.party"): [palette.plain(t, view.federation, line.party) for line in lines],
         t("transcript.sender"): [palette.plain(t, view.federation, line.sender) for line in lines],
@@ -94,7 +97,7 @@ def fields(t: Texts, view: View, lines: Sequence[LedgerLine]) -> None:
         t("privacy.key"): [t.party(view.federation, line.key_of) if line.key_of else "–" for line in lines],
         t("privacy.readable"): [t("privacy.saw_yes" if line.readable else "privacy.saw_no") for line in lines],
     }
-    with st.expander(t("privacy.fields"), icon=":material/table:"):
+    with box:
         frame.data(columns, "privacy_fields", t("privacy.fields"))
 
 

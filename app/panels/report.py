@@ -102,7 +102,10 @@ def decisions(
         t("report.reason"): [f.decision.reason if f.decision else "–" for f in found],
     }
     frame.data(columns, "report_decisions", t("report.decide"))
-    with st.expander(t("report.decide_form"), icon=":material/gavel:"):
+    box = frame.box(t("report.decide_form"), "gavel", "report_decide_box")
+    if box is None:
+        return
+    with box:
         index = st.selectbox(
             t("report.finding"), range(len(found)), format_func=named.__getitem__, key="report_finding"
         )

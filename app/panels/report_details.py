@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.panels import toml_file
+from app.panels import frame, toml_file
 from app.panels.reviews import Attempt
 from app.texts import Texts, markdown
 from backend.services.report_details import BY_PARTY, GROUPS
@@ -54,7 +54,10 @@ def panel(t: Texts, details: Details, attempt: Attempt) -> None:
     st.markdown(t("details.state", n=lacking) if lacking else t("details.complete"))
     if lacking:
         st.caption(t.listed([markdown(t(f"details.{name}")) for name in details.lacking]))
-    with st.expander(t("details.form"), icon=":material/edit_note:", key="details_box"):
+    box = frame.box(t("details.form"), "edit_note", "details_box")
+    if box is None:
+        return
+    with box:
         _form(t, details, attempt)
         toml_file.panel(t, "report_details", details.template, details.keep_file, t("details.saved"), attempt)
 

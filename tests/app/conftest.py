@@ -132,10 +132,10 @@ def light_pages() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _twins_open() -> Iterator[None]:
-    """The tables of charts stand open, for tests read them."""
+def _boxes_open() -> Iterator[None]:
+    """Boxes stand open, for tests read what is in them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(frame, "TWINS_OPEN", True)
+        patch.setattr(frame, "BOXES_OPEN", True)
         yield
 
 

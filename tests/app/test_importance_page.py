@@ -89,7 +89,7 @@ def test_a_contradiction_leads_to_its_trees(opened: Opened, glassleaf: Glassleaf
 def test_pairs_are_shown_with_their_largest_and_all_of_them_once_the_table_is_opened(
     opened: Opened, glassleaf: Glassleaf, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(frame, "TWINS_OPEN", False)
+    monkeypatch.setattr(frame, "BOXES_OPEN", False)
     at = opened("importance")
     first = glassleaf.explanation.interactions(world.record.id)[0]
     assert says(at, "importance.pairs", trees=first.trees)

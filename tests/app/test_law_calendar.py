@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.panels import frame
 from app.texts import Texts
 from backend.compliance.resemblance import Proposal
 from backend.data.dictionary import Feature
@@ -15,8 +16,9 @@ from tests.app.reading_out import everything, says
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_the_page_ends_with_what_is_in_force_and_what_is_to_come(
-    opened: Opened, answers: Answers, glassleaf: Glassleaf, language: str
+    opened: Opened, answers: Answers, glassleaf: Glassleaf, monkeypatch: pytest.MonkeyPatch, language: str
 ) -> None:
+    monkeypatch.setattr(frame, "BOXES_OPEN", False)
     before_any_report = glassleaf.compliance.calendar()
     answers["compliance.calendar"] = lambda model_id: before_any_report
     at = opened("compliance")

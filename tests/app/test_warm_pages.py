@@ -67,14 +67,14 @@ def test_a_warm_page_asks_the_store_for_nothing(walked: tuple[Path, AppTest], pa
     assert asked == [], "; ".join(asked)
 
 
-@pytest.mark.parametrize(("page", "others"), [("model_card", 2), ("importance", 1), ("structure", 0)])
-def test_tables_of_charts_are_made_once_they_are_opened(
+@pytest.mark.parametrize(("page", "others"), [("model_card", 0), ("importance", 1), ("structure", 0)])
+def test_what_is_in_a_box_is_made_once_it_is_opened(
     walked: tuple[Path, AppTest], monkeypatch: pytest.MonkeyPatch, page: str, others: int
 ) -> None:
     _, at = walked
     assert not at.switch_page(f"../pages/{page}.py").run().exception
     opened = len(at.dataframe)
-    monkeypatch.setattr(frame, "TWINS_OPEN", False)
+    monkeypatch.setattr(frame, "BOXES_OPEN", False)
     at.switch_page("../pages/overview.py").run()
     assert not at.switch_page(f"../pages/{page}.py").run().exception
     assert opened > len(at.dataframe) == others
