@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import charts, frame, palette
-from app.texts import Texts, cut, label, markdown, percent, wrap
+from app.texts import Texts, label, markdown, percent, wrap
 from app.view_models import View
 
 if TYPE_CHECKING:
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # features of the picture
 LETTERS = 22  # a line of a feature beside the picture, so that a phone has room for the squares
-ABOVE = 22  # letters of a feature above the picture, where it stands on end
-SQUARE, COLUMN, SCALE = 38, 150, 56  # pixels: of a row, of the names above, of the colour scale below
+ABOVE = 25  # letters a line of a feature above the picture, where it stands on end
+SQUARE, COLUMN, SCALE = 42, 160, 56  # pixels: of a row, of the names above, of the colour scale below
 
 
 def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
@@ -76,8 +76,8 @@ def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
     height = SQUARE * len(shown) + COLUMN + SCALE
     figure = charts.figure(height, margin_t=COLUMN, margin_b=SCALE)
     figure.add_trace(charts.squares(rows, places, places, **hover, showscale=True, colorbar=scale))
-    columns = [f"{label(cut(words, ABOVE))} {sign}" for words, sign in zip(named, signs, strict=True)]
-    beside = [f"{wrap(words, LETTERS, 2)} {sign}" for words, sign in zip(named, signs, strict=True)]
+    columns = [f"{wrap(words, ABOVE, 2)} {sign}" for words, sign in zip(named, signs, strict=True)]
+    beside = [f"{wrap(words, LETTERS, 3)} {sign}" for words, sign in zip(named, signs, strict=True)]
     figure.update_xaxes(side="top", tickvals=places, ticktext=columns, tickangle=-90)
     return figure.update_yaxes(autorange="reversed", showgrid=False, tickvals=places, ticktext=beside)
 

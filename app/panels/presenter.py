@@ -92,7 +92,9 @@ def draw(
     else:
         if done is not None and not scene.carried:
             st.info(t("transcript.from_journal"), icon=":material/history:")
-        sight.draw(t, view, _at(view, scene, step), "presented")
+        shown = _at(view, scene, step)
+        attention.order_on_a_phone(f"presented_{shown.turn or view.model.guest}")
+        sight.draw(t, view, shown, "presented")
     return beside
 
 

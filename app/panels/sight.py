@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.panels import palette, person
-from app.texts import Texts, cut, markdown, percent, signed, size
+from app.texts import Texts, markdown, percent, signed, size
 from app.view_models import NUMBERS, View, crossings
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ CLOSED, OPEN, OUT = "■", "□", "·"  # a number nobody here can read; one tha
 DRAWN = 60  # squares in a strip
 NAMED = 3  # columns in a strip; the hover names all
 ABREAST = 4  # strips
-LETTERS = 34  # of a column's meaning
 BYTES = 4  # between two spaces
 
 Look = Callable[[str], "HostView"]
@@ -82,7 +81,7 @@ def _strip(t: Texts, view: View, scene: Scene, party: str, key: str) -> None:
 def _columns(t: Texts, view: View, party: str) -> None:
     """The names of its columns; what they hold is shown by nobody else."""
     features = [feature for owner, feature in view.model.dictionary if owner == party]
-    shown = [markdown(cut(t.brief(feature), LETTERS)) for feature in features[:NAMED]]
+    shown = [markdown(t.brief(feature)) for feature in features[:NAMED]]
     named = t("words.comma").join(shown) if len(features) > NAMED else t.listed(shown)
     more = t("transcript.more", n=len(features) - NAMED) if len(features) > NAMED else ""
     every = "  \n".join(markdown(t.meaning(feature)) for feature in features)
