@@ -17,6 +17,7 @@ from backend.crypto.interface import IntArray
 EXACT = 1 << 50  # below it x/t in float64 is nearer to its true value than to the next half
 LARGEST = 1 << 25  # t, so that a digit of 13 bits times a number, added up, stays below that
 DIGIT = 12  # bits of a low digit
+ALONE = 1 << 18  # products of a multiplication up to which OpenBLAS starts no thread (its interface/gemm.c: 4 · 65,536)
 Floats = NDArray[np.float64]
 
 
@@ -56,9 +57,14 @@ class SlotTransform:
         return found.ravel().astype(np.int64)
 
     def _times(self, digits: Floats, numbers: Floats) -> Floats:
-        """A matrix, given as its digits one above the other, times `numbers` modulo t."""
-        product = digits @ numbers
+        """A matrix, given as its digits one above the other, times `numbers` modulo t.
+
+        In slices, each on the calling thread: processes that transform at once would each wait for threads of its matrix library while
+        those of the others keep the cores, for longer than the multiplication takes.
+        """
         size = digits.shape[1]
+        slices = max(1, digits.size * numbers.shape[1] // ALONE)
+        product = (digits.reshape(slices, -1, size) @ numbers).reshape(len(digits), -1)
         if len(product) == size:
             return self._reduced(product)
         return self._reduced(self._reduced(product[size:]) * (1 << DIGIT) + product[:size])

@@ -1,5 +1,9 @@
 """The slots' transform against SEAL's encoder, and against evaluation in plain integers."""
 
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 import tenseal.sealapi as seal
@@ -54,3 +58,29 @@ def test_slots_are_values_at_the_odd_powers_of_the_least_root(degree, t):
     powers += [2 * degree - power for power in powers]
     values = [sum(int(c) * pow(root, p * j, t) for j, c in enumerate(coefficients)) % t for p in powers]
     assert values == slots.tolist()
+
+
+ON_ONE_THREAD = """
+import time
+import numpy as np
+from backend.crypto.rlwe.slots import SlotTransform
+transforms = [SlotTransform(8192, t) for t in (557057, 33538049)]  # one digit, and two
+time.sleep(0.3)  # threads that a matrix library starts when it is imported look for work at first
+others = time.process_time() - time.thread_time()
+for _ in range(100):
+    for transform in transforms:
+        transform.coefficients(np.ones(8192, dtype=np.int64))
+print((time.process_time() - time.thread_time() - others) / time.thread_time())
+"""
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core: no library starts threads")
+def test_a_transform_keeps_one_thread_busy_whatever_the_matrix_library_may_use():
+    done = subprocess.run(
+        [sys.executable, "-c", ON_ONE_THREAD],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "2", "OMP_NUM_THREADS": "2"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert float(done.stdout) < 0.05  # of the time; 0.9 where all threads multiply
