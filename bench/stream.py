@@ -2,9 +2,9 @@
 
 The command runs as a user has it, in a process of its own: reading twice, both parties' work, journal, audit log and Parquet out are
 counted, and so is starting. Memory is the sum of what the process and its workers hold, looked at ten times a second; pages that they share
-count for each of them, so it is an upper bound. Both parties' tables are in it: a simulated Host holds its whole table. Processor time is
-of the same processes, starting included; on a machine that others use it is the figure to compare. The peer is the same command on
-plaintext.
+count for each of them, so it is an upper bound; files in memory by which tasks pass to workers count as well. Both parties' tables are in
+it: a simulated Host holds its whole table. Processor time is of the same processes, starting included; on a machine that others use it is
+the figure to compare. The peer is the same command on plaintext.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from bench.setting import ABSENT, add_credit_card, fresh_folder, progress, run, 
 ROWS = int(os.environ.get("STREAM_ROWS", "50000"))  # a million: STREAM_ROWS=1000000
 QUICK_ROWS = 6_000
 GROUP = 8_192  # rows that are scored together
+BLOCK = 512  # bytes in which a file's room is counted (stat)
 AIM_SECONDS, AIM_ROWS, AIM_BYTES = 360, 1_000_000, 1_000_000_000
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -105,14 +107,27 @@ def scored(folder: Path, cipher: str) -> tuple[float, int, float]:
 
 
 def held(process: psutil.Process) -> int:
-    """Bytes in memory of a process and all below it."""
-    total = 0
+    """Bytes in memory of a process and all below it, and of the files in memory that they have open."""
+    total, files = 0, dict[int, int]()
     for one in [process, *children(process)]:
         try:
             total += one.memory_info().rss
         except psutil.NoSuchProcess:
             continue
-    return total
+        files |= in_memory(one.pid)
+    return total + sum(files.values())
+
+
+def in_memory(process: int) -> dict[int, int]:
+    """Bytes of the files without a name that a process has open in memory, by their number in the system."""
+    found = {}
+    with suppress(OSError):
+        for one in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                if str(one.readlink()).startswith("/memfd:"):
+                    is_it = one.stat()
+                    found[is_it.st_ino] = is_it.st_blocks * BLOCK
+    return found
 
 
 def worked(process: psutil.Process) -> dict[int, float]:

@@ -16,6 +16,8 @@ from importlib import import_module
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from backend.crypto.passage import NotPassedError, Passage, run
+from backend.crypto.passage import available as through_memory
 from backend.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -101,28 +103,52 @@ class Workers:
         check: Callable[[], None],
         on_done: Callable[[], None],
     ) -> Generator[R, None, None]:
-        """On local processes, which all jobs share."""
+        """On local processes, which all jobs share. Where the system can, tasks and results pass through memory, not through pipes."""
         from joblib.externals.loky import get_reusable_executor  # noqa: PLC0415 - slow to import
 
-        in_flight: deque[Future[R]] = deque()
+        in_flight: deque[tuple[Future[Any], Passage | None]] = deque()
+
+        def submit(work: Callable[..., Any], *task: Any) -> Future[Any]:
+            future: Future[Any] = get_reusable_executor(self.jobs, timeout=IDLE_SECONDS).submit(work, *task)
+            return future
+
+        def done(future: Future[Any]) -> Any:
+            while not wait([future], timeout=POLL).done:
+                check()
+            return future.result()
 
         def first() -> R:
-            while not wait([in_flight[0]], timeout=POLL).done:
-                check()
-            return in_flight.popleft().result()
+            future, passage = in_flight[0]
+            try:
+                found: R = done(future)
+                if passage is not None:
+                    found = passage.held()
+            except NotPassedError:
+                if passage is None:
+                    raise
+                own, task = passage.held()
+                found = done(submit(own, *task))
+            in_flight.popleft()
+            if passage is not None:
+                passage.close()
+            return found
 
         try:
             for task in tasks:
-                future = get_reusable_executor(self.jobs, timeout=IDLE_SECONDS).submit(function, *task)
-                future.add_done_callback(lambda _: on_done())
-                in_flight.append(future)
+                passage = Passage(function, task) if through_memory() else None
+                in_flight.append(
+                    (submit(function, *task) if passage is None else submit(run, *passage.ticket), passage)
+                )
+                in_flight[-1][0].add_done_callback(lambda _: on_done())
                 if len(in_flight) == 2 * BLOCK * self.jobs:
                     yield first()
             while in_flight:
                 yield first()
         finally:
-            for future in in_flight:
+            for future, passage in in_flight:
                 future.cancel()
+                if passage is not None:
+                    passage.close()
 
     def _in_blocks(self, function: Callable[..., R], tasks: Iterator[tuple[Any, ...]]) -> Generator[R, None, None]:
         """While one block's results are used the next one is computed, so that at most two are in memory."""
