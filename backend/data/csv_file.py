@@ -22,6 +22,9 @@ from backend.data.dictionary import Feature, Kind
 from backend.errors import FederationError
 
 BOOLEANS = {"1": 1.0, "true": 1.0, "yes": 1.0, "1.0": 1.0, "0": 0.0, "false": 0.0, "no": 0.0, "0.0": 0.0}
+UTF_8 = "utf-8-sig"  # with or without a byte order mark
+GROUP = 8192  # rows that are read together of a long table; a whole number of lattice plaintexts
+CHARACTERS = 1 << 25  # of a group's cells, and a row's more
 SEPARATORS = ",;\t|"
 MAX_NAME = 500  # characters of a column's name
 PACKED = 6  # a full sheet of samples is 5 MB as CSV and 25 MB as the XML of a workbook
@@ -107,7 +110,12 @@ class TableText:
 
     def located(self, cells: Mapping[int, str]) -> str:
         """A few of some rows' cells with their lines, for a problem's text."""
-        return listed([f"{shown(cell)} on line {self.lines[row]}" for row, cell in cells.items()], SHOWN_EXAMPLES)
+        return located(cells, self.lines)
+
+
+def located(cells: Mapping[int, str], lines: Sequence[int]) -> str:
+    """A few of some rows' cells with the lines that these rows are on, for a problem's text."""
+    return listed([f"{shown(cell)} on line {lines[row]}" for row, cell in cells.items()], SHOWN_EXAMPLES)
 
 
 def shown(text: str) -> str:
@@ -123,26 +131,37 @@ def listed(items: Sequence[str], max_items: int = 8) -> str:
 
 def read_csv(path: Path, limits: Limits = TABLE) -> TableText:
     """Read a CSV file; raises `FederationError` where it is absent, unreadable, too large or not a table."""
+    return next(read_csv_groups(path, limits, limits.max_rows + 1, limits.max_bytes + 1))
+
+
+def read_csv_groups(
+    path: Path, limits: Limits = TABLE, max_rows: int = GROUP, max_characters: int = CHARACTERS
+) -> Generator[TableText, None, None]:
+    """The same in groups of consecutive rows; see :func:`csv_groups`."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
+        status = path.stat()
+        if not stat.S_ISREG(status.st_mode):  # a pipe would keep us waiting
             raise FederationError(
                 f"{path.name}: cannot be read (a folder or a pipe); expected a CSV file. Correct its name."
             )
+        if status.st_size > limits.max_bytes:
+            raise _too_many_bytes(path.name, limits)
         with path.open("rb") as file:
-            data = file.read(limits.max_bytes + 1)
+            yield from csv_groups(path.name, file, UTF_8, limits, max_rows, max_characters)
     except FileNotFoundError:
         raise FederationError(
             f"{path.name}: no such file in {path.parent}; expected a CSV file. Put it there or correct its name."
         ) from None
+    except UnicodeDecodeError:
+        raise not_text(path.name, path.read_bytes(), UTF_8) from None
     except (OSError, ValueError) as error:  # ValueError: a name with a zero character
         reason = getattr(error, "strerror", None) or error
         raise FederationError(
             f"{path.name}: cannot be read ({reason}); expected a readable CSV file. Check its name and its permissions."
         ) from None
-    return parse_csv(path.name, data, limits)
 
 
-def parse_csv(name: str, data: bytes, limits: Limits = TABLE, encoding: str = "utf-8-sig") -> TableText:
+def parse_csv(name: str, data: bytes, limits: Limits = TABLE, encoding: str = UTF_8) -> TableText:
     """Split a CSV file's bytes into header and rows.
 
     UTF-8 with or without a byte order mark, or the `encoding` that was named; the separator (comma, semicolon, tab or vertical bar) is the
@@ -154,7 +173,7 @@ def parse_csv(name: str, data: bytes, limits: Limits = TABLE, encoding: str = "u
         Not UTF-8, larger than `limits`, no header, an empty or repeated column name, or a quotation mark that never closes.
     """
     if len(data) > limits.max_bytes:
-        raise too_large(name, f"more than {limits.max_bytes:,} bytes", f"{limits.max_bytes:,}")
+        raise _too_many_bytes(name, limits)
     try:
         return next(csv_groups(name, io.BytesIO(data), encoding, limits, limits.max_rows + 1, len(data) + 1))
     except UnicodeDecodeError:
@@ -241,9 +260,13 @@ def too_large(where: str, found: str, most: str) -> FederationError:
     return FederationError(f"{where}: found {found}, expected at most {most}. Split the file.")
 
 
+def _too_many_bytes(name: str, limits: Limits) -> FederationError:
+    return too_large(name, f"more than {limits.max_bytes:,} bytes", f"{limits.max_bytes:,}")
+
+
 def not_text(name: str, data: bytes, encoding: str) -> FederationError:
     """The refusal of bytes that are no text in `encoding`, with the first of them."""
-    shown_as = "UTF-8" if encoding == "utf-8-sig" else encoding
+    shown_as = "UTF-8" if encoding == UTF_8 else encoding
     try:
         data.decode(encoding)
     except UnicodeDecodeError as error:

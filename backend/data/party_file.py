@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from array import array
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -16,11 +20,12 @@ from backend.data.csv_file import (
     TableText,
     expected_cells,
     listed,
-    read_csv,
+    located,
+    read_csv_groups,
     shown,
     to_column,
 )
-from backend.data.dictionary import Feature
+from backend.data.dictionary import Feature, Kind
 from backend.data.label import Label
 from backend.data.missing import is_no_outcome, looks_missing
 from backend.errors import FederationError
@@ -58,90 +63,131 @@ def read_party_file(
         None numbers the rows from 1.
     label : Label, optional
     """
-    try:
-        text = read_csv(path)
-    except FederationError as error:
-        return PartyFile(problems=error.problems)
-    return check_party(text, id_column, features, label)
+    with closing(read_csv_groups(path)) as groups:
+        try:
+            return _checked(groups, id_column, features, label)
+        except FederationError as error:
+            return PartyFile(problems=error.problems)
 
 
 def check_party(
     text: TableText, id_column: str | None, features: Sequence[Feature], label: Label | None = None
 ) -> PartyFile:
     """As :func:`read_party_file`, of a table that was read."""
-    problems = _absent_columns(text, id_column, features, label)
-    problems += _row_problems(text)
+    return _checked(iter([text]), id_column, features, label)
+
+
+def _checked(
+    groups: Iterator[TableText], id_column: str | None, features: Sequence[Feature], label: Label | None
+) -> PartyFile:
+    """One group of rows after the other; no more of a group is kept than its values."""
+    first = next(groups)
+    named = (id_column, label and label.column)
+    known = [feature for feature in features if feature.name in first.header]
+    read = _Read(first.name, first.header, {column: [] for column in first.header if column in named})
+    values: dict[str, list[NDArray[np.generic]]] = {feature.name: [] for feature in known}
+    unread: dict[str, dict[int, str]] = {feature.name: {} for feature in known}
+    once: dict[str, str] = {}  # of codes and outcomes, a text for all cells that have it
+    for text in chain([first], groups):
+        before = len(read.lines)
+        for feature in known:
+            cells = text.cells(feature.name)
+            if feature.kind is Kind.CATEGORICAL:
+                cells = [once.setdefault(cell, cell) for cell in cells]
+            column, found = to_column(cells, feature)
+            values[feature.name].append(column)
+            unread[feature.name] |= {before + row: cell for row, cell in found.items()}
+        for name, kept in read.texts.items():
+            cells = text.cells(name)
+            kept += cells if name == id_column else [once.setdefault(cell, cell) for cell in cells]
+        read.ragged.update({before + row: count for row, count in text.ragged.items()})
+        read.lines.extend(text.lines)
+    problems = _absent_columns(read, id_column, features, label) + _row_problems(read)
     ids: tuple[str, ...] = ()
     if id_column is None:
-        ids = tuple(str(number) for number in range(1, len(text.rows) + 1))
-    elif id_column in text.header:
-        ids = tuple(text.cells(id_column))
-        problems += _id_problems(text, id_column, ids)
-    columns: dict[str, NDArray[np.generic]] = {}
-    for feature in features:
-        if feature.name in text.header:
-            columns[feature.name], unread = to_column(text.cells(feature.name), feature)
-            problems += _cell_problems(text, feature, unread)
+        ids = tuple(str(number) for number in range(1, len(read.lines) + 1))
+    elif id_column in read.texts:
+        ids = tuple(read.texts[id_column] if label and label.column == id_column else read.texts.pop(id_column))
+        problems += _id_problems(read, id_column, ids)
+    for feature in known:
+        problems += _cell_problems(read, feature, unread[feature.name])
+    columns = {feature.name: np.concatenate(values.pop(feature.name)) for feature in known}
     labels = np.zeros(0)
-    if label is not None and label.column in text.header:
-        labels, more = _labels(text, label)
+    if label is not None and label.column in read.texts:
+        labels, more = _labels(read, label)
         problems += more
     return PartyFile(ids, columns, labels, tuple(problems))
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Read:
+    """What is kept of a table's text: where its rows are, and the cells of ids and labels.
+
+    Attributes
+    ----------
+    texts : dict of str to list of str
+    lines, ragged
+        As :class:`backend.data.csv_file.TableText` has them.
+    """
+
+    name: str
+    header: tuple[str, ...]
+    texts: dict[str, list[str]]
+    lines: array[int] = field(default_factory=partial(array, "q"))
+    ragged: dict[int, int] = field(default_factory=dict)
 
 
 def _examples(items: Sequence[str]) -> str:
     return listed(items, SHOWN_EXAMPLES)
 
 
-def _absent_columns(
-    text: TableText, id_column: str | None, features: Sequence[Feature], label: Label | None
-) -> list[str]:
+def _absent_columns(read: _Read, id_column: str | None, features: Sequence[Feature], label: Label | None) -> list[str]:
     wanted = [("id column", id_column)] if id_column is not None else []
     wanted += [("label column", label.column)] if label else []
     wanted += [("feature", feature.name) for feature in features]
     return [
-        f"{text.name}: there is no column {shown(column)} ({what}); the file has {listed(text.header)}. "
+        f"{read.name}: there is no column {shown(column)} ({what}); the file has {listed(read.header)}. "
         "Correct the name in the federation file or add the column."
         for what, column in wanted
-        if column not in text.header
+        if column not in read.header
     ]
 
 
-def _row_problems(text: TableText) -> list[str]:
-    if not text.rows:
-        return [f"{text.name}: found a header and no rows, expected at least one row. Export the file again."]
-    if not text.ragged:
+def _row_problems(read: _Read) -> list[str]:
+    if not read.lines:
+        return [f"{read.name}: found a header and no rows, expected at least one row. Export the file again."]
+    if not read.ragged:
         return []
-    ragged = [f"{cells} on line {text.lines[row]}" for row, cells in text.ragged.items()]
+    ragged = [f"{cells} on line {read.lines[row]}" for row, cells in read.ragged.items()]
     return [
-        f"{text.name}: found rows with a wrong number of cells ({_examples(ragged)}), expected {len(text.header)} as "
+        f"{read.name}: found rows with a wrong number of cells ({_examples(ragged)}), expected {len(read.header)} as "
         "in the header. Put quotation marks around cells that hold the separator."
     ]
 
 
-def _id_problems(text: TableText, column: str, ids: Sequence[str]) -> list[str]:
+def _id_problems(read: _Read, column: str, ids: Sequence[str]) -> list[str]:
     problems = []
-    empty = [f"line {text.lines[row]}" for row, value in enumerate(ids) if not value]
+    empty = [f"line {read.lines[row]}" for row, value in enumerate(ids) if not value]
     if empty:
         problems.append(
-            f"{text.name}, column {shown(column)}: found no id on {_examples(empty)}, expected an id in every row. "
+            f"{read.name}, column {shown(column)}: found no id on {_examples(empty)}, expected an id in every row. "
             "Fill it in or delete the row."
         )
     if len(set(ids)) < len(ids):
         first: dict[str, int] = {}
         repeats = []
-        for line, value in zip(text.lines, ids, strict=True):
+        for line, value in zip(read.lines, ids, strict=True):
             if value and first.setdefault(value, line) != line:
                 repeats.append(f"{shown(value)} on lines {first[value]} and {line}")
         if repeats:
             problems.append(
-                f"{text.name}, column {shown(column)}: found the same id twice ({_examples(repeats)}), expected "
+                f"{read.name}, column {shown(column)}: found the same id twice ({_examples(repeats)}), expected "
                 "every id once. Keep one row per person."
             )
     return problems
 
 
-def _cell_problems(text: TableText, feature: Feature, unread: dict[int, str]) -> list[str]:
+def _cell_problems(read: _Read, feature: Feature, unread: dict[int, str]) -> list[str]:
     if not unread:
         return []
     marks = sorted({cell for cell in unread.values() if looks_missing(cell)})
@@ -154,27 +200,27 @@ def _cell_problems(text: TableText, feature: Feature, unread: dict[int, str]) ->
         else 'Correct the file, or set kind = "categorical" for a column of codes.'
     )
     return [
-        f"{text.name}, column {shown(feature.name)} ({feature.kind}): found {text.located(unread)}, expected "
+        f"{read.name}, column {shown(feature.name)} ({feature.kind}): found {located(unread, read.lines)}, expected "
         f"{expected_cells(feature)} or an empty cell. {advice}"
     ]
 
 
-def _labels(text: TableText, label: Label) -> tuple[NDArray[np.float64], list[str]]:
+def _labels(read: _Read, label: Label) -> tuple[NDArray[np.float64], list[str]]:
     """The label's cells as numbers, ``(n_rows,)``, and what is wrong with them."""
-    where = f"{text.name}, column {shown(label.column)} (label)"
-    cells = text.cells(label.column)
+    where = f"{read.name}, column {shown(label.column)} (label)"
+    cells = read.texts[label.column]
     declared = {label.positive, *label.classes} - {""}  # never missing, even "none"
     held = {row: cell for row, cell in enumerate(cells) if cell in declared or not is_no_outcome(cell)}
-    empty = [f"line {line}" for row, line in enumerate(text.lines) if row not in held]
+    empty = [f"line {line}" for row, line in enumerate(read.lines) if row not in held]
     problems = []
     if empty:
         problems.append(
             f"{where}: found no value on {_examples(empty)}, expected a label in every row. Fill it in or delete the row."
         )
     if label.task == "number":
-        labels, more = _amounts(text, where, cells, held)
+        labels, more = _amounts(read, where, cells, held)
     elif label.task == "classes":
-        labels, more = _classes(text, where, cells, held, label.classes)
+        labels, more = _classes(read, where, cells, held, label.classes)
     else:
         labels, more = _two_outcomes(where, cells, held, label.positive)
     return labels, problems + (more if held else [])
@@ -223,14 +269,14 @@ def _two_outcomes(
 
 
 def _classes(
-    text: TableText, where: str, cells: Sequence[str], held: Mapping[int, str], classes: Sequence[str]
+    read: _Read, where: str, cells: Sequence[str], held: Mapping[int, str], classes: Sequence[str]
 ) -> tuple[NDArray[np.float64], list[str]]:
     number = {name: float(i) for i, name in enumerate(classes)}
     problems = []
     unknown = {row: cell for row, cell in held.items() if cell not in number}
     if unknown:
         problems.append(
-            f"{where}: found {text.located(unknown)}, expected one of the classes "
+            f"{where}: found {located(unknown, read.lines)}, expected one of the classes "
             f"{listed([shown(name) for name in classes])}. Correct the cell, or add the class to 'classes'."
         )
     absent = [shown(name) for name in classes if name not in set(held.values())]
@@ -243,13 +289,13 @@ def _classes(
 
 
 def _amounts(
-    text: TableText, where: str, cells: Sequence[str], held: Mapping[int, str]
+    read: _Read, where: str, cells: Sequence[str], held: Mapping[int, str]
 ) -> tuple[NDArray[np.float64], list[str]]:
     column, unread = to_column(cells, AMOUNT)
     labels = column.astype(np.float64)
     if unread:
         return labels, [
-            f"{where}: found {text.located(unread)}, expected {expected_cells(AMOUNT)}. Correct the cell, or choose "
+            f"{where}: found {located(unread, read.lines)}, expected {expected_cells(AMOUNT)}. Correct the cell, or choose "
             "another task: binary or classes."
         ]
     if len(np.unique(labels[list(held)])) == 1:

@@ -17,7 +17,18 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.csv_file import TABLE, Limits, TableText, check_header, csv_groups, shown, too_large
+from backend.data.csv_file import (
+    CHARACTERS,
+    GROUP,
+    TABLE,
+    UTF_8,
+    Limits,
+    TableText,
+    check_header,
+    csv_groups,
+    shown,
+    too_large,
+)
 from backend.data.decimal_mark import MarkEvidence, Marks, chosen
 from backend.data.federation import Federation
 from backend.data.table import (
@@ -33,8 +44,6 @@ from backend.data.table_file import DECIMALS, ENCODINGS, PARQUET, Reading, opene
 from backend.errors import FederationError, SampleError
 from backend.jobs import work
 
-GROUP = 8192  # rows; a whole number of lattice plaintexts
-CHARACTERS = 1 << 25  # of a group's cells, and a row's more
 MAX_ROWS = 10_000_000  # 60 bytes a row are held: a fingerprint of its id, and its line
 LONG = Limits(max_bytes=1 << 42, max_rows=MAX_ROWS, max_columns=MAX_COLUMNS, max_cells=MAX_ROWS * MAX_COLUMNS)
 """Of a table that is read in groups."""
@@ -82,7 +91,7 @@ class LongFile:
                 yield from parquet_groups(self.name, file, LONG, GROUP, CHARACTERS)
                 return
             try:
-                encoding = ENCODINGS[self.encoding] if self.encoding else "utf-8-sig"
+                encoding = ENCODINGS[self.encoding] if self.encoding else UTF_8
                 yield from csv_groups(self.name, file, encoding, LONG, GROUP, CHARACTERS)
             except UnicodeDecodeError as error:
                 raise FederationError(

@@ -1,9 +1,15 @@
 """Reading parties' tables and labels, and what a table shows of itself."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
+from backend.data import party_file
+from backend.data.csv_file import read_csv, read_csv_groups
+from backend.data.dictionary import Feature
 from backend.data.federation import load_federation
+from backend.data.label import Label
 from backend.data.table import read_labels, read_table
 from backend.errors import FederationError
 
@@ -137,3 +143,56 @@ def test_a_table_that_changed_since_it_was_checked_is_refused(tiny):
     (tiny / "bank.csv").write_text("id,income,home\na,1,own\n", encoding="utf-8")
     with pytest.raises(FederationError, match="no column 'late'"):
         read_labels(federation)
+
+
+FAULTY = """id,income,home,member,late
+a,10,own,1,yes
+b,none,rent,0,no
+,3e5,own,2,no
+a,x,,yes,yes
+c,1,own,no,
+d,2
+e,-7.25,own,FALSE,yes,more
+"b
+b",4,own,1,no
+f,inf,rent,1,maybe
+f,1,own,true,yes
+a,18446744073709551616,own,0,no
+"""
+LABELS = [
+    None,
+    Label(column="late", positive="yes", meaning="late"),
+    Label(column="late", positive="never", meaning="late"),
+    Label(column="late", task="classes", classes=("yes", "no", "often"), meaning="late"),
+    Label(column="income", task="number", unit="EUR", meaning="income"),
+    Label(column="id", task="classes", classes=("a", "b", "c"), meaning="the ids"),
+    Label(column="absent", positive="yes", meaning="absent"),
+]
+
+
+@pytest.mark.parametrize("label", LABELS, ids=lambda label: label and f"{label.column} {label.task}")
+@pytest.mark.parametrize("ids", ["id", None, "absent"])
+@pytest.mark.parametrize("text", [FAULTY, FAULTY[: FAULTY.index("a,10")], FAULTY + '"open,1', FAULTY + "g,\xff"])
+def test_a_table_read_in_groups_has_the_same_values_and_problems_as_one_read_whole(
+    tmp_path, monkeypatch, text, ids, label
+):
+    kinds = {"income": "numeric", "home": "categorical", "member": "boolean", "absent": "numeric"}
+    features = [Feature(name=name, meaning=name, kind=kind) for name, kind in kinds.items()]
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode("latin-1"))
+    read = []
+    for rows in (1000, 3, 1):
+        monkeypatch.setattr(party_file, "read_csv_groups", partial(read_csv_groups, max_rows=rows))
+        read.append(party_file.read_party_file(path, ids, features, label))
+    try:
+        read.append(party_file.check_party(read_csv(path), ids, features, label))
+    except FederationError as error:
+        assert read[0].problems == error.problems
+    assert read[0].problems
+    for other in read[1:]:
+        assert (other.problems, other.ids) == (read[0].problems, read[0].ids)
+        assert list(other.columns) == list(read[0].columns)
+        np.testing.assert_array_equal(other.labels, read[0].labels)
+        for name, column in read[0].columns.items():
+            np.testing.assert_array_equal(other.columns[name], column)
+            assert other.columns[name].dtype == column.dtype
