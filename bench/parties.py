@@ -55,7 +55,7 @@ class ServedParties:
             store, features = memory_store({MODEL: dump_host(partial_model)}), federation.party(name).features
             hosts.append(HostParty(name, case.tables[name], features, store, **options))
         self._hosts = SimulatedHosts(self._network, hosts)
-        self._guest = GuestParty(federation, case.tables[case.model.guest])
+        self._guest = GuestParty(federation, lambda: case.tables[case.model.guest])
         self._sessions = 0
 
     def score(self, key: KeySide, n: int, workers: Workers) -> Scored:

@@ -51,7 +51,7 @@ def running(world: World, *, simulated: bool = True, tap: list | None = None, op
         hosts.append(HostParty(name, world.tables[name], features, store, simulated=simulated, key_floor=512, **more))
     served = SimulatedHosts(network, hosts)
     try:
-        yield GuestParty(federation, world.tables[GUEST]), network, served
+        yield GuestParty(federation, lambda: world.tables[GUEST]), network, served
     finally:
         served.stop()
 

@@ -99,7 +99,7 @@ def _checked(
             unread[feature.name] |= {before + row: cell for row, cell in found.items()}
         for name, kept in read.texts.items():
             cells = text.cells(name)
-            kept += cells if name == id_column else [once.setdefault(cell, cell) for cell in cells]
+            kept.extend(cells if name == id_column else [once.setdefault(cell, cell) for cell in cells])
         read.ragged.update({before + row: count for row, count in text.ragged.items()})
         read.lines.extend(text.lines)
     problems = _absent_columns(read, id_column, features, label) + _row_problems(read)

@@ -7,7 +7,7 @@ not the same when it is read again is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import blake2b, sha256
@@ -266,7 +266,7 @@ def survey(federation: Federation, source: Source, how: Reading) -> Survey:
 
 
 def sheets(
-    federation: Federation, source: Source, known: Survey, records: PartyTable, first: int = 0
+    federation: Federation, source: Source, known: Survey, records: Callable[[], PartyTable], first: int = 0
 ) -> Generator[SampleSheet, None, None]:
     """The groups from the `first` on as sheets of samples; see :func:`backend.data.table.sheet_of`.
 

@@ -5,7 +5,7 @@ A table's `repr` shows its party and shape, never a value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -284,7 +284,7 @@ def sheet_of(
     repeated: Mapping[int, int],
     *,
     hosts_allowed: bool = True,
-    records: PartyTable | None = None,
+    records: Callable[[], PartyTable] | None = None,
 ) -> SampleSheet:
     """The samples of a table, or of a group of its rows.
 
@@ -294,8 +294,8 @@ def sheet_of(
         With the federation's names for its columns, and its marks.
     repeated : mapping of int to int
         Row whose id stands in an earlier row → the line of the first of them.
-    records : PartyTable, optional
-        The Guest's own, where they were read before.
+    records : callable, optional
+        The Guest's own, for a table of ids alone; default those of its file.
     """
     guest = federation.guest
     ids = tuple(text.cells(guest.id))
@@ -463,10 +463,10 @@ def _joined(
 
 
 def _own_records(
-    federation: Federation, text: TableText, ids: tuple[str, ...], records: PartyTable | None
+    federation: Federation, text: TableText, ids: tuple[str, ...], records: Callable[[], PartyTable] | None
 ) -> tuple[PartyTable, dict[int, tuple[Remark, ...]]]:
     """The Guest's own records of these ids; an id it does not hold has missing values and a problem."""
-    table = records or read_table(federation, federation.guest.name)
+    table = records() if records else read_table(federation, federation.guest.name)
     held = np.array([table.row_of.get(value, -1) for value in ids], dtype=np.intp)
     columns: dict[str, NDArray[np.generic]] = {}
     for name, column in table.columns.items():

@@ -23,7 +23,7 @@ from backend.protocols.transport.channel import Session
 class GuestParty:
     """The Guest's side of training and scoring."""
 
-    def __init__(self, federation: Federation, table: PartyTable) -> None:
+    def __init__(self, federation: Federation, table: Callable[[], PartyTable]) -> None:
         self.name = federation.guest.name
         self._federation, self._table = federation, table
 
@@ -42,7 +42,7 @@ class GuestParty:
     ) -> Trained:
         """Train on the joint records; see :class:`backend.protocols.training.guest.TrainingClient`."""
         followed = exclude, on_stage, on_tree, times, resumed or FromTheStart()
-        client = TrainingClient(self._federation, self._table, parameters, session, *followed)
+        client = TrainingClient(self._federation, self._table(), parameters, session, *followed)
         return client.train(labels, key)
 
     def score(

@@ -6,6 +6,7 @@ the same user, otherwise other companies, and then it is not available here.
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -163,12 +164,24 @@ class GuestRuntime:
         self._on_approval, self._known_approvals = on_approval, set[tuple[str, int, str]]()
         self._on_receipts = on_receipts
         self._wire, self.operator, self._witnesses, self._on_close = wire, operator, witnesses, on_close
-        self.table: PartyTable = read_table(federation, federation.guest.name)
-        self.guest = GuestParty(federation, self.table)
+        self._table: PartyTable | None = None
+        self._reading = threading.Lock()
+        self.guest = GuestParty(federation, lambda: self.table)
         self.warmed: set[int] = set()  # key sizes whose pools were started
         self.keys = GuestKeys(home / federation.guest.name, key_floor, pools, on_key, workers)
         self._began = time.monotonic()
         self._told: dict[str, Head] = {}  # what each Host has confirmed of the audit log
+
+    @property
+    def table(self) -> PartyTable:
+        """The Guest's records, read when they are first asked for: to score a table that brings its own columns takes none of them.
+
+        Raises FederationError with every problem of the file.
+        """
+        with self._reading:
+            if self._table is None:
+                self._table = read_table(self.federation, self.federation.guest.name)
+            return self._table
 
     @property
     def simulated(self) -> bool:

@@ -122,7 +122,7 @@ class OpenModel:
         federation = self._workspace.federation(self.record.federation)
         guest = federation.guest
         names = [feature.name for feature in guest.features]
-        records = self._workspace.runtime(self.record.federation).table
+        runtime = self._workspace.runtime(self.record.federation)
         typed = [row for row, one in enumerate(people) if one.values is not None]
         held = [row for row, one in enumerate(people) if one.values is None]
         parts = []
@@ -130,7 +130,7 @@ class OpenModel:
             cells = [[people[row].id.strip(), *_cells(people[row], header[1:])] for row in rows]
             text = TableText("people", header, cells, [row + 1 for row in rows], {})
             if rows:
-                parts.append((rows, sheet_of(federation, text, {}, hosts_allowed=False, records=records)))
+                parts.append((rows, sheet_of(federation, text, {}, hosts_allowed=False, records=lambda: runtime.table)))
         return _joined(people, parts)
 
     def score(self, sheet: SampleSheet) -> ScoreBatch:

@@ -146,7 +146,7 @@ class Streaming:
         notes: dict[tuple[str, str], Remark] = {}
         job.total, resumed = known.rows, partial_file.progress.rows
         job.at("score", done=resumed)
-        rest = sheets(federation, source, known, runtime.table, partial_file.progress.groups)
+        rest = sheets(federation, source, known, lambda: runtime.table, partial_file.progress.groups)
         flying: deque[tuple[SampleSheet, Job[ScoreBatch] | None]] = deque()
 
         def land() -> None:

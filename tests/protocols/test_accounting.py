@@ -108,7 +108,7 @@ def noted(tmp_path_factory):
         for p in federation.hosts
     ]
     names = tuple(host.name for host in hosts)
-    served, guest = SimulatedHosts(network, hosts), GuestParty(federation, own)
+    served, guest = SimulatedHosts(network, hosts), GuestParty(federation, lambda: own)
     key = PaillierKeySide(PaillierSecretKey.generate(512, floor=512))
     sessions = iter(range(1000))
 

@@ -24,6 +24,7 @@ from backend.crypto.workers import Workers
 from backend.errors import SecurityError
 
 PARALLEL_MIN = 128  # ciphertexts of a batch from which on other processes save more than they cost
+PIECES = 2  # a worker, that are folded together
 
 
 class FloodMaker:
@@ -148,8 +149,16 @@ class RlweFold:
         )
         if self._came is None:
             self._take(folded(self._ring, piece))
-        else:
-            self._came.append(piece)
+            return
+        self._came.append(piece)
+        if len(self._came) == PIECES * self._side.workers.jobs:
+            self._fold_those_that_came()
+
+    def _fold_those_that_came(self) -> None:
+        """On the workers, while the next pieces are on their way: no more of a batch is held than keeps them busy."""
+        came, self._came = self._came or [], []
+        for apart in self._side.workers.map(folded_apart, ((piece,) for piece in came)):
+            self._take({target: self._ring.ciphertext(blob, self._ring.first) for target, blob in apart.items()})
 
     def _slots(self, at: int) -> NDArray[np.bool_] | None:
         return self._kept[at * self._blocks : (at + 1) * self._blocks].ravel() if self._own[at] else None
@@ -162,8 +171,8 @@ class RlweFold:
         """One flooded reply from the last Host, else pieces of refreshed ciphertexts."""
         if self._awaited:
             raise SecurityError(f"A batch ended {len(self._awaited)} pieces early; it was refused.")
-        for apart in self._side.workers.map(folded_apart, ((piece,) for piece in self._came or ())):
-            self._take({target: self._ring.ciphertext(blob, self._ring.first) for target, blob in apart.items()})
+        if self._came:
+            self._fold_those_that_came()
         if self._plan.last:
             yield self._side.reply(self._sums[0], self._n, self._added)
             return

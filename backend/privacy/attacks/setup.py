@@ -138,7 +138,7 @@ class AttackSetup:
 
     def guest_party(self) -> GuestParty:
         """The Guest with its records."""
-        return GuestParty(self.federation, self.guest)
+        return GuestParty(self.federation, lambda: self.guest)
 
     @contextmanager
     def session(self, host: HostParty, network: Network | None = None) -> Iterator[Session]:
@@ -179,7 +179,7 @@ def train(
     guest = federation.guest.name
     party = HostParty(HOST, tables[HOST], federation.party(HOST).features, store, simulated=True)
     with _served(party, network, guest) as session:
-        return GuestParty(federation, tables[guest]).train(labels, parameters, PlainKeySide(), session)
+        return GuestParty(federation, lambda: tables[guest]).train(labels, parameters, PlainKeySide(), session)
 
 
 @lru_cache(maxsize=2)
