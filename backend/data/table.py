@@ -19,6 +19,7 @@ from backend.data.csv_file import Limits, TableText, listed, read_csv, shown, to
 from backend.data.decimal_mark import Marks, like_a_number
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation, Party, capped
+from backend.data.held import HeldColumns, RowsOf
 from backend.data.party_file import known_outcomes, read_party_file
 from backend.data.remark import Remark
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
@@ -37,27 +38,27 @@ class PartyTable:
     Attributes
     ----------
     ids : tuple of str, ``(n_rows,)``
-    columns : dict of str to ndarray, each ``(n_rows,)``
+    columns : mapping of str to ndarray, each ``(n_rows,)``
         float64 with NaN for missing (numeric; boolean as 0 and 1), or object: str, None for missing (categorical).
     """
 
     party: str
     ids: tuple[str, ...]
-    columns: dict[str, NDArray[np.generic]]
+    columns: Mapping[str, NDArray[np.generic]]
 
     def __repr__(self) -> str:
         return f"PartyTable({self.party!r}, {len(self.ids)} rows × {len(self.columns)} columns)"
 
     @cached_property
-    def row_of(self) -> dict[str, int]:
+    def row_of(self) -> RowsOf:
         """Id → row; of a repeated id (only a sample sheet can have one) the first."""
-        last = len(self.ids) - 1
-        return {value: last - back for back, value in enumerate(reversed(self.ids))}
+        return RowsOf(self.ids)
 
     def take(self, rows: NDArray[np.intp]) -> PartyTable:
         """The table with these rows, in this order."""
-        ids = tuple(self.ids[row] for row in rows)
-        return PartyTable(self.party, ids, {name: column[rows] for name, column in self.columns.items()})
+        ids, own = tuple(self.ids[row] for row in rows), self.columns
+        held = isinstance(own, HeldColumns)
+        return PartyTable(self.party, ids, own.take(rows) if held else {name: own[name][rows] for name in own})
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +117,7 @@ def read_table(federation: Federation, party: str) -> PartyTable:
     read = read_party_file(federation.folder / holder.file, holder.id, holder.features)
     if read.problems:
         raise FederationError(capped(read.problems))
-    return PartyTable(party, read.ids, read.columns)
+    return PartyTable(party, read.ids, HeldColumns(read.columns))
 
 
 def read_labels(federation: Federation) -> NDArray[np.float64]:
@@ -467,11 +468,11 @@ def _own_records(
 ) -> tuple[PartyTable, dict[int, tuple[Remark, ...]]]:
     """The Guest's own records of these ids; an id it does not hold has missing values and a problem."""
     table = records() if records else read_table(federation, federation.guest.name)
-    held = np.array([table.row_of.get(value, -1) for value in ids], dtype=np.intp)
+    held = table.row_of.of(ids)
     columns: dict[str, NDArray[np.generic]] = {}
-    for name, column in table.columns.items():
+    for name, column in table.take(held).columns.items():
         blank: Any = None if column.dtype == object else np.nan
-        columns[name] = np.where(held < 0, blank, column[held])
+        columns[name] = np.where(held < 0, blank, column)
     unknown: dict[int, tuple[Remark, ...]] = {
         int(row): (replace(_about("unknown_id", federation.guest, id=shown(ids[row])), row=text.lines[row]),)
         for row in np.flatnonzero(held < 0)

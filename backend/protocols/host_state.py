@@ -102,7 +102,7 @@ class HostSession:
     def look_up(self, table: PartyTable, ids: Sequence[str]) -> tuple[Columns, Flags]:
         """Columns of some people, ``(n,)`` each, and whether a record of each is held; the rows of the others mean nothing."""
         used = self.played if self.played is not None else table
-        rows = np.fromiter((used.row_of.get(i, -1) for i in ids), dtype=np.intp, count=len(ids))
+        rows = used.row_of.of(ids)
         held = rows >= 0
         return used.take(np.where(held, rows, 0)).columns if len(used.ids) else {}, held
 

@@ -17,6 +17,7 @@ from types import FrameType
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import capped
+from backend.data.held import HeldColumns
 from backend.data.party_file import check_party
 from backend.data.row_groups import DatabaseTable, read_database
 from backend.data.table import PartyTable
@@ -200,7 +201,7 @@ def read_source(config: HostConfig) -> tuple[PartyTable, str]:
     read = check_party(text, source.id, features)
     if read.problems:
         raise FederationError(capped(read.problems))
-    return PartyTable(config.party, read.ids, read.columns), version
+    return PartyTable(config.party, read.ids, HeldColumns(read.columns)), version
 
 
 def check_dictionary(config: HostConfig, agreement: Agreement) -> None:

@@ -1,0 +1,110 @@
+"""A table's values and the rows of its ids, in as little memory as they need to be exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+CODES = 1 << 16  # different texts of a column that are numbered
+
+
+class HeldColumns(Mapping[str, NDArray[np.generic]]):
+    """Columns by name, each given as :class:`backend.data.table.PartyTable` has it, in an array of its own.
+
+    A number is held in 2 or 4 bytes where that holds every one of its column exactly, a code as its place among the column's codes.
+    """
+
+    def __init__(self, columns: Mapping[str, NDArray[np.generic]]) -> None:
+        self._held = {name: _smallest(column) for name, column in columns.items()}
+
+    def __getitem__(self, name: str) -> NDArray[np.generic]:
+        values, codes = self._held[name]
+        return _given(values) if codes is None else values[codes]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._held)
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def take(self, rows: NDArray[np.intp]) -> dict[str, NDArray[np.generic]]:
+        """These rows of every column, in this order."""
+        return {
+            name: _given(values[rows]) if codes is None else values[codes[rows]]
+            for name, (values, codes) in self._held.items()
+        }
+
+
+def _smallest(column: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.integer] | None]:
+    """Values, and of a column of codes which of them each row has."""
+    if column.dtype != object:
+        return _shortest(column), None
+    number: dict[str | None, int] = {}
+    codes = np.fromiter((number.setdefault(value, len(number)) for value in column), np.int32, len(column))
+    if len(number) > CODES:
+        return column, None
+    values = np.empty(len(number), dtype=object)
+    values[:] = list(number)
+    return values, codes.astype(np.min_scalar_type(max(len(number) - 1, 0)))
+
+
+def _shortest(column: NDArray[np.generic]) -> NDArray[np.generic]:
+    for kind in (np.float16, np.float32):
+        with np.errstate(over="ignore"):
+            short = column.astype(kind)
+        if np.array_equal(short.astype(column.dtype), column, equal_nan=True):
+            return short
+    return column
+
+
+def _given(values: NDArray[np.generic]) -> NDArray[np.generic]:
+    return values if values.dtype == object else values.astype(np.float64)
+
+
+class RowsOf(Mapping[str, int]):
+    """Id → row, of a repeated id the first; 12 bytes an id, where a dict takes 80."""
+
+    def __init__(self, ids: Sequence[str]) -> None:
+        self._ids = ids
+        hashes = self._hashes(ids)
+        self._order = np.argsort(hashes, kind="stable").astype(np.int32 if len(ids) < 1 << 31 else np.int64)
+        self._sorted = hashes[self._order]
+
+    @staticmethod
+    def _hashes(ids: Sequence[str]) -> NDArray[np.int64]:
+        return np.fromiter(map(hash, ids), np.int64, len(ids))
+
+    def of(self, ids: Sequence[str]) -> NDArray[np.intp]:
+        """``(n,)``: the row of each; -1 where there is none."""
+        if not len(self._order):
+            return np.full(len(ids), -1, dtype=np.intp)
+        starts = np.searchsorted(self._sorted, self._hashes(ids))
+        found = self._order[np.minimum(starts, len(self._order) - 1)].astype(np.intp)
+        for i, (one, row) in enumerate(zip(ids, found.tolist(), strict=True)):
+            if self._ids[row] != one:  # another one has its hash, or comes behind it
+                found[i] = self._among(one, int(starts[i]))
+        return found
+
+    def _among(self, one: str, at: int) -> int:
+        """The row of an id among those that have its hash, which begin at a place; -1 where it is none of them."""
+        wanted = hash(one)
+        while at < len(self._order) and self._sorted[at] == wanted:
+            row = int(self._order[at])
+            if self._ids[row] == one:
+                return row
+            at += 1
+        return -1
+
+    def __getitem__(self, one: str) -> int:
+        row = self._among(one, int(np.searchsorted(self._sorted, hash(one)))) if isinstance(one, str) else -1
+        if row < 0:
+            raise KeyError(one)
+        return row
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(self._ids))
+
+    def __len__(self) -> int:
+        return len(set(self._ids))
