@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from joblib import Parallel
 
 R = TypeVar("R")
-BLOCK = 2  # tasks per worker in a block; two blocks are in flight
+AHEAD = 2  # tasks a worker of this machine, at work and waiting; what is in flight is in memory
+BLOCK = 2  # tasks per worker of a cluster in a block; two blocks are in flight
 POLL = 0.1  # seconds between two cancellation checks
 IDLE_SECONDS = 300  # after which a worker process of this machine ends
 CONNECT_SECONDS = 10
@@ -140,7 +141,7 @@ class Workers:
                     (submit(function, *task) if passage is None else submit(run, *passage.ticket), passage)
                 )
                 in_flight[-1][0].add_done_callback(lambda _: on_done())
-                if len(in_flight) == 2 * BLOCK * self.jobs:
+                if len(in_flight) == AHEAD * self.jobs:
                     yield first()
             while in_flight:
                 yield first()

@@ -57,8 +57,8 @@ class PartyTable:
     def take(self, rows: NDArray[np.intp]) -> PartyTable:
         """The table with these rows, in this order."""
         ids, own = tuple(self.ids[row] for row in rows), self.columns
-        held = isinstance(own, HeldColumns)
-        return PartyTable(self.party, ids, own.take(rows) if held else {name: own[name][rows] for name in own})
+        taken = own.take(rows) if isinstance(own, HeldColumns) else {name: own[name][rows] for name in own}
+        return PartyTable(self.party, ids, taken)
 
 
 @dataclass(frozen=True, eq=False)
