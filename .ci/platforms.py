@@ -1,4 +1,4 @@
-"""Whether requirements.txt installs from wheels alone on every platform that is promised; asks the package index.
+"""Whether requirements.txt and the server install from wheels alone on every platform that is promised; asks the package index.
 
 Where the index cannot be reached, a build machine (PLATFORMS=required) fails and anybody else is told that nothing was checked.
 """
@@ -35,7 +35,9 @@ def main() -> int:
                 print(f"{name}, Python {python}: not installable from wheels.\n{done.stderr}", file=sys.stderr)
                 failed += 1
     if not failed:
-        print(f"requirements.txt: wheels for {', '.join(PLATFORMS.values())}; Python {' and '.join(PYTHONS)}.")
+        print(
+            f"requirements.txt and the extra [server]: wheels for {', '.join(PLATFORMS.values())}; Python {' and '.join(PYTHONS)}."
+        )
     return failed
 
 
@@ -43,7 +45,7 @@ def resolve(platform: str, python: str) -> subprocess.CompletedProcess[str]:
     """Ask uv for a set of wheels that fits all requirements."""
     words = ["pip", "compile", "--only-binary", ":all:", "--python-platform", platform, "--python-version", python]
     return subprocess.run(
-        [sys.executable, "-m", "uv", *words, "--no-header", "requirements.txt"],
+        [sys.executable, "-m", "uv", *words, "--no-header", "requirements.txt", "pyproject.toml", "--extra", "server"],
         cwd=ROOT,
         env=os.environ | {"MACOSX_DEPLOYMENT_TARGET": MACOS},
         capture_output=True,

@@ -19,11 +19,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import httpx
+import aiohttp
 import numpy as np
 import psutil
 
@@ -104,21 +104,21 @@ def server(home: Path, cipher: str) -> Iterator[tuple[str, psutil.Process]]:
     environment = {**os.environ, "GLASSLEAF_HOME": str(home)}
     with subprocess.Popen(command, cwd=ROOT, env=environment) as running:  # noqa: S603 (our own command)
         try:
-            await_answer(f"http://127.0.0.1:{port}")
+            asyncio.run(answers(f"http://127.0.0.1:{port}"))
             yield f"http://127.0.0.1:{port}", psutil.Process(running.pid)
         finally:
             running.terminate()
 
 
-def await_answer(url: str) -> None:
+async def answers(url: str) -> None:
     """Wait until the server answers."""
     until = time.monotonic() + PATIENCE
-    while time.monotonic() < until:
-        try:
-            httpx.get(f"{url}/v1/models", timeout=PATIENCE)
-            return
-        except httpx.ConnectError:
-            time.sleep(0.1)
+    async with aiohttp.ClientSession(url) as client:
+        while time.monotonic() < until:
+            with suppress(aiohttp.ClientConnectionError):
+                async with client.get("/v1/models"):
+                    return
+            await asyncio.sleep(0.1)
     raise SystemExit(f"{url} does not answer.")
 
 
@@ -127,10 +127,10 @@ async def load(
 ) -> dict[str, Any]:
     """Ask about everybody once; milliseconds of each answer, and answers a second."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    limits = httpx.Limits(max_connections=callers, max_keepalive_connections=callers)
-    async with httpx.AsyncClient(base_url=url, headers=headers, timeout=PATIENCE, limits=limits) as client:
-        listed = (await client.get("/v1/models")).raise_for_status().json()["models"]
-        address = f"/v1/models/{listed[0]['id']}/scores"
+    patience, limit = aiohttp.ClientTimeout(PATIENCE), aiohttp.TCPConnector(limit=callers)
+    async with aiohttp.ClientSession(url, headers=headers, timeout=patience, connector=limit) as client:
+        async with client.get("/v1/models", raise_for_status=True) as listed:
+            address = f"/v1/models/{(await listed.json())['models'][0]['id']}/scores"
         ask = Asking(client, address)
         for one in ids[:WARM]:
             await ask(one)
@@ -158,7 +158,7 @@ async def load(
 class Asking:
     """Asks about one person at a time and notes how long the answer took."""
 
-    def __init__(self, client: httpx.AsyncClient, address: str) -> None:
+    def __init__(self, client: aiohttp.ClientSession, address: str) -> None:
         self._client, self._address = client, address
         self.waits: list[float] = []
         self.codes: dict[int, int] = {}
@@ -168,10 +168,11 @@ class Asking:
         """One score."""
         began = time.perf_counter()
         key = {"Idempotency-Key": secrets.token_hex(16)}
-        answer = await self._client.post(self._address, json={"people": [{"id": one}]}, headers=key)
+        async with self._client.post(self._address, json={"people": [{"id": one}]}, headers=key) as answer:
+            told = await answer.json(content_type=None)
         self.waits.append(1000 * (time.perf_counter() - began))
-        self.codes[answer.status_code] = self.codes.get(answer.status_code, 0) + 1
-        self.cipher = answer.json().get("cipher", self.cipher)
+        self.codes[answer.status] = self.codes.get(answer.status, 0) + 1
+        self.cipher = told.get("cipher", self.cipher)
 
 
 async def caller(ask: Asking, people: Iterator[str]) -> None:

@@ -240,16 +240,19 @@ def create_app(glassleaf: Glassleaf, settings: Settings, metrics: Metrics | None
     return app
 
 
-def _state(request: Request) -> ServerState:
+# what waits for nothing is async: FastAPI hands the rest to threads, which takes longer than the work
+async def _state(request: Request) -> ServerState:
     found: ServerState = request.app.state.server
     return found
 
 
-def _caller(request: Request) -> Caller:
-    return _state(request).caller(request)
-
-
 At = Annotated[ServerState, Depends(_state)]
+
+
+async def _caller(request: Request, state: At) -> Caller:
+    return state.caller(request)
+
+
 Who = Annotated[Caller, Depends(_caller)]
 
 
@@ -311,7 +314,7 @@ async def _scores(
     batch = replace(batch, scores=tuple(decided(score, request.cutoff) for score in batch.scores))
     if batch.days and all(score.status == "failed" for score in batch.scores):
         raise budget_spent(batch.scores[0].problem, datetime.now(UTC).date() + timedelta(days=batch.days))
-    return JSONResponse(ScoresAnswer.of(batch).model_dump())
+    return Response(ScoresAnswer.of(batch).model_dump_json(), media_type="application/json")
 
 
 async def _in_time(state: ServerState, name: tuple[str, ...], question: Question, seconds: float) -> ScoreBatch:

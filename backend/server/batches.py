@@ -1,5 +1,8 @@
 """People of several requests scored together: whoever comes within some milliseconds goes to the Hosts as one question.
 
+Programs that ask one person after the other come back as soon as they are answered: once all who were answered or left waiting are there
+again, nobody else is waited for.
+
 A request that was once put into a batch stays in it. Where the batch failed, a repeat under the same key sends the same batch again, which
 the Guest's journal knows, so that no Host counts it twice (docs/decisions/0026-online.md).
 """
@@ -70,6 +73,10 @@ class Batcher:
         self._waiting: deque[Question] = deque()
         self._again: deque[Batch] = deque()
         self._some, self._full = asyncio.Event(), asyncio.Event()
+        self._asking, self._back_by = (
+            0,
+            0.0,
+        )  # requests that a batch's end left, and until when they are likely to be back
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="glassleaf-online")
         self._task = asyncio.create_task(self._work())
 
@@ -113,7 +120,8 @@ class Batcher:
 
     def _rouse(self) -> None:
         self._some.set()
-        if sum(len(one.people) for one in self._waiting) >= self._most:
+        back = time.monotonic() < self._back_by and len(self._waiting) >= self._asking
+        if back or sum(len(one.people) for one in self._waiting) >= self._most:
             self._full.set()
 
     async def _work(self) -> None:
@@ -121,15 +129,20 @@ class Batcher:
         while True:
             await self._question()
             if not self._again:
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._full.wait(), self._wait)
+                await self._others()
             batch = self._again.popleft() if self._again else self._next()
             if not (self._again or self._waiting):
                 self._some.clear()
-            self._full.clear()
-            self._rouse_rest()
             if batch.questions:
                 await loop.run_in_executor(self._thread, self._score, batch, loop.call_soon_threadsafe)
+                self._back_by = time.monotonic() + self._wait
+
+    async def _others(self) -> None:
+        """Wait until a batch is full, all who asked lately are back, or nobody is to be waited for any longer."""
+        self._full.clear()
+        self._rouse()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._full.wait(), self._wait)
 
     async def _question(self) -> None:
         """Wait until somebody asks; after a while without a question what was handed over is put aside."""
@@ -144,10 +157,6 @@ class Batcher:
             self._model.settle()
         except Exception as error:  # it is tried again with the next question
             _log.error("What was handed over could not be put aside: %s", type(error).__name__)
-
-    def _rouse_rest(self) -> None:
-        if self._waiting or self._again:
-            self._rouse()
 
     def _next(self) -> Batch:
         """Those that waited longest; nobody is twice in a question."""
@@ -187,12 +196,19 @@ class Batcher:
             for question in batch.parts or batch.questions:
                 in_loop(_fail, question, error)
             return
-        for question, part in batch.parts.items():
-            in_loop(_answer, question, replace(done, scores=done.scores[part]))
+        in_loop(self._hand_over, batch, done)
         try:
             self._model.handed_over(done)
         except Exception as error:  # they have their scores
             _log.error("A batch of scores could not be put aside: %s", type(error).__name__)
+
+    def _hand_over(self, batch: Batch, done: ScoreBatch) -> None:
+        """In the loop: every request gets its own scores."""
+        self._asking = len(self._waiting) + len(batch.parts)
+        for question, part in batch.parts.items():
+            question.batch = None
+            if not question.answer.done():
+                question.answer.set_result(replace(done, scores=done.scores[part]))
 
     def _count(self, done: ScoreBatch) -> None:
         """Count and log one question; nothing that is said of it says whom it was about."""
@@ -219,12 +235,6 @@ class Batcher:
                 rows += own
         if rows:
             batch.sheet = sheet.take(rows)
-
-
-def _answer(question: Question, batch: ScoreBatch) -> None:
-    question.batch = None
-    if not question.answer.done():
-        question.answer.set_result(batch)
 
 
 def _fail(question: Question, error: Exception) -> None:
