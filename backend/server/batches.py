@@ -78,6 +78,7 @@ class Batcher:
             0.0,
         )  # requests that a batch's end left, and until when they are likely to be back
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="glassleaf-online")
+        self._telling: asyncio.Future[None] | None = None
         self._task = asyncio.create_task(self._work())
 
     @property
@@ -115,6 +116,8 @@ class Batcher:
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
+        if self._telling is not None:
+            await self._telling
         await asyncio.get_running_loop().run_in_executor(self._thread, self._model.close)
         self._thread.shutdown()
 
@@ -136,6 +139,7 @@ class Batcher:
             if batch.questions:
                 await loop.run_in_executor(self._thread, self._score, batch, loop.call_soon_threadsafe)
                 self._back_by = time.monotonic() + self._wait
+                self._begin_telling()
 
     async def _others(self) -> None:
         """Wait until a batch is full, all who asked lately are back, or nobody is to be waited for any longer."""
@@ -150,6 +154,7 @@ class Batcher:
             await asyncio.wait_for(self._some.wait(), IDLE)
         except TimeoutError:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._settle)
+            self._begin_telling()
             await self._some.wait()
 
     def _settle(self) -> None:
@@ -157,6 +162,17 @@ class Batcher:
             self._model.settle()
         except Exception as error:  # it is tried again with the next question
             _log.error("What was handed over could not be put aside: %s", type(error).__name__)
+
+    def _begin_telling(self) -> None:
+        """Where the audit log stands; the next question does not wait for it."""
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.get_running_loop().run_in_executor(None, self._tell)
+
+    def _tell(self) -> None:
+        try:
+            self._model.tell()
+        except Exception as error:  # as above
+            _log.error("Hosts could not be told where the audit log stands: %s", type(error).__name__)
 
     def _next(self) -> Batch:
         """Those that waited longest; nobody is twice in a question."""

@@ -82,7 +82,7 @@ class Online:
 
 
 class OpenModel:
-    """One model with its conversation; for one thread at a time.
+    """One model with its conversation; but for :meth:`tell` for one thread at a time.
 
     Attributes
     ----------
@@ -140,12 +140,12 @@ class OpenModel:
         return self._scoring.start(request, conversation=self._conversation).get()
 
     def handed_over(self, batch: ScoreBatch) -> None:
-        """Whoever asked has the scores: with the next question the journal forgets them, and the Host its answer.
-
-        Once a second Hosts are told where the audit log stands.
-        """
+        """Whoever asked has the scores: with the next question the journal forgets them, and the Host its answer."""
         self._journal().handed_over_soon(batch.run)
         self._conversation.handed_over(batch.run)
+
+    def tell(self) -> None:
+        """Once a second, tell Hosts where the audit log stands; while the next question is under way, in another thread."""
         if time.monotonic() - self._told > TELLING:
             self._tell()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import secrets
 import threading
+import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -36,8 +37,9 @@ _ASKING = prepared("SELECT run FROM runs WHERE question = :question ORDER BY cre
 _BEGIN = text("INSERT INTO runs (run, question, created) VALUES (:run, :question, :now)")
 _WANTED = text("UPDATE runs SET created = :now WHERE run = :run AND question = :question")
 _HANDED_OVER = text("DELETE FROM runs WHERE run = :run")
-_TOO_OLD = text("DELETE FROM runs WHERE created < :before")
+_TOO_OLD = prepared("DELETE FROM runs WHERE created < :before RETURNING run", "run")
 _TOO_OLD_STATED = text("DELETE FROM stated WHERE created < :before")
+SWEPT = 60.0  # seconds after which messages without a run are looked for again
 SENT = "questions"  # folder beside the database: RUN-BATCH-PIECE.sent
 STATED = timedelta(days=90)  # an auditor who comes once a quarter has drawn none that is older
 
@@ -214,6 +216,7 @@ class Journal:
         self._sent = _SentFiles.of(database)
         self._busy: set[str] = set()
         self._done: set[str] = set()
+        self._swept = -SWEPT  # when messages without a run, which a kill leaves, were looked for
         self._lock = threading.Lock()
 
     def run(self, question: str, batches: int = 0) -> Run:
@@ -232,7 +235,7 @@ class Journal:
         with self._lock:
             with self._database.write() as session:
                 self._forget_done(session)
-                session.execute(_TOO_OLD, {"before": (now - KEPT).isoformat()})
+                old = session.execute(_TOO_OLD, {"before": (now - KEPT).isoformat()}).all()
                 session.execute(_TOO_OLD_STATED, {"before": (now - STATED).isoformat()})
                 runs = session.execute(_ASKING, {"question": question}).scalars()
                 known = next((name for name in runs if name not in self._busy), None)
@@ -243,7 +246,7 @@ class Journal:
                 if batches:
                     run.batches(range(batches))
             self._busy.add(run.name)
-            self._forgotten()
+            self._forgotten(all_others=bool(old) or time.monotonic() - self._swept > SWEPT)
         return run
 
     def ended(self, run: Run | None) -> None:
@@ -300,18 +303,23 @@ class Journal:
             if self._done:
                 with self._database.write() as session:
                     self._forget_done(session)
-                self._forgotten()
+                self._forgotten(all_others=False)
 
     def _forget_done(self, session: Session) -> None:
         if self._done:
             session.execute(_HANDED_OVER, [{"run": run} for run in self._done])
 
-    def _forgotten(self) -> None:
+    def _forgotten(self, *, all_others: bool) -> None:
         """What a kill in between leaves is a run with its messages, or messages without a run: never a run without them."""
-        self._done.clear()
-        if self._sent is not None:
+        done, self._done = self._done, set()
+        if self._sent is None:
+            return
+        for run in done:
+            self._sent.forget(f"{run}-")
+        if all_others:
             with self._database.read() as session:
                 self._sent.forget_all_but(session)
+            self._swept = time.monotonic()
 
     def handed_over(self, run: str) -> None:
         """Whoever asked has the scores: forget the run."""

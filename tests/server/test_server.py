@@ -24,6 +24,7 @@ from backend.data.table import SampleSheet
 from backend.errors import ParameterError, PartyUnreachable
 from backend.ops.logs import JsonLines
 from backend.ops.metrics import Metrics
+from backend.results import ScoreBatch
 from backend.server import guard
 from backend.server.app import Settings, create_app
 from backend.server.batches import Batcher
@@ -543,13 +544,81 @@ def test_a_home_is_ready_until_its_disk_is_full_or_a_federation_is_broken(unaske
         assert opened.operation.not_ready()[0] == "The disk is full."
 
 
-def test_what_was_handed_over_is_put_aside_once_nobody_asks(monkeypatch):
+class Scorer:
+    """Stands in for an open model: answers at once, and notes how many people each question had."""
+
+    def __init__(self):
+        self.sizes, self.told = [], threading.Event()
+
+    def sheet(self, people):
+        return SimpleNamespace(ids=[one.id for one in people], problems={}, take=lambda rows: self.sheet(people))
+
+    def score(self, sheet):
+        self.sizes.append(len(sheet.ids))
+        scores = tuple(SimpleNamespace(id=one, status="ok") for one in sheet.ids)
+        return ScoreBatch("m", "none", 0, 0.5, scores, (), (), 1, 1, 1, 0.0)
+
+    def handed_over(self, batch):
+        pass
+
+    def settle(self):
+        pass
+
+    def tell(self):
+        self.told.set()
+
+    def close(self):
+        pass
+
+
+def test_what_was_handed_over_is_put_aside_once_nobody_asks_and_hosts_are_told(monkeypatch):
     async def idle():
-        settled, loop = asyncio.Event(), asyncio.get_running_loop()
-        model = SimpleNamespace(settle=lambda: loop.call_soon_threadsafe(settled.set), close=lambda: None)
+        settled, loop, model = asyncio.Event(), asyncio.get_running_loop(), Scorer()
+        model.settle = lambda: loop.call_soon_threadsafe(settled.set)
         batcher = Batcher(model, Metrics())
         await asyncio.wait_for(settled.wait(), 30)
+        await loop.run_in_executor(None, model.told.wait, 30)
         await batcher.close()
 
     monkeypatch.setattr("backend.server.batches.IDLE", 0.001)
     asyncio.run(idle())
+
+
+def test_callers_who_come_straight_back_are_one_question_and_nobody_else_is_waited_for():
+    """Under a wait of a minute a question goes because it is full, or because all who ask are back."""
+
+    async def some():
+        model, go = Scorer(), threading.Event()
+        batcher = Batcher(model, Metrics(), wait=60.0, most=8)
+
+        async def ask(names):
+            return await asyncio.wait_for(batcher.ask(tuple(Person(name) for name in names)).answer, 30)
+
+        await ask("abcdefgh")
+        await ask("i")
+        score, model.score = model.score, lambda sheet: score(sheet) if go.wait(30) else None
+        under_way = asyncio.create_task(ask("j"))
+        await asyncio.sleep(0.05)
+        came_meanwhile = [asyncio.create_task(ask(name)) for name in "klm"]
+        await asyncio.sleep(0)
+        go.set()
+        await under_way
+        await asyncio.gather(ask("n"), *came_meanwhile)
+        await batcher.close()
+        return model.sizes
+
+    assert asyncio.run(some()) == [8, 1, 1, 4]
+
+
+def test_hosts_that_are_slow_to_be_told_hold_no_question_up():
+    async def some():
+        model, go = Scorer(), threading.Event()
+        model.tell = go.wait
+        batcher = Batcher(model, Metrics(), wait=0.0)
+        for one in "abc":
+            await asyncio.wait_for(batcher.ask((Person(one),)).answer, 30)
+        go.set()
+        await batcher.close()
+        return model.sizes
+
+    assert asyncio.run(some()) == [1, 1, 1]

@@ -89,7 +89,9 @@ def test_a_run_that_another_process_handed_over_in_between_is_refused_in_words(j
         mine.sending(0, 0, b"bytes")
 
 
-def test_messages_lie_whole_beside_the_database_until_their_answer_and_no_longer_than_their_run(journal, tmp_path):
+def test_messages_lie_whole_beside_the_database_until_their_answer_and_no_longer_than_their_run(
+    journal, tmp_path, monkeypatch
+):
     folder = tmp_path / SENT
     run = journal.run("question", batches=2)
     assert run.sending(0, 0, b"first") == b"first" and run.sending(0, 1, b"second") == b"second"
@@ -103,7 +105,20 @@ def test_messages_lie_whole_beside_the_database_until_their_answer_and_no_longer
     with Database(tmp_path).write() as session:  # as retention does
         session.execute(text("delete from runs"))
     journal.run("any")
+    assert len(list(folder.iterdir())) == 2  # what others left is looked for now and then
+    monkeypatch.setattr("backend.store.journal.SWEPT", 0.0)
+    journal.run("any")
     assert list(folder.iterdir()) == []
+
+
+def test_messages_that_a_killed_process_left_without_a_run_go_when_another_begins(tmp_path):
+    before = Journal(Database(tmp_path))
+    run = before.run("question", batches=1)
+    run.sending(0, 0, b"sent")
+    with Database(tmp_path).write() as session:
+        session.execute(text("delete from runs"))  # killed before the file went
+    Journal(Database(tmp_path)).run("any")
+    assert list((tmp_path / SENT).iterdir()) == []
 
 
 def test_a_database_that_is_no_file_keeps_messages_itself():

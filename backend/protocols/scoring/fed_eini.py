@@ -22,6 +22,8 @@ from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Columns, GuestModel, NodeKey, SplitRule
 from backend.trees.folding import Folding, Step, fold_structure
 
+FEW = 32  # people up to whom all leaves together are faster than tree by tree
+
 
 class CompiledGuest:
     """Stage 1 at the Guest, eq. 8: w_(j,k) for candidate leaves and 0 for the others, folded. Built once a model.
@@ -140,15 +142,22 @@ class _Spans:
         self._leaf = packing.leaf[order]
         self._unit = packing.unit[order][:, None].astype(np.int32 if narrow else np.int64)
         groups = np.stack([packing.slot, tree])[:, order]
-        first = np.flatnonzero(np.diff(groups, axis=1, prepend=-1).any(axis=0))  # of each tree in each slot
+        self._first = first = np.flatnonzero(
+            np.diff(groups, axis=1, prepend=-1).any(axis=0)
+        )  # of each tree in each slot
         self._trees = [slice(*ends) for ends in pairwise([*first.tolist(), len(order)])]
         self._slots, self._of_slot = np.unique(groups[0, first], return_index=True)
         self._base = packing.unpack([packing.base]).T
 
     def of(self, kept: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """``(n_leaves, n)`` candidates → smallest and largest sums, base scores included, ``(slots, n)`` each."""
-        low, high = np.empty((2, len(self._trees), kept.shape[1]), dtype=self._unit.dtype)
         far = self._far
+        if kept.shape[1] <= FEW:
+            candidates = kept[self._leaf]
+            low = np.minimum.reduceat(np.where(candidates, self._unit, far), self._first)
+            high = np.maximum.reduceat(np.where(candidates, self._unit, -far), self._first)
+            return self._summed(low), self._summed(high)
+        low, high = np.empty((2, len(self._trees), kept.shape[1]), dtype=self._unit.dtype)
         for k, tree in enumerate(self._trees):  # some ten lines at a time stay in the core's cache
             candidates, unit = kept[self._leaf[tree]], self._unit[tree]
             np.where(candidates, unit, far).min(axis=0, out=low[k])
