@@ -8,6 +8,7 @@ import re
 import sqlite3
 import threading
 from contextlib import asynccontextmanager, closing
+from datetime import date, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,6 +21,7 @@ from light_group import light_group
 from light_obfuscators import light_obfuscators
 from short_keys import shorter_keys
 
+from backend.data.federation import load_federation, write_federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, PartyUnreachable
 from backend.ops.logs import JsonLines
@@ -32,6 +34,7 @@ from backend.server.run import serve
 from backend.server.schema import MAX_PEOPLE
 from backend.server.tokens import Tokens
 from backend.services import Glassleaf
+from backend.services.host_operator import own_host
 from backend.services.online import OpenModel, Person
 from backend.services.scoring import ScoringRequest
 
@@ -248,6 +251,39 @@ def test_a_model_that_nobody_has_approved_is_not_asked(home, tmp_path, unasked):
         assert waits.status_code == 202 and waits.json()["type"] == "urn:glassleaf:problem:approval"
         assert [one["state"] for one in listed.json()["models"]] == ["draft"]
         assert not any(entry.action == "score" for entry in drafts.audit.entries("demo"))
+
+
+def test_a_request_waits_for_a_hosts_operator_and_is_answered_under_its_key_once_it_has_decided(unasked, tmp_path):
+    home = copied_home(unasked, tmp_path / "home")
+    federation = load_federation(home / "demo")
+    hosts = tuple(h.model_copy(update={"approval": "ask"}) for h in federation.hosts[:1]) + federation.hosts[1:]
+    write_federation(federation.model_copy(update={"hosts": hosts}), federation.folder)
+    host = hosts[0].name
+    with Glassleaf(home, pools=False) as asking:
+        person = ids(asking, 1)
+
+        async def work(client):
+            waits = await ask(client, asking, person)
+            with closing(own_host(home / "parties" / "demo" / host, "ana")) as operator:
+                operator.approve(1, date.today() + timedelta(days=30), 5)
+            return waits, await ask(client, asking, person)
+
+        waits, allowed = run_with(asking, work)
+    assert waits.status_code == 202 and waits.json()["type"] == "urn:glassleaf:problem:approval"
+    assert waits.headers["Retry-After"] == "60" and host in waits.json()["detail"]
+    assert allowed.status_code == 200 and allowed.json()["scores"][0]["status"] == "ok"
+
+
+def test_of_several_people_those_about_whom_the_budget_is_spent_are_failed_and_the_others_scored(one_answer):
+    spent, free = ids(one_answer, 2)
+
+    async def work(client):
+        await ask(client, one_answer, [spent], "first")
+        return await ask(client, one_answer, [spent, free], "both")
+
+    both = run_with(one_answer, work)
+    assert both.status_code == 200
+    assert [(one["status"], bool(one["problem"])) for one in both.json()["scores"]] == [("failed", True), ("ok", False)]
 
 
 def test_addresses_that_are_not_there_are_problems_too(glassleaf):
