@@ -72,7 +72,10 @@ SET day = excluded.day, asked = excluded.asked, records = excluded.records, dige
 """)
 _GIVE_BACK = text("DELETE FROM questions WHERE guest = :guest AND request = :request")
 _BIND = text("UPDATE questions SET digest = :digest WHERE guest = :guest AND request = :request")
-_REPLY_BYTES = prepared("SELECT COALESCE(SUM(LENGTH(reply)), 0) AS bytes FROM questions WHERE guest = :guest", "bytes")
+# the second condition is that of an index: a month has millions of questions
+_REPLY_BYTES = prepared(
+    "SELECT COALESCE(SUM(LENGTH(reply)), 0) AS bytes FROM questions WHERE guest = :guest AND reply IS NOT NULL", "bytes"
+)
 _KEEP_REPLY = text("UPDATE questions SET reply = :reply WHERE guest = :guest AND request = :request")
 
 

@@ -39,7 +39,7 @@ from backend.store.schema import Base, SecretRow
 FILE = "store.db"
 # URL of the parties' databases, e.g. postgresql+psycopg://glassleaf@db/{federation}_{party}
 VARIABLE = "GLASSLEAF_STORE"
-HEAD = "0005"  # the newest step of backend.store.migrations
+HEAD = "0006"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
 # What a party's folder, or a home, held before there was one database, beside an earlier FILE
 BEFORE = ("audit.db", "reviews.db", "measurements.db", "queries.db", "requests.db", "cohorts.json", "federations.json")

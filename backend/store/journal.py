@@ -87,10 +87,7 @@ class Run:
         with self._database.write() as session:
             self._check_open(session)
             found = self._begun(session, numbers)
-            for number in set(numbers) - found.keys():
-                found[number] = Batch(secrets.token_hex(16), (), None)
-                session.execute(_NAME, {"run": self.name, "number": number, "request": found[number].request})
-            return found
+            return found | _named(session, self.name, set(numbers) - found.keys())
 
     def _begun(self, session: Session, numbers: Collection[int]) -> dict[int, Batch]:
         """Those of some batches that have a name."""
@@ -147,6 +144,15 @@ class Run:
     def _forget_sent(self, number: int) -> None:
         if self._sent is not None:
             self._sent.forget(f"{self.name}-{number}-")
+
+
+def _named(session: Session, run: str, numbers: Collection[int]) -> dict[int, Batch]:
+    """Give batches that were not begun their requests' names."""
+    made = {number: Batch(secrets.token_hex(16), (), None) for number in numbers}
+    if made:
+        names = [{"run": run, "number": number, "request": batch.request} for number, batch in made.items()]
+        session.execute(_NAME, names)
+    return made
 
 
 class _SentFiles:
@@ -243,8 +249,10 @@ class Journal:
                 # whoever asks again wants it: a day counts from now
                 session.execute(_WANTED if known else _BEGIN, about)
                 run = Run(self._database, about["run"])
-                if batches:
+                if known:
                     run.batches(range(batches))
+                else:
+                    _named(session, run.name, range(batches))
             self._busy.add(run.name)
             self._forgotten(all_others=bool(old) or time.monotonic() - self._swept > SWEPT)
         return run

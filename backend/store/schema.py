@@ -12,6 +12,7 @@ NAME = 200  # characters of a party's, feature's or person's name
 ID = 40  # characters of a model's id
 TIME = 40  # characters: UTC, ISO 8601
 _IN_USE = "state = 'in_use'"  # one model of a federation, never two
+_HAS_REPLY = "reply IS NOT NULL"  # a few of the questions of a month
 
 
 class Base(DeclarativeBase):
@@ -161,6 +162,7 @@ class QuestionRow(Base):
     spent: Mapped[bytes] = mapped_column(LargeBinary)
     digest: Mapped[str] = mapped_column(String(64))
     reply: Mapped[bytes | None] = mapped_column(LargeBinary)
+    __table_args__ = (Index("kept_replies", "guest", sqlite_where=text(_HAS_REPLY), postgresql_where=text(_HAS_REPLY)),)
 
 
 class RequestRow(Base):

@@ -396,3 +396,11 @@ def test_an_answer_that_nobody_acknowledged_is_kept_for_a_day_and_within_a_quota
     day[0] += timedelta(days=2)
     assert spent(one, "r", request="r") == [False]  # what was counted stays counted
     assert one.reply_to("bank", "r", "digest") is None
+
+
+def test_how_much_is_kept_of_a_guests_answers_is_known_without_reading_all_questions_of_the_month():
+    with Database().read() as session:
+        plan = session.execute(
+            text(f"EXPLAIN QUERY PLAN {accountant._REPLY_BYTES.element.text}"), {"guest": "bank"}
+        ).all()
+    assert [row.detail for row in plan] == ["SEARCH questions USING INDEX kept_replies (guest=?)"]

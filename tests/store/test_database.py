@@ -106,6 +106,7 @@ def test_models_of_a_home_of_0_3_0_become_drafts_of_whoever_made_them(tmp_path):
             session.execute(text("insert into records values (:m, 'then', '{}')"), {"m": model})
         for table in ("trainings", "receipts", "approval_uses", "approvals", "jobs", "model_steps", "model_states"):
             session.execute(text(f"drop table {table}"))
+        session.execute(text("drop index kept_replies"))
         session.execute(text("update alembic_version set version_num = '0001'"))
     AuditLog(database).add("train", {"model": "made"}, "ana", "operator")
     AuditLog(database).add("score", {"model": "found"}, "ben", "analyst")
