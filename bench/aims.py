@@ -277,10 +277,16 @@ def _online(results: All) -> Figure:
 
 
 def _online_wait(results: All) -> Figure:
+    """Reached where a load of so many scores a second has so short a wait."""
     found = results["online"]
+    loads = [found, found["few"]] if "few" in found else [found]
+    told = [
+        f"{one['ms']['p95']:.0f} ms, {one['scores_per_second']:.0f} scores/s ({one['callers']} callers)"
+        for one in loads
+    ]
     return Figure(
-        f"{found['ms']['p95']:.0f} ms ({found['callers']} callers)",
-        found["ms"]["p95"] <= ONLINE_MS,
+        "; ".join(told),
+        any(one["ms"]["p95"] <= ONLINE_MS and one["scores_per_second"] >= ONLINE for one in loads),
         f"plaintext, the same server: {found['plain']['ms']['p95']:.0f} ms",
         f"{milliseconds(found['floor']['seconds'])}: the same, one batch",
     )
@@ -403,16 +409,16 @@ AIMS = (
         f"≥ {ONLINE}",
         "online",
         _online,
-        "A batch costs about the same for one person as for sixteen, and nearly all of it is work of one interpreter: RLWE at three parties, "
-        "some thirty statements in three databases, and HTTP ([online](online.md#speed)). Next: HTTP in a process of its own.",
+        "A batch costs about the same for one person as for sixteen, and nearly all of it is work of one interpreter: RLWE at three "
+        "parties, some thirty statements in three databases, and HTTP ([online](online.md#speed)). Next: HTTP in a process of its own.",
     ),
     Aim(
         "95th percentile of its answers",
         f"≤ {ONLINE_MS} ms",
         "online",
         _online_wait,
-        "An answer waits for the batch before its own, and then for its own. So many callers at once cannot all be answered sooner than "
-        "their number over the scores a second. Next: as above.",
+        "An answer waits for the batch before its own, and then for its own; callers who wait for their answers cannot on average have "
+        "them sooner than their number over the scores a second. Next: as above.",
     ),
     Aim(
         "one score under RLWE: bytes, both ways",

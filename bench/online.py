@@ -3,8 +3,8 @@
 Without `--url` it starts a server of its own over the demo's three parties (`--credit-card`: the credit-card model, where its data is),
 with simulated Hosts in the server's process, so that both parties' work is on this machine. With `--url` and `--token` it asks a server
 that is there. Callers work in a closed loop: each sends one person, waits for the score, and sends the next. Every person is asked about
-once, with a key of their own; the first answers, which pay for keys and tables, are left out. The peer is the same server on
-plaintext, asked afterwards about other people.
+once, with a key of their own; the first answers, which pay for keys and tables, are left out. A server that it starts is asked by half
+as many callers, too, and then, as the peer, on plaintext, each time about other people.
 """
 
 from __future__ import annotations
@@ -37,7 +37,10 @@ from bench.stream import worked
 
 ROOT = Path(__file__).resolve().parents[1]
 AIM_SCORES, AIM_MS = 150, 60  # scores/s, and the 95th percentile, on two cores
-CALLERS = 16  # at once
+CALLERS, FEW = (
+    16,
+    8,
+)  # at once; who waits for an answer before asking again, waits at 150 scores/s no less than callers/150 s
 WARM = 20  # answers that are left out
 PATIENCE = 60  # seconds in which a server has to answer
 
@@ -68,12 +71,14 @@ def measure(given: argparse.Namespace) -> dict[str, Any]:
         if made is None:
             return {"skipped": ABSENT}
         ids, floor = made
-        half = min(given.scores, len(ids) // 2)
+        third = min(given.scores, len(ids) // 3)
         found: dict[str, Any] = {"floor": floor}
-        for name, cipher, people in (("found", given.cipher, ids[:half]), ("plain", "none", ids[-half:])):
+        for at, (name, cipher, callers) in enumerate(
+            (("found", given.cipher, given.callers), ("few", given.cipher, FEW), ("plain", "none", given.callers))
+        ):
             progress(f"online: {name}")
             with server(home, cipher) as (url, process):
-                found[name] = asyncio.run(load(url, "", people, given.callers, process))
+                found[name] = asyncio.run(load(url, "", ids[at * third : (at + 1) * third], callers, process))
         return {**found.pop("found"), **found}
 
 
@@ -188,11 +193,17 @@ def describe(found: dict[str, Any]) -> str:
     about, ms, aim = found["machine"], found["ms"], found["aim"]
     processor = found["processor_ms_per_score"]
     busy = f", {processor:.1f} ms of a core a score" if processor else ""
+    few = found.get("few")
+    fewer = (
+        f"; {few['callers']} callers: {few['scores_per_second']:.0f} scores/s, p95 {few['ms']['p95']:.0f} ms"
+        if few
+        else ""
+    )
     return (
         f"{found['scores']} single scores under {found['cipher']} from {found['callers']} callers in {found['seconds']:.1f} s on "
         f"{about['cores']} cores, load before {about['load_before']}: {found['scores_per_second']:.0f} scores/s (aim "
         f"{aim['scores_per_second']}), p50 {ms['p50']:.0f} ms, p95 {ms['p95']:.0f} ms (aim {aim['p95_ms']}), p99 {ms['p99']:.0f} ms{busy}; "
-        f"codes {found['codes']}"
+        f"codes {found['codes']}{fewer}"
     )
 
 

@@ -14,9 +14,9 @@ def test_a_server_is_started_asked_and_ended(monkeypatch):
     given = argparse.Namespace(url="", token="", ids="", scores=30, callers=4, cipher="none", credit_card=False)
     found = online.measure(given)
     assert found["scores"] == 10 and set(found["codes"]) == {200} and found["cipher"] == "none"
-    assert 0 < found["ms"]["p50"] <= found["ms"]["p95"]
+    assert 0 < found["ms"]["p50"] <= found["ms"]["p95"] and found["few"]["callers"] == online.FEW
     words = online.describe(found | {"machine": {"cores": 2, "load_before": 0.0}})
-    assert "aim 150" in words and "aim 60" in words
+    assert "aim 150" in words and "aim 60" in words and "8 callers" in words
 
 
 def test_a_long_table_is_scored_and_its_memory_looked_at(credit_card_csv, monkeypatch):
