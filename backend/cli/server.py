@@ -11,7 +11,7 @@ from backend.cli.output import Bits, Log, in_json, open_glassleaf, say
 from backend.errors import GlassleafError
 from backend.services.scoring import KEY_BITS, cipher_named
 
-NEEDED = ("fastapi", "prometheus_client", "uvicorn")  # what the extra [server] adds
+NEEDED = ("fastapi", "httptools", "prometheus_client", "uvicorn")  # what the extra [server] adds
 app = typer.Typer(add_completion=False)
 
 

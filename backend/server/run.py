@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from backend.errors import ParameterError
 from backend.ops.health import serving
@@ -18,6 +19,30 @@ from backend.server.tokens import Tokens
 from backend.services import Glassleaf
 
 CLOSING = 10  # seconds that requests get to end
+MAX_HEAD = 65_536  # bytes of a request beside its body
+
+
+class BoundedHttp(HttpToolsProtocol):
+    """HTTP parsed in C, which by itself would keep a head or trailers without an end."""
+
+    _beside = 0  # bytes that have come of a request and are none of its body
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what has come; refuse a request with too much beside its body."""
+        self._beside += len(data)
+        super().data_received(data)
+        if self._beside > MAX_HEAD and not self.transport.is_closing():
+            self.send_400_response(f"At most {MAX_HEAD} bytes beside the body.")
+
+    def on_body(self, body: bytes) -> None:
+        """A piece of the body, whose length the application looks at."""
+        self._beside -= len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The next request begins."""
+        self._beside = 0
+        super().on_message_complete()
 
 
 def serve(
@@ -43,7 +68,7 @@ def serve(
     options: dict[str, Any] = {"access_log": False, "server_header": False, "timeout_graceful_shutdown": CLOSING}
     options |= {"log_config": None} if json_logs else {}
     with serving(ops_port, glassleaf.operation.not_ready, metrics.text) if ops_port else nullcontext():
-        uvicorn.run(app, host=address, port=port, **options)
+        uvicorn.run(app, host=address, port=port, http=BoundedHttp, **options)
 
 
 def is_local(address: str) -> bool:

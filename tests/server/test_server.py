@@ -5,16 +5,19 @@ import io
 import json
 import logging
 import re
+import socket
 import sqlite3
 import threading
-from contextlib import asynccontextmanager, closing
+from contextlib import asynccontextmanager, closing, suppress
 from datetime import date, timedelta
+from itertools import chain, repeat
 from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
 import pandas as pd
 import pytest
+import uvicorn
 from homes import copied_home
 from inside import runtime_of
 from light_group import light_group
@@ -30,7 +33,7 @@ from backend.results import ScoreBatch
 from backend.server import guard
 from backend.server.app import Settings, create_app
 from backend.server.batches import Batcher
-from backend.server.run import serve
+from backend.server.run import BoundedHttp, serve
 from backend.server.schema import MAX_PEOPLE
 from backend.server.tokens import Tokens
 from backend.services import Glassleaf
@@ -578,6 +581,66 @@ def test_a_home_is_ready_until_its_disk_is_full_or_a_federation_is_broken(unaske
         assert opened.operation.not_ready() == ("Federations that cannot be used: 1.",)
         monkeypatch.setattr("backend.services.operation.ROOM", 1 << 80)
         assert opened.operation.not_ready()[0] == "The disk is full."
+
+
+def answer_to(pieces, app):
+    """What a server answers somebody who sends these pieces, and how many bytes of them it took."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        server = uvicorn.Server(uvicorn.Config(app, http=BoundedHttp, log_level="critical", lifespan="off"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        sent = 0
+        try:
+            with socket.create_connection(listening.getsockname(), timeout=30) as caller:
+                with suppress(ConnectionError):
+                    for piece in pieces:
+                        caller.sendall(piece)
+                        sent += len(piece)
+                with suppress(ConnectionError):
+                    return caller.recv(1000).decode(), sent
+                return "", sent
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+async def told_length(scope, receive, send):
+    size, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        size, more = size + len(message["body"]), message["more_body"]
+    await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"7")]})
+    await send({"type": "http.response.body", "body": b"%07d" % size})
+
+
+POST = b"POST / HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n"
+CHUNKED = POST + b"transfer-encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("begin", "again"),
+    [
+        (b"GET /" + b"a" * 1000, b"a" * 1000),
+        (POST, b"x: y\r\n" * 1000),
+        (POST + b"x: ", b"y" * 1000),
+        (CHUNKED + b"0\r\n", b"x: y\r\n" * 1000),
+        (CHUNKED, b"1;" + b"y" * 1000 + b"\r\nz\r\n"),
+    ],
+    ids=["address", "headers", "header", "trailers", "chunks"],
+)
+def test_a_request_without_an_end_beside_its_body_is_refused_and_not_kept(begin, again):
+    endless = chain([begin], repeat(again, 100_000))
+    answer, sent = answer_to(endless, told_length)
+    assert answer.startswith("HTTP/1.1 400") or not answer  # the line was cut while it was still sent to
+    assert sent < 30_000_000  # what the system's buffers take, not what it was sent
+
+
+def test_a_long_body_in_pieces_is_no_head_without_an_end():
+    piece = b"400\r\n" + b"b" * 1024 + b"\r\n"
+    answer, _ = answer_to([CHUNKED, *repeat(piece, 900), b"0\r\n\r\n"], told_length)
+    assert answer.startswith("HTTP/1.1 200") and answer.endswith("0921600")
 
 
 class Scorer:
