@@ -25,7 +25,7 @@ from backend.errors import GlassleafError, SignInError
 from backend.i18n import LANGUAGES
 from backend.results import NOBODY
 from backend.services import Glassleaf
-from backend.services.audit import OPERATOR, ROLES
+from backend.services.roles import OPERATOR, ROLES
 
 if TYPE_CHECKING:
     from streamlit.navigation.page import Page

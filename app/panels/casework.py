@@ -15,7 +15,7 @@ from app.panels.reviews import SignOffs
 from app.session import Work
 from app.texts import Texts
 from app.view_models import View
-from backend.services.audit import OPERATOR
+from backend.services.roles import OPERATOR
 
 if TYPE_CHECKING:
     from backend.compliance.assessment import KeptOut

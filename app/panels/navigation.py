@@ -16,7 +16,7 @@ from streamlit.navigation.page import Page
 from app import session
 from app.panels import links as to
 from app.texts import Texts
-from backend.services.audit import ANALYST, OPERATOR, REGULATOR, ROLES
+from backend.services.roles import ANALYST, OPERATOR, REGULATOR, ROLES
 
 GROUPS = {
     "start": ("overview",),

@@ -11,7 +11,7 @@ from app import view_models
 from app.panels import frame, links, release
 from app.texts import Texts, markdown, percent
 from app.view_models import View
-from backend.services.audit import REGULATOR
+from backend.services.roles import REGULATOR
 
 if TYPE_CHECKING:
     from backend.services.compliance import Finding

@@ -8,7 +8,7 @@ import streamlit as st
 
 from app.panels import links
 from app.texts import Texts
-from backend.services.audit import ANALYST, OPERATOR, REGULATOR
+from backend.services.roles import ANALYST, OPERATOR, REGULATOR
 
 # role: pages
 STEPS = {

@@ -9,7 +9,7 @@ import typer
 
 from backend.cli.output import AsJson, ModelId, open_glassleaf, print_result, quality_text, say
 from backend.results import RANKS
-from backend.services.audit import OPERATOR, ROLES
+from backend.services.roles import OPERATOR, ROLES
 
 if TYPE_CHECKING:
     from backend.results import ModelRecord

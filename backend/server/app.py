@@ -44,10 +44,10 @@ from backend.server.schema import (
 )
 from backend.server.tokens import Token, Tokens
 from backend.services import Glassleaf
-from backend.services.audit import ANALYST
 from backend.services.online import Online, OpenModel, decided
 from backend.services.reasons import Reasons
 from backend.services.reasons import ReasonsRequest as Asking
+from backend.services.roles import ANALYST
 from backend.services.scoring import KEY_BITS, Cipher
 
 MAX_DEADLINE = 600_000  # ms

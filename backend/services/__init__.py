@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 from backend.errors import NotAvailable, ParameterError, SecurityError, SignInError
-from backend.services.audit import OPERATOR, ROLES, Auditor, AuditTrail
+from backend.services.audit import Auditor, AuditTrail
 from backend.services.cache import Cache
 from backend.services.federations import Federations
 from backend.services.job_registry import JobRegistry
 from backend.services.registry import Registry
+from backend.services.roles import OPERATOR, ROLES
 from backend.services.system_user import system_user
 from backend.services.workspace import Workspace
 

@@ -12,11 +12,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
 from backend.errors import SignInError
+from backend.services.roles import Role
 from backend.store.schema import NAME
 
 FILE = "sign-in.toml"
@@ -24,7 +25,6 @@ VARIABLE = "GLASSLEAF_SIGN_IN"  # where the file lies, if not in the home
 LAST = 1e11  # seconds since 1970, some three thousand years: no time of a sign-in lies beyond
 LEEWAY = 60.0  # seconds that two clocks may be apart
 Text = Annotated[str, StringConstraints(min_length=1)]
-Role = Literal["operator", "analyst", "regulator"]
 
 
 class SignIn(BaseModel):

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from backend.errors import GlassleafError, SecurityError
 from backend.results import NOBODY
-from backend.services.accounts import Role
+from backend.services.roles import ROLES, WHOSE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,17 +29,6 @@ if TYPE_CHECKING:
     from backend.services.workspace import Workspace
     from backend.store.audit_log import Entry, Verdict
 
-OPERATOR, ANALYST, REGULATOR = ROLES = get_args(Role)
-WHOSE: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(
-        ("train", "import", "retrain", "alternatives", "alternative-choice", "dossier", "own-data", "backup"),
-        (OPERATOR,),
-    ),
-    **dict.fromkeys(
-        ("score", "reasons", "notice", "cohort", "describe", "details", "notice-details"), (OPERATOR, ANALYST)
-    ),
-}
-"""Action → the roles that it is for; others are for every role, or choose by what they are about."""
 DONE = "done"
 P = ParamSpec("P")
 R = TypeVar("R")

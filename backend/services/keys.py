@@ -17,7 +17,8 @@ from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.rlwe.scheme import RlweSecretKey
 from backend.crypto.signing import SigningKey
 from backend.errors import ParameterError, SecurityError
-from backend.services.audit import OPERATOR, Note, recorded
+from backend.services.audit import Note, recorded
+from backend.services.roles import OPERATOR
 from backend.store.key_backup import MAX_BYTES, seal, unseal
 from backend.store.key_file import RETIRED, fingerprint, kept_key, read_key, retired
 

@@ -11,9 +11,10 @@ from hashlib import sha256
 
 from backend.errors import ParameterError, SecurityError
 from backend.results import ModelRecord
-from backend.services.audit import ANALYST, OPERATOR, REGULATOR, Auditor, Note, recorded
+from backend.services.audit import Auditor, Note, recorded
 from backend.services.registry import Registry
 from backend.services.reviews import ReviewService
+from backend.services.roles import ANALYST, OPERATOR, REGULATOR
 from backend.services.workspace import Workspace
 from backend.store.model_states import (
     APPROVED,

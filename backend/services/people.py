@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from backend.data.table import read_table
 from backend.errors import NotAvailable, ParameterError, SecurityError
-from backend.services.audit import OPERATOR, Note, recorded
+from backend.services.audit import Note, recorded
 from backend.services.holdings import DELETE, KEEP, Holding, at_host
 from backend.services.registry import parts_of
+from backend.services.roles import OPERATOR
 from backend.store.accountant import Accountant
 from backend.store.journal import Journal
 from backend.store.request_log import RequestLog

@@ -33,7 +33,7 @@ from backend.jobs import Job
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import ModelRecord
 from backend.services import Glassleaf
-from backend.services.audit import ROLES
+from backend.services.roles import ROLES
 from backend.services.training import TrainingRequest
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,8 +18,8 @@ from backend.data.federation import MEASURES, load_federation
 from backend.errors import ModelError, SecurityError
 from backend.protocols.approvals.host import Approvals
 from backend.services import Glassleaf
-from backend.services.audit import ANALYST, REGULATOR
 from backend.services.host_operator import own_host, simulated_host
+from backend.services.roles import ANALYST, REGULATOR
 from backend.store.approvals import Approval
 from backend.store.receipts import Receipt, Receipts
 from backend.trees.serialization import load_guest, load_host, structure_hash

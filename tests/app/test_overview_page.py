@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 from app import session
 from app.texts import Texts, number, percent
 from backend.services import Glassleaf
-from backend.services.audit import ANALYST, OPERATOR, REGULATOR
+from backend.services.roles import ANALYST, OPERATOR, REGULATOR
 from tests.app.conftest import Opened, World, _fresh, sign_in
 from tests.app.reading_out import everything, prose, says
 

@@ -10,7 +10,7 @@ from app import session
 from app.panels import sign_in as panel
 from app.texts import Texts, markdown
 from backend.services import Glassleaf
-from backend.services.audit import ANALYST, OPERATOR, REGULATOR
+from backend.services.roles import ANALYST, OPERATOR, REGULATOR
 from tests.app.conftest import Opened, World, sign_in
 from tests.app.reading_out import says
 

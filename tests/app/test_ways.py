@@ -13,7 +13,7 @@ from app import glossary, search, session
 from app.panels import navigation, walk
 from app.texts import Texts, catalogue
 from backend.i18n import LANGUAGES
-from backend.services.audit import OPERATOR, REGULATOR, ROLES
+from backend.services.roles import OPERATOR, REGULATOR, ROLES
 from tests.app.conftest import PAGES, Opened, World
 from tests.app.reading_out import elements, everything, says
 

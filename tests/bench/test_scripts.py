@@ -17,7 +17,7 @@ from backend.compliance.assessment import assess
 from backend.data.federation import load_federation
 from backend.errors import ParameterError
 from backend.services.accounts import Accounts
-from backend.services.audit import ROLES
+from backend.services.roles import ROLES
 from backend.trees.backgrounds import ALL, Background, score_bands
 from bench import alignment, backgrounds, cipher, coverage, curves, label_leak, large, readme, reasons, sign_in, tables
 from bench.cases import random_case

@@ -9,8 +9,8 @@ from backend.errors import SecurityError, SignInError
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
 from backend.services.accounts import FILE, LEEWAY, VARIABLE, Accounts
-from backend.services.audit import ROLES, WHOSE
 from backend.services.reasons import ReasonsRequest
+from backend.services.roles import ROLES, WHOSE
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 

@@ -6,8 +6,9 @@ import pytest
 
 from backend.errors import ParameterError, SecurityError
 from backend.services import Glassleaf
-from backend.services.audit import NOBODY, ROLES
+from backend.services.audit import NOBODY
 from backend.services.lifecycle import DEMO_REASON, STEPS
+from backend.services.roles import ROLES
 from backend.store.model_states import STATES
 
 WHY = "read with the whole team"
