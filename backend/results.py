@@ -14,7 +14,7 @@ from backend.trees.metrics import Metrics
 if TYPE_CHECKING:
     from backend.data.label import Task
     from backend.data.remark import Remark
-    from backend.protocols.alignment.exchange import Alignment
+    from backend.protocols.alignment.outcome import Alignment
     from backend.protocols.training.parameters import TreeProgress
     from backend.protocols.transport.transcript import TranscriptEntry
 
@@ -218,7 +218,7 @@ class Evaluation:
 
 def read_record(body: dict[str, Any]) -> ModelRecord:
     """A record as it was stored."""
-    from backend.protocols.alignment.exchange import Alignment  # noqa: PLC0415 (what names results alone needs no protocol)
+    from backend.protocols.alignment.outcome import Alignment  # noqa: PLC0415 (what names results alone needs no protocol)
     from backend.protocols.training.parameters import TreeProgress  # noqa: PLC0415
 
     curve = tuple(TreeProgress(**p) for p in body["curve"])

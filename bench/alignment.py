@@ -18,7 +18,8 @@ import numpy as np
 
 from backend.crypto.ristretto import hash_to_group, multiply, random_scalars
 from backend.protocols.alignment.ids import joint_rows, mark
-from backend.protocols.alignment.methods import METHODS, guest_sides, host_side
+from backend.protocols.alignment.methods import guest_sides, host_side
+from backend.protocols.alignment.outcome import METHODS
 from bench.floors import each
 from bench.setting import REPEATS, progress, run
 from bench.tables import alignment as describe

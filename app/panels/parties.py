@@ -14,7 +14,7 @@ from app.view_models import View
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
-    from backend.protocols.alignment.exchange import Alignment
+    from backend.protocols.alignment.outcome import Alignment
 
 BELOW = 3  # Hosts that have room below the Guest
 TILES = {  # claim: icon, page with the evidence

@@ -14,7 +14,7 @@ from backend.data.demo import write_demo
 from backend.data.federation import Federation
 from backend.errors import Cancelled, ParameterError, QuestionRefused
 from backend.jobs import Job
-from backend.protocols.alignment.methods import METHODS
+from backend.protocols.alignment.outcome import METHODS
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.training.algorithms import ALGORITHMS, Parameters, rounds
 from backend.protocols.training.forest import ForestParameters

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,29 +13,8 @@ from backend.jobs import work
 from backend.protocols.alignment.ids import joint_rows, mark
 from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
 from backend.protocols.alignment.methods import guest_sides
+from backend.protocols.alignment.outcome import Alignment
 from backend.protocols.transport.channel import Session
-
-
-@dataclass(frozen=True)
-class Alignment:
-    """How an alignment went, as the Guest may show it.
-
-    Attributes
-    ----------
-    method : {"dh", "bloom"}
-    records : dict of str to int
-        Party → records it brought.
-    held : dict of str to int
-        Host → the Guest's records that it holds too.
-    joint : int
-        Records that every party holds.
-    """
-
-    method: str
-    records: dict[str, int]
-    held: dict[str, int]
-    joint: int
-    seconds: float
 
 
 def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tuple[NDArray[np.intp], Alignment]:

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 from backend.errors import SecurityError
 from backend.protocols.alignment.dh import BlindedIds, DhGuest, DhHost
 from backend.protocols.alignment.garbled_bloom import BloomGuest, BloomHost
-
-METHODS = ("dh", "bloom")
+from backend.protocols.alignment.outcome import METHODS
 
 GuestSide = DhGuest | BloomGuest
 HostSide = DhHost | BloomHost

@@ -20,7 +20,8 @@ from backend.data.medians import medians
 from backend.data.table import PartyTable
 from backend.errors import FederationError
 from backend.jobs import work
-from backend.protocols.alignment.exchange import Alignment, align
+from backend.protocols.alignment.exchange import align
+from backend.protocols.alignment.outcome import Alignment
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.guest import ScoringClient
 from backend.protocols.scoring.packing import Packing

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, get_args
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher, preferred
 from backend.errors import ParameterError
-from backend.protocols.alignment.methods import METHODS
+from backend.protocols.alignment.outcome import METHODS
 
 CIPHERS: tuple[Cipher, ...] = ("rlwe", "paillier", "paillier-short", "none")  # those that can train
 USUAL_CIPHER: Cipher = preferred("rlwe")  # Paillier where TenSEAL has no wheel (docs/decisions/0025-training-rlwe.md)

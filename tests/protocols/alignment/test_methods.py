@@ -14,7 +14,8 @@ from backend.crypto.ristretto import multiply_base
 from backend.errors import FederationError, SecurityError
 from backend.protocols.alignment import dh, garbled_bloom
 from backend.protocols.alignment.ids import joint_rows, mark, secret_order
-from backend.protocols.alignment.methods import METHODS, guest_sides, host_side
+from backend.protocols.alignment.methods import guest_sides, host_side
+from backend.protocols.alignment.outcome import METHODS
 
 both = pytest.mark.parametrize("method", METHODS)
 
