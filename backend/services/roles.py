@@ -1,4 +1,4 @@
-"""The roles that people have, and what each may do."""
+"""The roles that people have, and which actions each may begin. Loads nothing."""
 
 from __future__ import annotations
 
