@@ -2,9 +2,9 @@
 
 The command runs as a user has it, in a process of its own: reading twice, both parties' work, journal, audit log and Parquet out are
 counted, and so is starting. Memory is the sum of what the process and its workers hold, looked at ten times a second; pages that they share
-count for each of them, so it is an upper bound; files in memory by which tasks pass to workers count as well. Both parties' tables are in
-it: a simulated Host holds its whole table. Processor time is of the same processes, starting included; on a machine that others use it is
-the figure to compare. The peer is the same command on plaintext.
+count for each of them, so it is an upper bound; files in memory by which tasks pass to workers count as well. The Host's whole table is in
+it, which a simulated Host holds in the same process; the Guest's columns come with the people. Processor time is of the same processes,
+starting included; on a machine that others use it is the figure to compare. The peer is the same command on plaintext.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ def people(demo):
     frames = []
     for party in demo.parties:
         table = read_table(demo, party.name)
-        frames.append(pd.DataFrame(table.columns, index=list(table.ids)).reindex(ids))
+        frames.append(pd.DataFrame(dict(table.columns), index=list(table.ids)).reindex(ids))
     frame = pd.concat(frames, axis=1)
     coded = [feature.name for _, feature in demo.features() if feature.kind is Kind.CATEGORICAL]
     return frame.astype(dict.fromkeys(coded, "category"))

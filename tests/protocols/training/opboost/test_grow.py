@@ -192,7 +192,7 @@ def joint_of(task, answer=None, n=300):
 def walked(joint, grown):
     """Margins node by node with all rules on true values."""
     rules = dict(grown.rules) | joint.conversation.ranks.rules
-    columns = joint.table.columns | joint.conversation.host[0].columns
+    columns = {**joint.table.columns, **joint.conversation.host[0].columns}
     margins = np.tile(grown.base_scores, (len(joint.labels), 1))
     for t, tree in enumerate(grown.trees):
         to = grown.outputs.of_tree[t] if grown.outputs.of_tree else 0
