@@ -51,7 +51,8 @@ def running(world: World, *, simulated: bool = True, tap: list | None = None, op
         hosts.append(HostParty(name, world.tables[name], features, store, simulated=simulated, key_floor=512, **more))
     served = SimulatedHosts(network, hosts)
     try:
-        yield GuestParty(federation, lambda: world.tables[GUEST]), network, served
+        own = world.tables[GUEST]  # a Guest that reached it through the world would reach what is the Hosts', too
+        yield GuestParty(federation, lambda: own), network, served
     finally:
         served.stop()
 

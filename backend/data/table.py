@@ -5,6 +5,7 @@ A table's `repr` shows its party and shape, never a value.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -118,6 +119,21 @@ def read_table(federation: Federation, party: str) -> PartyTable:
     if read.problems:
         raise FederationError(capped(read.problems))
     return PartyTable(party, read.ids, HeldColumns(read.columns))
+
+
+class OwnRecords:
+    """A party's table, read when it is first asked for: to score people who bring their own columns takes none of it."""
+
+    def __init__(self, federation: Federation, party: str) -> None:
+        self._federation, self._party, self._reading = federation, party, threading.Lock()
+        self._table: PartyTable | None = None
+
+    def __call__(self) -> PartyTable:
+        """The table; raises as :func:`read_table`."""
+        with self._reading:
+            if self._table is None:
+                self._table = read_table(self._federation, self._party)
+            return self._table
 
 
 def read_labels(federation: Federation) -> NDArray[np.float64]:

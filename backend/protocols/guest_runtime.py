@@ -6,7 +6,6 @@ the same user, otherwise other companies, and then it is not available here.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +21,7 @@ from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers
 from backend.data.federation import Federation, Measure
-from backend.data.table import PartyTable, read_labels, read_table, read_times
+from backend.data.table import OwnRecords, PartyTable, read_labels, read_times
 from backend.errors import ApprovalPending, GlassleafError, NotAvailable, PartyUnreachable, SecurityError
 from backend.protocols.approvals.guest import ask, training_terms
 from backend.protocols.approvals.messages import AskApproval, AskTraining
@@ -164,9 +163,8 @@ class GuestRuntime:
         self._on_approval, self._known_approvals = on_approval, set[tuple[str, int, str]]()
         self._on_receipts = on_receipts
         self._wire, self.operator, self._witnesses, self._on_close = wire, operator, witnesses, on_close
-        self._table: PartyTable | None = None
-        self._reading = threading.Lock()
-        self.guest = GuestParty(federation, lambda: self.table)
+        self._records = OwnRecords(federation, federation.guest.name)
+        self.guest = GuestParty(federation, self._records)
         self.warmed: set[int] = set()  # key sizes whose pools were started
         self.keys = GuestKeys(home / federation.guest.name, key_floor, pools, on_key, workers)
         self._began = time.monotonic()
@@ -174,14 +172,8 @@ class GuestRuntime:
 
     @property
     def table(self) -> PartyTable:
-        """The Guest's records, read when they are first asked for: to score a table that brings its own columns takes none of them.
-
-        Raises FederationError with every problem of the file.
-        """
-        with self._reading:
-            if self._table is None:
-                self._table = read_table(self.federation, self.federation.guest.name)
-            return self._table
+        """The Guest's records, read when they are first asked for; raises FederationError with every problem of the file."""
+        return self._records()
 
     @property
     def simulated(self) -> bool:

@@ -138,7 +138,8 @@ class AttackSetup:
 
     def guest_party(self) -> GuestParty:
         """The Guest with its records."""
-        return GuestParty(self.federation, lambda: self.guest)
+        own = self.guest
+        return GuestParty(self.federation, lambda: own)
 
     @contextmanager
     def session(self, host: HostParty, network: Network | None = None) -> Iterator[Session]:
@@ -178,8 +179,9 @@ def train(
     """Train on plaintext over `network` with the one Host :data:`HOST`, which keeps its partial model in `store`."""
     guest = federation.guest.name
     party = HostParty(HOST, tables[HOST], federation.party(HOST).features, store, simulated=True)
+    own = tables[guest]
     with _served(party, network, guest) as session:
-        return GuestParty(federation, lambda: tables[guest]).train(labels, parameters, PlainKeySide(), session)
+        return GuestParty(federation, lambda: own).train(labels, parameters, PlainKeySide(), session)
 
 
 @lru_cache(maxsize=2)

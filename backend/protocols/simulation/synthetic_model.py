@@ -157,7 +157,8 @@ class SyntheticFederation:
 
     def __init__(self, synthetic: SyntheticModel, key: KeySide, pools: bool) -> None:
         federation = _federation(synthetic.model)
-        self.guest = GuestParty(federation, lambda: synthetic.tables[GUEST])
+        own = synthetic.tables[GUEST]
+        self.guest = GuestParty(federation, lambda: own)
         self._key, self._hosts = key, synthetic.model.hosts
         self._network = Network()
         hosts = [
