@@ -354,9 +354,9 @@ AIMS = (
         f"≤ {PAILLIER_SECONDS} s",
         "training_ciphers",
         _paillier,
-        "Half of it is the Host's shifting of 18 sums into one ciphertext: 112 squarings modulo n² a bin, without which decryption would "
-        "take 18 times as long; encryption is a tenth. Next: slots as narrow as a training's rows allow, worth about a sixth on paper; or "
-        "RLWE, the default, which is several times as fast.",
+        "Nearly half of it is the Host's shifting of 22 sums into one ciphertext, some 90 squarings modulo n² a bin, without which "
+        "decryption would take 22 times as long; products by bin are a fifth, encryption an eighth. Next: RLWE, the default, which is "
+        "several times as fast.",
     ),
     Aim(
         "a tree over 1,000,000 rows by 20 features, 10 of them a Host's",

@@ -10,8 +10,7 @@ from backend.errors import ParameterError
 # |g| ≤ 1 and 0 ≤ h ≤ 1 become integers of 2**-30 (larger ones are first divided by a power of two that only the Guest knows);
 # float32, which XGBoost's histograms use, has 24 bits
 GRADIENT_BITS = 30
-HESSIAN_SLOT = 56  # bits for a sum of hessians: 2**30 · 2**26 rows
-PAIR_SLOT = 112  # bits for a signed (Σg, Σh) pair: |Σg| < 2**55
+HALF_SLOT = 56  # bits for a sum of hessians: 2**30 · 2**26 rows; a signed (Σg, Σh) pair takes two of them, |Σg| < 2**55
 QUANTISED_BITS = 53  # units beyond which float64 is no longer exact
 MAX_ROWS = 1 << 22  # sums stay below 2**53, so float64 accumulators hold them exactly
 
@@ -46,8 +45,18 @@ def quantise(values: ArrayLike, bits: int) -> NDArray[np.int64]:
     return units.astype(np.int64)
 
 
-def join_pair(g: int, h: int) -> int:
+def half_slot(rows: int) -> int:
+    """Bits of half a pair's slot, where no more than so many rows are ever added up: what is shorter is packed and decrypted sooner."""
+    return GRADIENT_BITS + rows.bit_length() + 1
+
+
+def join_pair(g: int, h: int, half: int = HALF_SLOT) -> int:
     """One integer that holds a signed gradient and a non-negative hessian; sums of joined pairs are joined sums.
+
+    Parameters
+    ----------
+    half : int
+        Bits of half a slot, as of :func:`half_slot`.
 
     Raises ParameterError where one of them is so large that :data:`MAX_ROWS` of them could overflow their slot.
     """
@@ -55,22 +64,22 @@ def join_pair(g: int, h: int) -> int:
         raise ParameterError(
             f"The pair ({g}, {h}) does not fit: expected |g| and h of at most 2^{GRADIENT_BITS}, and h not negative."
         )
-    return (g << HESSIAN_SLOT) + h
+    return (g << half) + h
 
 
-def split_pair(joined: int) -> tuple[int, int]:
+def split_pair(joined: int, half: int = HALF_SLOT) -> tuple[int, int]:
     """Inverse of :func:`join_pair` for sums: ``(Σg, Σh)``."""
-    h = joined & ((1 << HESSIAN_SLOT) - 1)
-    return (joined - h) >> HESSIAN_SLOT, h
+    h = joined & ((1 << half) - 1)
+    return (joined - h) >> half, h
 
 
-def split_slots(packed: int, count: int) -> list[int]:
-    """Read `count` signed integers of :data:`PAIR_SLOT` bits from one plaintext, lowest slot first."""
+def split_slots(packed: int, count: int, slot: int) -> list[int]:
+    """Read `count` signed integers of `slot` bits from one plaintext, lowest slot first."""
     values = []
     for _ in range(count):
-        low = packed & ((1 << PAIR_SLOT) - 1)
-        if low >> (PAIR_SLOT - 1):
-            low -= 1 << PAIR_SLOT
+        low = packed & ((1 << slot) - 1)
+        if low >> (slot - 1):
+            low -= 1 << slot
         values.append(low)
-        packed = (packed - low) >> PAIR_SLOT
+        packed = (packed - low) >> slot
     return values

@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.crypto.fixedpoint import HALF_SLOT
 from backend.errors import SecurityError
 
 IntArray = NDArray[np.signedinteger[Any]]  # int32 or int64
@@ -105,10 +106,16 @@ class KeySide(Protocol):
 class PairKeySide(KeySide, Protocol):
     """A key side that can also train."""
 
-    def encrypt_pairs(self, g: IntArray, h: IntArray) -> bytes:
-        """Encrypt ``(n,)`` gradients and ``(n,)`` hessians, one ciphertext a row; pieces can be joined end to end."""
+    def encrypt_pairs(self, g: IntArray, h: IntArray, half: int = HALF_SLOT) -> bytes:
+        """Encrypt ``(n,)`` gradients and ``(n,)`` hessians, one ciphertext a row; pieces can be joined end to end.
 
-    def decrypt_sums(self, blob: bytes, n: int) -> tuple[IntArray, IntArray]:
+        Parameters
+        ----------
+        half : int
+            Bits of half a pair, the same for pairs and their sums (:func:`backend.crypto.fixedpoint.half_slot`).
+        """
+
+    def decrypt_sums(self, blob: bytes, n: int, half: int = HALF_SLOT) -> tuple[IntArray, IntArray]:
         """Decrypt ``n`` bin sums; returns ``(Σg, Σh)``, each ``(n,)``."""
 
 
@@ -182,7 +189,9 @@ class PairPublicSide(PublicSide, Protocol):
     def load_pairs(self, blob: bytes, n: int) -> Any:
         """Check and read ``n`` encrypted pairs."""
 
-    def bin_sums(self, pairs: Any, nodes: Sequence[tuple[NDArray[np.intp], BinIndex]]) -> list[bytes]:
+    def bin_sums(
+        self, pairs: Any, nodes: Sequence[tuple[NDArray[np.intp], BinIndex]], half: int = HALF_SLOT
+    ) -> list[bytes]:
         """Sum pairs by bin and re-randomise the sums.
 
         Parameters

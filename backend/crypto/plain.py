@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.crypto.fixedpoint import HALF_SLOT
 from backend.crypto.interface import BinIndex, FoldPlan, IntArray, Weighted, WholeFold, WorkerPayload
 from backend.errors import SecurityError
 
@@ -50,11 +51,11 @@ class PlainKeySide:
         """``n`` integers."""
         return [int(v) for v in _load(blob, (n,))]
 
-    def encrypt_pairs(self, g: IntArray, h: IntArray) -> bytes:
+    def encrypt_pairs(self, g: IntArray, h: IntArray, half: int = HALF_SLOT) -> bytes:
         """Gradient and hessian, row by row."""
         return _dump(np.stack([g, h], axis=1))
 
-    def decrypt_sums(self, blob: bytes, n: int) -> tuple[IntArray, IntArray]:
+    def decrypt_sums(self, blob: bytes, n: int, half: int = HALF_SLOT) -> tuple[IntArray, IntArray]:
         """``(Σg, Σh)``, each ``(n,)``."""
         sums = _load(blob, (2, n))
         return sums[0], sums[1]
@@ -74,7 +75,9 @@ class PlainPublicSide:
         """``(2, n)``: gradients, hessians."""
         return _load(blob, (n, 2)).T
 
-    def bin_sums(self, pairs: IntArray, nodes: Sequence[tuple[NDArray[np.intp], BinIndex]]) -> list[bytes]:
+    def bin_sums(
+        self, pairs: IntArray, nodes: Sequence[tuple[NDArray[np.intp], BinIndex]], half: int = HALF_SLOT
+    ) -> list[bytes]:
         """All features' sums of every node, one after the other; exact, since every sum stays below 2**53."""
         return [
             _dump(np.concatenate([_by_bin(pairs[:, rows], index, count) for index, count in bins], axis=1))

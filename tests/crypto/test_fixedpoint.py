@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backend.crypto.fixedpoint import MAX_ROWS, PAIR_SLOT, join_pair, quantise, split_pair, split_slots
+from backend.crypto.fixedpoint import HALF_SLOT, MAX_ROWS, half_slot, join_pair, quantise, split_pair, split_slots
 from backend.errors import ParameterError
 
 PAIRS = st.tuples(st.integers(-(2**30), 2**30), st.integers(0, 2**28))
@@ -26,8 +26,8 @@ def test_a_sum_of_joined_pairs_is_the_joined_sum(pairs):
 @given(st.lists(PAIRS, min_size=1, max_size=27))
 def test_packed_slots_come_back_in_order_whatever_their_signs(pairs):
     joined = [join_pair(g, h) for g, h in pairs]
-    packed = sum(value << (PAIR_SLOT * i) for i, value in enumerate(joined))
-    assert split_slots(packed, len(joined)) == joined
+    packed = sum(value << (2 * HALF_SLOT * i) for i, value in enumerate(joined))
+    assert split_slots(packed, len(joined), 2 * HALF_SLOT) == joined
 
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 2.0**44, -(2.0**44)])
@@ -48,11 +48,19 @@ def test_a_pair_that_could_overflow_its_slot_is_refused(pair):
         join_pair(*pair)
 
 
-def test_the_largest_sums_of_the_most_rows_come_back():
-    for g in (2**30, -(2**30)):
-        assert split_pair(MAX_ROWS * join_pair(g, 2**30)) == (MAX_ROWS * g, MAX_ROWS * 2**30)
-        packed = MAX_ROWS * join_pair(g, 2**30)
-        assert split_slots(packed + (packed << PAIR_SLOT), 2) == [packed, packed]
+@pytest.mark.parametrize("rows", [1, 2, 3, 255, 256, 3_600, 18_000, MAX_ROWS])
+def test_the_largest_sums_of_so_many_rows_come_back_from_the_slots_for_them(rows):
+    for half in {half_slot(rows), HALF_SLOT}:
+        total, least = rows * join_pair(2**30, 2**30, half), rows * join_pair(-(2**30), 2**30, half)
+        assert split_pair(total, half) == (rows * 2**30, rows * 2**30)
+        assert split_pair(least, half) == (-rows * 2**30, rows * 2**30)
+        packed = total + (least << 2 * half) + (total << 4 * half)
+        assert split_slots(packed, 3, 2 * half) == [total, least, total]
+
+
+def test_slots_are_as_narrow_as_a_trainings_rows_allow():
+    assert [half_slot(rows) for rows in (3_600, 18_000, MAX_ROWS)] == [43, 46, 54]
+    assert half_slot(MAX_ROWS) <= HALF_SLOT
 
 
 def test_a_number_beyond_the_plaintext_is_refused(key_side):

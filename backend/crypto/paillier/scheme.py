@@ -15,7 +15,7 @@ import numpy as np
 from gmpy2 import mpz
 from numpy.typing import NDArray
 
-from backend.crypto.fixedpoint import PAIR_SLOT, join_pair, split_pair, split_slots
+from backend.crypto.fixedpoint import HALF_SLOT, join_pair, split_pair, split_slots
 from backend.crypto.interface import BinIndex, FoldPlan, IntArray, Weighted, WholeFold, WorkerPayload
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.paillier.key_certificate import certify
@@ -141,16 +141,17 @@ class PaillierKeySide:
         """``n`` single numbers."""
         return self.decrypt_numbers(self.public.load(blob, n))
 
-    def encrypt_pairs(self, g: IntArray, h: IntArray) -> bytes:
+    def encrypt_pairs(self, g: IntArray, h: IntArray, half: int = HALF_SLOT) -> bytes:
         """One ciphertext per row for both numbers."""
-        return self.public.dump(self.encrypt_numbers([join_pair(int(a), int(b)) for a, b in zip(g, h, strict=True)]))
+        joined = [join_pair(int(a), int(b), half) for a, b in zip(g, h, strict=True)]
+        return self.public.dump(self.encrypt_numbers(joined))
 
-    def decrypt_sums(self, blob: bytes, n: int) -> tuple[IntArray, IntArray]:
+    def decrypt_sums(self, blob: bytes, n: int, half: int = HALF_SLOT) -> tuple[IntArray, IntArray]:
         """``(Σg, Σh)`` of ``n`` bins from ciphertexts that hold several bins each."""
-        slots = slots_per_ciphertext(self.bits)
+        slots = slots_per_ciphertext(self.bits, half)
         packed = self.decrypt_numbers(self.public.load(blob, -(-n // slots)))
-        sums = [s for i, value in enumerate(packed) for s in split_slots(value, min(slots, n - i * slots))]
-        pairs = np.array([split_pair(s) for s in sums], dtype=np.int64).reshape(n, 2)
+        sums = [s for i, value in enumerate(packed) for s in split_slots(value, min(slots, n - i * slots), 2 * half)]
+        pairs = np.array([split_pair(s, half) for s in sums], dtype=np.int64).reshape(n, 2)
         return pairs[:, 0], pairs[:, 1]
 
 
@@ -191,10 +192,12 @@ class PaillierPublicSide:
         """``n`` checked ciphertexts."""
         return self.key.load(blob, n)
 
-    def bin_sums(self, pairs: list[mpz], nodes: Sequence[tuple[NDArray[np.intp], BinIndex]]) -> list[bytes]:
+    def bin_sums(
+        self, pairs: list[mpz], nodes: Sequence[tuple[NDArray[np.intp], BinIndex]], half: int = HALF_SLOT
+    ) -> list[bytes]:
         """Encrypted sums by bin, several to a ciphertext, each refreshed before it leaves."""
-        width = slots_per_ciphertext(self.bits)
-        packed = self._products.packed_sums(self.key.n2, pairs, nodes, width, PAIR_SLOT)
+        width = slots_per_ciphertext(self.bits, half)
+        packed = self._products.packed_sums(self.key.n2, pairs, nodes, width, 2 * half)
         fresh = iter(self.obfuscators.take(sum(len(sums) for sums in packed)))
         n2 = self.key.n2
         return [self.key.dump(c * next(fresh) % n2 for c in sums) for sums in packed]
@@ -252,6 +255,6 @@ class PaillierFold(WholeFold):
         return self._side.key.dump(out)
 
 
-def slots_per_ciphertext(bits: int) -> int:
+def slots_per_ciphertext(bits: int, half: int) -> int:
     """Pairs of sums per plaintext of `bits` bits; one bit is for the sign."""
-    return max(1, (bits - 2) // PAIR_SLOT)
+    return max(1, (bits - 2) // (2 * half))

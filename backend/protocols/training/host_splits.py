@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.crypto.fixedpoint import half_slot
 from backend.crypto.interface import BinIndex, NodePublicSide, NodeSumming, PairPublicSide
 from backend.data.dictionary import Feature, Kind
 from backend.data.medians import Medians, medians
@@ -116,9 +117,10 @@ class HostTraining:
         asked = list(zip(message.rows, message.features, message.batches, strict=True))
         nodes = [self._of_sent(rows, features) for rows, features, _ in asked]
         sums: dict[tuple[int, int], bytes] = {}
+        half = half_slot(int(np.count_nonzero(self._sent)))
         for batch in wanted:
             using = [i for i, (_, _, batches) in enumerate(asked) if batch in batches]
-            made = self._cipher.bin_sums(self._batches[batch], [nodes[i] for i in using])
+            made = self._cipher.bin_sums(self._batches[batch], [nodes[i] for i in using], half)
             sums |= {(i, batch): blob for i, blob in zip(using, made, strict=True)}
         answer = tuple(tuple(sums[i, b] for b in batches) for i, (_, _, batches) in enumerate(asked))
         return BinSums(message.conversation, message.trees, message.nodes, answer)

@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.crypto.fixedpoint import half_slot
 from backend.crypto.interface import NodeKeySide, PairKeySide
 from backend.data.dictionary import Kind
 from backend.errors import ParameterError, SecurityError
@@ -44,7 +45,7 @@ class NodeSums:
         self._session, self._guest = joint.conversation, joint.guest
         self._channels = np.empty((0, len(joint.parts)))
         self._flags: list[bool] = []  # channels that hold nothing but 0 and 1
-        self._key = joint.key
+        self._key, self._half = joint.key, 0
 
     def send(
         self,
@@ -79,7 +80,7 @@ class NodeSums:
         self._flags = [bool(((channel == 0) | (channel == 1)).all()) for channel in self._channels]
         if guest_only or not self._host_bins or not isinstance(self._key, PairKeySide):
             return
-        blobs = []
+        blobs, self._half = [], half_slot(int(np.count_nonzero(sent)))
         for i, (g, h) in enumerate(batches):
             with work.part(i / len(batches), (i + 1) / len(batches)):
                 blobs.append(b"".join(self._encrypted_pieces(self._key, g[sent], h[sent])))
@@ -96,7 +97,7 @@ class NodeSums:
         for rows in chunks(len(first), PIECE):
             work.reached(rows.start / len(first))
             part = slice(rows.start, rows.stop)
-            yield key.encrypt_pairs(first[part], second[part])
+            yield key.encrypt_pairs(first[part], second[part], self._half)
 
     def of_rows(self, job: TreeJob) -> IntArray:
         """``(channels,)``: a job's sums over all its rows."""
@@ -232,7 +233,9 @@ class NodeSums:
 
     def _read_sums(self, key: PairKeySide, host: str, job: TreeJob, blobs: Sequence[bytes]) -> Histograms:
         n = sum(self._counts(host, job))
-        return self._histograms(host, job, np.concatenate([np.stack(key.decrypt_sums(blob, n)) for blob in blobs]))
+        return self._histograms(
+            host, job, np.concatenate([np.stack(key.decrypt_sums(blob, n, self._half)) for blob in blobs])
+        )
 
     def _histograms(self, host: str, job: TreeJob, sums: IntArray) -> Histograms:
         """``(channels, bins)`` sums of a Host's features, one after the other."""

@@ -8,6 +8,7 @@ from gmpy2 import mpz
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from backend.crypto.fixedpoint import HALF_SLOT, half_slot
 from backend.crypto.interface import FoldPlan
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.paillier.keys import PaillierPublicKey, PaillierSecretKey
@@ -125,11 +126,11 @@ def test_bin_sums_encrypted_equal_bin_sums_plain(data):
     g, h = draw.integers(-(2**30), 2**30, n), draw.integers(0, 2**28, n)
     rows = np.flatnonzero(draw.random(n) < 0.7)
     bins = draw.integers(0, n_bins, len(rows))
-    answers = []
+    answers, half = [], data.draw(st.sampled_from([half_slot(n), HALF_SLOT]))
     for guest, host in SIDES:
-        pairs = host.load_pairs(guest.encrypt_pairs(g, h), n)
-        (sums,) = host.bin_sums(pairs, [(rows, [(bins, n_bins)] * 2)])
-        answers.append(np.stack(guest.decrypt_sums(sums, 2 * n_bins)))
+        pairs = host.load_pairs(guest.encrypt_pairs(g, h, half), n)
+        (sums,) = host.bin_sums(pairs, [(rows, [(bins, n_bins)] * 2)], half)
+        answers.append(np.stack(guest.decrypt_sums(sums, 2 * n_bins, half)))
     assert (answers[0] == answers[1]).all()
     assert answers[0][0, :n_bins].sum() == g[rows].sum()
 

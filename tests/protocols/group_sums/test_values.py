@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.crypto.fixedpoint import GRADIENT_BITS, HESSIAN_SLOT
+from backend.crypto.fixedpoint import GRADIENT_BITS, HALF_SLOT
 from backend.errors import ParameterError
 from backend.protocols.group_sums.values import pack, slots, unpack
 
@@ -51,7 +51,7 @@ def test_sums_of_packed_marks_are_packed_sums(data):
 def test_the_largest_sums_stay_in_their_slots():
     n = 1 << 22  # MAX_ROWS
     for s, top in zip(slots([1] * 9, n), [1] * 9, strict=True):
-        assert (n * top) << s.shift < 1 << (HESSIAN_SLOT - 1)
+        assert (n * top) << s.shift < 1 << (HALF_SLOT - 1)
 
 
 @pytest.mark.parametrize("top", [0, (1 << GRADIENT_BITS) + 1])

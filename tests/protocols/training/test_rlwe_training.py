@@ -7,7 +7,7 @@ import pytest
 from joints import joined
 from worlds import GUEST
 
-from backend.crypto.fixedpoint import GRADIENT_BITS, PAIR_SLOT
+from backend.crypto.fixedpoint import GRADIENT_BITS, MAX_ROWS, half_slot
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.crypto.rlwe.sum_key import RlweSumKey
@@ -172,7 +172,8 @@ def test_a_crafted_ciphertext_shows_as_many_numbers_as_there_are_bins_and_no_mor
         bins = sum(count + 1 for count in grower._sums._host_bins["host0"].bins)
     same = [i for i, (a, b) in enumerate(zip(*seen, strict=True)) if a == b]
     assert same == [j * 64 + 63 for j in range(bins)]
-    assert all(2 * parameters.plain_modulus.bit_length() <= PAIR_SLOT for parameters in sum_sets().values())
+    for rows in (60, 18_000, 60_000, MAX_ROWS):  # a pair under Paillier is no shorter than two numbers modulo t
+        assert sum_parameters(rows).plain_modulus.bit_length() <= half_slot(rows)
 
 
 @pytest.mark.parametrize(
