@@ -354,8 +354,8 @@ AIMS = (
         f"≤ {PAILLIER_SECONDS} s",
         "training_ciphers",
         _paillier,
-        "Nearly half of it is the Host's shifting of 22 sums into one ciphertext, some 90 squarings modulo n² a bin, without which "
-        "decryption would take 22 times as long; products by bin are a fifth, encryption an eighth. Next: RLWE, the default, which is "
+        "Nearly half of it is the Host's shifting of 23 sums into one ciphertext, 86 squarings modulo n² a bin, without which "
+        "decryption would take 23 times as long; products by bin are a fifth, encryption an eighth. Next: RLWE, the default, which is "
         "several times as fast.",
     ),
     Aim(
