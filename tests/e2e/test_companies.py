@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
 
 from app.texts import Texts
-from tests.e2e.serving import PATIENCE, SETTLED, free_port, wait_until_up
+from tests.e2e.serving import PATIENCE, SETTLED, wait_until_up
 
 T = Texts("en")
 WINDOW = {"width": 1440, "height": 900}
@@ -21,10 +24,19 @@ ENDING = 90  # seconds: Hosts end open work first
 pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 
+def free(*ports: int) -> bool:
+    """Whether nobody listens there; below the ports that a system hands out, so that no other test is given one meanwhile."""
+    with ExitStack() as probes, suppress(OSError):
+        for port in ports:
+            probes.enter_context(socket.create_server(("127.0.0.1", port)))
+        return True
+    return False
+
+
 @pytest.fixture
 def ports(tmp_path: Path) -> Iterator[list[int]]:
     """Of the bank's pages and of the Hosts' consoles, all of them processes that one command has started."""
-    first = free_port()
+    first = next(one for one in iter(lambda: random.randrange(20_000, 30_000), None) if free(one, one + 1, one + 2))
     ports = [first, first + 1, first + 2]
     command = ["companies", "--out", str(tmp_path / "three"), "--rows", "600", "--start", "--port", str(first)]
     environment = {**os.environ, "STREAMLIT_SERVER_HEADLESS": "true", "STREAMLIT_SERVER_FILE_WATCHER_TYPE": "none"}
