@@ -264,8 +264,8 @@ def verdicts(write: Writer) -> list[Block]:
     else:
         lines.append(words("details.verdict_no_quality"))
     unmeasured = content.fairness is None and not content.searches
-    apart = "no_fairness" if unmeasured else "searched" if content.fairness is None else "fairness"
-    lines.append(words(f"details.verdict_{apart}"))
+    searched = "details.verdict_no_fairness" if unmeasured else "details.verdict_searched"
+    lines.append(words(searched if content.fairness is None else "details.verdict_fairness"))
     empty = len(not_provided(write))
     lines.append(words("details.verdict_missing" if empty else "details.verdict_provided", n=empty))
     hosts = undocumented(write)
