@@ -50,7 +50,7 @@ def test_a_finding_holds_rule_citation_date_match_and_use():
     assert finding.rule_id == "ecoa_sex"
     assert finding.pack == "ECOA / Regulation B"
     assert finding.jurisdiction == "United States"
-    assert finding.as_of == "2026-11-01"
+    assert finding.as_of == "2026-11-24"
     assert "12 CFR 1002" in finding.citation
     assert (finding.party, finding.feature, finding.matched, finding.matched_in) == ("platform", "SEX", "SEX", "name")
     assert finding.usage == used()

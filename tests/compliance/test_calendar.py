@@ -40,8 +40,8 @@ def test_a_rule_that_ends_today_still_holds_and_is_to_come_to_its_end():
 
 def test_a_rule_is_stale_a_year_after_it_was_checked():
     assert stale_rules(load_packs(), DAY) == ()
-    assert "ecoa_sex" not in ids(stale_rules(load_packs(), dt.date(2027, 11, 1)))
-    assert "ecoa_sex" in ids(stale_rules(load_packs(), dt.date(2027, 11, 2)))
+    assert "ecoa_records" not in ids(stale_rules(load_packs(), dt.date(2027, 11, 1)))
+    assert "ecoa_records" in ids(stale_rules(load_packs(), dt.date(2027, 11, 2)))
 
 
 def test_every_duty_says_of_whom_it_demands_something_and_whether_it_was_checked():
