@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from typing import Any, Generic, Protocol, TypeVar
@@ -14,6 +15,7 @@ BATCH = 64  # items per request to the second process, so that an urgent request
 BULK = 256  # made at a time, a second or two; from this many on the second process helps even without a stock
 TIMEOUT = 10.0  # seconds that filling a store waits for the process while it works for another one
 UNLOCKED_BATCH = 16  # items made in one call that releases the interpreter lock
+REST = 5.0  # seconds in which nothing was made here, after which tables are dropped that stand in the process, too
 LOW_WATER = 0.9  # share of the target below which filling begins again
 
 T = TypeVar("T")
@@ -31,6 +33,9 @@ class Maker(Protocol[T]):
 
     def prepare(self) -> None:
         """Build tables; safe to call from a background thread and more than once."""
+
+    def release(self) -> None:
+        """Drop tables that can be read again; safe to call while another thread makes items."""
 
 
 class Process(Protocol[T]):
@@ -66,6 +71,7 @@ class Pool(Generic[T]):
         self._ready: deque[T] = deque()
         self._wake = threading.Event()
         self._closed = False
+        self._made_here = -REST
         self._thread: threading.Thread | None = None
         _pools.add(self)
 
@@ -91,6 +97,7 @@ class Pool(Generic[T]):
     def _make(self, count: int) -> list[T]:
         share = count // 2
         process = self._process
+        self._made_here = time.monotonic()
         if process is None or count < BULK or self._closed or not process.ask(share):
             return self._maker.make(count)
         try:
@@ -124,10 +131,17 @@ class Pool(Generic[T]):
         while not self._closed:
             if len(self._ready) >= LOW_WATER * self.target:
                 self._wake.clear()
-                self._wake.wait(timeout=5.0)
+                self._wake.wait(REST)
+                self._rest()
                 continue
             while len(self._ready) < self.target and not self._closed:
                 self._ready.extend(self._more())
+                self._rest()
+
+    def _rest(self) -> None:
+        """Drop tables that were read here for many at once, and that stand in the process, too."""
+        if self._process is not None and time.monotonic() - self._made_here >= REST:
+            self._maker.release()
 
     def _more(self) -> list[T]:
         if self._process is not None and self._process.ask(BATCH, TIMEOUT):

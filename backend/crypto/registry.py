@@ -119,3 +119,6 @@ class NoMaker:
 
     def prepare(self) -> None:
         """Nothing to prepare."""
+
+    def release(self) -> None:
+        """Nothing to drop."""

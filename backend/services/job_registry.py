@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from backend.errors import StoreError
 from backend.jobs import Job
+from backend.jobs.memory import give_back
 from backend.results import ModelRecord, ScoreBatch
 from backend.services.kept_results import keeps, read_result, write_result
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 HELD = 12  # ended jobs of a user whose results stay in memory
 HELD_IN_ALL = 100
+LONG = 5.0  # seconds of a job that may have left much behind
 HELD_FOR = 24 * 3600.0  # seconds: as long as the Guest's journal waits for whoever asked
 ABOUT_PEOPLE = ("score", "reasons")  # why one of these failed may name somebody, so it is not written down
 State = Literal["running", "elsewhere", "done", "failed", "cancelled", "interrupted"]
@@ -167,6 +169,8 @@ class JobRegistry:
             if found is not None:
                 self.log().keep(user, name, held.id, found)
             self.log().end(held.id, job.state, message, _place(job.result), job.took)
+        if job.seconds >= LONG:
+            give_back()
 
     def find(self, user: str, name: str) -> Job[Any] | None:
         """The last job of that name: of this process, or one that ended in another where what it found is kept."""

@@ -14,6 +14,7 @@ from backend.errors import FederationError, ParameterError
 from backend.evaluation.validation.monitoring import read_monitored
 from backend.evaluation.validation.suite import read_validation
 from backend.fairness.alternatives import Search, read_search
+from backend.jobs.memory import give_back
 from backend.privacy.given_away import GivenAway, given_away
 from backend.reports import model_comparison
 from backend.reports.build import Card, Sources, content_of, issued_of, sign_offs_of
@@ -103,6 +104,7 @@ class Reports:
         record = self._models.get(model_id)
         report = self.make(record.id)
         written = FORMS[form](report, language)
+        give_back()
         hashes = {"content_sha256": report.content_sha256, "report_sha256": report.sha256}
         hashes |= {"file_sha256": sha256(written).hexdigest(), "public_key": report.public_key}
         note.about(record, format=form, language=language, **hashes)

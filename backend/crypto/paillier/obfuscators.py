@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from backend.crypto.paillier.keys import from_blob, to_blob
 from backend.crypto.table_file import read_table, write_table
 from backend.jobs import work
+from backend.jobs.memory import give_back
 
 BASES = 72  # tables whose bases do not generate G: 2^-70
 SLACK_BITS = 130  # twice the statistical security parameter (2**-64 from uniform) and 2 for the constant
@@ -136,9 +137,20 @@ class OwnerMaker:
 
     def prepare(self) -> None:
         """Read both tables, or build them once (a second or two at 3,072 bits)."""
+        self._prepared()
+
+    def _prepared(self) -> tuple[_PrimeTable, _PrimeTable]:
         with self._lock:
             if self._tables is None:
                 self._tables = self._read() or self._build()
+            return self._tables
+
+    def release(self) -> None:
+        """Drop both tables where a file has them."""
+        with self._lock:
+            if self._tables is not None and self._file is not None and self._file.exists():
+                self._tables, self._made = None, 0
+                give_back()
 
     def _build(self) -> tuple[_PrimeTable, _PrimeTable]:
         at_p, at_q = (
@@ -164,10 +176,10 @@ class OwnerMaker:
         if self._tables is None and self._made + count <= _few(self._p * self._q, self._file):
             self._made += count
             return self.make_unlocked(count)
-        self.prepare()
-        if self._tables is None or count == 0:
+        tables = self._prepared()
+        if count == 0:
             return []
-        at_p, at_q = (t.powers(_digits(len(t.rows), count, self._window)) for t in self._tables)
+        at_p, at_q = (t.powers(_digits(len(t.rows), count, self._window)) for t in tables)
         return list(starmap(self._join, zip(at_p, at_q, strict=True)))
 
     def make_unlocked(self, count: int) -> list[mpz]:
@@ -199,11 +211,22 @@ class PublicMaker:
 
     def prepare(self) -> None:
         """Read the table, or build it once (two to three seconds at 3,072 bits, mostly with the interpreter lock released)."""
+        self._prepared()
+
+    def _prepared(self) -> list[list[mpz]]:
         with self._lock:
             if self._rows is None:
                 kept = read_table(self._file, self._name())
                 width = _width(self._n2)
                 self._rows = self._build() if kept is None else [from_blob(row, width, "little") for row in kept]
+            return self._rows
+
+    def release(self) -> None:
+        """Drop the table where a file has it."""
+        with self._lock:
+            if self._rows is not None and self._file is not None and self._file.exists():
+                self._rows, self._made = None, 0
+                give_back()
 
     def _build(self) -> list[list[mpz]]:
         rows = []
@@ -230,8 +253,7 @@ class PublicMaker:
         if self._rows is None and self._made + count <= _few(self._n, self._file):
             self._made += count
             return self.make_unlocked(count)
-        self.prepare()
-        rows, n2 = self._rows or [], self._n2
+        rows, n2 = self._prepared(), self._n2
         products = [mpz(1)] * count
         for row, digits in zip(rows, _digits(len(rows), count, self._window), strict=True):
             products = _times(products, row, digits, n2)

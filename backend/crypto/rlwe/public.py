@@ -36,6 +36,9 @@ class FloodMaker:
     def prepare(self) -> None:
         """Nothing: the ring is there."""
 
+    def release(self) -> None:
+        """Nothing: there are no tables."""
+
     def make(self, count: int) -> list[Any]:
         """`count` flooded zeros."""
         return [self._zeros.make(flood(self._zeros.ring.parameters)) for _ in range(count)]

@@ -126,6 +126,37 @@ def test_a_table_is_kept_in_a_file_that_only_its_owner_reads_and_a_damaged_one_i
     assert file.read_bytes() not in (kept, kept[:1000] + b"\0" + kept[1001:])  # its own, new
 
 
+def test_a_table_that_is_dropped_while_others_draw_from_it_is_read_again_and_makes_no_obfuscator_of_one(
+    maker, key_side, tmp_path
+):
+    numbers = (maker._p, maker._q) if isinstance(maker, OwnerMaker) else (maker._n,)
+    kept, done = type(maker)(*numbers, file=tmp_path / "tables"), threading.Event()
+    kept.prepare()
+
+    def drop():
+        while not done.is_set():
+            kept.release()
+
+    dropping = threading.Thread(target=drop)
+    dropping.start()
+    try:
+        made = [one for _ in range(8) for one in kept.make(FEW_KEPT + 1)]
+    finally:
+        done.set()
+        dropping.join()
+    assert key_side.decrypt_numbers(made) == [0] * len(made)
+    assert len(set(made)) == len(made) and mpz(1) not in made
+    kept.release()
+    assert (kept._tables if isinstance(kept, OwnerMaker) else kept._rows) is None
+
+
+def test_a_table_without_a_file_is_not_dropped(secret_key):
+    maker = PublicMaker(secret_key.public.n)
+    maker.prepare()
+    maker.release()
+    assert maker._rows is not None
+
+
 def test_a_table_of_another_key_is_not_taken(tmp_path, secret_key):
     file = tmp_path / "tables"
     OwnerMaker(P, Q, file=file).prepare()
