@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from backend.results import ModelRecord
     from backend.services.model_card import ModelCard, Performance
 
+SMALL = 0.1  # PSI, by the trade's convention (Siddiqi 2006), which the caption names
 TILES = {
     "binary": ("auc", "ks", "brier", "log_loss"),
     "classes": ("accuracy", "auc", "log_loss"),
@@ -153,7 +154,8 @@ def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
     worst = max(shifts, key=lambda one: one.psi - one.chance)
     moved = [one for one in shifts if one.moved]
     words = {"part": _part(t, worst.part), "psi": number(worst.psi), "chance": number(worst.chance)}
-    sentence = t("card.moved" if moved else "card.stable", **words)
+    reading = "stable" if not moved else "moved_little" if max(one.psi for one in moved) < SMALL else "moved"
+    sentence = t(f"card.{reading}", **words)
     twin: frame.Columns = {
         t("card.part"): [_part(t, one.part) for one in shifts],
         t("importance.people"): [f"{one.n:,}" for one in shifts],

@@ -286,7 +286,7 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], selecte
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
     seconds = number(t("overview.training_time"), width=100, format="%.1f s")
     columns: dict[str, tuple[Callable[[ModelRecord], object], Any]] = {
-        "algorithm": (lambda record: frame.algorithm(t, record), text(t("overview.algorithm"), width=150)),
+        "algorithm": (lambda record: frame.algorithm(t, record), text(t("overview.algorithm"), width=130)),
         "first": (lambda record: _shown(record, first), _figure_column(t, chosen, first, unit)),
         "second": (lambda record: _shown(record, second), _figure_column(t, chosen, second, unit)),
         "trees": (lambda record: record.n_trees, number(t("words.trees"), width=60, help=t("glossary.tree"))),
@@ -296,7 +296,7 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], selecte
         "arithmetic": (lambda record: _arithmetic_of(t, record), text(t("train.cipher"), width=140)),
         "data": (
             lambda record: _data_of(t, chosen, record),
-            text(t("train.data"), width=110, help=t("train.data_help")),
+            text(t("train.data"), width=165, help=t("train.data_help")),
         ),
     }
     height = "content" if len(records) <= 2 * SHOWN else 600
