@@ -47,6 +47,11 @@ def cut(text: str, width: int) -> str:
     return text
 
 
+def wide(text: str) -> int:
+    """Letters that `text` is wide (Chinese ones count double)."""
+    return len(text) + sum(letter > "\u2e80" for letter in text)
+
+
 def wrap(text: str, width: int, lines: int = 3) -> str:
     """`text` for a chart broken into at most `lines` lines of about `width` letters (Chinese letters count double)."""
     rows: list[str] = [""]

@@ -12,7 +12,7 @@ import plotly.io
 import streamlit as st
 
 from app.panels import palette
-from app.texts import Texts, label, wrap
+from app.texts import Texts, label, wide, wrap
 from backend.services.cache import Cache
 
 TEMPLATES = {palette.LIGHT: "glassleaf-light", palette.DARK: "glassleaf-dark"}
@@ -216,7 +216,7 @@ def _words(bar: Bar) -> str:
 def _full(text: str, more: str) -> bool:
     """Whether `more` would make the last line of `text` too long (Chinese letters count double)."""
     last = text.rsplit("<br>", maxsplit=1)[-1] + more
-    return len(last) + sum(letter > "\u2e80" for letter in last) > ONE_LINE + 4
+    return wide(last) > ONE_LINE + 4
 
 
 def squares(rows: Sequence[Sequence[float | None]], x: Sequence[Any], y: Sequence[Any], **trace: Any) -> go.Heatmap:

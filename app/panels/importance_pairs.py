@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import charts, frame, palette
-from app.texts import Texts, label, markdown, percent, wrap
+from app.texts import Texts, cut, label, markdown, percent, wide, wrap
 from app.view_models import View
 
 if TYPE_CHECKING:
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # features of the picture
 LETTERS = 22  # a line of a feature beside the picture, so that a phone has room for the squares
-ABOVE = 25  # letters a line of a feature above the picture, where it stands on end
-SQUARE, COLUMN, SCALE = 42, 160, 56  # pixels: of a row, of the names above, of the colour scale below
+ABOVE = (
+    48  # letters of a feature above the picture, where it stands on end: in one line, for a phone has no room for two
+)
+SQUARE, LETTER, SCALE = 42, 6.2, 56  # pixels: of a row, of a letter above, of the colour scale below
 
 
 def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
@@ -73,10 +75,10 @@ def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
     scale = {"orientation": "h", "thickness": 10, "len": 0.6, "x": 0, "xanchor": "left", "y": 0, "yanchor": "top"}
     scale |= {"tickformat": ".0%", "nticks": 4, "title": {"text": label(t("importance.pairs_scale")), "side": "top"}}
     hover = {"hovertext": hovers, "hovertemplate": "%{hovertext}<extra></extra>", "hoverongaps": False}
-    height = SQUARE * len(shown) + COLUMN + SCALE
-    figure = charts.figure(height, margin_t=COLUMN, margin_b=SCALE)
+    columns = [f"{label(cut(words, ABOVE))} {sign}" for words, sign in zip(named, signs, strict=True)]
+    above = 20 + LETTER * max(wide(cut(words, ABOVE)) for words in named)
+    figure = charts.figure(SQUARE * len(shown) + above + SCALE, margin_t=above, margin_b=SCALE)
     figure.add_trace(charts.squares(rows, places, places, **hover, showscale=True, colorbar=scale))
-    columns = [f"{wrap(words, ABOVE, 2)} {sign}" for words, sign in zip(named, signs, strict=True)]
     beside = [f"{wrap(words, LETTERS, 3)} {sign}" for words, sign in zip(named, signs, strict=True)]
     figure.update_xaxes(side="top", tickvals=places, ticktext=columns, tickangle=-90)
     return figure.update_yaxes(autorange="reversed", showgrid=False, tickvals=places, ticktext=beside)
