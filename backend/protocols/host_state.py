@@ -369,9 +369,11 @@ class Answering:
                 f"All answers about one person within {limits.days} days may tell at most {limits.bits:g} bits here, and this one "
                 "could tell more of some of these people. Ask about others, or wait."
             )
+        # of one answer alone the last one says when; whatever else is counted may make it later
+        until = accountant.last_until(question) if limits.of(question.kind)[0] == 1 else None
         raise SecurityError(
-            f"{spent} of these {len(question.people)} people were part of such an answer within {limits.days} days; two "
-            "answers with a person in common could tell about that person. Ask about others, or wait."
+            f"{spent} of these {len(question.people)} people were part of such an answer within {limits.days} days; two answers with a "
+            f"person in common could tell about that person. Ask about others, or wait{f' until {until} at least' if until else ''}."
         )
 
     def bind(self, guest: str, request: str, conversation: str, digest: str) -> Asked:

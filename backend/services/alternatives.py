@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
+from backend.compliance.assessment import DISPARITY, PROXIES
 from backend.data.dictionary import Feature
-from backend.errors import NotAgreed, ParameterError
+from backend.errors import ApprovalDenied, ApprovalPending, HostBusy, HostRefused, NotAgreed, ParameterError
 from backend.explain.importance import FeatureImportance, feature_importance
 from backend.fairness.alternatives import (
     Choice,
@@ -31,7 +32,7 @@ from backend.protocols.training.algorithms import ALGORITHMS
 from backend.protocols.training.guest import Trained
 from backend.protocols.training.joint import DIRECTIONS
 from backend.protocols.training.parameters import write_constraints
-from backend.results import ALTERNATIVES, TRAINING, ModelRecord, read_record
+from backend.results import ALTERNATIVES, MEANS, MONITORING, TRAINING, VALIDATION, ModelRecord, read_record
 from backend.services import audit
 from backend.services.audit import DONE, Note, recorded
 from backend.services.compliance import Compliance
@@ -41,9 +42,9 @@ from backend.services.measurement import NOT_AGREED, Measurement, MeasurementCon
 from backend.services.model_card import ModelCards, without_ids
 from backend.services.training import TrainingRequest, forget, train
 from backend.services.tried_models import (
-    PURPOSE,
     AlternativesRequest,
     TestedModel,
+    ask_ahead,
     combinations,
     judged_by_group,
     reference_of,
@@ -64,6 +65,8 @@ __all__ = [
     "Tried",
 ]
 
+# Measurements, as the audit log calls them, that ask for groups of one feature, and of all.
+BY_ONE, BY_ANY = (DISPARITY, ALTERNATIVES, MEANS), (PROXIES, VALIDATION, MONITORING)
 TRAINED, RESAMPLED = 0.85, 0.95  # shares of the work that are done once models are trained, and quality is resampled
 CHOICE = "alternative-choice"  # as the audit log calls it
 
@@ -125,7 +128,8 @@ class Alternatives:
         record = self._models.get(request.model_id)
         context = self._measurement.context(record)
         party, feature = _check(request, record, context)
-        self._have_agreed(context, party, feature, job)
+        if party != context.runtime.guest.name:
+            self._ask_ahead(context, party, feature, request, job)
         asked = combinations(request, record, [f.name for _, f in context.model.dictionary])
         trained: list[TestedModel] = []
         for number, one in enumerate(asked):
@@ -163,16 +167,30 @@ class Alternatives:
         self._auditor.note(record.federation, ALTERNATIVES, audit.of_model(record) | body)
         return found
 
-    def _have_agreed(self, context: MeasurementContext, party: str, feature: Feature, job: Job[Any]) -> None:
-        """Ask the Host of the attribute whether it agrees, before anything is trained; a refusal is logged, and goes on."""
-        if party == context.runtime.guest.name:
-            return
+    def _ask_ahead(
+        self, context: MeasurementContext, party: str, feature: Feature, request: AlternativesRequest, job: Job[Any]
+    ) -> None:
+        """Ask the Host of the attribute before anything is trained; that it does not agree is logged, and any refusal goes on."""
         try:
-            context.runtime.open_session((party,), job.cancelled, purpose=PURPOSE).close()
+            ask_ahead(context, party, feature, request, job)
         except NotAgreed as refused:
             body = {"feature": feature.name, "host": refused.host, "outcome": NOT_AGREED}
             self._auditor.note(context.record.federation, ALTERNATIVES, audit.of_model(context.record) | body)
             raise
+        except (ApprovalPending, ApprovalDenied, HostBusy):
+            raise
+        except HostRefused as refused:
+            last = self._last_measured(context.record.federation, feature.name)
+            raise HostRefused(f"Nothing was trained: {refused}{last}") from refused
+
+    def _last_measured(self, federation: str, feature: str) -> str:
+        """A sentence about the last measurement that asks for groups of a feature, as the log has it; empty where there was none."""
+        for entry in reversed(self._workspace.audit_log(federation).entries()):
+            asks = entry.action in BY_ANY or (entry.action in BY_ONE and entry.body.get("feature") == feature)
+            if asks and entry.body.get("outcome") == DONE:
+                what = f"{entry.action} of {entry.body['model']}, {entry.time[:10]}"
+                return f" The last measurement that asks for groups of {feature}: {what}."
+        return ""
 
     def opened(self, model_id: str, attribute: str, name: str) -> Opened:
         """One model of a search, registered or not."""

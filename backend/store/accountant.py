@@ -49,6 +49,10 @@ _USED = """
 SELECT subject, SUM(asked) AS everywhere, SUM(CASE WHEN guest = :guest AND structure = :structure THEN asked ELSE 0 END) AS here
 FROM answers WHERE kind = :kind AND day > :forgotten AND subject IN ({names}) GROUP BY subject
 """
+_LAST = """
+SELECT MAX(day) AS day FROM answers
+WHERE kind = :kind AND guest = :guest AND structure = :structure AND day > :forgotten AND subject IN ({names})
+"""
 _TOLD = """
 SELECT subject, structure, SUM(bits) AS told, MAX(capacity) AS capacity
 FROM answers WHERE day > :forgotten AND {whom} GROUP BY subject, structure
@@ -272,8 +276,21 @@ class Accountant:
             return spent, self.reply_to(question.guest, question.request, digest)
 
     def spent(self, question: Question) -> NDArray[np.bool_]:
-        """Whom a question would not be answered about now, ``(people,)``; counts nothing."""
+        """Whom a question would not be answered about now, ``(people,)``; one that was counted before, as it was then. Counts nothing."""
+        if self.limits.counted and question.request:
+            with self._database.read() as session:
+                row = session.execute(_QUESTION, question.key).first()
+            if row is not None and (row.asked, row.records) == (question.asked, self._records):
+                return _unpacked(row.spent, len(question.people))
         return self.reached(question) > 0
+
+    def last_until(self, question: Question) -> date | None:
+        """The day on which this Guest's last answer about any of these people and the structure leaves the account, if there is one."""
+        about = {"kind": question.kind, "guest": question.guest, "structure": question.structure}
+        with self._database.read() as session:
+            rows = _rows(session, _LAST, self._owners(question.people), forgotten=self._forgotten(), **about)
+            days = [row.day for row in rows if row.day is not None]
+        return date.fromordinal(max(days) + self.limits.days) if days else None
 
     def reached(self, question: Question) -> NDArray[np.uint8]:
         """Which limit leaves no room for an answer more now, ``(people,)``, by its number in :data:`LIMITS`; counts nothing."""
@@ -521,7 +538,8 @@ def _rows(
 @cache
 def _about(statement: str, people: int) -> TextualSelect:
     """A statement about so many people, ``p0`` and so on."""
-    columns = ("subject", "everywhere", "here") if statement == _USED else ("subject", "structure", "told", "capacity")
+    known = {_USED: ("subject", "everywhere", "here"), _LAST: ("day",)}
+    columns = known.get(statement, ("subject", "structure", "told", "capacity"))
     return prepared(statement.format(names=", ".join(f":p{i}" for i in range(people))), *columns)
 
 

@@ -1,5 +1,6 @@
 """A search from end to end: real trainings, groups at the Guest and at a Host, a choice that is registered, logged and kept."""
 
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,16 +8,18 @@ import pytest
 from measurement_contexts import PARAMETERS, TrainedDemo
 
 from backend.data.dictionary import Feature, Kind
-from backend.errors import ParameterError
+from backend.errors import HostRefused, ParameterError
 from backend.evaluation.performance import RESAMPLES, draws
 from backend.fairness.alternatives import Tried
 from backend.fairness.intervals import simultaneous
 from backend.i18n import Catalogue
 from backend.protocols.training.forest import ForestParameters
 from backend.reports.sections.writer import signed
-from backend.services import tried_models
+from backend.services import alternatives, tried_models
 from backend.services.alternatives import AlternativesRequest
-from backend.services.training import TrainingRequest
+from backend.services.fairness import DisparityRequest
+from backend.services.training import TrainingRequest, train
+from backend.store.accountant import Limits
 
 REASON = "narrower at a cost that the bank accepts"
 
@@ -137,6 +140,28 @@ def test_a_search_is_kept_and_logged_without_a_figure(demo, at_host, at_guest):
     of_guest = next(body for body in entries if body["feature"] == "home_ownership")
     assert of_guest["tried"] == {t.model: t.sha256 for t in at_guest.tried}
     assert not any(isinstance(value, float) for value in of_guest.values())
+
+
+def test_a_host_that_would_not_answer_is_found_out_before_anything_is_trained(demo, monkeypatch):
+    later, host = datetime.now(UTC).date() + timedelta(days=40), demo.runtime._simulated.hosts["telecom"]
+    monkeypatch.setattr(host.accountant, "limits", Limits(1))  # as a real Host counts
+    monkeypatch.setattr(host.accountant, "_today", lambda: later)
+    request, trainings = asked(demo, "gender", depths=(1,)), []
+    monkeypatch.setattr(alternatives, "train", lambda *given: trainings.append(given) or train(*given))
+    assert demo.glassleaf.alternatives.start(request).get().decisions  # to ask ahead takes nothing off the allowance
+    assert len(trainings) == 4
+    until = later + timedelta(days=28)
+    said = rf"Nothing was trained: telecom refused: .* 28 days.* wait until {until} at least\."
+    with pytest.raises(HostRefused, match=rf"{said} The last .*: alternatives of {request.model_id}"):
+        demo.glassleaf.alternatives.start(request).get()
+    assert len(trainings) == 4
+
+    later = until  # the day on which it answers again
+    disparity = DisparityRequest(demo.record.id, "gender", 0.25, cipher="none")
+    demo.glassleaf.fairness.start_disparity(disparity).get()
+    with pytest.raises(HostRefused, match=f"wait until {until + timedelta(days=28)} .*: disparity of"):
+        demo.glassleaf.alternatives.start(request).get()
+    assert len(trainings) == 4
 
 
 def test_a_candidate_can_be_opened_before_it_is_registered_and_chosen_with_a_reason(demo, at_guest):

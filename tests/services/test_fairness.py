@@ -1,6 +1,7 @@
 """What was planted in the demo is found by encrypted counts, and outcomes by group are those counted with everything in one hand."""
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import measurement_contexts
 import pytest
@@ -8,13 +9,15 @@ from measurement_contexts import KEY
 
 from backend.compliance.assessment import assess, with_evidence
 from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.plain import PlainKeySide
 from backend.data.demo import PLANTED
-from backend.errors import Cancelled, ParameterError
+from backend.errors import Cancelled, HostRefused, ParameterError
 from backend.fairness.disparity import as_evidence
 from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.jobs import Job, work
 from backend.services.fairness import DisparityRequest, ProxyRequest, measure_disparity, measure_proxies
 from backend.services.measurement import ENCRYPTED_PAIR
+from backend.store.accountant import Limits
 
 CUTOFF = 0.25
 
@@ -36,6 +39,25 @@ def context(tmp_path_factory):
     made = TrainedDemo(tmp_path_factory.mktemp("evidence"))
     yield made
     made.glassleaf.close()
+
+
+@pytest.mark.parametrize(
+    ("attribute", "unsent", "days"), [("gender", "GroupPairsSent", 40), ("home_ownership", "GroupSums", 80)]
+)
+def test_associations_that_a_host_would_not_sum_again_are_refused_before_marks_are_encrypted(
+    context, monkeypatch, attribute, unsent, days
+):
+    later = datetime.now(UTC).date() + timedelta(days=days)  # what was asked before has left the account
+    for host in context.runtime._simulated.hosts.values():
+        monkeypatch.setattr(host.accountant, "limits", Limits(1))
+        monkeypatch.setattr(host.accountant, "_today", lambda: later)
+    context.proxies(attribute, records=800).start().get()
+    encrypted = []
+    monkeypatch.setattr(PlainKeySide, "encrypt_pairs", lambda *given: encrypted.append(given))
+    job = context.proxies(attribute, records=800).start()
+    with pytest.raises(HostRefused, match=f"wait until {later + timedelta(days=28)} at least"):
+        job.get()
+    assert not encrypted and unsent not in {entry.kind for entry in job.transcript}
 
 
 @pytest.mark.slow

@@ -82,12 +82,16 @@ class ContingencyTable:
         _check(feature.name, grouped.groups)
         tables = {(self._guest, own.feature): _cross_tabulated(grouped, own) for own in self._own}
         if self._asked:
+            for host, names in self._asked.items():
+                self._questions.would_answer(host, names, self._bins)
             self._questions.send(_flags(grouped), list(self._asked), on_piece=self._on_piece)
             tables |= self._sums(None)
         return grouped.groups, tables
 
     def _of_host(self, host: str, feature: str) -> tuple[tuple[Group, ...], Tables]:
         questions = self._questions
+        if self._own:  # asked for last, after all that takes long
+            questions.would_answer(host, (feature,), self._max_groups)
         self._at("marks", host)
         groups = questions.have_sent(host, feature, self._max_groups, list(self._asked))
         _check(feature, groups)

@@ -115,6 +115,22 @@ class GroupQuestions:
             self._session.send(host, GroupPairs(self._session.name, pack_rows(self._rows), tuple(blobs)))
         self._sent[self._guest] = _Sent(layout, bounds, tuple(int(mark.sum()) for mark in marks))
 
+    def would_answer(self, host: str, features: Sequence[str], max_groups: int, *, min_size: int = MIN_GROUP) -> None:
+        """Before step 1: raise what the Host would refuse these sums with if they were asked for now. It counts nothing and tells no group.
+
+        A repetition in the same bytes, which only marks that nobody encrypts can be, is refused like any other second question.
+
+        Raises
+        ------
+        Cancelled, PartyUnreachable, SecurityError
+            See :meth:`Session.expect`; the Host's account leaves no room for the question, say.
+        """
+        name = self._session.name
+        self._session.send(host, GroupPairs(name, pack_rows(self._rows), ()))
+        self._session.send(host, AskGroupSums(name, self._guest, tuple(features), max_groups, min_size))
+        if self._session.expect_each(GroupSums, [host])[host].features:
+            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+
     def have_sent(self, host: str, feature: str, max_groups: int, receivers: Sequence[str]) -> tuple[Group, ...]:
         """Step 1 where the marks are a Host's: a mark for each group of its feature but the last. Returns the groups; empty = too few."""
         rows, name = pack_rows(self._rows), self._session.name

@@ -51,6 +51,10 @@ class HostGroups:
         """Ids of some joint records."""
         return tuple(self.table.ids[row] for row in self.rows[unpack_rows(packed, len(self.rows))].tolist())
 
+    def looks(self, sender: str, source: str) -> bool:
+        """Whether the Guest only asks if it would be answered: it marked people with nothing, so that there is nothing to sum."""
+        return sender == source and not self._sent_by(source)[1]
+
     def pairs_of(self, source: str) -> tuple[tuple[str, ...], str]:
         """Of whom a party has sent pairs, and the hash of what it sent."""
         rows, _, digest = self._sent_by(source)
@@ -133,12 +137,20 @@ class GroupSumsHandler:
     def _group_pairs(self, sender: str, pairs: GroupPairs) -> None:
         self._groups(pairs).take_pairs(sender, pairs)
 
-    def _count(self, guest: str, asked: AskGroupSums | AskGroupPairs, feature: str, people: tuple[str, ...]) -> None:
+    def _count(
+        self,
+        guest: str,
+        asked: AskGroupSums | AskGroupPairs,
+        feature: str,
+        people: tuple[str, ...],
+        *,
+        only_look: bool = False,
+    ) -> None:
         """Sizes of a feature's groups among some people: of these people as often as wanted, of others with one of them in it never.
 
         Two sets of people that differ in one would tell that one's group.
         """
-        self._count_as(guest, asked, ("groups", feature), people, str(asked.most))
+        self._count_as(guest, asked, ("groups", feature), people, str(asked.most), only_look=only_look)
 
     def _count_as(
         self,
@@ -147,23 +159,26 @@ class GroupSumsHandler:
         about: tuple[str, ...],
         people: tuple[str, ...],
         same: str,
+        *,
+        only_look: bool = False,
     ) -> None:
         bits = log2(max(1, asked.most))
         name, structure = digest_of(guest, about, people, same), digest_of(about)
         question = Question(guest, name, GROUPS, structure, people, bits, bits)
-        self.answering.count_all(question, asked.conversation)
-        self.answering.bind(guest, name, asked.conversation, name)
+        self.answering.count_all(question, asked.conversation, only_look=only_look)
+        if not only_look:
+            self.answering.bind(guest, name, asked.conversation, name)
 
     def _group_sums(self, sender: str, asked: AskGroupSums) -> Answer:
         groups = self._groups(asked)
         people, digest = groups.pairs_of(asked.source)
+        only_look = groups.looks(sender, asked.source)
         for feature in asked.features:
-            self._count(sender, asked, feature, people)
+            self._count(sender, asked, feature, people, only_look=only_look)
             # sums of other numbers of the same people would tell whose number changed
-            self._count_as(
-                sender, asked, ("sums", asked.source, feature), people, f"{asked.least} {asked.most} {digest}"
-            )
-        yield sender, groups.sums(asked)
+            same = f"{asked.least} {asked.most} {digest}"
+            self._count_as(sender, asked, ("sums", asked.source, feature), people, same, only_look=only_look)
+        yield sender, GroupSums(asked.conversation, asked.source, (), (), ()) if only_look else groups.sums(asked)
 
     def _ask_group_pairs(self, sender: str, asked: AskGroupPairs) -> Answer:
         groups = self._groups(asked)

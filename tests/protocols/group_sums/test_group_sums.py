@@ -255,3 +255,14 @@ def test_what_fits_no_message_is_refused_before_anything_is_encrypted(monkeypatc
     monkeypatch.setattr(guest, "MAX_MESSAGE", 1000)
     with asking() as (_, questions, rows), pytest.raises(ParameterError, match="a message holds 1,000"):
         questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
+
+
+def test_who_only_asks_whether_it_would_be_answered_is_told_no_group():
+    with asking() as (parties, questions, rows):
+        questions.would_answer("host0", ["host0_c", "host0_x"], 4)
+        host = parties.served.hosts["host0"]
+        list(host.answer(GUEST, GroupPairs("c", pack_rows(rows), ())) or ())
+        [(receiver, told)] = host.answer(GUEST, AskGroupSums("c", GUEST, ("host0_c", "host0_x"), 4))
+        assert (receiver, told.features, told.groups, told.sums) == (GUEST, (), (), ())
+        questions.send([np.ones(int(rows.sum()), dtype=np.int64)], ["host0"])
+        assert questions.ask({"host0": ["host0_c"]}, 4)  # in the same conversation
