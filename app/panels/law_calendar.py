@@ -36,7 +36,7 @@ def _opened(t: Texts, found: LawCalendar) -> None:
         st.caption(t("law.unchanged", since=found.since))
     else:
         st.markdown(t("law.changed", since=found.since, n=len(found.changed)))
-        _dates(t, found.changed, "law.table_changed")
+        _dates(t, found.changed, "law.table_changed", found.on)
     icons = {"coming": "event_upcoming", "ended": "event_busy", "stale": "history"}
     there = [kind for kind in icons if getattr(found, kind)]
     chosen = st.pills(
@@ -47,7 +47,7 @@ def _opened(t: Texts, found: LawCalendar) -> None:
         label_visibility="collapsed",
     )
     if chosen is not None:
-        _dates(t, getattr(found, chosen), f"law.table_{chosen}")
+        _dates(t, getattr(found, chosen), f"law.table_{chosen}", found.on)
 
 
 def proposed(t: Texts, found: Sequence[Proposed]) -> None:
@@ -66,9 +66,9 @@ def proposed(t: Texts, found: Sequence[Proposed]) -> None:
         frame.table({t(key): values for key, values in columns.items()}, head)
 
 
-def _dates(t: Texts, dates: Sequence[LawDate], alt: str) -> None:
+def _dates(t: Texts, dates: Sequence[LawDate], alt: str, on: str) -> None:
     columns = {
-        "law.day": [t(f"law.change_{date.change}", day=date.day) for date in dates],
+        "law.day": [t(f"law.change_{date.change_on(on)}", day=date.day) for date in dates],
         "law.rule": [f"{markdown(t.either(date.title, date.title_zh))} · {markdown(date.citation)}" for date in dates],
         "law.pack": [markdown(t.either(date.pack, date.pack_zh)) for date in dates],
         "law.whom": [", ".join(t(f"law.whom_{whom}") for whom in date.whom) for date in dates],

@@ -132,15 +132,15 @@ def calendar(
     if found.since:
         lines += [
             f"Changed since the report of {found.since}:",
-            *(map(_line, found.changed) if found.changed else ["  nothing"]),
+            *([_line(date, found.on) for date in found.changed] or ["  nothing"]),
         ]
     for title, dates in (("Coming:", found.coming), ("Ended:", found.ended)):
-        lines += [title, *(map(_line, dates) if dates else ["  nothing"])]
+        lines += [title, *([_line(date, found.on) for date in dates] or ["  nothing"])]
     print_result(asdict(found), "\n".join(lines), as_json)
 
 
-def _line(date: LawDate) -> str:
-    word = "from" if date.change == "starts" else "until"
+def _line(date: LawDate, on: str) -> str:
+    word = {"starts": "from", "started": "in force since", "ends": "until", "checked": "checked on"}[date.change_on(on)]
     return f"  {word} {date.day} {date.title} ({date.citation}): {', '.join(date.whom)}"
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 
 from backend.compliance.rule_pack import Addressee, Checked, LegalRule, RulePack
 
+Change = Literal["starts", "ends", "checked"]
 MAX_AGE = dt.timedelta(days=365)  # after which a rule has to be compared with its source again
 
 
@@ -19,12 +20,12 @@ class LawDate:
     Attributes
     ----------
     day : str
-        ISO; from when the rule applies, or through when it did.
-    change : {"starts", "ends"}
+        ISO; from when the rule applies, through when it did, or when it was checked last.
+    change : {"starts", "ends", "checked"}
     """
 
     day: str
-    change: Literal["starts", "ends"]
+    change: Change
     rule_id: str
     title: str
     title_zh: str
@@ -35,6 +36,10 @@ class LawDate:
     whom: tuple[Addressee, ...]
     checked: Checked
     as_of: str
+
+    def change_on(self, on: str) -> Change | Literal["started"]:
+        """What the date is as of an ISO day: whether the rule is yet to apply, or does since."""
+        return "started" if self.change == "starts" and self.day <= on else self.change
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +101,7 @@ def law_calendar(packs: Sequence[RulePack], on: dt.date, since: dt.date | None =
 def stale_rules(packs: Sequence[RulePack], on: dt.date) -> tuple[LawDate, ...]:
     """Rules that were last checked more than a year before `on`, the oldest first."""
     old = [
-        _date(pack, rule, rule.as_of or pack.as_of, "starts")
+        _date(pack, rule, rule.as_of or pack.as_of, "checked")
         for pack in packs
         for rule in pack.rules
         if on - (rule.as_of or pack.as_of) > MAX_AGE
@@ -110,7 +115,7 @@ def _dates(pack: RulePack, rule: LegalRule) -> Iterator[LawDate]:
         yield _date(pack, rule, rule.effective_to, "ends")
 
 
-def _date(pack: RulePack, rule: LegalRule, day: dt.date, change: Literal["starts", "ends"]) -> LawDate:
+def _date(pack: RulePack, rule: LegalRule, day: dt.date, change: Change) -> LawDate:
     return LawDate(
         day=day.isoformat(),
         change=change,

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from app.panels import frame
 from app.texts import Texts
+from backend.compliance.calendar import law_calendar
 from backend.compliance.resemblance import Proposal
+from backend.compliance.rule_pack import load_packs
 from backend.data.dictionary import Feature
 from backend.services import Glassleaf
 from backend.services.compliance import Proposed
@@ -33,6 +37,20 @@ def test_the_page_ends_with_what_is_in_force_and_what_is_to_come(
     shown = everything(at.run())
     assert says(shown, "law.no_report", language)
     assert t("law.change_starts", day="2027-12-02") in shown and t("law.whom_vendor") in shown
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_rule_that_began_since_the_last_report_is_in_force_since_its_day(
+    opened: Opened, answers: Answers, language: str
+) -> None:
+    found = law_calendar(load_packs(), date(2026, 11, 24), date(2026, 11, 19))
+    answers["compliance.calendar"] = lambda model_id: found
+    at = opened("compliance")
+    at.get_by_key("language").set_value(language)
+    at.session_state["law_calendar"] = True  # open
+    shown, t = everything(at.run()), Texts(language)
+    assert says(shown, "law.changed", language, since="2026-11-19", n=8)
+    assert t("law.change_started", day="2026-11-20") in shown and "2023/2225 Art. 18(3)" in shown
 
 
 def test_what_spelling_proposes_is_shown_apart_with_what_it_resembles(opened: Opened, answers: Answers) -> None:

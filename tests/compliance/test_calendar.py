@@ -32,6 +32,24 @@ def test_what_changed_since_the_last_report_is_named(since, changed):
     assert ("eu_credit_automated" in ids(law_calendar(load_packs(), DAY, since).changed)) == changed
 
 
+def test_the_consumer_credit_directive_is_in_force_from_its_day_and_coming_before():
+    for day, is_in_force in (
+        (dt.date(2026, 11, 19), False),
+        (dt.date(2026, 11, 20), True),
+        (dt.date(2026, 11, 24), True),
+    ):
+        found = law_calendar(load_packs(), day, dt.date(2026, 11, 18))
+        of_directive = {rule.id for pack in load_packs() if pack.name == "eu_credit" for rule in pack.rules}
+        coming, changed = (
+            {date.rule_id: (date.change, date.day) for date in dates if date.rule_id in of_directive}
+            for dates in (found.coming, found.changed)
+        )
+        assert {d.change_on(found.on) for d in found.coming if d.change == "starts"} == {"starts"}
+        assert {d.change_on(found.on) for d in found.changed} <= {"started", "ends"}
+        said, silent = (changed, coming) if is_in_force else (coming, changed)
+        assert said == dict.fromkeys(of_directive, ("starts", "2026-11-20")) and len(said) == 8 and not silent
+
+
 def test_a_rule_that_ends_today_still_holds_and_is_to_come_to_its_end():
     found = law_calendar(load_packs(), dt.date(2026, 7, 20), dt.date(2026, 7, 1))
     assert ("ecoa_effects_test", "ends") in [(date.rule_id, date.change) for date in found.coming]
