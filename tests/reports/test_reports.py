@@ -476,6 +476,25 @@ def test_headings_of_both_levels_and_what_they_head_go_to_one_page():
     assert outer - inner == 16  # the outer heading's own height: nothing that the inner one keeps is left out
 
 
+def test_no_line_of_a_paragraph_and_no_row_of_a_table_is_alone_on_a_page(monkeypatch):
+    page, words, put = pdf_page.Page(Catalogue("en"), datetime.now(UTC)), Catalogue("en"), []
+    monkeypatch.setattr(page, "put", lambda x, y, text, *rest: put.append((page.page, text)))
+    for count in (2, 3, 4, 9):
+        parts = [f"part{i}" for i in range(count)]
+        for block in (Text("\n".join(parts)), Table(("Head",), tuple((part,) for part in parts), (1,))):
+            places = set()
+            for room in range(8, 60):
+                page.add_page()
+                page.set_y(page.page_break_trigger - room)
+                first = page.page
+                put.clear()
+                pdf_form._draw(page, block, words)
+                drawn = [number - first for number, text in put if text.startswith("part")]
+                places.add((drawn.count(0), drawn.count(1)))
+            assert {sum(place) for place in places} == {count} and not any(1 in place for place in places)
+            assert len(places) == (2 if count < 4 else count - 1)  # whole here, whole on the next page, or apart
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_a_search_says_that_acceptance_by_group_was_measured(report, language):
     words, search = Catalogue(language), SearchLine.model_construct()

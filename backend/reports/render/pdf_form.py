@@ -20,7 +20,7 @@ from backend.i18n import LANGUAGES, Catalogue
 from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
 from backend.reports.document import Report, canonical, read
 from backend.reports.render.html_form import TICKS, colour, shortened
-from backend.reports.render.pdf_page import FAINT, INK, LINE, RED, SIZE, SMALL, Page, has_chinese
+from backend.reports.render.pdf_page import FAINT, INK, LINE, RED, SIZE, SMALL, Page, has_chinese, in_a_row
 from backend.reports.sections import outline
 
 ATTACHED = "report.json"
@@ -161,15 +161,18 @@ def _table(pdf: Page, table: Table, size: float) -> None:
     widths = [pdf.epw * width / sum(table.widths) for width in table.widths]
     bolds = [[bool(not table.head and i == 0) for i in range(len(widths))], [True] * len(widths)]
     head = _cells(pdf, table.head, widths, bolds[1], size) if table.head else None
-    for k, row in enumerate(table.rows or [()]):
-        cells = _cells(pdf, row, widths, bolds[0], size)
+    rows = [_cells(pdf, row, widths, bolds[0], size) for row in table.rows or [()]]
+    for k, whole in enumerate(rows):
         begins = k == 0
-        needed = _tall(cells, size) + (_tall(head, size) if head and begins else 0.0)
+        kept = sum(_tall(row, size) for row in rows[k : k + in_a_row(k, len(rows))])
+        needed = kept if kept <= BEGINNING else _tall(whole, size)  # tall rows may stand alone
+        needed += _tall(head, size) if head and begins else 0.0
         if pdf.room_below() < min(needed, KEPT):
             pdf.add_page()
             begins = True
         if head and begins:
             _row(pdf, head, table, bolds[1], size)
+        cells = whole
         while _tall(cells, size) > pdf.room_below():
             fit = max(1, int((pdf.room_below() - 2 * ABOVE) / (size * 0.5)))
             _row(pdf, [lines[:fit] for lines in cells], table, bolds[0], size)

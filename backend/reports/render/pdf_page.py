@@ -58,6 +58,13 @@ PAGES = "0{nb}0"  # stands for how many pages there are, and is set apart from C
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
 
+def in_a_row(i: int, n: int) -> int:
+    """How many of `n` lines, or rows, stand on one page from line `i` on, so that the first and the last are on none alone."""
+    if i == 0:
+        return n if n <= 3 else 2
+    return 2 if i == n - 2 else 1
+
+
 class Page(FPDF):
     """Pages with a number at the foot and, from the second on, what they belong to at the top, in whatever fonts there are.
 
@@ -156,8 +163,9 @@ class Page(FPDF):
     def _lines(self, text: str, height: float, ground: tuple[int, int, int] | None = None) -> None:
         """Text from the left margin; the next line starts there again."""
         look = self.font_size_pt, self._bold, self._colour
-        for line in self.lines_of(text):
-            if self.room_below() < height:
+        lines = self.lines_of(text)
+        for i, line in enumerate(lines):
+            if self.room_below() < height * in_a_row(i, len(lines)):
                 self.add_page()
                 self.face(look[0], bold=look[1], colour=look[2])
             y = self.get_y()
