@@ -8,7 +8,7 @@ from backend.protocols.transport.message import GUEST, HOST, Message
 class StatePurpose(Message, readable_by=HOST):
     """Guest → Host: this conversation measures, and what for; do you agree?"""
 
-    HOLDS = "what is to be measured: one of seven purposes"
+    HOLDS = "what is to be measured: which of the purposes that both know"
     purpose: str
 
 
