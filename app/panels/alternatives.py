@@ -251,8 +251,8 @@ def _frontier(t: Texts, found: Search, decided: DecidedModels) -> go.Figure:
     _dots(t, figure, found, [p for p in points if p.name == own], "first", "diamond")
     _dots(t, figure, found, [p for p in ahead if p.name != own], "ahead", "circle")
     _dots(t, figure, found, [p for p in points if not p.frontier and p.name != own], "behind", "circle-open")
-    figure.update_xaxes(title=t("lda.axis_gap"), rangemode="tozero")
-    figure.update_yaxes(title="AUC")
+    figure.update_xaxes(title_text=t("lda.axis_gap"), rangemode="tozero")
+    figure.update_yaxes(title_text="AUC")
     return figure
 
 

@@ -1,4 +1,4 @@
-"""How charts look: one Plotly template for all of them, and the shapes that several panels draw."""
+"""How charts look: the same Plotly settings for all of them, and the shapes that several panels draw."""
 
 from __future__ import annotations
 
@@ -8,66 +8,56 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec
 
 import plotly.graph_objects as go
-import plotly.io
 import streamlit as st
 
 from app.panels import palette
 from app.texts import Texts, label, wide, wrap
 from backend.services.cache import Cache
 
-TEMPLATES = {palette.LIGHT: "glassleaf-light", palette.DARK: "glassleaf-dark"}
 TEXT = 12  # pixels; no chart writes smaller, so that a phone shows what can be read
 LINE = 16  # pixels that a line of words above a bar takes
 ROOM = 30  # pixels from one bar's words to the next, those words left out
 ONE_LINE = 56  # letters of a bar's words that a phone shows beside each other
+NOTE = {"showarrow": False, "xanchor": "left", "align": "left"}  # words on a chart
 BELOW = {"l": 0, "r": 0, "t": 0, "b": 0}
 P = ParamSpec("P")
 _drawn: Cache[tuple[object, go.Figure]] = Cache(64)  # what is shown, so that it stays itself, and the chart
 
 
-def _template(look: palette.Look) -> go.layout.Template:
+def _settings(look: palette.Look) -> dict[str, Any]:
     axis = {
         "fixedrange": True,
         "automargin": True,
         "zeroline": False,
         "gridcolor": palette.FAINT,
-        "linecolor": palette.FAINT,
         "ticks": "",
         "title": {"standoff": 10},
     }
-    bar = {"outlinewidth": 0, "tickfont": {"color": look.text}}
-    return go.layout.Template(
-        layout={
-            "font": {"family": "Source Sans, sans-serif", "size": TEXT, "color": look.text},
-            "paper_bgcolor": "rgba(0,0,0,0)",
-            "plot_bgcolor": "rgba(0,0,0,0)",
-            "margin": BELOW,
-            "legend": {
-                "orientation": "h",
-                "y": 1.0,
-                "yanchor": "bottom",
-                "x": 0,
-                "itemclick": False,
-                "itemdoubleclick": False,
-            },
-            "xaxis": {**axis, "showgrid": False},
-            "yaxis": {**axis, "ticklabelstandoff": 6},
-            "dragmode": False,
-            "hoverlabel": {
-                "align": "left",
-                "bgcolor": look.ground,
-                "bordercolor": palette.INK,
-                "font": {"color": look.text, "size": TEXT},
-            },
-            "modebar": {"bgcolor": look.ground, "color": look.text, "activecolor": look.text},
-            "annotationdefaults": {"showarrow": False, "xanchor": "left", "align": "left", "font": {"size": TEXT}},
+    return {
+        "template": "none",  # not Streamlit's, see `figure`
+        "datarevision": 1,  # nor are data taken for changed: a chart of others is another chart
+        "font": {"family": "Source Sans, sans-serif", "size": TEXT, "color": look.text},
+        "paper_bgcolor": "rgba(0,0,0,0)",
+        "plot_bgcolor": "rgba(0,0,0,0)",
+        "legend": {
+            "orientation": "h",
+            "y": 1.0,
+            "yanchor": "bottom",
+            "x": 0,
+            "itemclick": False,
+            "itemdoubleclick": False,
         },
-        data={"heatmap": [{"colorbar": bar}]},
-    )
-
-
-for _look, _name in TEMPLATES.items():
-    plotly.io.templates[_name] = _template(_look)
+        "xaxis": {**axis, "showgrid": False},
+        "yaxis": {**axis, "ticklabelstandoff": 6},
+        "dragmode": False,
+        "hoverlabel": {
+            "align": "left",
+            "bgcolor": look.ground,
+            "bordercolor": palette.INK,
+            "font": {"color": look.text, "size": TEXT},
+        },
+        "modebar": {"bgcolor": look.ground, "color": look.text, "activecolor": look.text},
+    }
 
 
 def look() -> palette.Look:
@@ -83,7 +73,10 @@ def halo() -> str:
 
 def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
     """An empty chart of so many pixels, `top` of them above the plot for a legend; `layout` is Plotly's."""
-    return go.Figure(layout={"template": TEMPLATES[look()], "height": height, "margin": {**BELOW, "t": top}, **layout})
+    chart = go.Figure(layout={**_settings(look()), "height": height, "margin": {**BELOW, "t": top}})
+    # Plotly takes a template for changed whenever it is handed a copy, as Streamlit does: all would be drawn a second time.
+    chart.layout.template = None
+    return chart.update_layout(**layout)
 
 
 def kept(draw: Callable[Concatenate[Texts, P], go.Figure]) -> Callable[Concatenate[Texts, P], go.Figure]:
@@ -200,7 +193,7 @@ def bars(rows: Sequence[Bar], top: int = 0) -> go.Figure:
 
 def write(chart: go.Figure, words: Sequence[Mapping[str, Any]]) -> go.Figure:
     """Words onto a chart, all at once: each one that Plotly adds alone has it look at all those before it again."""
-    chart.layout.annotations = (*chart.layout.annotations, *words)
+    chart.layout.annotations = (*chart.layout.annotations, *({**NOTE, **said} for said in words))
     return chart
 
 

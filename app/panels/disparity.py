@@ -111,8 +111,8 @@ def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[str, str]) -> go.F
         cutoffs = [row.cutoff for row in own]
         charts.line(figure, name, cutoffs, values, dash, symbol, hover="%{y:.2f}", error_y=ends)
     figure.add_hline(y=FOUR_FIFTHS, line_dash="dot", annotation_text=t("disparity.four_fifths"))
-    figure.update_xaxes(title=t("disparity.range_axis"), tickformat=".0%")
-    return figure.update_yaxes(title=t("disparity.ratio_axis"), rangemode="tozero")
+    figure.update_xaxes(title_text=t("disparity.range_axis"), tickformat=".0%")
+    return figure.update_yaxes(title_text=t("disparity.ratio_axis"), rangemode="tozero")
 
 
 def reference(t: Texts, feature: Feature | None, place: str) -> str:

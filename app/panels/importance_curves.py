@@ -150,9 +150,9 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level]) -> g
                     showlegend=k == 0,
                     hovertemplate=f"{label(t('importance.no_value'))}: %{{y:{_format(view)}}}<extra></extra>",
                 )
-    figure.update_xaxes(title=label(t.unit(feature)) or None, showgrid=False)
+    figure.update_xaxes(title_text=label(t.unit(feature)) or None, showgrid=False)
     return figure.update_layout(
-        yaxis2={"overlaying": "y", "side": "right", "range": [0, 4], "visible": False}, bargap=0
+        yaxis2={"overlaying": "y", "side": "right", "range": [0, 4], "visible": False, "fixedrange": True}, bargap=0
     )
 
 

@@ -73,6 +73,7 @@ def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
     signs = [f"<span style='color:{sign.colour}'>{sign.glyph}</span>" for sign in marks]
     places = list(range(len(shown)))
     scale = {"orientation": "h", "thickness": 10, "len": 0.6, "x": 0, "xanchor": "left", "y": 0, "yanchor": "top"}
+    scale |= {"outlinewidth": 0}
     scale |= {"tickformat": ".0%", "nticks": 4, "title": {"text": label(t("importance.pairs_scale")), "side": "top"}}
     hover = {"hovertext": hovers, "hovertemplate": "%{hovertext}<extra></extra>", "hoverongaps": False}
     columns = [f"{label(cut(words, ABOVE))} {sign}" for words, sign in zip(named, signs, strict=True)]

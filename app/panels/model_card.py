@@ -177,7 +177,7 @@ def _shares(t: Texts, view: View, shifts: Sequence[Stability], worst: Stability)
     ):
         charts.line(figure, _part(t, name), bins, values, PARTS.get(name, "dashdot"))
     title = label(t("card.bin_class" if view.task == "classes" else "card.bin"))
-    figure.update_xaxes(title=title, showgrid=False, type="category")
+    figure.update_xaxes(title_text=title, showgrid=False, type="category")
     return figure.update_yaxes(tickformat=".0%", rangemode="tozero")
 
 

@@ -74,8 +74,8 @@ def _roc(t: Texts, points: Separation) -> go.Figure:
         hovertemplate=f"{label(t('card.cutoff'))} %{{customdata}}<br>%{{y:.1%}} / %{{x:.1%}}<extra></extra>",
         showlegend=False,
     )
-    figure.update_xaxes(title=label(t("card.false_positive")), range=[0, 1], tickformat=".0%")
-    return figure.update_yaxes(title=label(t("card.true_positive")), range=[0, 1.02], tickformat=".0%")
+    figure.update_xaxes(title_text=label(t("card.false_positive")), range=[0, 1], tickformat=".0%")
+    return figure.update_yaxes(title_text=label(t("card.true_positive")), range=[0, 1.02], tickformat=".0%")
 
 
 def ks(t: Texts, view: View, shown: Performance) -> None:
@@ -107,8 +107,8 @@ def _ks(t: Texts, points: Separation) -> go.Figure:
         name=f"KS {number(true - false)}",
         hoverinfo="skip",
     )
-    figure.update_xaxes(title=label(t("card.cutoff")), tickformat=".0%")
-    return figure.update_yaxes(title=label(t("card.at_or_above")), tickformat=".0%", range=[0, 1.02])
+    figure.update_xaxes(title_text=label(t("card.cutoff")), tickformat=".0%")
+    return figure.update_yaxes(title_text=label(t("card.at_or_above")), tickformat=".0%", range=[0, 1.02])
 
 
 def calibration(t: Texts, view: View, shown: Performance) -> None:
@@ -148,8 +148,8 @@ def _calibration(t: Texts, rows: Sequence[Calibration], numbers: bool) -> go.Fig
         showlegend=False,
     )
     form = ".3~s" if numbers else ".0%"
-    figure.update_xaxes(title=label(t("card.predicted")), tickformat=form, range=[low, high])
-    return figure.update_yaxes(title=label(t("card.observed")), tickformat=form)
+    figure.update_xaxes(title_text=label(t("card.predicted")), tickformat=form, range=[low, high])
+    return figure.update_yaxes(title_text=label(t("card.observed")), tickformat=form)
 
 
 def spread(t: Texts, view: View, shown: Performance) -> None:
@@ -186,8 +186,8 @@ def _spread(t: Texts, found: Spread, numbers: bool) -> go.Figure:
         )
     form = ".3~s" if numbers else ".0%"
     axis = t("card.residual_axis") if numbers else t("card.predicted")
-    figure.update_xaxes(title=label(axis), tickformat=form)
-    return figure.update_yaxes(title=label(t("card.share")), tickformat=".0%")
+    figure.update_xaxes(title_text=label(axis), tickformat=form)
+    return figure.update_yaxes(title_text=label(t("card.share")), tickformat=".0%")
 
 
 def confusion(t: Texts, view: View, shown: Performance) -> None:
@@ -214,8 +214,8 @@ def confusion(t: Texts, view: View, shown: Performance) -> None:
             font = {"color": strong if share > 0.5 else palette.INK, "size": charts.TEXT}
             cells.append({"x": other, "y": name, "xanchor": "center", "text": percent(share), "font": font})
     charts.write(figure, cells)
-    figure.update_xaxes(title=label(t("card.class_predicted")), showgrid=False, type="category")
-    figure.update_yaxes(title=label(t("card.class_true")), autorange="reversed", showgrid=False, type="category")
+    figure.update_xaxes(title_text=label(t("card.class_predicted")), showgrid=False, type="category")
+    figure.update_yaxes(title_text=label(t("card.class_true")), autorange="reversed", showgrid=False, type="category")
     twin = {t("card.class_true"): list(classes)}
     twin |= {name: [f"{row[j]:,}" for row in shown.confusion] for j, name in enumerate(classes)}
     frame.chart(t, figure, sentence, twin, "card_confusion")

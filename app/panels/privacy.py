@@ -256,8 +256,9 @@ def _chart(t: Texts, view: View, points: Sequence[LeakPoint]) -> go.Figure:
     own = view.record.score_bits
     if own in widths:
         figure.add_vline(own, line={"color": charts.look().quiet, "width": 3, "dash": "dot"}, layer="below")
-        figure.add_annotation(x=own, y=1.0, text=label(t("privacy.this_model")), xanchor="right", xshift=-8)
-    figure.update_xaxes(title=t("privacy.width"), tickvals=widths, showgrid=False)
+        said = label(t("privacy.this_model"))
+        charts.write(figure, [{"x": own, "y": 1.0, "text": said, "xanchor": "right", "xshift": -8}])
+    figure.update_xaxes(title_text=t("privacy.width"), tickvals=widths, showgrid=False)
     return figure.update_yaxes(range=[-0.03, 1.06], tickformat=".0%")
 
 
@@ -313,5 +314,5 @@ def _frontier_chart(t: Texts, points: Sequence[TradeoffPoint], chosen: TradeoffP
         charts.line(figure, t("privacy.bits", bits=bits), x, [p.unique for p in line], dash, symbol)
     own = {"x": names[widths.index(chosen.dither)], "y": chosen.unique, "text": label(t("privacy.this_model"))}
     figure.add_annotation(**own, xanchor="center", showarrow=True, ax=0, ay=-42)
-    figure.update_xaxes(title=t("privacy.dither"), type="category", categoryarray=names, showgrid=False)
-    return figure.update_yaxes(title=t("privacy.unique"), range=[-0.03, 1.06], tickformat=".0%")
+    figure.update_xaxes(title_text=t("privacy.dither"), type="category", categoryarray=names, showgrid=False)
+    return figure.update_yaxes(title_text=t("privacy.unique"), range=[-0.03, 1.06], tickformat=".0%")

@@ -225,12 +225,12 @@ def _lines(t: Texts, measured: Sequence[Point]) -> go.Figure:
         end = lead.until or float(people[-1])
         if lead.wins:
             figure.add_vrect(x0=start, x1=end, fillcolor=palette.FAINT, opacity=0.5, line_width=0, layer="below")
-            middle = {"x": math.log10(start * end) / 2, "xanchor": "center"}
-            figure.add_annotation(**middle, y=0, yref="paper", yanchor="bottom", text=label(t("protocols.ahead")))
+            middle = {"x": math.log10(start * end) / 2, "xanchor": "center", "y": 0, "yref": "paper"}
+            charts.write(figure, [{**middle, "yanchor": "bottom", "text": label(t("protocols.ahead"))}])
         start = end
     ticks = _ticks(min(map(min, every)), max(map(max, every)))
     sizes = {"tickvals": people, "ticktext": [str(n) for n in people]}
-    figure.update_xaxes(type="log", title=t("protocols.people"), showgrid=False, **sizes)
+    figure.update_xaxes(type="log", title_text=t("protocols.people"), showgrid=False, **sizes)
     times = {"tickvals": ticks, "ticktext": [t.duration(value) for value in ticks]}
     return figure.update_yaxes(type="log", range=[math.log10(ticks[0]), math.log10(ticks[-1])], **times)
 

@@ -122,7 +122,7 @@ def textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits:
     for name, seconds, _, pattern in rows:
         charts.step(figure, name, 0, seconds, t.duration(seconds), palette.INK, pattern)
     figure.update_xaxes(visible=False, range=[0, 1.25 * max(here, there)])  # the words beside a bar have room
-    figure.update_yaxes(autorange="reversed", title=None)
+    figure.update_yaxes(autorange="reversed")
     twin: frame.Columns = {
         t("score.textbook_way"): [row[0] for row in rows],
         t("score.time"): [t.duration(row[1]) for row in rows],

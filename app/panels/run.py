@@ -211,6 +211,5 @@ def _lines(t: Texts, points: Sequence[TreeProgress], title: str, field: str, uni
     for part, dash in (("training", "dot"), ("validation", "solid")):
         values = [getattr(point, f"{field}_{part}") for point in points]
         charts.line(figure, t(f"score.part_{part}"), rounds, values, dash, hover="%{y:.5~g}", marker={"size": 5})
-    figure.update_xaxes(title=t("train.round_axis"), rangemode="tozero")
-    figure.update_yaxes(title=None)
+    figure.update_xaxes(title_text=t("train.round_axis"), rangemode="tozero")
     return figure.update_layout(legend={"y": -0.3, "yanchor": "top"})

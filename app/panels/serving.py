@@ -89,6 +89,6 @@ def _bars(t: Texts, done: ServingTrial, key: str) -> None:
         hovertext=[hover(batch) for batch in done.batches],
         hoverinfo="text",
     )
-    figure.update_xaxes(title=t("serving.batch"), range=[0.4, done.request.batches + 0.6])
-    figure.update_yaxes(title=t("serving.answered"), range=[0, done.trees * 1.05])
+    figure.update_xaxes(title_text=t("serving.batch"), range=[0.4, done.request.batches + 0.6])
+    figure.update_yaxes(title_text=t("serving.answered"), range=[0, done.trees * 1.05])
     frame.picture(figure, t("serving.alt", batches=len(done.batches), lost=len(done.without)), key)

@@ -83,7 +83,7 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
             hovertemplate=f"{label(scores[0].id)}: {at:.1f}\u00a0%<extra></extra>",
             cliponaxis=False,
         )
-    figure.update_xaxes(range=[0, 100], ticksuffix="\u00a0%", title=None)
+    figure.update_xaxes(range=[0, 100], ticksuffix="\u00a0%")
     figure.update_yaxes(visible=False)
     twin: frame.Columns = {
         t("score.probability"): [f"{low:.0f}–{high:.0f}\u00a0%" for low, high in pairwise(edges)],

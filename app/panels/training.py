@@ -417,7 +417,7 @@ def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Fi
     charts.write(figure, said)
     title = t("train.axis_low" if name == "rmse" else "train.axis_high", figure=t(f"figure.{name}"))
     suffix = " %" if name == "accuracy" else ""
-    figure.update_xaxes(range=[low - room, high + room], title=title, zeroline=False, ticksuffix=suffix)
+    figure.update_xaxes(range=[low - room, high + room], title_text=title, zeroline=False, ticksuffix=suffix)
     figure.update_yaxes(visible=False, range=[-46 * len(records) + 10, 26])
     return figure.update_layout(margin={"l": 4, "r": 4})
 
