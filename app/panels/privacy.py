@@ -44,6 +44,8 @@ def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow],
     cipher = frame.cipher(t, done.cipher, done.key_bits)
     if done.cipher == "none":
         st.markdown(t("privacy.plain"))
+    elif not hidden:
+        st.markdown(t("transcript.from_journal"))
     else:
         words = t("privacy.sentence", n=len(done.scores), cipher=cipher, hidden=hidden, all=len(done.transcript))
         st.markdown(t.joined(words, _others(t, done, lines)))

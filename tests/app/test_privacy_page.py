@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from app.panels.privacy import _bits, _many
 from app.texts import Texts, percent
+from app.view_models import NUMBERS
 from backend.errors import SampleError
 from backend.jobs import Job
 from backend.privacy.given_away import GivenAway
@@ -162,6 +163,15 @@ def test_a_run_without_encryption_is_called_one(seen: AppTest, batch: ScoreBatch
     seen.run()
     assert says(seen, "privacy.plain")
     assert T("privacy.saw_sent") in seen.table[0].value.to_csv()
+
+
+def test_an_answer_from_the_journal_is_called_one(seen: AppTest, batch: ScoreBatch) -> None:
+    assert not says(seen, "transcript.from_journal")
+    entries = tuple(entry for entry in batch.transcript if entry.kind not in NUMBERS)
+    assert 0 < len(entries) < len(batch.transcript)
+    job_of("score").result = replace(batch, transcript=entries)
+    seen.run()
+    assert says(seen, "transcript.from_journal")
 
 
 def test_a_press_starts_the_audit_and_it_can_be_stopped(opened: Opened, world: World) -> None:
