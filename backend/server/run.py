@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import ipaddress
 from contextlib import nullcontext
 from dataclasses import replace
@@ -67,6 +68,7 @@ def serve(
     app = create_app(glassleaf, settings, metrics)
     options: dict[str, Any] = {"access_log": False, "server_header": False, "timeout_graceful_shutdown": CLOSING}
     options |= {"log_config": None} if json_logs else {}
+    gc.freeze()  # what is imported stays: a full collection looks at it no more while callers wait
     with serving(ops_port, glassleaf.operation.not_ready, metrics.text) if ops_port else nullcontext():
         uvicorn.run(app, host=address, port=port, http=BoundedHttp, **options)
 
