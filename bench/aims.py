@@ -281,7 +281,7 @@ def _online_wait(results: All) -> Figure:
     found = results["online"]
     loads = [found, found["few"]] if "few" in found else [found]
     told = [
-        f"{one['ms']['p95']:.0f} ms, {one['scores_per_second']:.0f} scores/s ({one['callers']} callers)"
+        f"{one['ms']['p95']:.1f} ms, {one['scores_per_second']:.0f} scores/s ({one['callers']} callers)"
         for one in loads
     ]
     return Figure(
@@ -418,7 +418,7 @@ AIMS = (
         "online",
         _online_wait,
         "An answer waits for the batch before its own, and then for its own; callers who wait for their answers cannot on average have "
-        "them sooner than their number over the scores a second. Next: as above.",
+        "them sooner than their number over the scores a second. Next: encrypt the next batch while the last Host folds this one.",
     ),
     Aim(
         "one score under RLWE: bytes, both ways",
