@@ -371,9 +371,14 @@ class Answering:
             )
         # of one answer alone the last one says when; whatever else is counted may make it later
         until = accountant.last_until(question) if limits.of(question.kind)[0] == 1 else None
+        if until is not None:
+            raise SecurityError(
+                f"{spent} of these {len(question.people)} people were part of such an answer within {limits.days} days; two answers with a "
+                f"person in common could tell about that person. Ask about others, or wait until {until} at least."
+            )
         raise SecurityError(
             f"{spent} of these {len(question.people)} people were part of such an answer within {limits.days} days; two answers with a "
-            f"person in common could tell about that person. Ask about others, or wait{f' until {until} at least' if until else ''}."
+            "person in common could tell about that person. Ask about others, or wait."
         )
 
     def bind(self, guest: str, request: str, conversation: str, digest: str) -> Asked:
