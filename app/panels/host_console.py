@@ -63,7 +63,7 @@ def standing(operator: HostOperator) -> list[tuple[int, str, int]]:
 
 
 def follow(shown: list[tuple[int, str, int]], opened: Callable[[], HostOperator]) -> None:
-    """Draw the page again once anything was asked, decided or answered; `opened` opens the Host anew, for it is closed by then."""
+    """Draw the page again once anything was asked, decided or answered; `opened` opens the Host again, for it is closed by then."""
 
     @st.fragment(run_every=TICK)
     def look() -> None:

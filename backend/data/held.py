@@ -72,6 +72,10 @@ class RowsOf(Mapping[str, int]):
         self._order = np.argsort(hashes, kind="stable").astype(np.int32 if len(ids) < 1 << 31 else np.int64)
         self._sorted = hashes[self._order]
 
+    def __reduce__(self) -> tuple[type[RowsOf], tuple[Sequence[str]]]:
+        """Made again where it is unpickled: another process hashes texts otherwise, and would find nobody."""
+        return RowsOf, (self._ids,)
+
     @staticmethod
     def _hashes(ids: Sequence[str]) -> NDArray[np.int64]:
         return np.fromiter(map(hash, ids), np.int64, len(ids))

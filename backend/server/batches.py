@@ -73,10 +73,8 @@ class Batcher:
         self._waiting: deque[Question] = deque()
         self._again: deque[Batch] = deque()
         self._some, self._full = asyncio.Event(), asyncio.Event()
-        self._asking, self._back_by = (
-            0,
-            0.0,
-        )  # requests that a batch's end left, and until when they are likely to be back
+        # requests that a batch's end left, and until when they are likely to be back
+        self._asking, self._back_by = 0, 0.0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="glassleaf-online")
         self._telling: asyncio.Future[None] | None = None
         self._task = asyncio.create_task(self._work())

@@ -1,5 +1,8 @@
 """What a table holds in little memory is given as it was read, to the last bit."""
 
+import os
+import pickle
+import subprocess
 import sys
 
 import numpy as np
@@ -87,3 +90,12 @@ def test_rows_take_less_than_a_quarter_of_a_dict():
     rows = RowsOf(ids)
     as_dict = {one: row for row, one in enumerate(ids)}
     assert rows._order.nbytes + rows._sorted.nbytes < sys.getsizeof(as_dict) / 4 + 28 * len(ids) / 4
+
+
+@pytest.mark.parametrize("seed", ["1", "2"])
+def test_a_process_that_hashes_otherwise_finds_the_same_rows(seed):
+    blob = pickle.dumps(RowsOf(["a", "b", "c"]))
+    code = f"import pickle; rows = pickle.loads({blob!r}); print(rows.of(['c', 'x', 'a']).tolist(), rows['b'])"
+    environment = {**os.environ, "PYTHONHASHSEED": seed}
+    said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert said.stdout.split() == ["[2,", "-1,", "0]", "1"]

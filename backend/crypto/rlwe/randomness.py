@@ -17,5 +17,5 @@ def stream_of(seed: bytes) -> Callable[[int], bytes]:
 
 
 def random_bytes(count: int) -> bytes:
-    """`count` bytes under a key of their own, drawn anew: nothing is kept that two processes could share."""
+    """`count` bytes under a key of their own, drawn each time: nothing is kept that two processes could share."""
     return stream_of(os.urandom(SEED_BYTES))(count)
