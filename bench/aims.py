@@ -515,8 +515,9 @@ def on_paper(results: All) -> str:
     sixteen, sixty_four = (rates[1] / (serial + (1 - serial) / cores) for cores in (16, 64))
     size = min(row["bytes_a_sample"] for row in results["cipher"]["bulk"] if row["engine"] == "rlwe")
     return (
-        f"On paper, not measured: many scores under RLWE go from {rates[1]:,.0f} a second on one core to {rates[2]:,.0f} on two, both "
-        f"parties. By Amdahl's law 16 cores would give {sixteen:,.0f} and 64 {sixty_four:,.0f}; at "
+        f"On paper, not measured, from the curves of {results['curves']['machine']['date']}: many scores under RLWE go from "
+        f"{rates[1]:,.0f} a second on one core to {rates[2]:,.0f} on two, both parties. By Amdahl's law 16 cores "
+        f"would give {sixteen:,.0f} and 64 {sixty_four:,.0f}; at "
         f"{size / 1e3:.0f} KB a score 1 Gbit/s carries {GIGABIT / size:,.0f}."
     )
 
