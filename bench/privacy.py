@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -64,8 +65,8 @@ def _meter(glassleaf: Glassleaf, name: str) -> list[dict[str, Any]]:
         units = runtime.guest.score(record.id, CompiledGuest(at), own, PlainKeySide(), session).units
         session.close()
         meter = LeakMeter(at)
-        seconds, readings = _timed(lambda meter=meter, units=units: meter.read(own.columns, units))
-        bound_seconds, bounds = _timed(lambda meter=meter, units=units: meter.bound(own.columns, units))
+        seconds, readings = _timed(partial(meter.read, own.columns, units))
+        bound_seconds, bounds = _timed(partial(meter.bound, own.columns, units))
         over = [bound.told - reading.told for bound, reading in zip(bounds, readings, strict=True)]
         if min(over) < 0:
             raise ArithmeticError(f"The bound lies below the reading by {-min(over):g} bits.")

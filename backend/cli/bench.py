@@ -23,13 +23,14 @@ def cipher(
     if bits and bits not in KEY_SIZES:
         raise ParameterError(f"--bits is {bits}; choose one of {', '.join(map(str, KEY_SIZES))}.")
     try:
-        from bench.cipher import describe, measure
+        from bench import tables
+        from bench.cipher import measure
     except ModuleNotFoundError as missing:
         raise ParameterError(
             "The benchmarks are not part of the installed package; run them from a clone: `python -m bench.cipher`."
         ) from missing
     found = measure(bits=(bits,) if bits else (2048, 3072), quick=quick)
-    print_result(found, describe(found), as_json)
+    print_result(found, tables.cipher(found), as_json)
 
 
 @app.callback()

@@ -66,10 +66,14 @@ def _table_iv(lines: Sequence[Results]) -> str:
     columns: dict[str, Column] = {"Credit 1": "{rate:.0%}", "test records": "{instances:,}"}
     for title, protocol in {"MI": BASELINE, "Fed-EINI": RLWE}.items():
         columns[f"{title}: AUC"] = f"{{quality[{protocol}][auc]:.3f}}"
-        columns[f"{title}: KS"] = lambda line, p=protocol: f"{100 * line['quality'][p]['ks']:.1f}"
+        columns[f"{title}: KS"] = _ks(protocol)
     columns["theirs, both: AUC"] = lambda line: f"{TABLE_IV[line['rate']][0]:.3f}"
     columns["theirs: KS"] = lambda line: f"{TABLE_IV[line['rate']][1]:.1f}"
     return table(lines, columns)
+
+
+def _ks(protocol: str) -> Column:
+    return lambda line: f"{100 * line['quality'][protocol]['ks']:.1f}"
 
 
 def _why_higher(lines: Sequence[Results]) -> str:
@@ -84,8 +88,8 @@ def _why_higher(lines: Sequence[Results]) -> str:
 def _figure_7(lines: Sequence[Results]) -> str:
     columns: dict[str, Column] = {
         "records": "{instances:,} ({rate:.0%})",
-        **{name: lambda line, n=name: _seconds(line, n, "LAN") for name in WALKS},
-        "Fed-EINI, RLWE": lambda line: _seconds(line, RLWE, "LAN"),
+        **{name: _seconds(name, "LAN") for name in WALKS},
+        "Fed-EINI, RLWE": _seconds(RLWE, "LAN"),
         "ratio": lambda line: _percent(_ratio(line, RLWE, "LAN")),
         "ratio, WAN": lambda line: _percent(_ratio(line, RLWE, "WAN")),
         "theirs": lambda line: "27 %",
@@ -104,8 +108,8 @@ def _round_cost(line: Results, cores: int) -> str:
 
 def _times(points: Sequence[Results], title: str, size: str) -> str:
     names = [n for n in (*WALKS, PAPERS, OURS, RLWE) if any(n in p["runs"] for p in points)]
-    runs = {f"{n}, {link}": lambda p, n=n, link=link: _seconds(p, n, link) for n in names for link in ("LAN", "WAN")}
-    return table(points, {title: f"{{{size}:,}}", **runs})
+    columns = {f"{name}, {link}": _seconds(name, link) for name in names for link in ("LAN", "WAN")}
+    return table(points, {title: f"{{{size}:,}}", **columns})
 
 
 def _shares_of_mi(points: Sequence[Results]) -> str:
@@ -161,9 +165,8 @@ def _ratio(point: Results, engine: str, link: str) -> float | None:
     return None if run is None else float(run["seconds"][link] / point["runs"][BASELINE]["seconds"][link])
 
 
-def _seconds(point: Results, name: str, link: str) -> str:
-    run = point["runs"].get(name)
-    return "–" if run is None else f"{rounded(run['seconds'][link])} s"
+def _seconds(name: str, link: str) -> Column:
+    return lambda point: f"{rounded(point['runs'][name]['seconds'][link])} s" if name in point["runs"] else "–"
 
 
 def _percent(ratio: float | None) -> str:

@@ -63,8 +63,12 @@ def _table_2(lines: list[Results]) -> str:
     columns: dict[str, Column] = {"minutes": "{data}, {records:,} training rows"}
     for over, field, unit in (("", "seconds", 60), (", over the link", "linked_seconds", 60), (", MB", "bytes", 1e6)):
         for title, name in MODELS.items():
-            columns[title + over] = lambda line, n=name, f=field, u=unit: rounded(line[n][f] / u)
+            columns[title + over] = _in_units(name, field, unit)
     return table(lines, columns)
+
+
+def _in_units(name: str, field: str, unit: float) -> Column:
+    return lambda line: rounded(line[name][field] / unit)
 
 
 def _table_4(lines: list[Results]) -> str:
