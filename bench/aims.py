@@ -11,9 +11,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from bench.tables import Results, milliseconds, rounded, table
+from bench.tables import Results, markdown, milliseconds, rounded
 
 RESULTS = Path(__file__).resolve().parent / "results"
 FILES = (
@@ -28,7 +27,6 @@ FILES = (
     "processes",
 )
 NO = "**no**"
-NEXT = "– (next run)"  # the file was written before the script measured it
 MILLION, TREES = 1_000_000, 100
 TREE_SECONDS, TREE_TIMES, PAILLIER_SECONDS = 120, 3, 180
 ROOT_SECONDS, ROOT_BYTES = 120, 4e9
@@ -50,12 +48,11 @@ class Figure:
     ----------
     measured, peer, floor : str
         In words; the peer of the same run, and the least time that the arithmetic takes with what it counts.
-    reached : bool or None
-        None = the file lacks what the aim is about.
+    reached : bool
     """
 
     measured: str
-    reached: bool | None
+    reached: bool
     peer: str
     floor: str
 
@@ -82,7 +79,7 @@ class Aim:
     why: str
 
     def figure(self, results: All) -> Figure | None:
-        """None where nothing was measured yet."""
+        """None where it was not measured yet, or the file is older than what its script measures."""
         try:
             return self.read(results)
         except KeyError:
@@ -108,15 +105,12 @@ def _whole(results: All) -> Figure:
     found, by_cipher = results["training_ciphers"], _by_cipher(results)
     whole, lattice = found["whole"], by_cipher["rlwe"]
     same = "the same trees as on plaintext" if whole["same_trees_as_plain"] else "trees that DIFFER from plaintext's"
-    floor = NEXT
-    if "floor_seconds_a_tree" in lattice:
-        floor = f"{seconds(TREES * lattice['floor_seconds_a_tree'])}: {lattice['floor']}, over {found['machine']['cores']} cores"
     return Figure(
         f"{whole['seconds']:.0f} s, {same}",
         whole["trees"] == TREES and whole["seconds"] <= TREE_SECONDS and whole["same_trees_as_plain"],
         f"Paillier, 2,048 bits: {_trees(results, by_cipher['paillier']):.0f} s (worked out from {found['trees']} trees); "
         f"XGBoost on one thread: {whole['xgboost_seconds']:.2g} s",
-        floor,
+        f"{seconds(TREES * lattice['floor_seconds_a_tree'])}: {lattice['floor']}, over {found['machine']['cores']} cores",
     )
 
 
@@ -143,9 +137,6 @@ def _paillier(results: All) -> Figure:
 
 def _large_tree(results: All) -> Figure:
     found = results["training_ciphers"]
-    if "tree" not in found:
-        root = sum(found["root"][f"{step}_seconds"] for step in ("encrypt", "sum", "decrypt"))
-        return Figure(f"{root:.0f} s for its root", None, NEXT, NEXT)
     tree = found["tree"]
     return Figure(
         f"{tree['seconds']:.0f} s",
@@ -156,13 +147,12 @@ def _large_tree(results: All) -> Figure:
 
 
 def _large_memory(results: All) -> Figure:
-    found = results["training_ciphers"]
-    part = found.get("tree", found["root"])
+    tree = results["training_ciphers"]["tree"]
     return Figure(
-        f"{part['peak_bytes'] / 1e9:.1f} GB, both parties and their workers{'' if 'tree' in found else ', for its root'}",
-        part["rows"] == MILLION and part["peak_bytes"] <= ROOT_BYTES,
+        f"{tree['peak_bytes'] / 1e9:.1f} GB, both parties and their workers",
+        tree["rows"] == MILLION and tree["peak_bytes"] <= ROOT_BYTES,
         "–",
-        f"{part['bytes'] / 1e9:.2f} GB: what is sent",
+        f"{tree['bytes'] / 1e9:.2f} GB: what is sent",
     )
 
 
@@ -197,14 +187,11 @@ def _bulk(results: All) -> Figure:
     found = results["cipher"]
     best = max(row["per_second"] for row in found["two_cores"])
     phe = next(row for row in found["keys"][-1]["rows"] if row["engine"] == "phe")
-    floor = NEXT
-    if "floor" in found:
-        floor = f"{1 / _each(found):,.0f}: {found['floor']['counts']}"
     return Figure(
         f"{best:,.0f}",
         best >= SCORES,
         f"`phe` on one core: {rounded(1 / phe['sample']['cold']['seconds'])}",
-        floor,
+        f"{1 / _each(found):,.0f}: {found['floor']['counts']}",
     )
 
 
@@ -225,44 +212,31 @@ def _bytes(results: All) -> Figure:
 PEERS = {"heu-elgamal": "HEU EC-ElGamal", "paillier": "Paillier, 3,072 bits", "phe": "`phe`, 3,072 bits"}
 
 
-def _ids(results: All) -> tuple[Results, float]:
-    found = results["alignment"]
-    row = found["dh"]
-    return found, (row["guest_seconds"] + row["host_seconds"]) / found["records"]
+def _an_id(found: Results, method: str) -> float:
+    """Seconds of a core, both parties."""
+    return float((found[method]["guest_seconds"] + found[method]["host_seconds"]) / found["records"])
 
 
 def _alignment(results: All) -> Figure:
-    found, each = _ids(results)
-    spent, peer = (
-        f"{1e6 * each:.0f} µs of a core an id",
-        f"plain SHA-256, which protects nothing: {1e6 * _hashed(found):.1f} µs",
-    )
-    if "floor" not in found:
-        return Figure(spent, None, peer, NEXT)
+    found = results["alignment"]
+    each = _an_id(found, "dh")
     floor = found["floor"]["seconds_an_id"]
     return Figure(
-        f"{each / floor:.2f} × ({spent})",
+        f"{each / floor:.2f} × ({1e6 * each:.0f} µs of a core an id)",
         each / floor <= ALIGNMENT_TIMES,
-        peer,
+        f"plain SHA-256, which protects nothing: {1e6 * _an_id(found, 'hashing'):.1f} µs",
         f"{1e6 * floor:.0f} µs: {found['floor']['counts']}",
     )
 
 
-def _hashed(found: Results) -> float:
-    return float((found["hashing"]["guest_seconds"] + found["hashing"]["host_seconds"]) / found["records"])
-
-
 def _million_ids(results: All) -> Figure:
-    found, spent = _ids(results)
-    cores, peer = found["machine"]["cores"], "secretflow/psi, as published: 114 s for ten million on 8 cores a party"
-    if "wall_seconds" not in found["dh"]:
-        return Figure(f"{MILLION * spent / cores:.0f} s, if both cores were always busy", None, peer, NEXT)
+    found = results["alignment"]
     each = found["dh"]["wall_seconds"] / found["records"]
     return Figure(
         f"{MILLION * each:.0f} s, at the rate of {found['records']:,}",
         MILLION * each <= ALIGNMENT_SECONDS,
-        peer,
-        f"{MILLION * found['floor']['seconds_an_id'] / cores:.0f} s: {found['floor']['counts']}, over the cores",
+        "secretflow/psi, as published: 114 s for ten million on 8 cores a party",
+        f"{MILLION * found['floor']['seconds_an_id'] / found['machine']['cores']:.0f} s: {found['floor']['counts']}, over the cores",
     )
 
 
@@ -279,13 +253,13 @@ def _online(results: All) -> Figure:
 def _online_wait(results: All) -> Figure:
     """Reached where a load of so many scores a second has so short a wait."""
     found = results["online"]
-    loads = [found, found["few"]] if "few" in found else [found]
-    told = [
+    loads = [found, found["few"]]
+    waits = [
         f"{one['ms']['p95']:.1f} ms, {one['scores_per_second']:.0f} scores/s ({one['callers']} callers)"
         for one in loads
     ]
     return Figure(
-        "; ".join(told),
+        "; ".join(waits),
         any(one["ms"]["p95"] <= ONLINE_MS and one["scores_per_second"] >= ONLINE for one in loads),
         f"plaintext, the same server: {found['plain']['ms']['p95']:.0f} ms",
         f"{milliseconds(found['floor']['seconds'])}: the same, one batch",
@@ -297,28 +271,26 @@ def _reasons(results: All) -> Figure:
     row = next(row for row in reversed(cohorts) if row["cipher"] == "rlwe")
     paillier = next(row for row in reversed(cohorts) if row["cipher"] == "paillier")
     spent = row["guest_seconds"] + row["host_seconds"]
-    floor = f"{seconds(row['floor_seconds'])}: {row['floor']}" if "floor_seconds" in row else NEXT
     return Figure(
         f"{rounded(spent)} s of a core ({rounded(row['guest_seconds'])} s at the Guest)",
         row["people"] == 200 and spent <= REASONS_SECONDS,
         f"Paillier, 3,072 bits: {paillier['guest_seconds'] + paillier['host_seconds']:,.0f} s (worked out from 5 people)",
-        floor,
+        f"{seconds(row['floor_seconds'])}: {row['floor']}",
     )
 
 
 def _meter(results: All) -> Figure:
     rows = results["privacy"]["meter"]
-    exact = ", ".join(f"{milliseconds(row['seconds'])} at {row['bits']} bits" for row in rows)
-    bound = [f"{milliseconds(row['bound_seconds'])} at {row['bits']} bits" for row in rows if "bound_seconds" in row]
-    slowest = max(row.get("bound_seconds", row["seconds"]) for row in rows)
-    over = max((row.get("bound_excess", 0.0) for row in rows), default=0.0)
-    told = f"exact: {exact}" + (f"; the bound: {', '.join(bound)}, at most {over:.1g} bits above" if bound else "")
-    floor = ", ".join(milliseconds(row["floor_seconds"]) for row in rows if "floor_seconds" in row)
+    exact, bound = (
+        ", ".join(f"{milliseconds(row[field])} at {row['bits']} bits" for row in rows)
+        for field in ("seconds", "bound_seconds")
+    )
+    floor = ", ".join(milliseconds(row["floor_seconds"]) for row in rows)
     return Figure(
-        told,
-        slowest <= METER_SECONDS,
+        f"exact: {exact}; the bound: {bound}, at most {max(row['bound_excess'] for row in rows):.1g} bits above",
+        max(row["bound_seconds"] for row in rows) <= METER_SECONDS,
         "–",
-        f"{floor}: additions of the exact meter, in a core's cache" if floor else NEXT,
+        f"{floor}: additions of the exact meter, in a core's cache",
     )
 
 
@@ -456,7 +428,7 @@ AIMS = (
 def verdicts(results: All) -> dict[str, tuple[bool, str]]:
     """Every claim that was measured → whether it holds, and its figure in words; those of other tables, too."""
     figures = {aim.name: aim.figure(results) for aim in AIMS}
-    found = {name: (of.reached, of.measured) for name, of in figures.items() if of and of.reached is not None}
+    found = {name: (of.reached, of.measured) for name, of in figures.items() if of}
     for file, content in results.items():
         if isinstance(rows := content.get("rows"), list):
             for row in rows:
@@ -477,21 +449,11 @@ def became_untrue(before: All, after: All) -> list[str]:
 
 def aims(results: All) -> str:
     """The table, and a line for each aim that is not reached."""
-    rows = [{"aim": aim, "figure": aim.figure(results)} for aim in AIMS]
-    columns: dict[str, str | Callable[[Any], str]] = {
-        "": lambda row: row["aim"].name,
-        "measured": lambda row: row["figure"].measured if row["figure"] else "not measured yet",
-        "aim": lambda row: row["aim"].aim,
-        "reached": lambda row: _verdict(row["figure"]),
-        "peer, same run": lambda row: row["figure"].peer if row["figure"] else "–",
-        "floor": lambda row: row["figure"].floor if row["figure"] else "–",
-        "when": lambda row: _when(results.get(row["aim"].file)),
-    }
-    missed = [f"- **{row['aim'].name}**: {row['aim'].why}" for row in rows if _verdict(row["figure"]) == NO]
-    unmeasured = [
-        f"`{name}`" for name in dict.fromkeys(row["aim"].file for row in rows if _verdict(row["figure"]) == "–")
-    ]
-    lines = [table(rows, columns)]
+    figures = [(aim, aim.figure(results)) for aim in AIMS]
+    header = ["", "measured", "aim", "reached", "peer, same run", "floor", "when"]
+    lines = [markdown(header, [_row(aim, figure, results.get(aim.file)) for aim, figure in figures])]
+    missed = [f"- **{aim.name}**: {aim.why}" for aim, figure in figures if figure and not figure.reached]
+    unmeasured = dict.fromkeys(f"`{aim.file}`" for aim, figure in figures if figure is None)
     if missed:
         lines.append("Not reached, why, and what comes next:\n\n" + "\n".join(missed))
     if unmeasured:
@@ -499,8 +461,7 @@ def aims(results: All) -> str:
     if "cores" in results.get("curves", {}) and "bulk" in results.get("cipher", {}):
         lines.append(on_paper(results))
     lines.append(
-        "A floor is the least that the arithmetic it names takes on this machine, at the measured cost of one operation. "
-        "“Next run”: the script measures it, the result file is older."
+        "A floor is the least that the arithmetic it names takes on this machine, at the measured cost of one operation."
     )
     busy = [f"{name} ({content['machine']['load_before']:g})" for name, content in results.items() if _busy(content)]
     if busy:
@@ -522,12 +483,11 @@ def on_paper(results: All) -> str:
     )
 
 
-def _verdict(figure: Figure | None) -> str:
-    return "–" if figure is None or figure.reached is None else "yes" if figure.reached else NO
-
-
-def _when(content: Results | None) -> str:
-    return "" if content is None else str(content["machine"].get("date") or "")
+def _row(aim: Aim, figure: Figure | None, content: Results | None) -> list[str]:
+    when = str(content["machine"].get("date") or "") if content else ""
+    if figure is None:
+        return [aim.name, "not measured yet", aim.aim, "–", "–", "–", when]
+    return [aim.name, figure.measured, aim.aim, "yes" if figure.reached else NO, figure.peer, figure.floor, when]
 
 
 def _busy(content: Results) -> bool:
