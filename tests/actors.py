@@ -34,13 +34,15 @@ def federation_of(world: World) -> Federation:
 
 
 @contextmanager
-def running(world: World, *, simulated: bool = True, tap: list | None = None, options=None):
+def running(
+    world: World, *, simulated: bool = True, tap: list | None = None, options=None, network: Network | None = None
+):
     """A Guest, its network and served Hosts that hold their partial models.
 
     `tap` collects (sender, receiver, kind, bytes); `options` are more arguments of a Host, by its name.
     """
     federation = federation_of(world)
-    network = Network() if tap is None else TappedNetwork(tap)
+    network = network or (Network() if tap is None else TappedNetwork(tap))
     hosts = []
     for name, partial_model in world.hosts.items():
         store = memory_store()

@@ -7,7 +7,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from answering import Answering
 from light_group import light_group
 from light_obfuscators import light_obfuscators
 from short_keys import shorter_keys
@@ -72,23 +73,6 @@ class World:
     federation: Federation
     record: ModelRecord
     fresh: Path  # the same home as it was before the first test
-
-
-class Answering:
-    """A service that gives some answers set beforehand and has all others from the real one.
-
-    Answers are named as a page asks for them, from Glassleaf on: ``compliance.assess``.
-    """
-
-    def __init__(self, real: object, answers: Mapping[str, Callable[..., object]]) -> None:
-        self._real, self._answers = real, answers
-
-    def __getattr__(self, name: str) -> object:
-        if name in self._answers:
-            return self._answers[name]
-        inside = {key.removeprefix(f"{name}."): a for key, a in self._answers.items() if key.startswith(f"{name}.")}
-        found = getattr(self._real, name)
-        return Answering(found, inside) if inside else found
 
 
 def offset_host_numbers(federation: Federation) -> None:

@@ -17,7 +17,7 @@ from backend.jobs import Job
 from backend.privacy.leakage import LeakPoint
 from backend.services.job_registry import JobRegistry, JobStatus, Upload
 from backend.services.scoring import ScoringRequest
-from tests.app.conftest import PAGES, Opened, World, job_of, put_job, sign_in
+from tests.app.conftest import PAGES, Answers, Opened, World, job_of, put_job, sign_in
 from tests.app.reading_out import everything, says
 
 T = Texts("en")
@@ -201,14 +201,13 @@ def test_what_compares_two_models_is_at_home_on_the_page_of_either() -> None:
 
 
 def test_a_started_job_is_shown_in_the_same_draw_in_place_of_the_last_result(
-    opened: Opened, go: threading.Event, monkeypatch: pytest.MonkeyPatch
+    opened: Opened, go: threading.Event, answers: Answers
 ) -> None:
     at = opened("train")
     put_job("train", Job(lambda job: job.cancel() or job.check(), 1).start().wait(60))
     at.run()
     assert says(at, "train.cancelled")
-    real = session.service().training
-    monkeypatch.setattr(type(real), "start", lambda self, request: waiting(go, "start"))
+    answers["training.start"] = lambda request: waiting(go, "start")
     at.button(key="train_go").click().run()
     assert not says(at, "train.cancelled") and T("stage.start") in everything(at)
 

@@ -112,5 +112,5 @@ def test_where_a_worker_may_not_open_the_file_the_task_goes_through_the_pipe(mon
 
 def test_where_no_file_is_in_memory_tasks_go_through_the_pipe(monkeypatch):
     monkeypatch.setattr("backend.crypto.workers.through_memory", lambda: False)
-    monkeypatch.setattr(Passage, "__init__", None)
+    monkeypatch.setattr(os, "memfd_create", None)
     assert list(Workers(2).map(divmod, [(n, 2) for n in range(9)])) == [divmod(n, 2) for n in range(9)]

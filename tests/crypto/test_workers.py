@@ -3,6 +3,7 @@
 import sys
 import time
 
+import joblib
 import pytest
 
 from backend.crypto.workers import Workers
@@ -91,10 +92,10 @@ def test_workers_that_are_lost_are_a_clear_error(monkeypatch):
         yield next(iter(calls))[1][0]
         raise LostError("closed")
 
-    monkeypatch.setattr(Workers, "_parallel", lambda self: breaking)
-    results = Workers(2, "dask", "tcp://10.0.0.5:8786").map(pow, [(3, 2), (4, 2)])
+    monkeypatch.setattr(joblib, "Parallel", lambda **_: breaking)
+    results = Workers(2, "threading", "tcp://10.0.0.5:8786").map(pow, [(3, 2), (4, 2)])
     assert next(results) == 3
-    with pytest.raises(ParameterError, match=r"dask cluster tcp://10\.0\.0\.5:8786 were lost .* \(LostError\)"):
+    with pytest.raises(ParameterError, match=r"threading cluster tcp://10\.0\.0\.5:8786 were lost .* \(LostError\)"):
         next(results)
 
 

@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from contextlib import asynccontextmanager, closing, suppress
 from datetime import date, timedelta
+from functools import partial
 from itertools import chain, repeat
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ import httpx
 import pandas as pd
 import pytest
 import uvicorn
+from answering import Answering
 from homes import copied_home
 from inside import runtime_of
 from light_group import light_group
@@ -38,7 +40,7 @@ from backend.server.schema import MAX_PEOPLE
 from backend.server.tokens import Tokens
 from backend.services import Glassleaf
 from backend.services.host_operator import own_host
-from backend.services.online import OpenModel, Person
+from backend.services.online import Person
 from backend.services.scoring import ScoringRequest
 
 PLAIN = Settings(cipher="none", open_to_all=True)
@@ -103,6 +105,16 @@ def run_with(glassleaf, work, settings=PLAIN, **headers):
     return asyncio.run(whole())
 
 
+def opening(glassleaf, **answers):
+    """The services, where a model that is opened gives these answers; each is given the real one, and what was asked."""
+
+    def opened(record, *how):
+        real = glassleaf.online.open(record, *how)
+        return Answering(real, {name: partial(answer, real) for name, answer in answers.items()})
+
+    return Answering(glassleaf, {"online.open": opened})
+
+
 def in_one_batch(glassleaf, people, cipher="none"):
     """Id → score, of one ordinary scoring."""
     opened = glassleaf.online.open(glassleaf.models.get("latest"), "none")
@@ -142,17 +154,16 @@ def test_the_banks_own_columns_stand_for_its_record(glassleaf):
     assert typed.json() == held.json() and typed.status_code == 200
 
 
-def test_who_comes_at_once_is_one_question_and_a_person_is_never_twice_in_one(glassleaf, monkeypatch):
+def test_who_comes_at_once_is_one_question_and_a_person_is_never_twice_in_one(glassleaf):
     sizes = []
-    score = OpenModel.score
-    monkeypatch.setattr(OpenModel, "score", lambda self, sheet: sizes.append(len(sheet.ids)) or score(self, sheet))
+    counting = opening(glassleaf, score=lambda model, sheet: sizes.append(len(sheet.ids)) or model.score(sheet))
     people = ids(glassleaf, 6)
 
     async def work(client):
         asked = [ask(client, glassleaf, [one], f"once-{i}") for i, one in enumerate([*people, people[0]])]
         return await asyncio.gather(*asked)
 
-    assert {answer.status_code for answer in run_with(glassleaf, work)} == {200}
+    assert {answer.status_code for answer in run_with(counting, work)} == {200}
     assert sizes == [6, 1]
 
 
@@ -171,19 +182,16 @@ def test_under_one_key_a_request_is_asked_once_and_another_is_refused(one_answer
     assert again.headers["content-type"] == "application/problem+json"
 
 
-def test_a_host_that_is_down_costs_nobody_an_answer(one_answer, monkeypatch):
+def test_a_host_that_is_down_costs_nobody_an_answer(one_answer):
     """The batch in which the question went is asked again whole; who came later is in a batch of their own."""
-    people = ids(one_answer, 4)
-    score, broken = OpenModel.score, []
+    people, broken = ids(one_answer, 4), []
 
-    def breaking(self, sheet):
-        batch = score(self, sheet)  # the Hosts have counted it
+    def breaking(model, sheet):
+        batch = model.score(sheet)  # the Hosts have counted it
         if not broken:
             broken.append(len(batch.scores))
             raise PartyUnreachable("The line is cut.")
         return batch
-
-    monkeypatch.setattr(OpenModel, "score", breaking)
 
     async def work(client):
         failed = await asyncio.gather(*(ask(client, one_answer, [one], one) for one in people[:3]))
@@ -191,7 +199,7 @@ def test_a_host_that_is_down_costs_nobody_an_answer(one_answer, monkeypatch):
         rest = await asyncio.gather(*(ask(client, one_answer, [one], one) for one in people[1:]))
         return failed, [first, *rest]
 
-    failed, repeated = run_with(one_answer, work)
+    failed, repeated = run_with(opening(one_answer, score=breaking), work)
     assert broken == [3]
     assert {(answer.status_code, answer.json()["type"]) for answer in failed} == {(503, "urn:glassleaf:problem:host")}
     assert [answer.status_code for answer in repeated] == [200] * 4
@@ -336,15 +344,12 @@ def test_a_page_in_a_browser_cannot_reach_an_open_server_by_another_name(glassle
     assert (other.status_code, own.status_code) == (403, 200)
 
 
-def test_after_its_deadline_a_request_waits_under_its_key(one_answer, monkeypatch):
-    person = ids(one_answer, 1)
-    score, go = OpenModel.score, threading.Event()
+def test_after_its_deadline_a_request_waits_under_its_key(one_answer):
+    person, go = ids(one_answer, 1), threading.Event()
 
-    def slow(self, sheet):
+    def slow(model, sheet):
         go.wait(10)
-        return score(self, sheet)
-
-    monkeypatch.setattr(OpenModel, "score", slow)
+        return model.score(sheet)
 
     async def work(client):
         client.headers["Deadline-Ms"] = "60"
@@ -359,7 +364,7 @@ def test_after_its_deadline_a_request_waits_under_its_key(one_answer, monkeypatc
             await ask(client, one_answer, ids(one_answer, 1, 1), "new"),
         )
 
-    late, behind, there, new = run_with(one_answer, work)
+    late, behind, there, new = run_with(opening(one_answer, score=slow), work)
     assert (late.status_code, behind.status_code) == (503, 503)
     assert late.json()["type"] == behind.json()["type"] == "urn:glassleaf:problem:deadline"
     assert there.status_code == 200 and new.status_code == 200
@@ -395,40 +400,36 @@ def test_whom_people_are_compared_with_is_asked_for_and_stated(one_answer):
     assert unknown.status_code == 422 and other.status_code == 409  # another group is another question
 
 
-def test_reasons_asked_for_twice_at_once_are_one_question_and_a_mended_request_may_keep_its_key(
-    one_answer, monkeypatch
-):
+def test_reasons_asked_for_twice_at_once_are_one_question_and_a_mended_request_may_keep_its_key(one_answer):
     (person,) = ids(one_answer, 1, 8)
-    asked = []
-    start = type(one_answer.reasons).start
-    monkeypatch.setattr(
-        type(one_answer.reasons), "start", lambda self, asking: asked.append(asking) or start(self, asking)
-    )
+    asked, start = [], one_answer.reasons.start
+    counting = Answering(one_answer, {"reasons.start": lambda asking: asked.append(asking) or start(asking)})
 
     async def work(client):
         wrong = await ask(client, one_answer, [{"id": person, "values": {"nothing": 1}}], "r2", "reasons", names=2)
         twice = [ask(client, one_answer, [person], "r2", "reasons", names=2) for _ in range(2)]
         return wrong, *await asyncio.gather(*twice)
 
-    wrong, one, other = run_with(one_answer, work, Settings(key_bits=2048, open_to_all=True))
+    wrong, one, other = run_with(counting, work, Settings(key_bits=2048, open_to_all=True))
     assert wrong.status_code == 422
     assert one.status_code == 200 and one.json() == other.json() and len(asked) == 1
 
 
-def test_no_id_and_no_value_stands_in_a_log(one_answer, caplog, monkeypatch):
+def test_no_id_and_no_value_stands_in_a_log(one_answer, caplog):
     person, *_ = ids(one_answer, 1)
     caplog.set_level(logging.DEBUG)
 
-    def failing(self, people):
-        raise RuntimeError(people[0].id)
+    def failing(model, people):
+        if len(people) == 1 and people[0].id == "secret-id":
+            raise RuntimeError(people[0].id)
+        return model.check(people)
 
     async def work(client):
         await ask(client, one_answer, [person, {"id": "secret-id", "values": {"age": "secret-value"}}], "a")
         await ask(client, one_answer, [person], "b")
-        monkeypatch.setattr(OpenModel, "check", failing)
         return await ask(client, one_answer, ["secret-id"], "c")
 
-    assert run_with(one_answer, work).status_code == 500
+    assert run_with(opening(one_answer, check=failing), work).status_code == 500
     assert person not in caplog.text and "secret-" not in caplog.text
     assert "RuntimeError" in caplog.text
 

@@ -91,17 +91,20 @@ def test_dask_clusters_at_both_parties_give_the_same_scores_and_the_same_trees(h
     distributed = pytest.importorskip("distributed", reason="Dask is an extra; it is not installed")
     for parallel_min in ("rlwe.public", "rlwe.bin_sums", "rlwe.sum_key", "paillier.bin_products"):
         monkeypatch.setattr(f"backend.crypto.{parallel_min}.PARALLEL_MIN", 1)
-    went, sent = set(), Workers.map
-    monkeypatch.setattr(
-        Workers, "map", lambda self, work, *given: went.add((self.scheduler, work.__name__)) or sent(self, work, *given)
-    )
+    went = set()
+
+    class Watched(Workers):
+        def map(self, function, *given):
+            went.add((self.scheduler, function.__name__))
+            return super().map(function, *given)
+
     glassleaf = opened(home)
     expected, name = units(glassleaf, 60, "none")[0], glassleaf.models.get("latest").federation
     plain = units(glassleaf, 300, "none")[0]
     glassleaf.close()
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as of_guest, distributed.LocalCluster(**options) as of_hosts:
-        guest, hosts = (Workers(2, "dask", cluster.scheduler_address) for cluster in (of_guest, of_hosts))
+        guest, hosts = (Watched(2, "dask", cluster.scheduler_address) for cluster in (of_guest, of_hosts))
         glassleaf = opened(home, guest)
         glassleaf._shared.workspace._workers = hosts
         assert units(glassleaf, 60, "paillier")[0] == expected

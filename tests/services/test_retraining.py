@@ -1,10 +1,12 @@
 """A model retrained without flagged features: same training, measured beside the old one, and the report shows both."""
 
 import json
-from dataclasses import asdict
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from answering import Answering
+from inside import workspace_of
 
 from backend.data.demo import write_demo
 from backend.errors import ApprovalPending, Cancelled, ModelError, ParameterError
@@ -12,11 +14,11 @@ from backend.i18n import Catalogue
 from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.build import content_of
-from backend.results import read_record
 from backend.services import Glassleaf
-from backend.services.model_difference import DifferenceRequest, ModelDifferences
-from backend.services.registry import Registry
-from backend.services.retraining import RetrainingRequest
+from backend.services.audit import Auditor
+from backend.services.model_difference import DifferenceRequest
+from backend.services.retraining import Retraining, RetrainingRequest, training_of
+from backend.services.roles import OPERATOR
 from backend.services.training import TrainingRequest
 
 PARAMETERS = SecureBoostParameters(trees=8, depth=3, learning_rate=0.4, cipher="none", seed=11)
@@ -87,10 +89,9 @@ def test_the_difference_is_measured_on_the_test_people_whom_both_score(glassleaf
     assert (found.after.record.id, before.id) in {(e.body["model"], e.body["other"]) for e in entries}
 
 
-def test_models_of_other_test_people_are_not_paired(glassleaf, before, found, monkeypatch):
-    real = Registry.test_ids
-    monkeypatch.setattr(Registry, "test_ids", lambda self, r: real(self, r)[r.id == before.id :])
-    other = next(m for m in glassleaf.models.all() if m.id != before.id)
+def test_models_of_other_test_people_are_not_paired(glassleaf, before, found):
+    drawn_otherwise = replace(PARAMETERS, trees=1, seed=PARAMETERS.seed + 1)
+    other = glassleaf.training.start(TrainingRequest("demo", drawn_otherwise)).get()
     with pytest.raises(ParameterError, match="not tested on the same people"):
         glassleaf.model_differences.start(DifferenceRequest(before.id, other.id)).get()
 
@@ -145,26 +146,24 @@ def test_what_cannot_be_retrained_is_refused_before_anything_is_trained(glasslea
     assert len(glassleaf.models.all()) == known
 
 
-def test_an_imported_model_is_retrained_where_it_comes_from(glassleaf, before, monkeypatch):
-    real = Registry.get
-    monkeypatch.setattr(
-        Registry, "get", lambda self, i: read_record({**asdict(real(self, i)), "algorithm": "imported: xgboost"})
-    )
+def test_an_imported_model_is_retrained_where_it_comes_from(glassleaf, before):
+    imported, model = replace(before, algorithm="imported: xgboost"), glassleaf.models.guest_model(before.id)
     with pytest.raises(ParameterError, match="was not trained here"):
-        glassleaf.retraining.start(RetrainingRequest(before.id, ("gender",))).get()
+        training_of(imported, model, RetrainingRequest(before.id, ("gender",)), glassleaf.federations.get("demo"))
 
 
 def test_a_forest_is_retrained_as_a_forest_and_stays_where_an_operator_has_yet_to_allow_what_is_measured(
-    glassleaf, monkeypatch
+    glassleaf,
 ):
-    def pending(self, request, job):
+    def pending(request, job):
         raise ApprovalPending("shop", 3, datetime.now(UTC))
 
-    monkeypatch.setattr(ModelDifferences, "measure", pending)
-    waited = []
+    parts = glassleaf.models, Auditor(workspace_of(glassleaf), "ana", OPERATOR), glassleaf.training, glassleaf.fairness
+    differences = Answering(glassleaf.model_differences, {"measure": pending})
+    retraining, waited = Retraining(workspace_of(glassleaf), *parts, differences, glassleaf.reports), []
     grown = glassleaf.training.start(TrainingRequest("demo", ForestParameters(trees=2, depth=2, cipher="none"))).get()
     asked = RetrainingRequest(grown.id, ("gender",), cipher="none")
-    found = glassleaf.retraining.start(asked, lambda *told: waited.append(told)).get()
+    found = retraining.start(asked, lambda *of: waited.append(of)).get()
     assert found.after.record.algorithm == "forest" and found.after.record.parameters == grown.parameters
     assert [(before, after, waits.host) for before, after, waits in waited] == [
         (grown.id, found.after.record.id, "shop")

@@ -12,15 +12,16 @@ from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.data.dictionary import Feature, Kind
 from backend.data.medians import medians, moved, sides
 from backend.errors import SecurityError
-from backend.protocols.explanations import host as host_side
 from backend.protocols.explanations.encryption import encryption_of
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host_factors import CompiledDropFactors, CompiledFactors
+from backend.protocols.explanations.messages import ReasonTerms
 from backend.protocols.explanations.weighting import weighting_of
 from backend.protocols.scoring.fed_eini import host_plan
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
+from backend.protocols.transport.network import Network
 from backend.protocols.transport.packing import from_bitmap
 from backend.trees.folding import fold_structure
 from backend.trees.serialization import dump_guest, dump_host, load_guest, load_host
@@ -53,9 +54,9 @@ def oracle(world, person, name, below):
     return value < low if below else value > high
 
 
-def named(world, key, below=(), tap=None, name="c"):
+def named(world, key, below=(), tap=None, name="c", over=None):
     compiled = CompiledTerms(world.model)
-    with running(world, tap=tap) as (guest, network, _):
+    with running(world, tap=tap, network=over) as (guest, network, _):
         session = Session(network.end(GUEST), name, compiled.chain, timeout=60)
         try:
             return ReasonsClient(session, guest.name, MODEL_ID, compiled, key).names(world.tables[GUEST], 4, below)
@@ -134,16 +135,19 @@ def test_a_host_between_passes_sides_on_under_fresh_random_bits(secret_key):
     assert len({sent for _, sent, _ in seen}) > 1 and len({mask for _, _, mask in seen}) > 1
 
 
-def test_cut_off_sides_are_refused(secret_key, monkeypatch):
+class CutOff(Network):
+    """A network on which sides lose their last byte."""
+
+    def send(self, sender, receiver, message):
+        if isinstance(message, ReasonTerms):
+            message = replace(message, sides=message.sides[:-1])
+        return super().send(sender, receiver, message)
+
+
+def test_cut_off_sides_are_refused(secret_key):
     world = world_of(3, 2, n=2, n_trees=4, depth=2)
-    read = host_side.ReasonsHandler._sides_before
-
-    def cut_off(request, sides):
-        return read(request, sides + b"\x00")
-
-    monkeypatch.setattr(host_side.ReasonsHandler, "_sides_before", staticmethod(cut_off))
     with pytest.raises(SecurityError, match="bitmap"):
-        named(world, PaillierKeySide(secret_key))
+        named(world, PaillierKeySide(secret_key), over=CutOff())
 
 
 def test_medians_are_worked_out_by_hand():
