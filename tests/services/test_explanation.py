@@ -1,7 +1,10 @@
 """What features are worth and how predictions move with them: as if everything were in one hand, whoever holds the feature."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from answering import Answering
 from measurement_contexts import KEY, TrainedDemo
 from sklearn.metrics import roc_auc_score
 
@@ -153,13 +156,14 @@ def test_a_measurement_can_be_stopped(context):
 
 
 def test_a_host_that_counts_refuses_and_nothing_is_told_of_the_rest(context, monkeypatch):
-    real = type(context.runtime).open_session
+    open_session = context.runtime.open_session
 
-    def counted(runtime, hosts, cancelled=lambda: False, **options):
-        return real(runtime, hosts, cancelled)
+    def counted(hosts, cancelled=lambda: False, **options):
+        return open_session(hosts, cancelled)
 
-    monkeypatch.setattr(type(context.runtime), "open_session", counted)
     for host in context.runtime._simulated.hosts.values():
-        host.accountant.limits = Limits(1)
+        monkeypatch.setattr(host.accountant, "limits", Limits(1))
+    runtime = Answering(context.runtime, {"open_session": counted})
+    request = PermutationRequest(context.record.id, cipher="none", samples=60, repeats=1)
     with pytest.raises((ParameterError, SecurityError), match="answered about them before"):
-        permutation(context, samples=60, repeats=1).start().get()
+        Job(lambda job: measure_permutation(replace(context.measured, runtime=runtime), request, job), 1).start().get()

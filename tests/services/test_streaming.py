@@ -2,12 +2,16 @@
 
 import csv
 import io
+import json
+import threading
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from answering import Answering
 from homes import copied_home
+from inside import workspace_of
 from sqlalchemy import create_engine
 
 from backend.data import row_groups
@@ -187,21 +191,21 @@ def test_stopped_at_any_write_it_goes_on_and_asks_nobody_twice(one_answer, peopl
     assert again.scored == 0  # and the budget is spent, once
 
 
-def test_a_stop_is_passed_on_and_what_is_through_stays(one_answer, people, tmp_path, monkeypatch):
+def test_a_stop_is_passed_on_and_what_is_through_stays(one_answer, people, tmp_path):
     frame = people.drop(index=[7, 60, 150])
     frame.to_csv(tmp_path / "people.csv", index=False)
     request = StreamRequest("latest", tmp_path / "people.csv", tmp_path / "scores.csv", cipher="none")
-    add = streaming._Partial.add
+    waits = threading.Event()
 
-    def stopping(partial_file, scores, run, dither):
-        add(partial_file, scores, run, dither)
-        job.cancel()
+    def stopping(before):
+        if before == streaming.IN_FLIGHT:  # the first group is through
+            assert waits.wait(10)
+            job.cancel()
 
-    with monkeypatch.context() as patched:
-        patched.setattr(streaming._Partial, "add", stopping)
-        job = streaming.Job(lambda job: one_answer.streaming._stream(request, job), 0)
-        with pytest.raises(Cancelled):
-            job.start().get()
+    job = Begun(one_answer, stopping).streaming.start(request)
+    waits.set()
+    with pytest.raises(Cancelled):
+        job.get()
     assert in_groups(request.source, request.out)
     with pytest.raises(ParameterError, match="another scoring"):
         one_answer.streaming.start(replace(request, cutoff=0.4)).get()
@@ -209,38 +213,36 @@ def test_a_stop_is_passed_on_and_what_is_through_stays(one_answer, people, tmp_p
     assert done.resumed >= GROUP and done.failed == 0 and done.rows == len(frame)
 
 
-@pytest.fixture
-def begun(monkeypatch):
-    """Which groups' scorings were begun, and how many of them were not yet through at most."""
-    found = {"jobs": [], "flying": 0, "most": 0}
-    begin, add = streaming.Streaming._begun, streaming._Partial.add
+class Begun:
+    """Streaming over scorings that are noted as they begin."""
 
-    def beginning(*arguments):
-        found["flying"] += 1
-        found["most"] = max(found["most"], found["flying"])
-        found["jobs"].append(begin(*arguments))
-        return found["jobs"][-1]
+    def __init__(self, glassleaf, on_begin=lambda count: None):
+        self.jobs, self._scoring, self._on_begin = [], glassleaf.scoring, on_begin
+        scoring = Answering(glassleaf.scoring, {"start": self._start})
+        self.streaming = streaming.Streaming(workspace_of(glassleaf), glassleaf.models, scoring)
 
-    def adding(*arguments):
-        add(*arguments)
-        found["flying"] -= 1
-
-    monkeypatch.setattr(streaming.Streaming, "_begun", beginning)
-    monkeypatch.setattr(streaming._Partial, "add", adding)
-    return found
+    def _start(self, request):
+        self._on_begin(len(self.jobs))
+        self.jobs.append(self._scoring.start(request))
+        return self.jobs[-1]
 
 
-def test_two_groups_are_under_way_at_once_and_never_more(glassleaf, sheet, tmp_path, begun):
-    done = stream(glassleaf, sheet, tmp_path / "scores.csv")
-    assert begun["most"] == streaming.IN_FLIGHT == 2 and len(begun["jobs"]) == -(-done.rows // GROUP)
+def test_two_groups_are_under_way_at_once_and_never_more(glassleaf, sheet, tmp_path):
+    flying = []
+
+    def beginning(before):
+        through = json.loads((tmp_path / "scores.csv.progress").read_text())["groups"]
+        flying.append(before + 1 - through)
+
+    begun = Begun(glassleaf, beginning)
+    done = begun.streaming.start(StreamRequest("latest", sheet, tmp_path / "scores.csv", cipher="none")).get()
+    assert max(flying) == streaming.IN_FLIGHT == 2 and len(begun.jobs) == -(-done.rows // GROUP)
 
 
-def test_who_dies_with_two_groups_asked_about_has_both_from_the_journal(
-    one_answer, people, tmp_path, begun, monkeypatch
-):
+def test_who_dies_with_two_groups_asked_about_has_both_from_the_journal(one_answer, people, tmp_path, monkeypatch):
     frame = people.drop(index=[7, 60, 150])
     frame.to_csv(tmp_path / "people.csv", index=False)
-    wanted = in_one_batch(one_answer, tmp_path / "people.csv")
+    wanted, begun = in_one_batch(one_answer, tmp_path / "people.csv"), Begun(one_answer)
     request = StreamRequest("latest", tmp_path / "people.csv", tmp_path / "scores.csv", cipher="none")
 
     def killed(*arguments):
@@ -250,11 +252,11 @@ def test_who_dies_with_two_groups_asked_about_has_both_from_the_journal(
         patched.setattr(streaming._Partial, "add", killed)
         # nobody stops what is under way: both groups are answered, and nothing of either is written down but in the journal
         patched.setattr(streaming.Streaming, "_stopped", staticmethod(lambda jobs: [job.get() for job in jobs]))
-        assert one_answer.streaming.start(request).wait().state == "failed"
-    first = begun["jobs"][:]
+        assert begun.streaming.start(request).wait().state == "failed"
+    first = begun.jobs[:]
     assert [job.state for job in first] == ["done"] * 2
-    done = one_answer.streaming.start(request).get()
-    again = begun["jobs"][2:4]
+    done = begun.streaming.start(request).get()
+    again = begun.jobs[2:4]
     assert [job.get().run for job in again] == [job.get().run for job in first]
     assert not any(entry.kind == "DecisionVectors" for job in again for entry in job.transcript)
     assert (done.scored, done.resumed) == (len(frame), 0)  # under a budget of one
@@ -262,11 +264,11 @@ def test_who_dies_with_two_groups_asked_about_has_both_from_the_journal(
 
 
 def test_where_one_group_fails_the_other_is_stopped_and_nobody_of_either_is_lost(
-    one_answer, people, tmp_path, begun, monkeypatch
+    one_answer, people, tmp_path, monkeypatch
 ):
     frame = people.drop(index=[7, 60, 150])
     frame.to_csv(tmp_path / "people.csv", index=False)
-    wanted = in_one_batch(one_answer, tmp_path / "people.csv")
+    wanted, begun = in_one_batch(one_answer, tmp_path / "people.csv"), Begun(one_answer)
     request = StreamRequest("latest", tmp_path / "people.csv", tmp_path / "scores.csv", cipher="none")
     followed = streaming.Streaming._followed
 
@@ -277,8 +279,8 @@ def test_where_one_group_fails_the_other_is_stopped_and_nobody_of_either_is_lost
     with monkeypatch.context() as patched:
         patched.setattr(streaming.Streaming, "_followed", staticmethod(refused))
         with pytest.raises(GlassleafError, match="Refused"):
-            one_answer.streaming.start(request).get()
-    assert len(begun["jobs"]) == 2 and all(job.state != "running" for job in begun["jobs"])
+            begun.streaming.start(request).get()
+    assert len(begun.jobs) == 2 and all(job.state != "running" for job in begun.jobs)
     assert one_answer.streaming.start(request).get().scored == len(frame)
     assert request.out.read_bytes() == wanted
 
