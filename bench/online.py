@@ -42,7 +42,7 @@ CALLERS, FEW = (
     8,
 )  # at once; who waits for an answer before asking again, waits at 150 scores/s no less than callers/150 s
 WARM = 20  # answers that are left out
-PATIENCE = 60  # seconds in which a server has to answer
+TIMEOUT = 60  # seconds in which a server has to answer
 
 
 def main() -> None:
@@ -117,7 +117,7 @@ def server(home: Path, cipher: str) -> Iterator[tuple[str, psutil.Process]]:
 
 async def answers(url: str) -> None:
     """Wait until the server answers."""
-    until = time.monotonic() + PATIENCE
+    until = time.monotonic() + TIMEOUT
     async with aiohttp.ClientSession(url) as client:
         while time.monotonic() < until:
             with suppress(aiohttp.ClientConnectionError):
@@ -132,8 +132,8 @@ async def load(
 ) -> dict[str, Any]:
     """Ask about everybody once; milliseconds of each answer, and answers a second."""
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    patience, limit = aiohttp.ClientTimeout(PATIENCE), aiohttp.TCPConnector(limit=callers)
-    async with aiohttp.ClientSession(url, headers=headers, timeout=patience, connector=limit) as client:
+    timeout, limit = aiohttp.ClientTimeout(TIMEOUT), aiohttp.TCPConnector(limit=callers)
+    async with aiohttp.ClientSession(url, headers=headers, timeout=timeout, connector=limit) as client:
         async with client.get("/v1/models", raise_for_status=True) as listed:
             address = f"/v1/models/{(await listed.json())['models'][0]['id']}/scores"
         ask = Asking(client, address)

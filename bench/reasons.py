@@ -112,11 +112,11 @@ def cohort_of(parties: Parties, bits: int, people: int, measured: int) -> dict[s
         "guest_seconds": meter.seconds["guest"] * times,
         "host_seconds": meter.seconds["host"] * times,
         "bytes": pipeline.key_bytes + round(sum(meter.bytes.values()) * times),
-        **({} if bits else _least(parties, people, round(meter.bytes["guest"] * times))),
+        **({} if bits else _floor(parties, people, round(meter.bytes["guest"] * times))),
     }
 
 
-def _least(parties: Parties, people: int, sent: int) -> dict[str, Any]:
+def _floor(parties: Parties, people: int, sent: int) -> dict[str, Any]:
     """What a group takes at least on one core under RLWE: transforms of the Guest's ciphertexts and of the factors they meet."""
     parameters = keys_for(parties.shape.load(parties.terms.rows, people))[0]
     side = RlwePublicSide(RlweKeySide(RlweSecretKey.generate(parameters)).offer())

@@ -92,11 +92,11 @@ def _trained(glassleaf: Glassleaf, federation: str, parameters: SecureBoostParam
         "seconds_a_later_tree": (seconds[-1] - seconds[0]) / (len(seconds) - 1),
         "bytes_a_tree": sum(sent[kind] for kind in SUMS) / len(seconds),
         "content_hash": record.content_hash,
-        **(_least(job.transcript, record.parts["training"], len(seconds)) if cipher == "rlwe" else {}),
+        **(_floor(job.transcript, record.parts["training"], len(seconds)) if cipher == "rlwe" else {}),
     }
 
 
-def _least(transcript: Sequence[TranscriptEntry], rows: int, trees: int) -> dict[str, Any]:
+def _floor(transcript: Sequence[TranscriptEntry], rows: int, trees: int) -> dict[str, Any]:
     """What a tree takes at least over all cores: transforms of what was encrypted, multiplied by, sealed and decrypted.
 
     0/1 polynomials of the nodes with most rows, the roots, are kept between trees and not counted.
@@ -111,8 +111,8 @@ def _least(transcript: Sequence[TranscriptEntry], rows: int, trees: int) -> dict
             under_way[entry.receiver][0] += entry.bytes // of.seeded_width
         elif entry.kind == "BinSums":
             under_way[entry.sender][1] += entry.bytes // of.full_width
-    most = max(sent for sent, _ in nodes)
-    masks = sum(sent * replies for sent, replies in nodes if sent < most) // NUMBERS**2
+    largest = max(sent for sent, _ in nodes)
+    masks = sum(sent * replies for sent, replies in nodes if sent < largest) // NUMBERS**2
     blocks_sent, replies = (sum(node[i] for node in nodes) for i in (0, 1))
     return _transforms(parameters, blocks_sent // trees, replies // trees, masks // trees)
 
@@ -154,8 +154,8 @@ def _large(rows: int) -> dict[str, Any]:
     key = RlweSumKey(RlweKeySide(RlweSecretKey.generate(sum_parameters(rows))), workers)
     host = RlwePublicSide(key.offer(), workers=workers)
     root = _node(key, host, values, theirs)
-    most, counts = features_a_reply(key.parameters, rows), [count for _, count in theirs]
-    widest = max(_features(group, counts) for group in groups(counts, root["block"], key.bits, most))
+    max_features, counts = features_a_reply(key.parameters, rows), [count for _, count in theirs]
+    widest = max(_features(group, counts) for group in groups(counts, root["block"], key.bits, max_features))
     noise = {
         "features": FEATURES,
         "set": key.parameters.name,
@@ -172,8 +172,8 @@ def _large(rows: int) -> dict[str, Any]:
             nodes.append(_node(key, host, values[:, part], [(index[part], count) for index, count in theirs]))
     guest = LEVELS * seconds_of(_sums, values, own)
     spent = guest + sum(node[f"{step}_seconds"] for node in nodes for step in ("encrypt", "sum", "decrypt"))
-    least = [sum(node[what] for node in nodes) for what in ("sent", "replies", "masks")]
-    floor = _transforms(key.parameters, *least)
+    totals = [sum(node[what] for node in nodes) for what in ("sent", "replies", "masks")]
+    floor = _transforms(key.parameters, *totals)
     tree = {
         "rows": rows,
         "features": 2 * FEATURES,

@@ -137,8 +137,8 @@ def _column_text(column: ColumnReading) -> str:
     elif column.constant:
         held = "one value only: nothing can be learned from it"
     elif column.codes:
-        most = [f"{text!r} {count:,}" for text, count in list(column.codes.items())[:SHOWN_CODES]]
-        held = f"{len(column.codes)} codes: {', '.join(most)}" + (" …" if len(column.codes) > SHOWN_CODES else "")
+        commonest = [f"{text!r} {count:,}" for text, count in list(column.codes.items())[:SHOWN_CODES]]
+        held = f"{len(column.codes)} codes: {', '.join(commonest)}" + (" …" if len(column.codes) > SHOWN_CODES else "")
     else:
         held = f"{column.low:g} to {column.high:g}"
     absent = ", ".join(f"{f'{text!r}' if text else 'empty'} {count:,}" for text, count in column.missing.items())

@@ -37,7 +37,7 @@ class FoldPlan:
         Number of outgoing entries; 1 at the last Host.
     origin : tuple of int
         ``(n_entries,)``: per entry that the Guest encrypted, the entry of this Host that it has become.
-    place : int
+    index : int
         This Host's position in the chain, from 0.
     """
 
@@ -45,13 +45,13 @@ class FoldPlan:
     own: tuple[bool, ...]
     n_out: int
     origin: tuple[int, ...]
-    place: int
+    index: int
     hosts: int
 
     @property
     def last(self) -> bool:
         """Whether the result goes to the Guest."""
-        return self.place + 1 == self.hosts
+        return self.index + 1 == self.hosts
 
     @property
     def untouched(self) -> tuple[bool, ...]:

@@ -196,19 +196,19 @@ def csv_groups(
     file.seek(0)
     header: tuple[str, ...] = ()
     group = TableText(name, (), [], [], {}, separator=separator)
-    most, before, characters = limits.max_rows, 0, 0
+    max_rows, before, characters = limits.max_rows, 0, 0
     with io.TextIOWrapper(file, encoding=encoding, newline="") as text:
         for line, row in _parsed(name, text, separator):
             if not header:
                 if row != [""]:
                     header = tuple(row)
                     check_header(name, header, limits)
-                    most = min(most, limits.max_cells // len(header))
+                    max_rows = min(max_rows, limits.max_cells // len(header))
                     group = replace(group, header=header)
                 continue
-            if before + len(group.rows) == most:
-                wide = f" of {len(header):,} columns" if most < limits.max_rows else ""
-                raise too_large(name, f"more than {most:,} rows{wide}", f"{most:,}")
+            if before + len(group.rows) == max_rows:
+                wide = f" of {len(header):,} columns" if max_rows < limits.max_rows else ""
+                raise too_large(name, f"more than {max_rows:,} rows{wide}", f"{max_rows:,}")
             if len(group.rows) == max_rows or characters > max_characters:
                 yield group
                 before, characters = before + len(group.rows), 0
@@ -255,9 +255,9 @@ def _parsed(name: str, text: TextIO, separator: str) -> Iterator[tuple[int, list
         ) from None
 
 
-def too_large(where: str, found: str, most: str) -> FederationError:
+def too_large(where: str, found: str, limit: str) -> FederationError:
     """The refusal of a file that is larger than its limits."""
-    return FederationError(f"{where}: found {found}, expected at most {most}. Split the file.")
+    return FederationError(f"{where}: found {found}, expected at most {limit}. Split the file.")
 
 
 def _too_many_bytes(name: str, limits: Limits) -> FederationError:

@@ -61,15 +61,15 @@ def parse_dictionary(text: TableText) -> dict[str, Feature]:
     if problems:
         raise FederationError(problems)
     features: dict[str, Feature] = {}
-    for place, line in enumerate(text.lines):
+    for index, line in enumerate(text.lines):
         where = f"{text.name}, line {line}"
-        if place in text.ragged:
+        if index in text.ragged:
             problems.append(
-                f"{where}: found {text.ragged[place]} cells, expected {len(text.header)} as in the header. "
+                f"{where}: found {text.ragged[index]} cells, expected {len(text.header)} as in the header. "
                 "Put quotation marks around cells that hold the separator."
             )
             continue
-        cells = {column: cell.strip() for column, cell in zip(text.header, text.rows[place], strict=True)}
+        cells = {column: cell.strip() for column, cell in zip(text.header, text.rows[index], strict=True)}
         entry, unread = _entry(where, cells)
         found = [*unread, *sentences(where, Feature, entry)]
         if cells["name"] in features:

@@ -47,11 +47,11 @@ MAX_BITS = 1_000_000  # the largest limit of what answers may tell about a perso
 MAX_DITHER = 0.25  # width on the margin
 
 
-def _number(most: float, words: str, kinds: type[float] | tuple[type[float], ...] = (int, float)) -> BeforeValidator:
-    """A number from 0 to `most`, which `words` describe where it is none."""
+def _number(largest: float, words: str, kinds: type[float] | tuple[type[float], ...] = (int, float)) -> BeforeValidator:
+    """A number from 0 to `largest`, which `words` describe where it is none."""
 
     def check(value: Any) -> Any:
-        if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value <= most:
+        if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value <= largest:
             raise ValueError(words)
         return value
 

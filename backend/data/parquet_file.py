@@ -80,7 +80,7 @@ def rows_of(file: Path) -> int:
 def _check_footer(name: str, footer: Any, limits: Limits) -> None:
     """Raise FederationError where the file says that it holds more than is allowed."""
     groups = (
-        [footer.row_group(place) for place in range(footer.num_row_groups)]
+        [footer.row_group(index) for index in range(footer.num_row_groups)]
         if footer.num_row_groups < limits.max_rows
         else []
     )

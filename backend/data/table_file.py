@@ -192,9 +192,9 @@ def _unclear_encoding(name: str, data: bytes) -> FederationError:
 def _telling_lines(text: str) -> tuple[str, ...]:
     """The first lines in which encodings differ, filled up with others; in their order."""
     lines = [line for line in text.splitlines() if line.strip()]
-    telling = [place for place, line in enumerate(lines) if not line.isascii()][:SHOWN_LINES]
-    more = [place for place in range(min(len(lines), 2 * SHOWN_LINES)) if place not in telling]
-    places = sorted([*telling, *more[: SHOWN_LINES - len(telling)]])
+    telling = [index for index, line in enumerate(lines) if not line.isascii()][:SHOWN_LINES]
+    more = [index for index in range(min(len(lines), 2 * SHOWN_LINES)) if index not in telling]
+    indices = sorted([*telling, *more[: SHOWN_LINES - len(telling)]])
     return tuple(
-        "".join(letter if letter.isprintable() else " " for letter in lines[place][:SHOWN_LETTERS]) for place in places
+        "".join(letter if letter.isprintable() else " " for letter in lines[index][:SHOWN_LETTERS]) for index in indices
     )

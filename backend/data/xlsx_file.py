@@ -58,12 +58,14 @@ def parse_xlsx(name: str, data: bytes, limits: Limits, sheet: str = "") -> Table
 
 def _check_packed(name: str, data: bytes, limits: Limits) -> None:
     """Raise FederationError where it is no workbook, or one that would unpack to too much."""
-    most = limits.max_bytes * PACKED
+    max_bytes = limits.max_bytes * PACKED
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             parts = packed.infolist()
-            if len(parts) > MAX_PARTS or sum(part.file_size for part in parts) > most:
-                raise too_large(name, f"more than {most / 1e6:,.0f} MB once unpacked", f"{most / 1e6:,.0f} MB")
+            if len(parts) > MAX_PARTS or sum(part.file_size for part in parts) > max_bytes:
+                raise too_large(
+                    name, f"more than {max_bytes / 1e6:,.0f} MB once unpacked", f"{max_bytes / 1e6:,.0f} MB"
+                )
             if "[Content_Types].xml" not in packed.namelist() or not any(p.filename.startswith("xl/") for p in parts):
                 raise FederationError(f"{name}: this is a packed file, but no .xlsx workbook. Save the sheet as .xlsx.")
             cells = 0
@@ -112,11 +114,11 @@ def _chosen_sheet(name: str, book: Workbook, sheet: str, limits: Limits) -> str:
 def _first_rows(sheet: Any, limits: Limits) -> list[list[str]]:
     sheet.reset_dimensions()  # what a sheet says about its size may be wrong
     found = []
-    for place, row in enumerate(sheet.iter_rows(max_col=min(12, limits.max_columns), values_only=True)):
+    for index, row in enumerate(sheet.iter_rows(max_col=min(12, limits.max_columns), values_only=True)):
         cells = [as_text(value) for value in row if value is not None]
         if cells:
             found.append(cells)
-        if place >= PEEKED:
+        if index >= PEEKED:
             break
     return found
 
@@ -128,8 +130,8 @@ def _formulas(data: bytes, title: str, limits: Limits) -> dict[tuple[int, int], 
     sheet = openpyxl.load_workbook(io.BytesIO(data), read_only=True)[title]
     sheet.reset_dimensions()
     return {
-        (place, column): str(cell.value)[:40]
-        for place, row in _bounded(sheet.iter_rows, limits)
+        (index, column): str(cell.value)[:40]
+        for index, row in _bounded(sheet.iter_rows, limits)
         for column, cell in enumerate(row)
         if cell.data_type == "f"
     }
@@ -138,11 +140,11 @@ def _formulas(data: bytes, title: str, limits: Limits) -> dict[tuple[int, int], 
 def _bounded(rows: Any, limits: Limits) -> Iterator[tuple[int, Any]]:
     """A sheet's rows with their places, from 0; no more and no wider ones than a table may have."""
     cells = 0
-    for place, row in enumerate(rows(max_col=limits.max_columns + 1)):
+    for index, row in enumerate(rows(max_col=limits.max_columns + 1)):
         cells += len(row)
-        if place >= MAX_LINES or cells > limits.max_cells + MAX_LINES:
+        if index >= MAX_LINES or cells > limits.max_cells + MAX_LINES:
             raise FederationError(f"A sheet of more than {MAX_LINES:,} rows or {limits.max_cells:,} cells. Split it.")
-        yield place, row
+        yield index, row
 
 
 def _text(name: str, rows: Any, formulas: dict[tuple[int, int], str], limits: Limits) -> TableText:
@@ -152,9 +154,9 @@ def _text(name: str, rows: Any, formulas: dict[tuple[int, int], str], limits: Li
     lines: list[int] = []
     ragged: dict[int, int] = {}
     faults: dict[int, tuple[Fault, ...]] = {}
-    for place, row in _bounded(rows, limits):
+    for index, row in _bounded(rows, limits):
         cells = [as_text(cell.value) for cell in row]
-        while cells and not cells[-1] and (place, len(cells) - 1) not in formulas:
+        while cells and not cells[-1] and (index, len(cells) - 1) not in formulas:
             cells.pop()
         if not cells:
             continue
@@ -167,11 +169,11 @@ def _text(name: str, rows: Any, formulas: dict[tuple[int, int], str], limits: Li
         if len(cells) > len(header):
             ragged[len(found)] = len(cells)
         for column, head in enumerate(header[: len(cells)]):
-            if kind := _fault(row[column], (place, column) in formulas):
-                shown_cell = formulas.get((place, column), "") if kind == "formula" else cells[column]
+            if kind := _fault(row[column], (index, column) in formulas):
+                shown_cell = formulas.get((index, column), "") if kind == "formula" else cells[column]
                 faults[len(found)] = (*faults.get(len(found), ()), Fault(head, kind, shown_cell))
         found.append(cells[: len(header)] + [""] * (len(header) - len(cells)))
-        lines.append(place + 1)
+        lines.append(index + 1)
     if not header:
         raise FederationError(f"{name}: the sheet is empty. Put a header and at least one row into it.")
     return TableText(name, header, found, lines, ragged, faults)

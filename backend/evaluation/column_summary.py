@@ -121,8 +121,8 @@ def _counts(feature: Feature, there: Column, cuts: Sequence[Any]) -> NDArray[np.
     if feature.kind is Kind.NUMERIC:
         index = np.searchsorted(np.array(cuts, dtype=np.float64), there.astype(np.float64), side="right")
     else:
-        place = {code: k for k, code in enumerate(cuts)}
-        index = np.array([place.get(str(value), len(cuts)) for value in there.tolist()], dtype=np.intp)
+        index_of = {code: k for k, code in enumerate(cuts)}
+        index = np.array([index_of.get(str(value), len(cuts)) for value in there.tolist()], dtype=np.intp)
     return np.bincount(index, minlength=len(cuts) + 1)
 
 

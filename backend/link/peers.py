@@ -136,14 +136,14 @@ class Peer:
             self._why = why
 
     @property
-    def patience(self) -> float:
+    def silence_timeout(self) -> float:
         """Seconds in which three signs of life come."""
         return 3 * self._settings.heartbeat
 
     @property
     def is_silent(self) -> bool:
         """Whether three signs of life are missing."""
-        return time.monotonic() - self._heard > self.patience
+        return time.monotonic() - self._heard > self.silence_timeout
 
     @property
     def is_attached(self) -> bool:

@@ -70,7 +70,7 @@ class Outflow:
     @property
     def is_stuck(self) -> bool:
         """Whether the peer has taken nothing of a frame for as long as three signs of life, though it may send its own."""
-        return time.monotonic() - self._handed > self._peer.patience
+        return time.monotonic() - self._handed > self._peer.silence_timeout
 
     def receipt(self, receipt: Receipt) -> None:
         """Send a receipt."""

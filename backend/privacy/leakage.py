@@ -200,9 +200,9 @@ class LeakMeter:
         # of several numbers a leaf, the one that tells most: the reading's is one of them
         told = max(parts) if self._numbers > 1 else sum(parts)
         guessed = [-sum(float(tree.logs.max()) for tree in options) for options in trees.values()]
-        least = max(0.0, (guessed[0] if self._numbers > 1 else sum(guessed)) - told)
+        min_entropy = max(0.0, (guessed[0] if self._numbers > 1 else sum(guessed)) - told)
         work = sum(_additions(options, int(targets[slot]), dither) for slot, options in trees.items())
-        return LeakBound(told, least, work)
+        return LeakBound(told, min_entropy, work)
 
     def _read(self, kept: Flags, released: Integers, dither: int) -> LeakReading:
         """``(n_leaves,)`` candidates and ``(slots,)`` sums of one sample."""
@@ -302,8 +302,8 @@ def _at(trees: Sequence[_Options], target: int, dither: int) -> tuple[int, float
         return count, math.nan, math.nan, math.nan
     top = likeliest([(tree.offsets, tree.logs) for tree in trees], target - dither, target + dither)
     top = _largest(halves, target, dither) if top is None else top
-    entropy, least = math.log2(p) - shares.imag / _STEP_I / p, math.log2(p) - top
-    return count, max(0.0, entropy), max(0.0, least), max(0.0, -math.log2(p))
+    entropy, min_entropy = math.log2(p) - shares.imag / _STEP_I / p, math.log2(p) - top
+    return count, max(0.0, entropy), max(0.0, min_entropy), max(0.0, -math.log2(p))
 
 
 def _grid(trees: Sequence[_Options], max_sum: int) -> _Grid:

@@ -78,8 +78,8 @@ def likeliest(trees: Sequence[tuple[Integers, Floats]], low: int, high: int) -> 
 
 def _padded(trees: Sequence[tuple[Integers, Floats]]) -> tuple[Integers, Floats]:
     """``(n, most leaves)`` offsets and log2 p, with leaves that nobody reaches."""
-    most = max(len(offsets) for offsets, _ in trees)
-    offsets, logs = np.zeros((len(trees), most), dtype=np.int64), np.full((len(trees), most), -np.inf)
+    width = max(len(offsets) for offsets, _ in trees)
+    offsets, logs = np.zeros((len(trees), width), dtype=np.int64), np.full((len(trees), width), -np.inf)
     for row, (own, log) in enumerate(trees):
         offsets[row, : len(own)], logs[row, : len(own)] = own, log
     return offsets, logs

@@ -91,8 +91,8 @@ def told_at_most(trees: Sequence[Tree], target: int, dither: int) -> float:
 
 def _tilted(trees: Sequence[Tree], low: int, high: int) -> _Tilted:
     """Under the λ for the sum from `low` to `high` that is nearest to the mean."""
-    most = max((len(offsets) for offsets, _ in trees), default=1)
-    offsets, logs = np.zeros((len(trees), most)), np.full((len(trees), most), -np.inf)
+    width = max((len(offsets) for offsets, _ in trees), default=1)
+    offsets, logs = np.zeros((len(trees), width)), np.full((len(trees), width), -np.inf)
     for row, (own, shares) in enumerate(trees):
         reached = shares > 0
         offsets[row, : reached.sum()], logs[row, : reached.sum()] = own[reached], np.log(shares[reached])

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 WAIT = 0.008  # seconds that the first of a batch waits for others
 IDLE = 1.0  # seconds without a question after which what was handed over is put aside
-MOST = 32  # people of a batch, where not one request alone has more
+MAX_PEOPLE = 32  # people of a batch, where not one request alone has more
 _log = logging.getLogger("glassleaf")
 
 
@@ -68,8 +68,8 @@ class Batch:
 class Batcher:
     """The requests of one caller about one model; everything but the work itself runs in the event loop."""
 
-    def __init__(self, model: OpenModel, metrics: Metrics, wait: float = WAIT, most: int = MOST) -> None:
-        self._model, self._metrics, self._wait, self._most = model, metrics, wait, most
+    def __init__(self, model: OpenModel, metrics: Metrics, wait: float = WAIT, max_people: int = MAX_PEOPLE) -> None:
+        self._model, self._metrics, self._wait, self._max_people = model, metrics, wait, max_people
         self._waiting: deque[Question] = deque()
         self._again: deque[Batch] = deque()
         self._some, self._full = asyncio.Event(), asyncio.Event()
@@ -122,7 +122,7 @@ class Batcher:
     def _rouse(self) -> None:
         self._some.set()
         back = time.monotonic() < self._back_by and len(self._waiting) >= self._asking
-        if back or sum(len(one.people) for one in self._waiting) >= self._most:
+        if back or sum(len(one.people) for one in self._waiting) >= self._max_people:
             self._full.set()
 
     async def _work(self) -> None:
@@ -179,7 +179,7 @@ class Batcher:
         ids: set[str] = set()
         for question in self._waiting:
             own = {one.id.strip() for one in question.people}
-            fits = not taken or len(ids) + len(question.people) <= self._most
+            fits = not taken or len(ids) + len(question.people) <= self._max_people
             if question.dropped:
                 continue
             if fits and not own & ids:

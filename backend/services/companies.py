@@ -100,8 +100,8 @@ def part_companies(federation: Federation, folder: Path, port: int = 0, budget: 
     _agree(federation, identities, folders, port, budget)
     guest = folders.pop(federation.guest.name)
     write_federation(_guests(federation, port), guest)
-    for name, place in folders.items():
-        _write_host(federation.party(name), place, budget)
+    for name, home in folders.items():
+        _write_host(federation.party(name), home, budget)
     return Companies(guest, folders, port)
 
 

@@ -267,13 +267,13 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     rows, predicted = rows[scored], outputs.predict(margins)
     positive = runtime.labels()[rows] > 0 if outputs.task == "binary" else None
     scale = Scale.of(predicted, outputs.task)
-    place = {row: i for i, row in enumerate(rows.tolist())}
+    index_of = {row: i for i, row in enumerate(rows.tolist())}
     with sessions.begin((party,)) as session:
         with plan.part("align"):
             questions, counted = sessions.ask(
                 session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows)
             )
-        at: Rows = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
+        at: Rows = np.array([index_of[row] for row in counted.tolist()], dtype=np.intp)
         made, largest = marks(predicted[at], None if positive is None else positive[at], scale)
         with plan.part("pairs"):
             questions.send(made, (party,), largest=largest, on_piece=sessions.progress)

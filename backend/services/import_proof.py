@@ -105,10 +105,10 @@ def prove(
     rows = _joint_rows(federation, tables, labels, min(MAX_ROWS, max(MIN_ROWS, MAX_CELLS // len(read.features))))
     columns, notes = _columns(federation, file.name, read, parts, given)
     ids = [tables[federation.guest.name].ids[row] for row in rows]
-    place = {party: np.array([table.row_of[i] for i in ids], dtype=np.intp) for party, table in tables.items()}
+    rows_of = {party: np.array([table.row_of[i] for i in ids], dtype=np.intp) for party, table in tables.items()}
     values = np.full((len(rows), len(read.features)), np.nan)
     for i, (party, column) in columns.items():
-        values[:, i] = column[place[party]]
+        values[:, i] = column[rows_of[party]]
     on_rows(0, len(rows))
     work.reached(READ / 2)
     against, theirs, more = library_margins(file, read, values)
@@ -116,7 +116,7 @@ def prove(
     pieces = []
     for start in range(0, len(rows), PIECE):
         piece = slice(start, start + PIECE)
-        own = {party: table.take(place[party][piece]) for party, table in tables.items()}
+        own = {party: table.take(rows_of[party][piece]) for party, table in tables.items()}
         margins = read.margins(values[piece]), parts.whole.margins(values[piece]), margins_in_the_clear(parts, own)
         pieces.append(margins)
         done = min(piece.stop, len(rows))
@@ -195,7 +195,7 @@ def _splits(parts: PartialModels) -> list[Split]:
 
 
 def _joint_rows(
-    federation: Federation, tables: Mapping[str, PartyTable], labels: Floats, most: int
+    federation: Federation, tables: Mapping[str, PartyTable], labels: Floats, limit: int
 ) -> NDArray[np.intp]:
     """The Guest's rows that all owners hold, at most so many of them."""
     guest = tables[federation.guest.name]
@@ -205,7 +205,9 @@ def _joint_rows(
             f"{len(held)} records are held by every party that owns a split; at least {MIN_ROWS}, with more than one "
             "label, are needed to prove and measure the model. Check that the files use the same ids."
         )
-    return np.array(held, dtype=np.intp)[np.unique(np.linspace(0, len(held) - 1, min(len(held), most)).astype(np.intp))]
+    return np.array(held, dtype=np.intp)[
+        np.unique(np.linspace(0, len(held) - 1, min(len(held), limit)).astype(np.intp))
+    ]
 
 
 def _columns(

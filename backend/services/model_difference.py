@@ -92,8 +92,8 @@ class ModelDifferences:
         rows = drawn(contexts[0], min(request.samples, len(contexts[0].test_ids)), request.seed)
         runtime, sessions, scored = contexts[0].runtime, Sessions(contexts[0].runtime, job, "comparisons"), []
         self._allowed(sessions, contexts, len(rows))
-        for place, context in enumerate(contexts):
-            at = (place * len(rows), 2 * len(rows))
+        for index, context in enumerate(contexts):
+            at = (index * len(rows), 2 * len(rows))
             scored.append(sessions.score(context, runtime.table.take(rows), request.cipher, at=at))
         both, first, second = np.intersect1d(scored[0][0], scored[1][0], return_indices=True)
         figures = paired_difference(

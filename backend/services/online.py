@@ -136,7 +136,7 @@ class OpenModel:
     def score(self, sheet: SampleSheet) -> ScoreBatch:
         """Score them as one question, held in the Guest's journal until :meth:`handed_over`."""
         # a program is told when to ask again, and does not wait meanwhile
-        request = ScoringRequest(self.record.id, sheet, 0.5, self.cipher, self.key_bits, hold=True, patience=0.0)
+        request = ScoringRequest(self.record.id, sheet, 0.5, self.cipher, self.key_bits, hold=True, timeout=0.0)
         return self._scoring.start(request, conversation=self._conversation).get()
 
     def handed_over(self, batch: ScoreBatch) -> None:

@@ -313,9 +313,9 @@ def _division(draft: Draft) -> Division:
 def host_names(draft: Draft) -> list[str]:
     """Short names of the Hosts, made from what people call them where that can be done."""
     names: list[str] = []
-    for place, host in enumerate(draft.hosts, start=1):
+    for number, host in enumerate(draft.hosts, start=1):
         made = slug(host.title) if re.match(r"[A-Za-z]{2}", host.title) else ""
-        names.append(made if made and made not in (GUEST, *names) else f"host_{place}")
+        names.append(made if made and made not in (GUEST, *names) else f"host_{number}")
     return names
 
 

@@ -214,12 +214,12 @@ class ComparisonSetup:
     table: PartyTable
 
 
-def check(request: ComparisonRequest, most: int) -> None:
-    """Raise ParameterError where no sample was asked for, or more than the `most` there are."""
+def check(request: ComparisonRequest, available: int) -> None:
+    """Raise ParameterError where no sample was asked for, or more than the `available` there are."""
     if request.samples < 1:
         raise ParameterError(f"Choose 1 or more test records; {request.samples} were requested.")
-    if request.samples > most:
-        raise ParameterError(f"The model has {most:,} test records; {request.samples} were requested.")
+    if request.samples > available:
+        raise ParameterError(f"The model has {available:,} test records; {request.samples} were requested.")
 
 
 def run(setup: ComparisonSetup, request: ComparisonRequest, workers: Workers, job: Job[Compared]) -> Compared:
@@ -247,8 +247,8 @@ def run(setup: ComparisonSetup, request: ComparisonRequest, workers: Workers, jo
     sizes = [n for n in request.batches if n != request.samples and n <= len(setup.table.ids)]
     job.total = len(names) + len(sizes)
     job.result = done = score(request.samples, names, lambda name: job.at(name, guest.name, names.index(name)))
-    for place, size in enumerate(sizes, len(names)):
-        job.at("batches", guest.name, place)
+    for done_before, size in enumerate(sizes, len(names)):
+        job.at("batches", guest.name, done_before)
         if expected_seconds((done.runs, *(batch.runs for batch in done.batches)), size) > LONGEST:
             done = replace(done, left_out=(*done.left_out, size))
         else:

@@ -44,7 +44,7 @@ from backend.services.measurement import Measurement, MeasurementContext, drawn
 from backend.services.notice_details import NoticeDetails
 from backend.services.notices import as_stated, notice_of, refuse_without_meaning, refuse_without_reason
 from backend.services.scoring import ScoringRequest, begun, score
-from backend.services.waiting import PATIENCE, repeated
+from backend.services.waiting import TIMEOUT, repeated
 from backend.store.journal import Run
 from backend.trees.backgrounds import Against, Background, methods
 
@@ -358,7 +358,7 @@ def give_reasons(
     below = frozenset(reason.feature for reason in known.values() if reason.asked == "below")
     named = partial(_named, context, terms, request, (below, groups), good, key, run, before, job)
     try:
-        found, transcript = repeated(named, runtime, terms.chain, job, PATIENCE if run is not None else 0.0)
+        found, transcript = repeated(named, runtime, terms.chain, job, TIMEOUT if run is not None else 0.0)
     finally:
         if runtime.journal is not None:
             runtime.journal.ended(run)

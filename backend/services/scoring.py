@@ -32,7 +32,7 @@ from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.compliance import Compliance
 from backend.services.registry import Compiled, Registry
-from backend.services.waiting import PATIENCE, repeated
+from backend.services.waiting import TIMEOUT, repeated
 from backend.services.workspace import Workspace
 from backend.store.journal import Run
 from backend.trees.metrics import measure
@@ -51,7 +51,7 @@ class ScoringRequest:
 
     With `canaries` every score carries a secret number that tells whether a Host has tampered with it; Paillier alone has room for one.
     Who would lose the scores if it stopped before it had passed them on asks to `hold` them: until :meth:`Scoring.handed_over` the same
-    request gets them from the Guest's journal. `patience` is how long busy Hosts are waited for, seconds; with
+    request gets them from the Guest's journal. `timeout` is how long busy Hosts are waited for, seconds; with
     :data:`backend.services.waiting.LASTING` those that are down are, too.
     """
 
@@ -62,7 +62,7 @@ class ScoringRequest:
     key_bits: int = KEY_BITS
     canaries: bool = True
     hold: bool = False
-    patience: float = PATIENCE
+    timeout: float = TIMEOUT
 
 
 class Conversation:
@@ -308,7 +308,7 @@ def score(
     repeatable = run is not None or not counted  # else a question that a Host has counted would be counted again
     try:
         keep = (lambda: None) if run is None else run.wanted
-        scored = repeated(ask, runtime, record.hosts, job, request.patience if repeatable else 0.0, keep)
+        scored = repeated(ask, runtime, record.hosts, job, request.timeout if repeatable else 0.0, keep)
     finally:
         if runtime.journal is not None:
             runtime.journal.ended(run)
@@ -392,9 +392,9 @@ def sample_scores(
     base, every = compiled.expectation.base[best].tolist(), predictions.tolist()
     missing = {h: (~held).tolist() for h, held in scored.held.items()}
     out: list[Score] = []
-    place = {row: k for k, row in enumerate(good.tolist())}
+    index_of = {row: k for k, row in enumerate(good.tolist())}
     for i, sample_id in enumerate(sheet.ids):
-        k = place.get(i)
+        k = index_of.get(i)
         problem = sheet.problem(i) if k is None else scored.refused.get(k, "")
         if k is None or problem:
             out.append(failed_score(sample_id, problem))

@@ -199,7 +199,7 @@ class Streaming:
         if not sheet.usable:
             return None
         asked = record.id, sheet, request.cutoff, cipher, request.key_bits
-        return self._scoring.start(ScoringRequest(*asked, hold=True, patience=LASTING))
+        return self._scoring.start(ScoringRequest(*asked, hold=True, timeout=LASTING))
 
     @staticmethod
     def _followed(

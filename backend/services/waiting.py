@@ -15,7 +15,7 @@ from backend.errors import HostBusy, PartyUnreachable
 from backend.jobs import Job, Waits
 from backend.protocols.guest_runtime import GuestRuntime
 
-PATIENCE = 300.0  # seconds that busy Hosts are waited for, all waits for one question together
+TIMEOUT = 300.0  # seconds that busy Hosts are waited for, all waits for one question together
 LASTING = math.inf  # as long as nobody stops the work; then Hosts that are down are waited for, too
 LOOK = 0.05  # seconds between looks at whether the work was stopped, and whether links are up
 KEEPING = 600.0  # seconds between two times that what is under way is said to be wanted
@@ -29,7 +29,7 @@ def repeated(
     runtime: GuestRuntime,
     hosts: tuple[str, ...],
     job: Job[Any],
-    patience: float,
+    timeout: float,
     keep: Callable[[], None] = lambda: None,
     waits_for_links: Callable[[], bool] = lambda: True,
 ) -> T:
@@ -41,7 +41,7 @@ def repeated(
         Begins a conversation of its own each time.
     hosts : tuple of str
         Who takes part.
-    patience : float
+    timeout : float
         Seconds that may be waited; 0 = not at all.
     keep : callable
         Called now and then while it waits: what is under way is still wanted.
@@ -63,12 +63,12 @@ def repeated(
             return ask()
         except HostBusy as busy:
             delay = min(LONGEST, max(busy.wait, busy.wait * 2**tries / 2))
-            if waited + delay > patience:
+            if waited + delay > timeout:
                 raise
             _wait(job, Waits("busy", (busy.host,) if busy.host else hosts, str(busy)), lasting(delay), keep)
             waited, tries = waited + delay, min(tries + 1, 10)
         except PartyUnreachable as down:
-            if patience < LASTING or runtime.simulated or not waits_for_links():
+            if timeout < LASTING or runtime.simulated or not waits_for_links():
                 raise
             tries = min(tries + 1, 10)
             gone = runtime.down(hosts)

@@ -189,12 +189,12 @@ class ApprovalBook:
         with self._database.read() as session:
             return _used_for(session, purpose, self.today().toordinal())
 
-    def use(self, number: int, amount: int, question: tuple[str, str] | None = None, most: int = 0) -> int:
+    def use(self, number: int, amount: int, question: tuple[str, str] | None = None, max_per_day: int = 0) -> int:
         """Use some of a grant's volume of today; returns what is left of it, or -1 where there was too little and nothing was used.
 
         Parameters
         ----------
-        most : int
+        max_per_day : int
             What may be used a day for the grant's purpose under all grants together; 0 = not limited.
         question : (str, str), optional
             Guest and request id: one that this Host has counted before uses nothing, nor does one that was about to be counted when the
@@ -207,7 +207,9 @@ class ApprovalBook:
             known = session.get(QuestionRow, question) if named else None
             if known is not None and (known.asked or known.records == what):
                 return max(row.per_day - use.used, 0)
-            if use.used + amount > row.per_day or (most and _used_for(session, row.purpose, day) + amount > most):
+            if use.used + amount > row.per_day or (
+                max_per_day and _used_for(session, row.purpose, day) + amount > max_per_day
+            ):
                 return -1
             use.used += amount
             session.add(use)

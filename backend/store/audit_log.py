@@ -100,11 +100,11 @@ class ConsistencyProof:
             found.append(Head(found[-1].number + 1, link(found[-1].hash, digest)))
         return found
 
-    def parts(self, most: int) -> Iterator[ConsistencyProof]:
-        """The same in proofs of at most `most` digests, at least one."""
+    def parts(self, max_digests: int) -> Iterator[ConsistencyProof]:
+        """The same in proofs of at most `max_digests` digests, at least one."""
         heads = self.heads()
-        for start in range(0, max(1, len(self.digests)), most):
-            yield ConsistencyProof(heads[start], self.digests[start : start + most])
+        for start in range(0, max(1, len(self.digests)), max_digests):
+            yield ConsistencyProof(heads[start], self.digests[start : start + max_digests])
 
 
 @dataclass(frozen=True)

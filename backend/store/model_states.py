@@ -187,9 +187,9 @@ def words(state: State) -> str:
 
 
 def _text(what: str, text: str) -> str:
-    text, most = text.strip(), TEXT_MAX if what == "note" else NAME_MAX
-    if len(text) > most or (what != "note" and not text.isprintable()):
-        raise ParameterError(f"Give a {what} of one line and at most {most:,} characters; this one has {len(text):,}.")
+    text, limit = text.strip(), TEXT_MAX if what == "note" else NAME_MAX
+    if len(text) > limit or (what != "note" and not text.isprintable()):
+        raise ParameterError(f"Give a {what} of one line and at most {limit:,} characters; this one has {len(text):,}.")
     return text
 
 

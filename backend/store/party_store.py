@@ -115,11 +115,11 @@ class PartyStore:
             if session.get(AuditHeadRow, (whose, head.number)) is None:
                 session.add(AuditHeadRow(whose=whose, **asdict(head)))
 
-    def audit_heads(self, whose: str, below: int, most: int) -> list[KeptHead]:
-        """The newest `most` heads of another party's audit log with numbers below `below`, newest first."""
+    def audit_heads(self, whose: str, below: int, max_heads: int) -> list[KeptHead]:
+        """The newest `max_heads` heads of another party's audit log with numbers below `below`, newest first."""
         query = select(AuditHeadRow).where(AuditHeadRow.whose == whose, AuditHeadRow.number < below)
         with self._database.read() as session:
-            rows = session.scalars(query.order_by(AuditHeadRow.number.desc()).limit(most))
+            rows = session.scalars(query.order_by(AuditHeadRow.number.desc()).limit(max_heads))
             return [KeptHead(row.number, row.hash, row.public_key, row.signature) for row in rows]
 
     def secret(self, name: str) -> bytes:

@@ -178,7 +178,7 @@ def test_the_floor_of_training_counts_what_was_sent_and_not_the_roots_polynomial
         came = {"BinSums": ("host", "guest", replies * of.full_width + 50)}
         for kind, (sender, receiver, size) in ({"AskNodeSums": ("guest", "host", 9)} | sent | came).items():
             tree.append(SimpleNamespace(kind=kind, sender=sender, receiver=receiver, bytes=size))
-    found = training_ciphers._least(tree * 2, 18_000, 2)
+    found = training_ciphers._floor(tree * 2, 18_000, 2)
     # two primes: 80 blocks, 4 transforms for each of 52 replies, and 5 · 4 polynomials of the node below
     assert found["floor"] == "616 transforms of 80 blocks, 52 replies and 20 polynomials of bins"
     assert found["floor_seconds_a_tree"] > 0

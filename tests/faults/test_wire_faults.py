@@ -80,10 +80,10 @@ class Bank:
     def rules(made, host, model_id):
         return load_host(made.hosts[host]._store.artefact(model_id)).rules
 
-    def score(self, made, people=PEOPLE, patience=LASTING):
+    def score(self, made, people=PEOPLE, timeout=LASTING):
         own = made.guest.table.take(np.arange(people))
         sheet = SampleSheet(own.ids, own, {}, {}, ())
-        request = ScoringRequest(self.record.id, sheet, cipher="paillier", key_bits=512, patience=patience)
+        request = ScoringRequest(self.record.id, sheet, cipher="paillier", key_bits=512, timeout=timeout)
         job = Job(lambda _: None, 0)
         batch = score(made.guest, self.record, self.compiled, request, job, Workers(), counted=True)
         assert [one.problem for one in batch.scores] == [""] * people
@@ -195,11 +195,11 @@ def test_a_host_whose_disk_is_full_answers_nothing_says_so_without_a_path_and_go
         with database.read() as session:
             session.execute(text("PRAGMA query_only = ON"))
         with pytest.raises(HostBusy, match="store cannot be read or written") as refused:
-            bank.score(made, patience=0.0)
+            bank.score(made, timeout=0.0)
         assert refused.value.host == "platform" and "sqlite" not in str(refused.value)
         with database.read() as session:
             session.execute(text("PRAGMA query_only = OFF"))
-        assert bank.score(made, patience=0.0) == bank.wanted and made.counted() == 1
+        assert bank.score(made, timeout=0.0) == bank.wanted and made.counted() == 1
 
 
 def test_a_revoked_approval_ends_a_score_that_a_busy_host_had_put_off(bank):

@@ -689,7 +689,7 @@ def test_callers_who_come_straight_back_are_one_question_and_nobody_else_is_wait
 
     async def some():
         model, go = Scorer(), threading.Event()
-        batcher = Batcher(model, Metrics(), wait=60.0, most=8)
+        batcher = Batcher(model, Metrics(), wait=60.0, max_people=8)
 
         async def ask(names):
             return await asyncio.wait_for(batcher.ask(tuple(Person(name) for name in names)).answer, 30)

@@ -87,7 +87,7 @@ def score(glassleaf, people=3):
     """With the demo's first model, on plaintext; of a Host that is busy at once."""
     [*_, record] = glassleaf.models.all()
     sheet = glassleaf.samples.read(record.id, "\n".join(["id", *ids(glassleaf, people)]).encode())
-    return glassleaf.scoring.start(ScoringRequest(record.id, sheet, cipher="none", patience=0)).get()
+    return glassleaf.scoring.start(ScoringRequest(record.id, sheet, cipher="none", timeout=0)).get()
 
 
 def ids(glassleaf, people):

@@ -64,23 +64,23 @@ def test_a_busy_host_is_asked_again_after_its_delay_and_the_job_says_so():
     assert job.waited == [("busy", ("shop",), "shop refused: it has more to do.")] * 2
 
 
-@pytest.mark.parametrize("patience", [0.0, 5.0])
-def test_nobody_waits_longer_than_was_asked_for(patience):
+@pytest.mark.parametrize("timeout", [0.0, 5.0])
+def test_nobody_waits_longer_than_was_asked_for(timeout):
     ask = Asking(busy(seconds=6.0))
     with pytest.raises(HostBusy):
-        repeated(ask, Links(), HOSTS, Followed(), patience)
+        repeated(ask, Links(), HOSTS, Followed(), timeout)
     assert ask.tries == 1
 
 
 def test_a_host_that_is_down_is_named_at_once_unless_the_work_may_last():
-    for runtime, patience, begun in (
+    for runtime, timeout, begun in (
         (Links(), 300.0, True),
         (Links(simulated=True), LASTING, True),
         (Links(), LASTING, False),
     ):
         ask = Asking(PartyUnreachable("shop: down since 14:02."))
         with pytest.raises(PartyUnreachable):
-            repeated(ask, runtime, HOSTS, Followed(), patience, waits_for_links=lambda begun=begun: begun)
+            repeated(ask, runtime, HOSTS, Followed(), timeout, waits_for_links=lambda begun=begun: begun)
         assert ask.tries == 1
 
 

@@ -43,10 +43,10 @@ Masks = list[list[Any]]  # by block and group; None where no row of the block is
 
 
 class KeptMasks:
-    """0/1 polynomials in SEAL's form, in `room` bytes, of nodes that were asked about before: the root's are the same for every tree."""
+    """0/1 polynomials in SEAL's form, in at most `max_bytes`, of nodes asked about before: the root's are the same for every tree."""
 
-    def __init__(self, room: int) -> None:
-        self._room, self._size = room, 0
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes, self._size = max_bytes, 0
         self._kept: OrderedDict[bytes, tuple[int, Masks]] = OrderedDict()
         self._seen: OrderedDict[bytes, None] = OrderedDict()
         self._lock = threading.Lock()  # simulated Hosts are threads of one process
@@ -66,13 +66,13 @@ class KeptMasks:
             self._seen[name] = None
             while len(self._seen) > SEEN:
                 self._seen.popitem(last=False)
-        return before and size <= self._room
+        return before and size <= self._max_bytes
 
     def keep(self, name: bytes, size: int, masks: Masks) -> None:
         """Keep them, in place of those that were not used for longest."""
         with self._lock:
             self._size -= self._kept.pop(name, (0, []))[0]
-            while self._kept and self._size + size > self._room:
+            while self._kept and self._size + size > self._max_bytes:
                 self._size -= self._kept.popitem(last=False)[1][0]
             self._kept[name] = size, masks
             self._size += size
@@ -166,7 +166,7 @@ def replies_of(
     wanted: Sequence[range],
     block: int,
     numbers: int,
-    room: int,
+    max_bytes: int,
 ) -> bytes:
     """Replies of some groups of a node, in this process.
 
@@ -178,12 +178,12 @@ def replies_of(
         ``(features, rows)``: see :func:`backend.crypto.rlwe.coefficients.places_of`.
     wanted : sequence of range
         Groups of bins.
-    room : int
+    max_bytes : int
         Bytes of polynomials that this process may keep.
     """
     zeros = zeros_under(offered)
     of = zeros.ring
-    masks = _masks(of, places, wanted, block, _kept(room))
+    masks = _masks(of, places, wanted, block, _kept(max_bytes))
     blob = source if isinstance(source, bytes) else Path(source).read_bytes()
     width = of.seeded_width
     sums: list[list[Any]] = [[None] * numbers for _ in wanted]
@@ -256,5 +256,5 @@ def sealed(zeros: Zeros, total: Any, shown: NDArray[np.intp], span: int) -> byte
 
 
 @lru_cache(maxsize=1)
-def _kept(room: int) -> KeptMasks:
-    return KeptMasks(room)
+def _kept(max_bytes: int) -> KeptMasks:
+    return KeptMasks(max_bytes)

@@ -20,7 +20,7 @@ BLOCKS = tuple(1 << i for i in range(4, 13))  # rows of a block: 16 to 4,096
 UPLOAD, REPLY, MASK, PRODUCT = 1.3, 3.2, 0.35, 0.17
 
 
-def groups(counts: Sequence[int], block: int, degree: int, most: int) -> list[range]:
+def groups(counts: Sequence[int], block: int, degree: int, max_features: int) -> list[range]:
     """Consecutive bins that share a reply.
 
     Parameters
@@ -29,7 +29,7 @@ def groups(counts: Sequence[int], block: int, degree: int, most: int) -> list[ra
         Bins of each feature; bins are numbered through all of them.
     block : int
         s.
-    most : int
+    max_features : int
         Features that a reply may have bins of: every one adds a ciphertext a row to its noise.
     """
     edges = np.concatenate([[0], np.cumsum(np.asarray(counts, dtype=np.intp))])
@@ -37,7 +37,7 @@ def groups(counts: Sequence[int], block: int, degree: int, most: int) -> list[ra
     start = 0
     while start < edges[-1]:
         feature = int(np.searchsorted(edges, start, "right")) - 1
-        stop = min(start + degree // block, int(edges[min(feature + most, len(counts))]))
+        stop = min(start + degree // block, int(edges[min(feature + max_features, len(counts))]))
         out.append(range(start, stop))
         start = stop
     return out

@@ -115,14 +115,14 @@ class RowProducts:
         count = len(whole) + len(by_base)
         of_own = ((slice(0, 1), numbers[np.newaxis]) for numbers in whole)
         of_base = ((slice(1, None), lines) for lines in by_base)
-        for i, (place, lines) in enumerate(chain(of_own, of_base)):
+        for i, (rows, lines) in enumerate(chain(of_own, of_base)):
             factors_of_block = [_transformed(self._ring, line) for line in lines]
             for key, total in enumerate(totals):
                 at = (key * count + i) * width
                 ciphertext = read_fresh(self._ring, blob[at : at + width])
-                total[place] = [
+                total[rows] = [
                     _plus(self._ring, one, ciphertext, factor)
-                    for one, factor in zip(total[place], factors_of_block, strict=True)
+                    for one, factor in zip(total[rows], factors_of_block, strict=True)
                 ]
         return totals
 

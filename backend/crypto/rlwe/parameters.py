@@ -101,8 +101,8 @@ class RlweParameters:
         n, t = self.degree, self.plain_modulus
         fresh, zero = t // 2 + FRESH_ERROR * t, t * zero_noise(n)
         total = ciphertexts * fresh
-        for place in range(hosts):
-            total = total * n * (t // 2) + zero * (1 if place + 1 == hosts else ciphertexts)
+        for index in range(hosts):
+            total = total * n * (t // 2) + zero * (1 if index + 1 == hosts else ciphertexts)
         return total // t + 2  # rounded up; one more for the mask
 
 

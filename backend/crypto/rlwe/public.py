@@ -128,7 +128,7 @@ class RlweFold:
         self._came: list[Piece] | None = [] if side.workers.parallel and len(starts) >= PARALLEL_MIN else None
         self._sums: list[Any] = [None] * (1 if plan.last else plan.n_out if folds else len(starts))
         self._untouched = plan.untouched if folds else tuple(not owned for owned in self._own)
-        self._width = self._ring.full_width if plan.place else self._ring.seeded_width
+        self._width = self._ring.full_width if plan.index else self._ring.seeded_width
         self._awaited = cuts(len(starts), self._width)
         parameters, sent = self._ring.parameters, -(-len(plan.origin) // self._blocks)
         if parameters.noise(plan.hosts, sent) > parameters.noise_allowed:
@@ -146,7 +146,7 @@ class RlweFold:
         piece = Piece(
             self._ring.parameters.name,
             blob,
-            not self._plan.place,
+            not self._plan.index,
             tuple(self._slots(at) for at in cut),
             tuple(self._target[at] for at in cut),
         )

@@ -37,7 +37,7 @@ class SlotTransform:
         rows = 1 << ((degree.bit_length()) // 2)
         columns = degree // rows
         powers = np.ones(2 * degree, dtype=np.int64)  # of 1/root; all below 2^25, so a product fits
-        inverse = pow(_least_root(degree, modulus), -1, modulus)
+        inverse = pow(_smallest_root(degree, modulus), -1, modulus)
         for i in range(1, 2 * degree):
             powers[i] = int(powers[i - 1]) * inverse % modulus
         j, k, other = np.arange(rows), np.arange(columns), pow(degree, -1, modulus)
@@ -80,18 +80,18 @@ def slot_transform(degree: int, modulus: int) -> SlotTransform:
     return SlotTransform(degree, modulus)
 
 
-def _least_root(degree: int, modulus: int) -> int:
+def _smallest_root(degree: int, modulus: int) -> int:
     """SEAL's choice among the primitive 2N-th roots of unity: the least."""
     root = next(
         root
         for base in range(2, modulus)
         if pow(root := pow(base, (modulus - 1) // (2 * degree), modulus), degree, modulus) == modulus - 1
     )
-    least, power, square = root, root, root * root % modulus
+    smallest, power, square = root, root, root * root % modulus
     for _ in range(degree - 1):
         power = power * square % modulus
-        least = min(least, power)
-    return least
+        smallest = min(smallest, power)
+    return smallest
 
 
 def _order(degree: int) -> NDArray[np.intp]:

@@ -72,11 +72,11 @@ def sum_noise(parameters: RlweParameters, ones: int) -> int:
 
 def features_a_reply(parameters: RlweParameters, rows: int) -> int:
     """How many features a reply over so many rows may have bins of; 0 = not one."""
-    most = 0
+    count = 0
     if sum_noise(parameters, rows) <= noise_allowed(parameters):
         spare = noise_allowed(parameters) - sum_noise(parameters, 0)
-        most = 2 * spare // ((2 * FRESH_ERROR + 1) * max(1, rows))
-    return int(most)
+        count = 2 * spare // ((2 * FRESH_ERROR + 1) * max(1, rows))
+    return int(count)
 
 
 def sum_parameters(rows: int) -> RlweParameters:

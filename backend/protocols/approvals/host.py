@@ -156,8 +156,8 @@ class Approvals:
 
     def _used(self, found: Approval, amount: int, question: tuple[str, str] | None) -> str:
         """Take from a grant's volume; "volume" where there is too little of it, "agreed" where there is of the agreement's."""
-        most = 0 if found.purpose == TRAINING else self._volume(found.purpose)
-        if found.state != GRANTED or amount <= 0 or self.book.use(found.number, amount, question, most) >= 0:
+        max_per_day = 0 if found.purpose == TRAINING else self._volume(found.purpose)
+        if found.state != GRANTED or amount <= 0 or self.book.use(found.number, amount, question, max_per_day) >= 0:
             return ""
         return "volume" if self.book.used(found.number) + amount > found.per_day else "agreed"
 

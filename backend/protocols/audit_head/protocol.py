@@ -98,9 +98,9 @@ def is_signed_head(public_key: str, head: KeptHead) -> bool:
     return is_signed(public_key, head.signature, KIND, head.number, head.hash)
 
 
-def kept_heads(store: PartyStore, whose: str, conversation: str, below: int, most: int) -> AuditHeads:
+def kept_heads(store: PartyStore, whose: str, conversation: str, below: int, max_heads: int) -> AuditHeads:
     """What a Host answers when it is asked for heads."""
-    heads = store.audit_heads(whose, max(0, min(below, MAX_ENTRIES + 1)), max(1, min(most, MAX_HEADS)))
+    heads = store.audit_heads(whose, max(0, min(below, MAX_ENTRIES + 1)), max(1, min(max_heads, MAX_HEADS)))
     return AuditHeads(conversation, tuple((h.number, h.hash, h.public_key, h.signature) for h in heads))
 
 

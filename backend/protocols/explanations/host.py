@@ -125,10 +125,10 @@ class ReasonsHandler:
         people = members(asked.ids, held)
         if len(set(asked.ids)) < len(asked.ids):
             raise SecurityError("A cohort named somebody twice; name everybody once.")
-        least = max(MIN_PEOPLE, self.answering.min_group)
-        if len(people) < least:
+        min_people = max(MIN_PEOPLE, self.answering.min_group)
+        if len(people) < min_people:
             raise SecurityError(
-                f"A cohort of {len(people)} people with a record here was asked about; {least} or more are needed."
+                f"A cohort of {len(people)} people with a record here was asked about; {min_people} or more are needed."
             )
         told = sums_bits(sum(asked.features), asked.value_bits, len(people))
         question = self._question(session, served, asked, people, told, "")

@@ -65,7 +65,7 @@ class ReasonShape:
     @property
     def told(self) -> float:
         """What the names tell about a person at most, bits."""
-        return names_bits(sum(self.features), self.ranking.most or self.names)
+        return names_bits(sum(self.features), self.ranking.max_names or self.names)
 
     @property
     def scale(self) -> int:

@@ -159,7 +159,7 @@ class RlweWeighting:
         self, side: ResiduePublicSide, compiled: AnyFactors, shape: ReasonShape, plan: FoldPlan, people: int
     ) -> None:
         self._side, self._compiled, self._plan = side, compiled, plan
-        self._ranking, self._first = shape.ranking, sum(shape.features[: plan.place + 1])
+        self._ranking, self._first = shape.ranking, sum(shape.features[: plan.index + 1])
         self._features, self._lift = self._ranking.n, self._ranking.tie_bits if plan.last and not people else 0
         self._origin = np.array(plan.origin, dtype=np.intp)
         side.check(shape.load(len(plan.origin) * compiled.key_points + 1, people))
@@ -186,7 +186,7 @@ class RlweWeighting:
         return self._side.reply(values, self._features)
 
     def _weighted(self, terms: bytes, kept: NDArray[np.bool_]) -> Weighed:
-        return self._side.weighted(terms, self._factors(kept) << self._lift, self._plan.place == 0)
+        return self._side.weighted(terms, self._factors(kept) << self._lift, self._plan.index == 0)
 
     def _factors(self, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
         """``(features, rows)``, laid out as the Guest's numbers; where nothing of this Host's stands, 1."""
@@ -270,7 +270,7 @@ def weighting_of(
         kind = RowWeighting if shape.load(len(plan.origin) * len(compiled.points) + 1, people).own else RlweWeighting
         return kind(side, compiled, shape, plan, people)
     if isinstance(side, WeightedPublicSide):
-        return PaillierWeighting(side, compiled, shape, plan.place + 1)
+        return PaillierWeighting(side, compiled, shape, plan.index + 1)
     raise SecurityError("Reasons were asked for under no key that can weigh numbers; offer a key for reasons first.")
 
 

@@ -15,15 +15,15 @@ from backend.crypto.garbling import DECODING, LABEL, TABLE, Gates, PlainGates, W
 from backend.protocols.ranking.shape import RankingShape
 
 
-def select(gates: Gates, left: Wires, right: Wires, k: int, most: int = 0, groups: Sequence[int] = ()) -> Wires:
+def select(gates: Gates, left: Wires, right: Wires, k: int, max_names: int = 0, groups: Sequence[int] = ()) -> Wires:
     """Whether each number is among the k largest, of those whose highest bit is 1.
 
     Parameters
     ----------
     left, right : Wires, ``(width, n, words)``
         Two shares of each number, lowest bit first: the number is their sum modulo 2^width. No two numbers are equal.
-    most, groups : int, sequence of int
-        Where there are groups, ``(n,)``: as many numbers are chosen as belong to k of them, `most` at the most, and k at least.
+    max_names, groups : int, sequence of int
+        Where there are groups, ``(n,)``: as many numbers are chosen as belong to k of them, `max_names` at the most, and k at least.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def select(gates: Gates, left: Wires, right: Wires, k: int, most: int = 0, group
     """
     *bits, alive = add(gates, left, right)
     chosen = _largest(gates, bits, alive, k)
-    for more in range(k + 1, min(most, len(alive)) + 1):
+    for more in range(k + 1, min(max_names, len(alive)) + 1):
         larger = _largest(gates, bits, alive, more)
         met = np.concatenate([_any(gates, larger[np.array(groups) == group]) for group in dict.fromkeys(groups)])
         fits = gates.flip(exceeds(gates, count(gates, met), k)) if len(met) > k else gates.flip(met[:1] ^ met[:1])
@@ -91,7 +91,7 @@ def outputs(gates: Gates, left: Wires, right: Wires, shape: RankingShape) -> Wir
     """
     width, n, words = shape.width, shape.n, left.shape[1]
     numbers = [side[: width * n].reshape(width, n, words) for side in (left, right)]
-    chosen = select(gates, numbers[0], numbers[1], shape.k, shape.most, shape.groups)
+    chosen = select(gates, numbers[0], numbers[1], shape.k, shape.max_names, shape.groups)
     if not shape.marked:
         return chosen
     signs = left[width * n : 2 * width * n], right[width * n : 2 * width * n]

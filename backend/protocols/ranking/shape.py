@@ -37,8 +37,8 @@ class RankingShape:
         Every number is smaller than 2^value_bits in absolute value: a bound that follows from the model, which nobody checks here.
     marked : bool
         Whether a second number and a side belong to each, and each name comes with a bit (:func:`backend.protocols.ranking.circuit.marks`).
-    most, groups : int, tuple of int
-        Where there are groups, ``(n,)``: as many names are given as belong to k of them, `most` at the most.
+    max_names, groups : int, tuple of int
+        Where there are groups, ``(n,)``: as many names are given as belong to k of them, `max_names` at the most.
 
     Raises
     ------
@@ -50,7 +50,7 @@ class RankingShape:
     k: int
     value_bits: int
     marked: bool = False
-    most: int = 0
+    max_names: int = 0
     groups: tuple[int, ...] = ()
     tie_bits: int = field(init=False)
     width: int = field(init=False)
@@ -59,9 +59,9 @@ class RankingShape:
         for name, limit in (("n", MAX_NUMBERS), ("k", MAX_NUMBERS), ("value_bits", MAX_BITS)):
             if not 1 <= getattr(self, name) <= limit:
                 raise ParameterError(f"A ranking got {name} = {getattr(self, name)}; choose from 1 to {limit:,}.")
-        if self.groups and not (len(self.groups) == self.n and self.k <= self.most <= MAX_NUMBERS):
+        if self.groups and not (len(self.groups) == self.n and self.k <= self.max_names <= MAX_NUMBERS):
             raise ParameterError(
-                f"A ranking of {self.n} numbers got {len(self.groups)} groups, {self.k} to {self.most} names of them."
+                f"A ranking of {self.n} numbers got {len(self.groups)} groups, {self.k} to {self.max_names} names of them."
             )
         object.__setattr__(self, "tie_bits", (self.n - 1).bit_length())
         object.__setattr__(self, "width", self.value_bits + self.tie_bits + 1)

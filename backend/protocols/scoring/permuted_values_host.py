@@ -117,13 +117,13 @@ class PermutedValuesHandler:
         return session
 
 
-def permute(table: PartyTable, asked: PermuteValues, least: int = MIN_PEOPLE) -> OtherValues:
+def permute(table: PartyTable, asked: PermuteValues, min_people: int = MIN_PEOPLE) -> OtherValues:
     """Draw a permutation of the people who have a record, uniformly and from the operating system's randomness.
 
-    Raises SecurityError where a feature is none of this Host's, or fewer than `least` of the people have a record here.
+    Raises SecurityError where a feature is none of this Host's, or fewer than `min_people` of the people have a record here.
     """
     _check_own(table, asked.features)
-    people = _with_record(table, asked.ids, least)
+    people = _with_record(table, asked.ids, min_people)
     sources = list(people)
     secrets.SystemRandom().shuffle(sources)
     return OtherValues(asked.features, dict(zip(people, sources, strict=True)))
@@ -134,11 +134,11 @@ def _check_own(table: PartyTable, features: Sequence[str]) -> None:
         raise SecurityError("Other values were asked for of a feature that is none of this Host's.")
 
 
-def _with_record(table: PartyTable, ids: Sequence[str], least: int) -> list[str]:
-    """Those of some people who have a record, each once; raises SecurityError where they are fewer than `least`."""
+def _with_record(table: PartyTable, ids: Sequence[str], min_people: int) -> list[str]:
+    """Those of some people who have a record, each once; raises SecurityError where they are fewer than `min_people`."""
     people = [i for i in dict.fromkeys(ids) if i in table.row_of]
-    if len(people) < least:
+    if len(people) < min_people:
         raise SecurityError(
-            f"Other values were asked for among {len(people)} people with a record here; {least} or more are needed."
+            f"Other values were asked for among {len(people)} people with a record here; {min_people} or more are needed."
         )
     return people

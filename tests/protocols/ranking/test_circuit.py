@@ -80,7 +80,7 @@ def test_names_of_k_groups_are_those_of_plain_arithmetic(ranking, kinds, seed):
     values, _, order = ranking
     rng, k = np.random.default_rng(seed), 1 + seed % 3
     groups = tuple(rng.integers(0, kinds, len(values)).tolist())
-    shape = RankingShape(len(values), k, 12, most=k + 3, groups=groups)
+    shape = RankingShape(len(values), k, 12, max_names=k + 3, groups=groups)
     keys = [((v - 1) << shape.tie_bits) + t + (1 << shape.width - 1) for v, t in zip(values, order, strict=True)]
     gates, zeros = PlainGates(), np.zeros((shape.width * shape.n, 1), dtype=np.uint64)
     chosen = outputs(gates, wires_of(keys, shape.width).reshape(-1, 1), zeros, shape)

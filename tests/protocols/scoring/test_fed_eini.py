@@ -119,7 +119,7 @@ def test_a_plan_traces_every_entry_of_the_guest_to_the_entry_with_this_hosts_con
     entry_of_leaf = [e for leaves in folding.entry_of_leaf for e in leaves]
     for place, step in enumerate(folding.steps):
         plan = host_plan(folding, place)
-        assert (plan.place, plan.hosts, plan.n_out) == (place, len(folding.steps), step.n_out)
+        assert (plan.index, plan.hosts, plan.n_out) == (place, len(folding.steps), step.n_out)
         assert plan.last == (place + 1 == len(folding.steps))
         assert len(plan.origin) == folding.n_entries and set(plan.origin) == set(range(len(step.own)))
         of_leaf = own_conditions(world.model.skeletons, world.hosts[step.host].rules)
