@@ -11,12 +11,12 @@ import re
 from functools import cache
 from string import Formatter
 
-from app.texts import Texts
+from app.texts import UNBROKEN, Texts
 from backend.i18n import catalogue
 
 SECTIONS = ("error.", "sheet.")
 PLACES = ("sheet.at_cell", "sheet.at_row", "sheet.at_column")  # no sentence: they stand before one
-WITHIN = "why"  # a value that is an error itself
+WITHIN, PAST = "why", "past"  # values: an error itself; how long ago, a number and a unit
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
@@ -60,8 +60,18 @@ def _known(t: Texts, line: str) -> str | None:
             if within is None:
                 continue
             values[WITHIN] = within
+        if PAST in values:
+            values[PAST] = _past(t, values[PAST])
         return t(key, **values)
     return None
+
+
+def _past(t: Texts, text: str) -> str:
+    """How long ago, with its unit, if it has one, in words."""
+    many, _, unit = text.partition(" ")
+    if not unit:
+        return text
+    return t("words.days", days=many) if unit == "d" else f"{many}{UNBROKEN}{t(f'words.{unit}')}"
 
 
 @cache

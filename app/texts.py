@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from backend.i18n import brief, catalogue, codes_in, fill, jurisdiction_in, unit_in
+from backend.i18n import brief, catalogue, codes_in, fill, jurisdiction_in, model_in, unit_in
 
 if TYPE_CHECKING:
     from backend.data.dictionary import Feature
@@ -107,6 +107,10 @@ class Texts:
         """A feature's meaning without what explains its values, where it is long: for charts and sentences."""
         return brief(self.meaning(feature))
 
+    def model(self, name: str) -> str:
+        """What a model is called in the chosen language."""
+        return model_in(self.language, name)
+
     def party(self, federation: Federation, name: str) -> str:
         """A party's title in the chosen language."""
         party = federation.party(name)
@@ -149,10 +153,10 @@ class Texts:
     def duration(self, seconds: float) -> str:
         """Seconds in the unit that fits, with three significant digits."""
         if seconds < 1:
-            return f"{number(seconds * 1000)}{UNBROKEN}ms"
+            return amount(seconds * 1000, self("words.ms"))
         for unit, length, end in UNITS:
             if seconds < end * length:
-                return f"{number(seconds / length)}{UNBROKEN}{unit}"
+                return amount(seconds / length, self(f"words.{unit}"))
         return self("words.days", days=number(seconds / DAY))
 
     def past(self, seconds: float) -> str:
@@ -161,7 +165,7 @@ class Texts:
             return self("waits.moment")
         for unit, length, end in UNITS[1:]:
             if seconds < end * length:
-                return f"{int(seconds // length)}{UNBROKEN}{unit}"
+                return f"{int(seconds // length)}{UNBROKEN}{self(f'words.{unit}')}"
         return self("words.days", days=str(int(seconds // DAY)))
 
 

@@ -57,6 +57,10 @@ class Catalogue:
         """A unit in the chosen language: as its owner gave it, else a common one as the catalogue has it."""
         return unit_in(self.language, unit, unit_zh, meaning_zh)
 
+    def model(self, name: str) -> str:
+        """What a model is called in the chosen language."""
+        return model_in(self.language, name)
+
     def codes(self, codes: Mapping[str, str], codes_zh: Mapping[str, str]) -> dict[str, str]:
         """Code → what it stands for, in the chosen language where its owner gave it."""
         return codes_in(self.language, codes, codes_zh)
@@ -102,6 +106,11 @@ def unit_in(language: str, unit: str, unit_zh: str, meaning_zh: str = "") -> str
     if common == "years" and AGE in meaning_zh:
         common = "years_of_age"
     return unit_zh or catalogue(language).get(f"unit.{common}", unit)
+
+
+def model_in(language: str, name: str) -> str:
+    """A model's name as somebody gave it; the demo's, which nobody gave, in the chosen language."""
+    return catalogue(language)["document.demo_name"] if name == catalogue("en")["document.demo_name"] else name
 
 
 def codes_in(language: str, codes: Mapping[str, str], codes_zh: Mapping[str, str]) -> dict[str, str]:

@@ -25,7 +25,7 @@ if session.kept("managing") == model_id:
             standing,
             backend.lifecycle.offers(model_id),
             backend.lifecycle.history(model_id),
-            lambda other: states[other].name or other,
+            lambda other: t.model(states[other].name) or other,
             outcome,
             session.attempt,
             lambda name, note, owner: backend.lifecycle.describe(model_id, name=name, text=note, owner=owner),

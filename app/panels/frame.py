@@ -78,7 +78,7 @@ def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: 
 def model_name(t: Texts, record: ModelRecord, federation: Federation | None, name: str) -> str:
     """What a model is called: the name that somebody gave it, else its federation and when it was made."""
     title = t.federation(federation) if federation else record.federation
-    return name or f"{re.split('[:：]', title)[0]} {record.created[5:16].replace('T', ' ')}"
+    return t.model(name) or f"{re.split('[:：]', title)[0]} {record.created[5:16].replace('T', ' ')}"
 
 
 def problem(t: Texts, text: str) -> None:

@@ -37,7 +37,7 @@ def models(
         federation = federations.get(record.federation)
         title = t.federation(federation) if federation else record.federation
         before = f"{cut(re.split(r'[:：]', title)[0], 9)} › " if len(federations) > 1 else ""
-        return f"{before}{_called(record, states[model_id])} · {state}"
+        return f"{before}{_called(t, record, states[model_id])} · {state}"
 
     chosen = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=named, help=t("glossary.model"))
     record, found = by_id[chosen], states[chosen]
@@ -46,12 +46,13 @@ def models(
     st.caption(f":material/{frame.STATES[found.state]}: {words}")
 
 
-def _called(record: ModelRecord, state: ModelState) -> str:
+def _called(t: Texts, record: ModelRecord, state: ModelState) -> str:
     """A model's name, or when it was made; a widget knows its options by their labels, so that no two are alike."""
     mark = record.id[1:5]
-    short = cut(state.name, NAME)
+    name = t.model(state.name)
+    short = cut(name, NAME)
     if short:
-        return short if short == state.name else f"{short} {mark}"
+        return short if short == name else f"{short} {mark}"
     return f"{record.created[5:16].replace('T', ' ')} · {mark}"
 
 

@@ -284,7 +284,7 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], selecte
     st.markdown(words)
     frame.picture(_dots(t, chosen, _drawn(chosen, records)), words, "models_picture")
     text, number = st.column_config.TextColumn, st.column_config.NumberColumn
-    seconds = number(t("overview.training_time"), width=100, format="%.1f s")
+    seconds = number(t("overview.training_time"), width=100, format=f"%.1f {t('words.s')}")
     columns: dict[str, tuple[Callable[[ModelRecord], object], Any]] = {
         "algorithm": (lambda record: frame.algorithm(t, record), text(t("overview.algorithm"), width=130)),
         "first": (lambda record: _shown(record, first), _figure_column(t, chosen, first, unit)),

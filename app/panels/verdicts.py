@@ -45,7 +45,11 @@ def named(t: Texts, standing: Standing) -> None:
     """What it is called, who answers for it, what is worth knowing; nothing where nobody said."""
     model = standing.model
     owner = t("overview.owned", owner=markdown(model.owner)) if model.owner else ""
-    parts = [f"**{markdown(model.name)}**" if model.name else "", owner, markdown(" ".join(model.note.split()))]
+    parts = [
+        f"**{markdown(t.model(model.name))}**" if model.name else "",
+        owner,
+        markdown(" ".join(model.note.split())),
+    ]
     if any(parts):
         st.markdown(f":material/label: {' · '.join(filter(None, parts))}")
 

@@ -181,16 +181,16 @@ class Alternatives:
             raise
         except HostRefused as refused:
             last = self._last_measured(context.record.federation, feature.name)
-            raise HostRefused(f"Nothing was trained: {refused}{last}") from refused
+            raise HostRefused("\n".join([f"Nothing was trained: {refused}", *last])) from refused
 
-    def _last_measured(self, federation: str, feature: str) -> str:
-        """A sentence about the last measurement that asks for groups of a feature, as the log has it; empty where there was none."""
+    def _last_measured(self, federation: str, feature: str) -> tuple[str, ...]:
+        """A sentence about the last measurement that asks for groups of a feature, as the log has it; none where there was none."""
         for entry in reversed(self._workspace.audit_log(federation).entries()):
             asks = entry.action in BY_ANY or (entry.action in BY_ONE and entry.body.get("feature") == feature)
             if asks and entry.body.get("outcome") == DONE:
-                what = f"{entry.action} of {entry.body['model']}, {entry.time[:10]}"
-                return f" The last measurement that asks for groups of {feature}: {what}."
-        return ""
+                model, day = entry.body["model"], entry.time[:10]
+                return (f"The last measurement that asks for groups of {feature}: {entry.action} of {model}, {day}.",)
+        return ()
 
     def opened(self, model_id: str, attribute: str, name: str) -> Opened:
         """One model of a search, registered or not."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from backend.errors import ParameterError, SecurityError
+from backend.i18n import catalogue
 from backend.results import ModelRecord
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.registry import Registry
@@ -30,7 +31,6 @@ from backend.store.reviews import NAME_MAX, REASON_MIN, TEXT_MAX
 
 __all__ = ["STEPS", "Lifecycle", "ModelState", "ModelStep", "NextStep", "Standing"]
 
-DEMO_NAME = "Demo scorecard"
 DEMO_REASON = "The built-in demo opens on it: synthetic people, put in use without a review."
 
 
@@ -202,7 +202,7 @@ class Lifecycle:
         if not states.steps():
             first = self._models.all(federation)[-1]
             if not states.of(first.id).name:
-                self.describe(first.id, name=DEMO_NAME)
+                self.describe(first.id, name=catalogue("en")["document.demo_name"])
             self._use_as_demo(first)
 
     @recorded("state")

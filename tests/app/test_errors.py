@@ -72,7 +72,11 @@ def test_each_is_read_again_and_said_in_chinese_with_its_own_values(key: str) ->
 
 def test_what_waits_or_was_denied_is_said_in_chinese() -> None:
     now = datetime.now(UTC)
-    for past, words in ((timedelta(0), "不到一分钟前"), (timedelta(hours=2), "2 h 前")):
+    for past, words in (
+        (timedelta(0), "不到一分钟前"),
+        (timedelta(hours=2), "2\u00a0小时前"),
+        (timedelta(days=3), "3 天前"),
+    ):
         assert words in said(ZH, str(ApprovalPending("telecom", 3, now - past, now)))
     for state, words in (("denied", "拒绝了此请求"), ("withdrawn", "撤回了批准")):
         found = said(ZH, str(ApprovalDenied("telecom", state, "2026-11-23", "over")))

@@ -25,7 +25,7 @@ def identity(write: Writer) -> list[Block]:
             "created": minute(i.created),
             "algorithm": write.words.named("algorithm.", f"name_{i.algorithm}").removeprefix("name_"),
             "grown_on": _cipher(write, i.cipher),
-            "training_seconds": f"{i.training_seconds:,.1f} s",
+            "training_seconds": f"{i.training_seconds:,.1f} {write.words('words.s')}",
             "score_bits": str(i.score_bits),
             "structure": write("structure_is", trees=s.trees, leaves=s.leaves, depth=s.depth, splits=s.splits),
             "aggregation": write(f"aggregation_{s.aggregation}", n=s.outputs),

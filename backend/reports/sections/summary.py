@@ -41,7 +41,7 @@ def _standing(write: Writer) -> list[Block]:
     line = write.words(f"states.line_{said}", **approved)
     if found.approved_because:
         line += " " + write("approved_because", reason=found.approved_because)
-    rows = {"name": found.name, "note": found.note, "owner": found.owner, "maker": found.maker}
+    rows = {"name": write.words.model(found.name), "note": found.note, "owner": found.owner, "maker": found.maker}
     facts = [write.facts({f"model_{name}": text for name, text in rows.items() if text})] if any(rows.values()) else []
     return [Text(line, "plain" if found.approved_by and found.state != "retired" else "finding"), *facts]
 
