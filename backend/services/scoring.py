@@ -176,7 +176,6 @@ class Scoring:
         )
 
         def keep() -> None:
-            self._workspace.guest_store(record.federation).put_score_job(record.id, summary(batch))
             if not request.hold:
                 self._workspace.journal(record.federation).handed_over(batch.run)
 
@@ -355,18 +354,6 @@ def begun(
         *runtime.keys.retired,
     ]
     return runtime.journal.run(sha256(json.dumps([*asked, *more]).encode()).hexdigest(), batches)
-
-
-def summary(batch: ScoreBatch) -> dict[str, Any]:
-    """What the Guest's store keeps of a scoring: counts and cipher; no score and no id."""
-    failed = sum(one.status == "failed" for one in batch.scores)
-    return {
-        "rows": len(batch.scores) - failed,
-        "failed": failed,
-        "cipher": batch.cipher,
-        "key_bits": batch.key_bits,
-        "seconds": batch.seconds,
-    }
 
 
 def stages(scored: Scored) -> tuple[Stage, ...]:

@@ -1,4 +1,4 @@
-"""One party's models: its partial models, the records about them, and finished score jobs.
+"""One party's models: its partial models, and the records about them.
 
 A database is opened for one party, so whoever holds the Guest's cannot reach a Host's artefacts through it.
 """
@@ -11,16 +11,15 @@ import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import asdict
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 from sqlalchemy import select
-from sqlalchemy import text as sql_text
 
 from backend.errors import ModelError
 from backend.store.audit_log import KeptHead
 from backend.store.database import Database, prepared
-from backend.store.schema import ArtefactRow, AuditHeadRow, RecordRow, ScoreJobRow, SecretRow
+from backend.store.schema import ArtefactRow, AuditHeadRow, RecordRow, SecretRow
 from backend.store.trainings import HostTrainings
 
 SECRET_BYTES = 32
@@ -28,7 +27,6 @@ _DAY = ".day"  # after a model's id: the artefact that holds the day of its trai
 AGREED_NAMES = "agreed names"  # the secret that names of models in agreements are made with
 # made once: to put a statement together takes longer than to execute it
 _RECORD = prepared("SELECT body FROM records WHERE model_id = :model", "body")
-_ADD_JOB = sql_text("INSERT INTO score_jobs (model_id, created, body) VALUES (:model, :created, :body)")
 _SECRET = prepared("SELECT value FROM secrets WHERE name = :name", "value")
 PSEUDONYMS = "pseudonyms"  # the secret that pseudonyms are made with
 
@@ -96,18 +94,6 @@ class PartyStore:
         """All records, newest first, each as the JSON text that was stored."""
         query = select(RecordRow.body).order_by(RecordRow.created.desc(), RecordRow.model_id)
         return list(self._database.kept("records", lambda session: tuple(session.scalars(query))))
-
-    def put_score_job(self, model_id: str, body: dict[str, Any]) -> None:
-        """Record a finished score job."""
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        with self._database.write() as session:
-            session.execute(_ADD_JOB, {"model": model_id, "created": created, "body": json.dumps(body)})
-
-    def score_jobs(self, model_id: str) -> list[dict[str, Any]]:
-        """Finished score jobs of a model, newest first."""
-        with self._database.read() as session:
-            query = select(ScoreJobRow).where(ScoreJobRow.model_id == model_id).order_by(ScoreJobRow.number.desc())
-            return [{"created": row.created, **json.loads(row.body)} for row in session.scalars(query)]
 
     def put_audit_head(self, whose: str, head: KeptHead) -> None:
         """Keep one more head of another party's audit log; of two for one number, the first one stays."""

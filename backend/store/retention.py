@@ -50,7 +50,7 @@ RETENTION = {
     ),
     "stated": Period(STATED.days, "until an auditor who may have drawn the terms has been there", "created"),
     "score_jobs": Period(
-        BUSINESS_DAYS, "counts of past scorings, of nobody in particular; 12 CFR 1002.12(b)", "created"
+        BUSINESS_DAYS, "counts of scorings of before 0.10, of nobody in particular; 12 CFR 1002.12(b)", "created"
     ),
     "jobs": Period(JOBS_KEPT.days, "until whoever started one has seen how it ended; names no person", "started"),
     "receipts": Period(

@@ -67,7 +67,7 @@ class ModelStepRow(Base):
 
 
 class ScoreJobRow(Base):
-    """A finished score job: number of rows, duration, protocol; no score and no id."""
+    """A scoring of before 0.10, when more than the audit log noted it: number of rows, duration, protocol; no score and no id."""
 
     __tablename__ = "score_jobs"
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)

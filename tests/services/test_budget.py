@@ -1,7 +1,6 @@
 """The Hosts' budgets through the services: rows that are not answered, and what is measured without being counted."""
 
 import pytest
-from inside import workspace_of
 
 from backend.data.federation import load_federation, write_federation
 from backend.services import Glassleaf
@@ -53,7 +52,7 @@ def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(glassleaf, 
     again = Glassleaf(home, pools=False)
     try:
         batch = score(again, first, second)
-        job = workspace_of(again).guest_store("demo").score_jobs(batch.model_id)[0]
+        [*_, entry] = [e for e in again.audit.entries("demo") if e.action == "score"]
     finally:
         again.close()
     assert [s.status for s in batch.scores] == ["failed", "ok"]
@@ -61,7 +60,7 @@ def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(glassleaf, 
     assert "The budget is spent at" in refused.problem and "1 time(s) in 28 days" in refused.problem
     assert refused.units == 0 and refused.predictions == () and refused.decision == ""
     assert b"failed,,," in Scoring.csv(batch)
-    assert (job["rows"], job["failed"]) == (1, 1)
+    assert (entry.body["rows"], entry.body["failed"]) == (2, 1)
 
 
 def test_a_plain_cipher_is_counted_like_any_other(glassleaf):

@@ -38,7 +38,8 @@ def database():
     run.batch(0)
     run.sending(0, 0, b"sent")
     journal.state(b"sent", {"age": 1.0})
-    PartyStore(database).put_score_job("m", {"rows": 1})
+    with database.write() as session:
+        session.add(ScoreJobRow(model_id="m", created=now().isoformat(timespec="seconds"), body="{}"))
     AuditLog(database).add("score", {}, "ana", "operator")
     PartyStore(database).secret("dither")
     HostTrainings(database).begin("bank", "t", "0" * 64)

@@ -47,12 +47,6 @@ def test_records_are_newest_first(store):
     assert [json.loads(text)["id"] for text in store.records()] == ["b", "a"]
 
 
-def test_score_jobs_are_noted_per_model(store):
-    store.put_score_job("m1", {"rows": 3})
-    store.put_score_job("m2", {"rows": 4})
-    assert [j["rows"] for j in store.score_jobs("m1")] == [3]
-
-
 def test_a_store_that_cannot_be_opened_says_so():
     with pytest.raises(StoreError, match="cannot be opened"):
         PartyStore(Database("sqlite:////no/such/folder/store.db"))
