@@ -21,6 +21,14 @@
         if (said !== text.nodeValue) text.nodeValue = said;
       }
     });
+    // On a phone a row is a card, which names its columns itself (assets/page.css).
+    document.querySelectorAll("[class*=st-key-cards_] table").forEach(table => {
+      const heads = [...table.querySelectorAll("thead th")].map(head => head.textContent);
+      table.querySelectorAll("tbody tr").forEach(row => [...row.children].forEach((cell, at) => {
+        if (cell.dataset.head !== heads[at]) cell.dataset.head = heads[at];
+        cell.toggleAttribute("data-none", cell.textContent.trim() === "–");
+      }));
+    });
     const field = document.querySelector(".st-key-search_typed input");
     if (field && field !== window.glassleafField) field.focus();
     window.glassleafField = field;

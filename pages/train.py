@@ -73,6 +73,6 @@ with progress:
 made = backend.models.all(federation.name)
 if made:
     frame.section(t, "train.models", "model")
-    training.models(t, federation, made, lambda: session.selected_row("models_table"))
+    training.models(t, federation, made)
     frame.section(t, "train.learned", "host")
     training.learned(t, made)

@@ -19,6 +19,10 @@ LINE = 16  # pixels that a line of words above a bar takes
 ROOM = 30  # pixels from one bar's words to the next, those words left out
 ONE_LINE = 56  # letters of a bar's words that a phone shows beside each other
 NOTE = {"showarrow": False, "xanchor": "left", "align": "left"}  # words on a chart
+LETTER = 6.6  # pixels that a letter of TEXT takes at most, on average over a label (a Chinese one twice as many)
+TICKS = 24  # pixels that an axis' numbers take below the plot
+TITLED = 48  # the same with its title
+BESIDE = 22  # pixels that the title of a standing axis takes
 BELOW = {"l": 0, "r": 0, "t": 0, "b": 0}
 P = ParamSpec("P")
 _drawn: Cache[tuple[object, go.Figure]] = Cache(64)  # what is shown, so that it stays itself, and the chart
@@ -77,6 +81,17 @@ def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
     # Plotly takes a template for changed whenever it is handed a copy, as Streamlit does: all would be drawn a second time.
     chart.layout.template = None
     return chart.update_layout(**layout)
+
+
+def room(chart: go.Figure, labels: Sequence[str] = (), below: int = TICKS, beside: int = 4) -> go.Figure:
+    """Keep the room that is known beforehand: pixels `below` the plot, and `beside` it as many more as `labels` take.
+
+    Plotly would draw the chart, measure its labels, and draw it a second time.
+    """
+    letters = max((wide(line) for text in labels for line in text.split("<br>")), default=0)
+    margin = {"l": beside + round(letters * LETTER) + (6 if letters else 0), "b": below}
+    chart.update_layout(margin=margin, xaxis={"automargin": False, "tickangle": 0}, yaxis_automargin=False)
+    return chart
 
 
 def kept(draw: Callable[Concatenate[Texts, P], go.Figure]) -> Callable[Concatenate[Texts, P], go.Figure]:

@@ -30,6 +30,7 @@ WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
 MOMENT = 0.5  # seconds that are not told, for they are over when they are read
 SILENT = 3.0  # seconds after which a job that cannot tell how long it will take says so
 BOXES_OPEN = False  # whether boxes whose contents are made once they are opened stand open at first
+ROWS = 10  # of a table that is read a page at a time
 CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
 # state of a model: icon
 STATES = {
@@ -132,14 +133,16 @@ def box(words: str, icon: str, key: str) -> DeltaGenerator | None:
     return drawn if drawn.open else None
 
 
-def table_twin(t: Texts, twin: Columns | Callable[[], Columns], sentence: str, key: str) -> None:
-    """The numbers of a chart as a table, one press away: it is made and sent once it is opened."""
+def table_twin(
+    t: Texts, twin: Columns | Callable[[], Columns], sentence: str, key: str, looks: Mapping[str, Any] | None = None
+) -> None:
+    """The numbers of a chart as a table, one press away: it is made and sent once it is opened; `looks` dress its columns."""
     opened = box(t("frame.as_table"), "table", f"{key}_twin")
     if opened is None:
         return
     columns = twin() if callable(twin) else twin
     with opened:
-        data(columns, f"{key}_table", _words(sentence))
+        data(columns, f"{key}_table", _words(sentence), column_config=looks, placeholder="–")
         st.download_button(
             t("frame.save_table"),
             lambda: _csv(columns),
@@ -176,6 +179,32 @@ def dressed(columns: Mapping[str, tuple[Sequence[Any], Any]], key: str, alt: str
 def table(columns: Columns, alt: str) -> None:
     """A table to read, from its columns; Markdown in its cells is drawn."""
     st.table(pd.DataFrame(columns), hide_index=True, border="horizontal", alt=alt)
+
+
+def rows(
+    t: Texts,
+    shown: Mapping[str, Sequence[str]],
+    key: str,
+    alt: str,
+    twin: Columns | Callable[[], Columns] | None = None,
+    looks: Mapping[str, Any] | None = None,
+) -> None:
+    """Rows to read, a few at a time, on a phone a card each (assets/page.css); all of them to sort, search and save one press away.
+
+    Parameters
+    ----------
+    shown : mapping of str to sequence of str
+        Plain text; the first column is what a row is about.
+    twin : mapping of str to sequence, or callable, optional
+        The columns of the table of all rows, where they are others; `looks` dress them.
+    """
+    pages = -(-len(next(iter(shown.values()))) // ROWS)
+    read = st.container(key=f"cards_{key}")
+    at = min(st.pagination(pages, key=f"{key}_page"), pages) if pages > 1 else 1
+    page = slice((at - 1) * ROWS, at * ROWS)
+    with read:
+        table({markdown(head): [markdown(cell) for cell in column[page]] for head, column in shown.items()}, alt)
+    table_twin(t, twin or shown, alt, key, looks)
 
 
 def row_height(texts: Iterable[str], letters: int) -> int:

@@ -151,6 +151,8 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level]) -> g
                     hovertemplate=f"{label(t('importance.no_value'))}: %{{y:{_format(view)}}}<extra></extra>",
                 )
     figure.update_xaxes(title_text=label(t.unit(feature)) or None, showgrid=False)
+    if "%" in _format(view):
+        charts.room(figure, ["100.0%"], charts.TITLED if t.unit(feature) else charts.TICKS)
     return figure.update_layout(
         yaxis2={"overlaying": "y", "side": "right", "range": [0, 4], "visible": False, "fixedrange": True}, bargap=0
     )

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from backend.explain.direction import LearnedDirection
 
 SIGNS = {"up": "▲", "down": "▼", "mixed": "◆", "hidden": "?"}  # all other words have no direction
-SHOWN = 12  # rows of the table that are shown at a time
 LINKED = 4  # links to trees a feature
 
 
@@ -37,28 +36,32 @@ def directions(t: Texts, view: View) -> None:
     hidden = sum(d.learned == "hidden" for d in rows)
     if hidden:
         st.markdown(f":material/lock: {t('importance.hidden', n=hidden)}", help=t("direction.hidden_help"))
-    text = st.column_config.TextColumn
-    meanings = [t.meaning(view.model.feature(d.feature)) for d in ordered]
-    expected = text(t("features.expected"), width=115, help=t("glossary.expected_direction"))
-    learned = text(t("features.learned"), width=130, help=t("glossary.learned_direction"))
-    strength = text(t("importance.strength"), width=70, help=t("glossary.strength"))
-    strengths = [
-        f"{d.strength:+.2f}".replace("-", "−") if d.learned in ("up", "down", "mixed") else None for d in ordered
+    if not ordered:
+        return
+    heads = [
+        ("features.meaning", None),
+        ("words.party", None),
+        ("features.expected", "expected_direction"),
+        ("features.learned", "learned_direction"),
+        ("importance.strength", "strength"),
+        ("importance.verdict", None),
     ]
-    parties = [palette.plain(t, view.federation, d.party) for d in ordered]
-    frame.dressed(
-        {
-            "meaning": (meanings, text(t("features.meaning"), width=250)),
-            "party": (parties, text(t("words.party"), width=135)),
-            "expected": ([_arrow(t, view, d.expected) for d in ordered], expected),
-            "learned": ([_arrow(t, view, d.learned) for d in ordered], learned),
-            "strength": (strengths, strength),
-            "verdict": ([_verdict(t, d) for d in ordered], text(t("importance.verdict"), width=150)),
-        },
-        "directions",
-        t("importance.directions_title"),
-        row_height=frame.row_height(meanings, 38),
-        height="content" if len(rows) <= SHOWN else 560,
+    cells = zip(*(_row(t, view, direction) for direction in ordered), strict=True)
+    columns = {t(head): column for (head, _), column in zip(heads, cells, strict=True)}
+    about = {t(head): st.column_config.TextColumn(help=t(f"glossary.{term}")) for head, term in heads if term}
+    frame.rows(t, columns, "directions", t("importance.directions_title"), looks=about)
+
+
+def _row(t: Texts, view: View, direction: LearnedDirection) -> tuple[str, ...]:
+    """What a feature means, whose it is, the two directions, how sure the learned one is, and whether they agree."""
+    known = direction.learned in ("up", "down", "mixed")
+    return (
+        t.meaning(view.model.feature(direction.feature)),
+        palette.plain(t, view.federation, direction.party),
+        _arrow(t, view, direction.expected),
+        _arrow(t, view, direction.learned),
+        f"{direction.strength:+.2f}".replace("-", "−") if known else "–",
+        _verdict(t, direction),
     )
 
 

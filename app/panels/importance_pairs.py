@@ -78,9 +78,10 @@ def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
     hover = {"hovertext": hovers, "hovertemplate": "%{hovertext}<extra></extra>", "hoverongaps": False}
     columns = [f"{label(cut(words, ABOVE))} {sign}" for words, sign in zip(named, signs, strict=True)]
     above = 20 + LETTER * max(wide(cut(words, ABOVE)) for words in named)
-    figure = charts.figure(SQUARE * len(shown) + above + SCALE, margin_t=above, margin_b=SCALE)
+    figure = charts.figure(SQUARE * len(shown) + above + SCALE, margin_t=above)
     figure.add_trace(charts.squares(rows, places, places, **hover, showscale=True, colorbar=scale))
     beside = [f"{wrap(words, LETTERS, 3)} {sign}" for words, sign in zip(named, signs, strict=True)]
+    charts.room(figure, [f"{wrap(words, LETTERS, 3)} ●" for words in named], SCALE)
     figure.update_xaxes(side="top", tickvals=places, ticktext=columns, tickangle=-90)
     return figure.update_yaxes(autorange="reversed", showgrid=False, tickvals=places, ticktext=beside)
 

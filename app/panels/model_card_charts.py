@@ -75,7 +75,8 @@ def _roc(t: Texts, points: Separation) -> go.Figure:
         showlegend=False,
     )
     figure.update_xaxes(title_text=label(t("card.false_positive")), range=[0, 1], tickformat=".0%")
-    return figure.update_yaxes(title_text=label(t("card.true_positive")), range=[0, 1.02], tickformat=".0%")
+    figure.update_yaxes(title_text=label(t("card.true_positive")), range=[0, 1.02], tickformat=".0%")
+    return _shares(figure)
 
 
 def ks(t: Texts, view: View, shown: Performance) -> None:
@@ -108,7 +109,8 @@ def _ks(t: Texts, points: Separation) -> go.Figure:
         hoverinfo="skip",
     )
     figure.update_xaxes(title_text=label(t("card.cutoff")), tickformat=".0%")
-    return figure.update_yaxes(title_text=label(t("card.at_or_above")), tickformat=".0%", range=[0, 1.02])
+    figure.update_yaxes(title_text=label(t("card.at_or_above")), tickformat=".0%", range=[0, 1.02])
+    return _shares(figure)
 
 
 def calibration(t: Texts, view: View, shown: Performance) -> None:
@@ -149,7 +151,8 @@ def _calibration(t: Texts, rows: Sequence[Calibration], numbers: bool) -> go.Fig
     )
     form = ".3~s" if numbers else ".0%"
     figure.update_xaxes(title_text=label(t("card.predicted")), tickformat=form, range=[low, high])
-    return figure.update_yaxes(title_text=label(t("card.observed")), tickformat=form)
+    figure.update_yaxes(title_text=label(t("card.observed")), tickformat=form)
+    return figure if numbers else _shares(figure)
 
 
 def spread(t: Texts, view: View, shown: Performance) -> None:
@@ -187,7 +190,8 @@ def _spread(t: Texts, found: Spread, numbers: bool) -> go.Figure:
     form = ".3~s" if numbers else ".0%"
     axis = t("card.residual_axis") if numbers else t("card.predicted")
     figure.update_xaxes(title_text=label(axis), tickformat=form)
-    return figure.update_yaxes(title_text=label(t("card.share")), tickformat=".0%")
+    figure.update_yaxes(title_text=label(t("card.share")), tickformat=".0%")
+    return _shares(figure)
 
 
 def confusion(t: Texts, view: View, shown: Performance) -> None:
@@ -230,6 +234,11 @@ def _diagonal(low: float, high: float) -> go.Figure:
 
 def _empty(**layout: Any) -> go.Figure:
     return charts.figure(HEIGHT, top=36, **layout)
+
+
+def _shares(figure: go.Figure) -> go.Figure:
+    """Room for two titled axes, the standing one in percent."""
+    return charts.room(figure, ["100%"], charts.TITLED, charts.BESIDE)
 
 
 def _rates(t: Texts, points: Separation) -> frame.Columns:

@@ -11,7 +11,7 @@ import streamlit as st
 from app import errors
 from app.panels import charts, frame, palette, reviews
 from app.panels.reviews import Attempt
-from app.texts import Texts, markdown, percent
+from app.texts import Texts, cut, markdown, percent
 from app.view_models import View
 from backend.errors import GlassleafError
 from backend.i18n import brief
@@ -26,6 +26,7 @@ MIME = {"json": "application/json", "html": "text/html", "pdf": "application/pdf
 ICONS = {"html": "html", "pdf": "picture_as_pdf", "json": "data_object"}
 MAX_BYTES = 5_000_000  # of a file that is checked
 SHOWN = 10  # features drawn; the table holds all
+REASON = 160  # letters of a reason that a row shows; the table of all rows holds all of it
 
 
 def files(t: Texts, model_id: str, export: Callable[[str, str, str], bytes], pdf_language: str) -> None:
@@ -64,14 +65,6 @@ def features(t: Texts, view: View, made: Report) -> None:
     sentence = t("report.sentence", n=len(used), top=top, share=percent(sum(gain[f.name] for f in used[:2])))
     if len(used) > SHOWN:
         sentence = t.joined(sentence, t("report.first", n=SHOWN))
-    twin: frame.Columns = {
-        t("features.meaning"): [t.either(f.meaning, f.meaning_zh) for f in used],
-        t("words.party"): [palette.plain(t, view.federation, f.party) for f in used],
-        t("words.gain"): [percent(gain[f.name]) for f in used],
-        t("features.expected"): [frame.direction(t, view.task, f.expected) for f in used],
-        t("features.learned"): [frame.direction(t, view.task, f.learned) for f in used],
-        t("report.against"): [t("report.yes") if f.contradicts else "–" for f in used],
-    }
     bars = [
         charts.Bar(
             brief(t.either(f.meaning, f.meaning_zh)),
@@ -82,6 +75,17 @@ def features(t: Texts, view: View, made: Report) -> None:
         )
         for f in used[:SHOWN]
     ]
+
+    def twin() -> frame.Columns:
+        return {
+            t("features.meaning"): [t.either(f.meaning, f.meaning_zh) for f in used],
+            t("words.party"): [palette.plain(t, view.federation, f.party) for f in used],
+            t("words.gain"): [percent(gain[f.name]) for f in used],
+            t("features.expected"): [frame.direction(t, view.task, f.expected) for f in used],
+            t("features.learned"): [frame.direction(t, view.task, f.learned) for f in used],
+            t("report.against"): [t("report.yes") if f.contradicts else "–" for f in used],
+        }
+
     frame.chart(t, charts.bars(bars), sentence, twin, "report_features")
 
 
@@ -94,14 +98,15 @@ def decisions(
         st.info(t("compliance.none", assessed=made.content.assessment.assessed), icon=":material/search_off:")
         return
     named = [f"{t.brief(view.model.feature(f.feature))} · {t.either(f.title, f.title_zh)}" for f in found]
-    columns: frame.Columns = {
+    columns = {
         t("report.finding"): named,
         t("report.status"): [t(f"compliance.{f.status}") for f in found],
         t("report.decision"): [t(f"report.{f.decision.decision if f.decision else 'open'}") for f in found],
         t("document.head_person"): [f.decision.person if f.decision else "–" for f in found],
         t("report.reason"): [f.decision.reason if f.decision else "–" for f in found],
     }
-    frame.data(columns, "report_decisions", t("report.decide"))
+    shown = columns | {t("report.reason"): [cut(reason, REASON) for reason in columns[t("report.reason")]]}
+    frame.rows(t, shown, "report_decisions", t("report.decide"), columns)
     box = frame.box(t("report.decide_form"), "gavel", "report_decide_box")
     if box is None:
         return

@@ -123,6 +123,7 @@ def textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits:
         charts.step(figure, name, 0, seconds, t.duration(seconds), palette.INK, pattern)
     figure.update_xaxes(visible=False, range=[0, 1.25 * max(here, there)])  # the words beside a bar have room
     figure.update_yaxes(autorange="reversed")
+    charts.room(figure, [row[0] for row in rows], 0)
     twin: frame.Columns = {
         t("score.textbook_way"): [row[0] for row in rows],
         t("score.time"): [t.duration(row[1]) for row in rows],

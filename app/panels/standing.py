@@ -70,9 +70,8 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
     )
     figure.add_vline(x=100 * cutoff, line={"dash": "dash", "color": palette.INK, "width": 2})
     side = "left" if cutoff < EDGE else "right" if cutoff > 1 - EDGE else "center"  # words never leave the chart
-    figure.add_annotation(
-        x=100 * cutoff, y=1.0, yref="paper", yanchor="bottom", xanchor=side, text=label(t("score.cutoff_short"))
-    )
+    short = {"x": 100 * cutoff, "y": 1.0, "yref": "paper", "xanchor": side, "text": label(t("score.cutoff_short"))}
+    charts.write(figure, [{**short, "yanchor": "bottom"}])
     if len(scores) == 1:
         at = 100 * scores[0].probability
         figure.add_scatter(
@@ -85,6 +84,7 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
         )
     figure.update_xaxes(range=[0, 100], ticksuffix="\u00a0%")
     figure.update_yaxes(visible=False)
+    charts.room(figure)
     twin: frame.Columns = {
         t("score.probability"): [f"{low:.0f}–{high:.0f}\u00a0%" for low, high in pairwise(edges)],
         t("score.people"): counts,

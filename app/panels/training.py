@@ -6,7 +6,7 @@ What can be chosen comes from the parameter classes themselves, so that a page o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
@@ -146,9 +146,13 @@ def parameters(t: Texts, name: str, task: str, method: str, ordered: Mapping[str
     with st.grid("auto", min_column_width=150):
         for field in FIRST[name]:
             chosen[field] = _field(t, name, field)
-    with st.expander(t("train.more"), icon=":material/tune:"), st.grid("auto", min_column_width=150):
-        for field in asked:
-            if field not in FIRST[name]:
+    rest = [field for field in asked if field not in FIRST[name]]
+    more = frame.box(t("train.more"), "tune", f"train_more_{name}")
+    if more is None:
+        chosen |= {field: st.session_state.get(f"train_{name}_{field}", _usual(name, field)) for field in rest}
+    else:
+        with more, st.grid("auto", min_column_width=150):
+            for field in rest:
                 chosen[field] = _field(t, name, field)
     if task in TASKS[BY_FEATURE]:
         chosen |= _constraints(t, name, ordered)
@@ -173,21 +177,27 @@ def ordered(t: Texts, chosen: Federation, hosts: Collection[str], excluded: Coll
 
 def _constraints(t: Texts, name: str, features: Mapping[str, str]) -> dict[str, Any]:
     """Directions that predictions have to keep to, feature by feature; why not, where Hosts hide the order of their values."""
-    with st.expander(t("parameter.constraints"), icon=":material/trending_up:"):
-        if BY_FEATURE not in get_type_hints(ALGORITHMS[name]):
-            st.markdown(t("lda.hidden_order"))
-            return {}
-        st.markdown(t("parameter.constraints_help"))
-        taken: dict[str, int] = {}
-        for way, sign in (("rise", 1), ("fall", -1)):
-            named = st.multiselect(
+    offered = BY_FEATURE in get_type_hints(ALGORITHMS[name])
+    box = frame.box(t("parameter.constraints"), "trending_up", f"train_constraints_{name}")
+    if box is not None:
+        box.markdown(t("parameter.constraints_help" if offered else "lda.hidden_order"))
+    if not offered:
+        return {}
+    taken: dict[str, int] = {}
+    for way, sign in (("rise", 1), ("fall", -1)):
+        free = [feature for feature in features if feature not in taken]
+        key = f"train_{name}_{way}"
+        named = [feature for feature in st.session_state.get(key, ()) if feature in free]
+        if box is not None:
+            named = box.multiselect(
                 t(f"lda.{way}"),
-                [feature for feature in features if feature not in taken],
+                free,
                 format_func=lambda feature: features[feature],
-                key=f"train_{name}_{way}",
+                key=key,
                 placeholder=t("lda.no_feature"),
+                persist_state="session",
             )
-            taken |= dict.fromkeys(named, sign)
+        taken |= dict.fromkeys(named, sign)
     return {BY_FEATURE: write_constraints(taken)}
 
 
@@ -276,38 +286,47 @@ def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[Mod
     st.caption(f":material/schedule: {t('train.cost', rough=rough, asked=t('train.rounds', n=asked), **words)}")
 
 
-def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], selected: Callable[[], int | None]) -> None:
-    """A federation's models, newest first: the sentence and the picture of the newest, a table to choose from, a link to the chosen one."""
-    first, second = view_models.FIGURES[chosen.label.task]
-    unit = t.unit(chosen.label)
+def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> None:
+    """A federation's models, newest first: the sentence and the picture of the newest, all as rows, a link to the chosen one."""
+    figures, unit = view_models.FIGURES[chosen.label.task], t.unit(chosen.label)
     words = _sentence(t, chosen, records)
     st.markdown(words)
     frame.picture(_dots(t, chosen, _drawn(chosen, records)), words, "models_picture")
-    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
-    seconds = number(t("overview.training_time"), width=100, format=f"%.1f {t('words.s')}")
-    columns: dict[str, tuple[Callable[[ModelRecord], object], Any]] = {
-        "algorithm": (lambda record: frame.algorithm(t, record), text(t("overview.algorithm"), width=130)),
-        "first": (lambda record: _shown(record, first), _figure_column(t, chosen, first, unit)),
-        "second": (lambda record: _shown(record, second), _figure_column(t, chosen, second, unit)),
-        "trees": (lambda record: record.n_trees, number(t("words.trees"), width=60, help=t("glossary.tree"))),
-        "leaves": (lambda record: record.n_leaves, number(t("words.leaves"), width=65)),
-        "seconds": (lambda record: record.seconds, seconds),
-        "made": (_made, text(t("train.made"), width=95)),
-        "arithmetic": (lambda record: _arithmetic_of(t, record), text(t("train.cipher"), width=140)),
-        "data": (
-            lambda record: _data_of(t, chosen, record),
-            text(t("train.data"), width=165, help=t("train.data_help")),
-        ),
+    trees, leaves, seconds, hosts = t("words.trees"), t("words.leaves"), t("overview.training_time"), t("train.data")
+    shown = {
+        t("overview.algorithm"): [frame.algorithm(t, one) for one in records],
+        **{t(f"figure.{name}"): [frame.figure(one.metrics, name, unit) for one in records] for name in figures},
+        trees: [f"{one.n_trees:,}" for one in records],
+        leaves: [f"{one.n_leaves:,}" for one in records],
+        seconds: [t.duration(one.seconds) for one in records],
+        t("train.made"): [_made(one) for one in records],
+        t("train.cipher"): [_arithmetic_of(t, one) for one in records],
+        hosts: [_data_of(t, chosen, one) for one in records],
     }
-    height = "content" if len(records) <= 2 * SHOWN else 600
-    cells = {name: ([read(record) for record in records], look) for name, (read, look) in columns.items()}
-    picking = {"on_select": "rerun", "selection_mode": "single-row"}
-    frame.dressed(cells, "models_table", t("train.models"), height=height, **picking)
+    sortable = {t(f"figure.{name}"): [_shown(one, name) for one in records] for name in figures} | {
+        trees: [one.n_trees for one in records],
+        leaves: [one.n_leaves for one in records],
+        seconds: [one.seconds for one in records],
+    }
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    looks = {t(f"figure.{name}"): _figure_column(t, chosen, name, unit) for name in figures}
+    looks |= {trees: number(help=t("glossary.tree")), seconds: number(format=f"%.1f {t('words.s')}")}
+    looks |= {hosts: text(help=t("train.data_help"))}
+    frame.rows(t, shown, "models", t("train.models"), {**shown, **sortable}, looks)
     if len({(record.parameters.get("seed"), record.hosts, record.exclude) for record in records}) > 1:
         st.caption(f":material/info: {t('train.unlike')}")
-    row = selected()
-    picked = records[row if row is not None and row < len(records) else 0]
-    links.to_model(picked.id, t("train.open_one", name=frame.algorithm(t, picked), when=_made(picked)))
+    by_id = {record.id: record for record in records}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        picked = by_id[
+            st.selectbox(
+                t("sidebar.model"),
+                list(by_id),
+                format_func=lambda one: f"{frame.algorithm(t, by_id[one])} · {_made(by_id[one])} · {one[1:5]}",
+                key="train_opened",
+                width=360,
+            )
+        ]
+        links.to_model(picked.id, t("train.open_one", name=frame.algorithm(t, picked), when=_made(picked)))
 
 
 def _made(record: ModelRecord) -> str:
@@ -322,7 +341,7 @@ def _shown(record: ModelRecord, name: str) -> float:
 def _figure_column(t: Texts, chosen: Federation, name: str, unit: str) -> Any:
     title = t.noted(t(f"figure.{name}"), unit if name == "rmse" else "")
     shape = {"accuracy": "%.1f %%", "rmse": "%.4g"}.get(name, "%.3f")
-    return st.column_config.NumberColumn(title, width=85, format=shape, help=frame.about(t, chosen.label.task, name))
+    return st.column_config.NumberColumn(title, format=shape, help=frame.about(t, chosen.label.task, name))
 
 
 def _arithmetic_of(t: Texts, record: ModelRecord) -> str:
@@ -419,7 +438,7 @@ def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Fi
     suffix = " %" if name == "accuracy" else ""
     figure.update_xaxes(range=[low - room, high + room], title_text=title, zeroline=False, ticksuffix=suffix)
     figure.update_yaxes(visible=False, range=[-46 * len(records) + 10, 26])
-    return figure.update_layout(margin={"l": 4, "r": 4})
+    return charts.room(figure, below=charts.TITLED)
 
 
 def learned(t: Texts, records: Sequence[ModelRecord]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 import streamlit as st
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
     from backend.results import ScoreBatch
 
 DRAWN = 12  # messages in the picture; the table holds all
-ARROW = {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.6, "arrowcolor": palette.INK, "text": ""}
-LOCK = {"text": "lock", "xanchor": "center", "font": {"family": palette.ICONS, "size": 14, "color": palette.INK}}
+GAP = 0.08  # of a message's row, between its arrow and the words
+LOCK = f"<span style='font-family: {palette.ICONS}; font-size: 14px'>lock</span> "
 
 
 def draw(t: Texts, view: View, done: ScoreBatch) -> None:
@@ -59,53 +58,67 @@ def _in_words(t: Texts, entry: TranscriptEntry, what: str, otherwise: str) -> st
 def _sequence(t: Texts, view: View, entries: tuple[TranscriptEntry, ...]) -> go.Figure:
     parties = (view.model.guest, *view.model.hosts)
     lanes = {party: i for i, party in enumerate(parties)}
-    figure = charts.figure(80 + 48 * len(entries), showlegend=False)
-    for party, lane in lanes.items():
-        sign = palette.mark(view.federation, party)
-        figure.add_scatter(
-            x=[lane, lane],
-            y=[0, len(entries) + 0.5],
-            mode="lines",
-            line={"color": sign.colour, "width": 2},
-            hoverinfo="skip",
-        )
-        figure.add_scatter(
-            x=[lane],
-            y=[0],
-            mode="markers+text",
-            marker={"symbol": sign.symbol, "size": 16, "color": sign.colour},
-            text=[f"<b>{wrap(t.party(view.federation, party), 12, 2)}</b>"],
-            textposition="top center",
-            textfont={"size": 12},
-            hoverinfo="skip",
-            cliponaxis=False,
-        )
+    marks = [palette.mark(view.federation, party) for party in parties]
     # The words of a message stand in the first gap of its way, so that no lifeline runs through them.
     gaps = [lanes[e.sender] + (0.5 if lanes[e.receiver] > lanes[e.sender] else -0.5) for e in entries]
-    words: list[Mapping[str, Any]] = []
-    for row, (entry, gap) in enumerate(zip(entries, gaps, strict=True), start=1):
-        ends = {"x": lanes[entry.receiver], "y": row, "ax": lanes[entry.sender], "ay": row, "axref": "x", "ayref": "y"}
-        words.append({**ends, **ARROW})
-        title = wrap(_in_words(t, entry, "title", entry.kind), 24, 1)
-        for text, shift in ((title, 10), (size(entry.bytes), -10)):
-            words.append({"x": gap, "y": row, "yshift": shift, "xanchor": "center", "text": text})
-        if "encrypted" in entry.holds:
-            words.append({"x": gap, "y": row, "yshift": -9, "xshift": -34, **LOCK})
-    charts.write(figure, words)
-    figure.add_scatter(
-        x=gaps,
-        y=list(range(1, len(entries) + 1)),
-        mode="markers",
-        marker={"size": 34, "opacity": 0},
-        hovertext=[
+    rows = list(range(1, len(entries) + 1))
+    titles = [wrap(_in_words(t, entry, "title", entry.kind), 24, 1) for entry in entries]
+    sizes = [(LOCK if "encrypted" in entry.holds else "") + size(entry.bytes) for entry in entries]
+    # Few traces: Plotly measures each word of an annotation by itself, which takes the browser most of its time.
+    lifelines = [
+        {
+            "x": [lane, lane],
+            "y": [0, len(entries) + 0.5],
+            "mode": "lines",
+            "line": {"color": mark.colour, "width": 2},
+            "hoverinfo": "skip",
+        }
+        for lane, mark in enumerate(marks)
+    ]
+    heads = {
+        "x": list(range(len(parties))),
+        "y": [0] * len(parties),
+        "mode": "markers+text",
+        "marker": {"symbol": [m.symbol for m in marks], "size": 16, "color": [m.colour for m in marks]},
+        "text": [f"<b>{wrap(t.party(view.federation, party), 12, 2)}</b>" for party in parties],
+        "textposition": "top center",
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+    }
+    arrows = {
+        "x": [x for e in entries for x in (lanes[e.sender], lanes[e.receiver], None)],
+        "y": [y for row in rows for y in (row, row, None)],
+        "mode": "lines+markers",
+        "line": {"color": palette.INK, "width": 1.6},
+        "marker": {"symbol": "arrow", "angleref": "previous", "size": [0, 11, 0] * len(entries), "color": palette.INK},
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+    }
+    words = {
+        "x": gaps * 2,
+        "y": [*(row - GAP for row in rows), *(row + GAP for row in rows)],
+        "mode": "text",
+        "text": [*titles, *sizes],
+        "textposition": ["top center"] * len(entries) + ["bottom center"] * len(entries),
+        "hoverinfo": "skip",
+        "cliponaxis": False,
+    }
+    hovers = {
+        "x": gaps,
+        "y": rows,
+        "mode": "markers",
+        "marker": {"size": 34, "opacity": 0},
+        "hovertext": [
             f"<b>{entry.number}. {label(_in_words(t, entry, 'title', entry.kind))}</b><br>"
             f"{wrap(_in_words(t, entry, 'holds', entry.holds), 44, 3)}<br>"
             f"{t('transcript.readable')}: {wrap(_in_words(t, entry, 'readable', entry.readable_by), 36, 3)}<br>"
             f"{size(entry.bytes)} · {t.duration(entry.seconds)}"
             for entry in entries
         ],
-        hovertemplate="%{hovertext}<extra></extra>",
-    )
+        "hovertemplate": "%{hovertext}<extra></extra>",
+    }
+    figure = charts.figure(80 + 48 * len(entries), showlegend=False)
+    figure.add_traces([go.Scatter(one) for one in (*lifelines, heads, arrows, words, hovers)])
     figure.update_xaxes(visible=False, range=[-0.4, len(parties) - 0.6])
     return figure.update_yaxes(visible=False, range=[len(entries) + 0.6, -0.9])
 

@@ -8,8 +8,8 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session
-from app.panels import training
-from app.texts import Texts
+from app.panels import frame, training
+from app.texts import Texts, markdown
 from backend.errors import ParameterError, ReleaseRefused
 from backend.i18n import LANGUAGES
 from backend.protocols.training.algorithms import ALGORITHMS
@@ -141,10 +141,14 @@ def test_leaving_every_feature_out_is_refused_with_a_reason(opened: Opened, worl
 
 def test_the_models_stand_side_by_side_newest_first(opened: Opened, world: World) -> None:
     at = opened("train")
-    table = next(frame for frame in at.dataframe if frame.key == "models_table").value
-    assert list(table["made"]) == sorted(table["made"], reverse=True)
-    assert world.record.metrics.auc in list(table["first"])
-    assert table["leaves"].iloc[-1] == world.record.n_leaves
+    made, auc, leaves = T("train.made"), T("figure.auc"), T("words.leaves")
+    table = next(one.value for one in at.dataframe if auc in one.value)
+    assert list(table[made]) == sorted(table[made], reverse=True)
+    assert world.record.metrics.auc in list(table[auc])
+    assert table[leaves].iloc[-1] == world.record.n_leaves
+    read = next(one.value for one in at.table if auc in one.value)
+    assert list(read[made]) == [markdown(one) for one in table[made]][: frame.ROWS]
+    assert at.selectbox(key="train_opened").value == session.models()[0].id
     title = f"{T('algorithm.name_secureboost')} · {T('engine.label_none')}"
     assert any(title in text.value for text in at.markdown)
 
@@ -256,6 +260,21 @@ def test_directions_are_chosen_by_feature_and_kept_in_the_models_record(opened: 
     written = job_of("train").result.parameters["constraints"]
     assert written.count("=+1") == 1
     assert written.count("=-1") == 1
+
+
+def test_what_was_set_in_a_box_holds_when_it_is_closed(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = plainly(opened("train"))
+    at.number_input(key="train_secureboost_trees").set_value(1)
+    at.number_input(key="train_secureboost_reg_lambda").set_value(2.5)
+    at.multiselect(key="train_secureboost_rise").set_value(["age"])
+    at.run()
+    monkeypatch.setattr(frame, "BOXES_OPEN", False)
+    at.switch_page("../pages/help.py").run()
+    at.switch_page("../pages/train.py").run()
+    assert "train_secureboost_reg_lambda" not in {field.key for field in at.number_input}
+    assert not trained(at).exception
+    asked = job_of("train").result.parameters
+    assert (asked["trees"], asked["reg_lambda"], asked["constraints"]) == (1, 2.5, "age=+1")
 
 
 def test_where_hosts_hide_the_order_of_their_values_no_direction_is_offered(opened: Opened) -> None:

@@ -67,7 +67,7 @@ def test_a_warm_page_asks_the_store_for_nothing(walked: tuple[Path, AppTest], pa
     assert asked == [], "; ".join(asked)
 
 
-@pytest.mark.parametrize(("page", "others"), [("model_card", 0), ("importance", 1), ("structure", 0)])
+@pytest.mark.parametrize(("page", "others"), [("model_card", 0), ("importance", 0), ("structure", 0)])
 def test_what_is_in_a_box_is_made_once_it_is_opened(
     walked: tuple[Path, AppTest], monkeypatch: pytest.MonkeyPatch, page: str, others: int
 ) -> None:
