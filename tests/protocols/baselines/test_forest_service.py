@@ -68,11 +68,17 @@ def candidates():
     return asked(WORLD)
 
 
-@pytest.fixture
-def service():
+@pytest.fixture(scope="module")
+def started():
     with ForestService(WORLD.model, WORKERS, timeout=120.0) as service:
-        assert service.wait_ready()
         yield service
+
+
+@pytest.fixture
+def service(started):
+    """Every worker is up, also those that the test before has killed."""
+    assert started.wait_ready()
+    return started
 
 
 @pytest.mark.parametrize(
