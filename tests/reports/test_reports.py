@@ -39,9 +39,9 @@ from backend.reports.schema import (
     SearchLine,
     TestLine,
 )
-from backend.reports.sections import answers, claims, operator
+from backend.reports.sections import answers, claims, model, operator
 from backend.reports.sections.validation import OWN_SOURCE, table
-from backend.reports.sections.writer import Writer, figure, p_value, percent
+from backend.reports.sections.writer import Writer, bits, figure, p_value, percent
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
@@ -411,7 +411,7 @@ def test_what_answers_have_given_away_is_in_every_form_by_host(glassleaf, report
         *([pdf_text(pdf(language))] if language == "en" else []),
     ):
         assert squeezed(words("document.given_away")) in squeezed(text)
-        assert all(squeezed(figure(line.largest)) in squeezed(text) for line in lines)
+        assert all(squeezed(bits(line.largest)) in squeezed(text) for line in lines)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -524,7 +524,7 @@ def test_every_word_of_a_printed_report_is_asked_for():
     named = set(re.findall(r'["\x27]([a-z_0-9]+)["\x27]', code)) | set(re.findall(r"document\.([a-z_0-9]+)", code))
     composed = {  # first words of the keys whose last ones come out of a result
         "ask", "limit", "head", "gap", "cipher", "aggregation", "decision", "force", "part", "elderly", "scores", "leaks",
-        "parameter", "whom", "model", "status", "lda",
+        "parameter", "whom", "model", "status", "lda", "tag", "demo",
     }  # fmt: skip
     keys = [key.removeprefix("document.") for key in catalogue("en") if key.startswith("document.")]
     unused = [k for k in keys if k not in named and k.split("_")[0] not in composed and not k.endswith("_not_measured")]
@@ -594,3 +594,11 @@ def test_sources_of_the_suite_are_in_the_reports_language(report):
     )
     [row] = table(Writer(report, Catalogue("zh")), [test]).rows
     assert row[-1] == f"{said}; Siddiqi 2006"
+
+
+def test_parameters_are_off_or_in_percent_where_a_reader_would_say_so(report):
+    parameters = {"goss_top": "0.0", "goss_other": "0.2", "row_sample": "0.632", "learning_rate": "0.3"}
+    identity = report.content.identity.model_copy(update={"parameters": parameters})
+    content = report.content.model_copy(update={"identity": identity})
+    *_, shown = model.identity(Writer(report.model_copy(update={"content": content}), Catalogue("en")))
+    assert [value for _, value in shown.rows] == ["off", "0.2", "63.2\u00a0%", "0.3"]

@@ -19,7 +19,7 @@ from backend.errors import ModelError
 from backend.i18n import LANGUAGES, Catalogue
 from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
 from backend.reports.document import Report, canonical, read
-from backend.reports.render.html_form import TICKS, colour, shortened
+from backend.reports.render.html_form import TICKS, colour
 from backend.reports.render.pdf_page import FAINT, INK, LINE, RED, SIZE, SMALL, Page, has_chinese, in_a_row
 from backend.reports.sections import outline
 
@@ -224,7 +224,7 @@ def _bars(pdf: Page, bars: Bars, words: Catalogue) -> None:
             pdf.add_page()
         y = pdf.get_y()
         pdf.face(SMALL)
-        pdf.put(pdf.l_margin + LABELS, y, pdf.one_line(shortened(bar.label)), BAR, "right")
+        pdf.put(pdf.l_margin + LABELS, y, pdf.beginning(pdf.one_line(bar.label), LABELS), BAR, "right")
         _fill(pdf, bar.party)
         length = max(0.6, bar.share * room)
         pdf.rect(pdf.l_margin + LABELS + 2, y + 0.9, length, BAR - 1.8, style="F")

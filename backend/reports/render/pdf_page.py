@@ -234,6 +234,10 @@ class Page(FPDF):
                 self.set_font(self.family, style, size)
             x += self.wide(run)
 
+    def beginning(self, line: str, width: float) -> str:
+        """As much of a line as `width` millimetres hold, in the face that was chosen."""
+        return line if self.wide(line) <= width else self.lines_of(line, width - 4)[0].rstrip() + "…"
+
     def _fitting(self, line: str, width: float) -> str:
         """The end of a line that is too long: there stands what tells one model from another."""
         return line if self.wide(line) <= width else "… " + self.lines_of(line[::-1], width - 6)[0][::-1]

@@ -58,17 +58,13 @@ def flagged(write: Writer) -> str:
         return write("no_findings", n=write.content.assessment.assessed)
     used = [f for f in found if f.splits]
     text = write("answer_flag", n=len(found), features=len({f.feature for f in found}), used=len(used))
-    lines = (
-        write(
-            "flag",
-            feature=write.feature(f.feature),
-            party=write.party(f.party),
-            share=percent(f.gain_share),
-            rule=_citation(write, f),
-        )
-        for f in used
-    )
-    return "\n".join((text, *lines))
+    lines = [text]
+    for name in dict.fromkeys(f.feature for f in used):
+        laws = [f for f in used if f.feature == name]
+        where = {"party": write.party(laws[0].party), "share": percent(laws[0].gain_share)}
+        lines.append(write("flag", feature=write.feature(name), **where))
+        lines += [write("flag_rule", rule=_citation(write, law)) for law in laws]
+    return "\n".join(lines)
 
 
 def _citation(write: Writer, law: LawLine) -> str:

@@ -11,6 +11,8 @@ from backend.reports.schema import CutoffLine, PerformanceSection
 from backend.reports.sections.writer import NONE, Writer, figure, interval, minute, percent, whole
 
 TOP = 3  # features named in a sentence
+SHARES = ("row_sample", "column_sample")  # parameters from 0 to 1
+OFF = ("early_stopping", "label_bound", "goss_top", "goss_other")  # parameters that 0 switches off
 CIPHERS = ("none", "ranks", "paillier", "rlwe")
 
 
@@ -62,11 +64,20 @@ def _setting(write: Writer, name: str, value: str) -> str:
     # RLWE has no key of the length that Paillier would have had
     if value in ("", "None", "none", "()") or (name == "key_bits" and write.content.identity.cipher == "rlwe"):
         return NONE
+    return _number(write, name, value)
+
+
+def _number(write: Writer, name: str, value: str) -> str:
+    """A parameter's number: a share in percent, and off where 0 means that; any other text as it is."""
     try:
         number = float(value)
     except ValueError:
         return value
-    return f"{number:,.10g}" if math.isfinite(number) else value
+    if name in OFF and number == 0:
+        return write("off")
+    if not math.isfinite(number):
+        return value
+    return f"{number * 100:.10g}\u00a0%" if name in SHARES else f"{number:,.10g}"
 
 
 def parties(write: Writer) -> list[Block]:
@@ -144,8 +155,10 @@ def dictionary(write: Writer) -> list[Block]:
 
 
 def _tag(write: Writer, tag: str) -> str:
-    """An owner's own tag in words."""
-    return write.words("details.tag_none") if tag == "none" else tag.replace("_", " ") or NONE
+    """An owner's own tag in words; a tag that the catalogue does not know stays as it is."""
+    key = tag.strip().casefold().replace(" ", "_")
+    known = write.words.named("document.tag_", key)
+    return known if known != key else tag.replace("_", " ") or NONE
 
 
 def quality(write: Writer) -> list[Block]:

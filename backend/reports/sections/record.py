@@ -7,7 +7,7 @@ from collections import defaultdict
 from backend.reports.blocks import Block, Code, Heading, Table, Text
 from backend.reports.document import sign_off_holds
 from backend.reports.schema import SignOffLine, Traffic
-from backend.reports.sections.writer import Writer, figure, minute, percent, problems, whole
+from backend.reports.sections.writer import Writer, bits, minute, percent, problems, whole
 from backend.results import NOBODY
 
 # Lines that fit a printed page and end where a statement does, so that a copy runs with line breaks or with spaces.
@@ -118,8 +118,8 @@ def _given_away(write: Writer) -> list[Block]:
         ("party", 4, lambda told: write.party(told.host)),
         ("days", 2, lambda told: whole(told.days)),
         ("answered_about", 3, lambda told: write("not_counted") if told.people is None else whole(told.people)),
-        ("most_bits", 3, lambda told: figure(told.largest)),
-        ("limit_bits", 3, lambda told: write("no_limit") if told.limit is None else figure(told.limit)),
+        ("most_bits", 3, lambda told: bits(told.largest)),
+        ("limit_bits", 3, lambda told: write("no_limit") if told.limit is None else bits(told.limit)),
     )
     return [write.heading("given_away"), table, write.note("given_away_note")]
 

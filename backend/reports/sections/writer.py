@@ -136,6 +136,11 @@ def figure(value: float | None) -> str:
     return NONE if value is None else f"{value:.4f}"
 
 
+def bits(value: float | None) -> str:
+    """What answers reveal, an upper bound of which more digits say nothing; a dash where there is none."""
+    return NONE if value is None else f"{value:,.1f}"
+
+
 def p_value(value: float | None) -> str:
     """A p-value; no test is certain, so that what rounds to 0 reads as less than the last digit."""
     return f"< {SMALLEST}" if value is not None and value < SMALLEST else figure(value)
