@@ -13,7 +13,7 @@ frame.header(t, "train", session.notices())
 backend = session.service()
 federations = {federation.name: federation for federation in backend.federations.all()}
 if not federations:
-    frame.empty(t, backend.training.prepare_demo)
+    frame.empty(t, backend.training.start_demo)
     st.stop()
 
 job = session.job("train")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -278,22 +279,38 @@ def model_or_stop(t: Texts, page: str) -> str:
     chosen = session.chosen_model()
     if chosen is None:
         header(t, page, session.notices())
-        empty(t, session.service().training.prepare_demo)
+        empty(t, session.service().training.start_demo)
         st.stop()
     return chosen
 
 
-def empty(t: Texts, prepare: Callable[[], object]) -> None:
-    """No model yet: say what the demo is and offer to make it."""
+def empty(t: Texts, start: Callable[[], Job[str]]) -> None:
+    """No model yet: say what the demo is and offer to make it, or how far it is."""
+    job = session.job("demo")
+    running = session.running(job)
     with st.container(border=True):
         st.markdown(f"## {t('empty.title')}")
         st.markdown(t("empty.text"))
+        if running is not None:
+            _preparing(t, running, session.rerun)
+            return
         with st.container(horizontal=True):
-            if st.button(t("empty.prepare"), type=emphasis(), icon=":material/play_arrow:", key="prepare_demo"):
-                with st.spinner(t("empty.preparing")):
-                    prepare()
-                st.rerun()
+            icon = ":material/play_arrow:"
+            words, begin = t("empty.prepare"), partial(session.start, "demo", start)
+            st.button(words, type=emphasis(), icon=icon, key="prepare_demo", on_click=begin)
             links.page("train", t("empty.train"), "model_training")
+    if job is not None and job.state == "cancelled":
+        st.info(t("empty.cancelled"), icon=":material/stop_circle:")
+    elif job is not None and job.error:
+        problem(t, job.error)
+
+
+@st.fragment(run_every=0.5)
+def _preparing(t: Texts, job: Job[str], redraw: Callable[[], None]) -> None:
+    """The demo while it is made; `redraw` draws the page once it is."""
+    working(t, job, t("empty.preparing" if job.stage == "start" else f"stage.{job.stage}"), "demo")
+    if job.state != "running":
+        redraw()
 
 
 def cipher(t: Texts, scheme: str, bits: int) -> str:

@@ -87,13 +87,21 @@ class Training:
 
         Pages open on the model in use, so that the demo's first model is put in use as long as nobody took a step with any.
         """
+        return self.start_demo().get()
+
+    def start_demo(self) -> Job[str]:
+        """Prepare the demo in the background; where that is cancelled, the data stay for the next time."""
+        return Job[str](self._prepare_demo, rounds(DEMO_PARAMETERS)).start()
+
+    def _prepare_demo(self, job: Job[Any]) -> str:
         with _demo_lock:
             folder = self._workspace.home / DEMO
             if not (folder / "federation.toml").exists():
                 write_demo(folder)
             self._workspace.add(folder)
             if not self._models.all(DEMO):
-                self.start(TrainingRequest(DEMO, DEMO_PARAMETERS)).get()
+                job.check()
+                self.run(TrainingRequest(DEMO, DEMO_PARAMETERS), job)
             self._lifecycle.open_demo(DEMO)
         return DEMO
 

@@ -14,7 +14,7 @@ from backend.compliance.assessment import NotUnderstood
 from backend.data.demo import write_demo
 from backend.data.federation import write_federation
 from backend.services import Glassleaf
-from tests.app.conftest import OF_A_MODEL, PAGES, Answers, Opened, Rendered, World, _fresh
+from tests.app.conftest import OF_A_MODEL, PAGES, Answers, Opened, Rendered, World, _fresh, job_of
 from tests.app.reading_out import everything, heading_levels, says
 
 
@@ -65,9 +65,23 @@ def test_without_a_model_a_page_says_what_to_do(empty_home: Path, monkeypatch: p
 def test_the_demo_is_one_press_away(opened_empty: Opened) -> None:
     at = opened_empty()
     at.button(key="prepare_demo").click().run()
+    assert at.button(key="cancel_demo")
+    job_of("demo").wait()
+    at.run()
     assert not at.exception
     assert at.button(key="do_score")
     assert any(Texts("en")("states.line_in_use_demo") in caption.value for caption in at.caption)
+
+
+def test_the_demo_can_be_stopped_and_begun_again(opened_empty: Opened) -> None:
+    at = opened_empty()
+    at.button(key="prepare_demo").click().run()
+    at.button(key="cancel_demo").click().run()
+    assert job_of("demo").wait().state == "cancelled"
+    at.run()
+    assert [info.value for info in at.info] == [Texts("en")("empty.cancelled")]
+    assert not at.button(key="prepare_demo").disabled
+    assert not session.service().models.all()
 
 
 def test_a_damaged_federation_is_explained_instead_of_a_crash(opened_empty: Opened, tmp_path: Path) -> None:
