@@ -14,8 +14,9 @@ from backend.jobs import work
 BATCH = 64  # items per request to the second process, so that an urgent request is served soon
 BULK = 256  # made at a time, a second or two; from this many on the second process helps even without a stock
 TIMEOUT = 10.0  # seconds that filling a store waits for the process while it works for another one
+SOON = 1.0  # the same for a few items that somebody waits for
 UNLOCKED_BATCH = 16  # items made in one call that releases the interpreter lock
-REST = 5.0  # seconds in which nothing was made here, after which tables are dropped that stand in the process, too
+REST = 5.0  # seconds in which nothing was made but the store, after which what only bulk needs is dropped
 LOW_WATER = 0.9  # share of the target below which filling begins again
 
 T = TypeVar("T")
@@ -58,16 +59,22 @@ class Pool(Generic[T]):
     """A store of fresh items.
 
     :meth:`fill` starts a thread that fills the store up to `target`, then sleeps until a tenth of it was used; :meth:`take` returns
-    what is ready and makes the rest, on two cores where there are many. :meth:`close` ends thread and process.
+    what is ready and makes the rest, on two cores where there are many. :meth:`close` ends thread and processes.
+
+    Whose store is filled lasts (a dashboard, a server): tables would stay in its memory, so two other processes make what is wanted.
 
     Parameters
     ----------
+    second : Process, optional
+        For bulk beside `process`; ended when nothing was wanted for :data:`REST` seconds.
     target : int
         Items kept ready.
     """
 
-    def __init__(self, maker: Maker[T], process: Process[T] | None, target: int) -> None:
-        self._maker, self._process, self.target = maker, process, target
+    def __init__(
+        self, maker: Maker[T], process: Process[T] | None, target: int, second: Process[T] | None = None
+    ) -> None:
+        self._maker, self._process, self._second, self.target = maker, process, second, target
         self._ready: deque[T] = deque()
         self._wake = threading.Event()
         self._closed = False
@@ -91,20 +98,34 @@ class Pool(Generic[T]):
         self._wake.set()
         while len(taken) < count:
             work.check()
-            taken += self._make(min(count - len(taken), BULK))
+            taken += self._make(min(count - len(taken), BULK), bulk=count >= BULK)
         return taken
 
-    def _make(self, count: int) -> list[T]:
-        share = count // 2
+    def _make(self, count: int, *, bulk: bool) -> list[T]:
         process = self._process
         self._made_here = time.monotonic()
-        if process is None or count < BULK or self._closed or not process.ask(share):
+        if process is None or self._closed:
             return self._maker.make(count)
+        share = count // 2 if bulk else count if self._lasts else 0
+        if share and not process.ask(share, 0.0 if bulk else SOON):
+            share = 0
         try:
-            own = self._maker.make(count - share)
+            own = self._rest_of(count - share)
         finally:
-            helped = process.collect(share)
+            helped = process.collect(share) if share else []
         return own + (self._maker.make(share) if helped is None else helped)
+
+    @property
+    def _lasts(self) -> bool:
+        return self._thread is not None
+
+    def _rest_of(self, count: int) -> list[T]:
+        """What the first process does not make: in this process, or in the second one."""
+        if self._second is not None and self._lasts and count and self._second.ask(count, TIMEOUT):
+            made = self._second.collect(count)
+            if made is not None:
+                return made
+        return self._maker.make(count) if count else []
 
     def fill(self) -> None:
         """Start filling in the background; a second call does nothing."""
@@ -118,16 +139,18 @@ class Pool(Generic[T]):
         self._wake.set()
         if self._thread is not None:
             self._thread.join()
-        if self._process is not None:
-            self._process.close()
+        for process in (self._process, self._second):
+            if process is not None:
+                process.close()
 
     def start_again(self) -> None:
         """In a process that was forked: what the other one has on hand is used there, and its thread and process are its own."""
-        self._ready, self._wake, self._thread, self._process = deque(), threading.Event(), None, None
+        self._ready, self._wake = deque(), threading.Event()
+        self._thread = self._process = self._second = None
 
     def _keep_full(self) -> None:
         if self._process is None:
-            self._maker.prepare()  # else the tables stand in the process; here they are read when many are asked for at once
+            self._maker.prepare()  # else the tables stand in the process
         while not self._closed:
             if len(self._ready) >= LOW_WATER * self.target:
                 self._wake.clear()
@@ -139,9 +162,11 @@ class Pool(Generic[T]):
                 self._rest()
 
     def _rest(self) -> None:
-        """Drop tables that were read here for many at once, and that stand in the process, too."""
+        """End the second process, and drop tables that were read here because a process had died or was busy."""
         if self._process is not None and time.monotonic() - self._made_here >= REST:
             self._maker.release()
+            if self._second is not None:
+                self._second.close()
 
     def _more(self) -> list[T]:
         if self._process is not None and self._process.ask(BATCH, TIMEOUT):

@@ -43,9 +43,10 @@ class Tables:
     """A maker with tables that can be dropped."""
 
     def __init__(self):
-        self.released = threading.Event()
+        self.released, self.made = threading.Event(), 0
 
     def make(self, count):
+        self.made += count
         return [0] * count
 
     make_unlocked = make
@@ -60,14 +61,18 @@ class Tables:
 class Elsewhere:
     """A process that makes as many as are asked for."""
 
+    def __init__(self):
+        self.ended, self.made = threading.Event(), 0
+
     def ask(self, count, patience=0.0):
         return True
 
     def collect(self, count):
+        self.made += count
         return [0] * count
 
     def close(self):
-        """Nothing."""
+        self.ended.set()
 
 
 @pytest.mark.parametrize(("process", "dropped"), [(Elsewhere(), True), (None, False)])
@@ -80,3 +85,25 @@ def test_a_full_pool_at_rest_drops_its_tables_where_a_process_has_them_too(proce
         assert maker.released.wait(5.0 if dropped else 0.3) is dropped
     finally:
         full.close()
+
+
+@pytest.mark.parametrize("count", [pool.BULK - 1, 4 * pool.BULK])
+def test_where_a_store_is_filled_two_processes_make_what_is_wanted_and_the_second_one_ends_at_rest(count, monkeypatch):
+    """So that a dashboard never holds tables of hundreds of megabytes."""
+    monkeypatch.setattr(pool, "REST", 0.01)
+    maker, first, second = Tables(), Elsewhere(), Elsewhere()
+    lasting = pool.Pool(maker, first, 4, second)
+    lasting.fill()
+    try:
+        assert len(lasting.take(count)) == count and maker.made == 0
+        assert first.made > 0 and (second.made >= pool.BULK) is (count >= pool.BULK)  # some were on hand
+        assert second.ended.wait(5.0)
+    finally:
+        lasting.close()
+
+
+def test_where_nothing_is_filled_this_process_works_beside_the_first_and_starts_no_second():
+    maker, first, second = Tables(), Elsewhere(), Elsewhere()
+    brief = pool.Pool(maker, first, 0, second)
+    assert len(brief.take(2 * pool.BULK)) == 2 * pool.BULK
+    assert (maker.made, first.made, second.made) == (pool.BULK, pool.BULK, 0)

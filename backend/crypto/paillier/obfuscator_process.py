@@ -1,7 +1,8 @@
-"""A second process that makes the obfuscators of all keys of this one, so that another core does the work and no interpreter lock is held.
+"""Another process that makes the obfuscators of all keys of this one, so that another core does the work and no interpreter lock is held.
 
-One serves every key: the Guest's and, in a simulation, its Hosts', whose keys this process holds anyway; a Host at its own company has a
-process of its own. Keys reach it through a pipe, never by command line or environment; it ends when its pipe is closed.
+One serves every key, and for bulk a second one: the Guest's and, in a simulation, its Hosts', whose keys this process holds anyway; a
+Host at its own company has processes of its own. Keys reach them through a pipe, never by command line or environment; they end when
+their pipe is closed.
 """
 
 from __future__ import annotations
@@ -105,12 +106,12 @@ class _Shared:
         self.process.stdin.flush()
 
 
-_shared, _keys = _Shared(), itertools.count()
+_shared, _second, _keys = _Shared(), _Shared(), itertools.count()
 
 
 def _forked() -> None:
-    global _shared  # noqa: PLW0603 (the other process's pipe and lock are not ours)
-    _shared = _Shared()
+    global _shared, _second  # the other process's pipes and locks are not ours
+    _shared, _second = _Shared(), _Shared()
 
 
 if hasattr(os, "register_at_fork"):
@@ -129,12 +130,20 @@ class ObfuscatorProcess:
     obfuscation : {"full", "short"}
     tables : Path, optional
         Where tables are kept; both as for the maker in this process.
+    second : bool
+        The process for bulk.
     """
 
     def __init__(
-        self, numbers: dict[str, int], width: int, obfuscation: Obfuscation = "full", tables: Path | None = None
+        self,
+        numbers: dict[str, int],
+        width: int,
+        obfuscation: Obfuscation = "full",
+        tables: Path | None = None,
+        *,
+        second: bool = False,
     ) -> None:
-        self._width, self._shared, self._key = width, _shared, next(_keys)
+        self._width, self._shared, self._key = width, _second if second else _shared, next(_keys)
         self._settings = {"obfuscation": obfuscation, "tables": None if tables is None else str(tables)}
         self._numbers = numbers
 
@@ -169,7 +178,7 @@ class ObfuscatorProcess:
 
     def close(self) -> None:
         """Have the process drop this key after the request in flight; with the last key it ends."""
-        if self._shared is _shared:  # else this process was forked, and the pipe is the other one's
+        if self._shared in (_shared, _second):  # else this process was forked, and the pipe is the other one's
             self._shared.drop(self._key)
 
     def __del__(self) -> None:

@@ -57,8 +57,9 @@ class PaillierKeySide:
         self.bits = self.public.bits
         self.limit = int(self.public.n // 2) - 1
         numbers = {"p": int(key.p), "q": int(key.q)}
-        process = ObfuscatorProcess(numbers, self.public.width, obfuscation, tables)
-        self.obfuscators = Pool(OwnerMaker(key.p, key.q, obfuscation, tables), process, pool)
+        asked = numbers, self.public.width, obfuscation, tables
+        processes = ObfuscatorProcess(*asked), ObfuscatorProcess(*asked, second=True)
+        self.obfuscators = Pool(OwnerMaker(key.p, key.q, obfuscation, tables), processes[0], pool, processes[1])
         p, q = key.p, key.q
         self._p2, self._q2 = p * p, q * q
         # Paillier 1999 §7: h_p = L_p(g^(p-1) mod p²)^-1 mod p with L_p(u) = (u - 1)/p and g = 1 + n
@@ -175,8 +176,9 @@ class PaillierPublicSide:
     ) -> None:
         self.key = key
         self.bits = key.bits
-        process = ObfuscatorProcess({"n": int(key.n)}, key.width, "full", tables)
-        self.obfuscators = Pool(PublicMaker(key.n, tables), process, pool)
+        asked: tuple[dict[str, int], int, Obfuscation, Path | None] = {"n": int(key.n)}, key.width, "full", tables
+        processes = ObfuscatorProcess(*asked), ObfuscatorProcess(*asked, second=True)
+        self.obfuscators = Pool(PublicMaker(key.n, tables), processes[0], pool, processes[1])
         self._products = products or BinProducts()
 
     def load(self, blob: bytes, n: int, m: int) -> Ciphertexts:
