@@ -11,6 +11,7 @@ from backend.reports.schema import Part
 DIGITS = 4  # a share of 0.6142 is written as 61.42 % everywhere
 
 P = TypeVar("P", bound=Part)
+_from: dict[tuple[type[Part], str, tuple[type, ...]], int] = {}  # which of some kinds of sources has a part's field
 
 
 def rounded(value: float | None) -> float | None:
@@ -20,8 +21,13 @@ def rounded(value: float | None) -> float | None:
 
 def fill(part: type[P], /, *sources: object, **given: Any) -> P:
     """A part of the report: fields that are `given`, and the others by name from the first source that has them, floats rounded."""
+    kinds = tuple(map(type, sources))
     for name in part.model_fields.keys() - given.keys():
-        value = next(getattr(source, name) for source in sources if hasattr(source, name))
+        at = _from.get((part, name, kinds))
+        if at is None:
+            at = next(i for i, source in enumerate(sources) if hasattr(source, name))
+            _from[part, name, kinds] = at
+        value = getattr(sources[at], name)
         given[name] = rounded(value) if isinstance(value, float) else value
     return part(**given)
 
