@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import view_models
 from app.panels import charts, evidence, frame, links, offers, palette
 from app.session import Work
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
@@ -300,17 +299,14 @@ def findings(t: Texts, view: View, found: SideBySide) -> None:
         return
     gone = sum(pair.after is None for pair in found.findings)
     st.markdown(t("comparison.findings", n=len(found.findings), gone=gone))
-    rows = [
-        (
-            evidence.brief(t, view, pair.either.feature),
-            markdown(t.either(pair.either.title, pair.either.title_zh)),
-            t(f"compliance.{pair.either.status}"),
-            _use(t, pair.before),
-            _use(t, pair.after),
-        )
-        for pair in found.findings[: view_models.PAGE]
-    ]
-    _table(t, ("feature", "rule", "status", "first", "second"), rows, "comparison.findings_title")
+    columns = {
+        t("comparison.feature"): [evidence.plain(t, view, pair.either.feature) for pair in found.findings],
+        t("comparison.rule"): [t.either(pair.either.title, pair.either.title_zh) for pair in found.findings],
+        t("comparison.status"): [t(f"compliance.{pair.either.status}") for pair in found.findings],
+        t("comparison.first"): [_use(t, pair.before) for pair in found.findings],
+        t("comparison.second"): [_use(t, pair.after) for pair in found.findings],
+    }
+    frame.rows(t, columns, "comparison_findings", t("comparison.findings_title"))
 
 
 def _use(t: Texts, finding: Finding | None) -> str:

@@ -106,7 +106,8 @@ def holdings(t: Texts, view: View) -> None:
         t("overview.never"): [t(f"overview.{word}_never") for word in never],
         t("overview.brought"): [f"{brought[s.party]:,}" if s.party in brought else "–" for s in shares],
     }
-    frame.table(table, t("overview.who_holds"))
+    with st.container(key="cards_holdings"):
+        frame.table(table, t("overview.who_holds"))
 
 
 def aligned(t: Texts, federation: Federation, found: Alignment) -> str:
