@@ -25,13 +25,45 @@
     name(svg, words.svg);
     group.append(svg);
   });
+  const save = (figure, kind) => {
+    const svg = figure.querySelector("svg"), copy = svg.cloneNode(true), look = getComputedStyle(svg);
+    const {width, height} = svg.getBoundingClientRect();
+    copy.setAttribute("width", width);
+    copy.setAttribute("height", height);
+    copy.style.cssText = `color: ${look.color}; font-family: ${look.fontFamily}`;
+    const link = document.createElement("a"), picture = new Image();
+    link.download = `${figure.dataset.name}.${kind}`;
+    link.href = picture.src = URL.createObjectURL(
+      new Blob([new XMLSerializer().serializeToString(copy)], {type: "image/svg+xml"}));
+    if (kind === "svg") return link.click();
+    picture.onload = () => {
+      const canvas = Object.assign(document.createElement("canvas"), {width: 2 * width, height: 2 * height});
+      canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+      link.href = canvas.toDataURL("image/png");
+      link.click();
+    };
+  };
+  const drawings = () => document.querySelectorAll(".glassleaf-drawing:not(:has(button))").forEach(figure => {
+    figure.innerHTML = decodeURIComponent(figure.dataset.svg);
+    const bar = document.createElement("div");
+    for (const kind of ["png", "svg"]) {
+      const button = document.createElement("button");
+      button.textContent = kind.toUpperCase();
+      button.title = words[kind];
+      button.setAttribute("aria-label", words[kind]);
+      button.onclick = () => save(figure, kind);
+      bar.append(button);
+    }
+    figure.append(bar);
+  });
   let asked = false;
   const soon = () => {
     if (asked) return;
     asked = true;
-    requestAnimationFrame(() => { asked = false; dress(); });
+    requestAnimationFrame(() => { asked = false; dress(); drawings(); });
   };
   dress();
+  drawings();
   window.glassleafCharts?.disconnect();  // of the language before
   window.glassleafCharts = new MutationObserver(soon);
   window.glassleafCharts.observe(document.body, {childList: true, subtree: true});

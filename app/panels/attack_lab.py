@@ -190,7 +190,8 @@ def _bars(t: Texts, result: AttackResult, works: bool) -> go.Figure:
     )
     figure.add_vline(x=100 * result.chance, line={"dash": "dot", "color": palette.INK, "width": 2})
     figure.update_xaxes(range=[0, 104], ticksuffix=" %", tickvals=[0, 50, 100])
-    return figure.update_yaxes(autorange="reversed").update_layout(margin={"r": 12, "b": 26})
+    charts.room(figure, [name for name, _, _ in rows])
+    return figure.update_yaxes(autorange="reversed").update_layout(margin_r=12)
 
 
 def table(t: Texts, attacks: Sequence[Attack], results: Results) -> None:

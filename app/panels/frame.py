@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from urllib.parse import quote
 
 import pandas as pd
 import plotly.graph_objects as go
@@ -227,6 +228,14 @@ def picture(figure: go.Figure, sentence: str, key: str) -> None:
     """A chart alone; `sentence` is its text alternative."""
     saved = {"toImageButtonOptions": {"filename": f"glassleaf-{key}", "scale": 2}}
     st.plotly_chart(figure, key=key, config=CHART | saved, theme=None, alt=_words(sentence))
+
+
+def drawing(svg: str, key: str) -> None:
+    """A chart that needs no Plotly, which takes a browser most of a page's time; it brings its own text alternative.
+
+    Streamlit takes SVG out of what it is handed; assets/charts.js puts it in, with the buttons that save it.
+    """
+    st.html(f'<div class="glassleaf-drawing" data-name="glassleaf-{key}" data-svg="{quote(svg)}"></div>')
 
 
 def let_save(t: Texts) -> None:

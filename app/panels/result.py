@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.panels import charts, frame, palette, result_batch, result_person, transcript
+from app.panels import frame, result_batch, result_person, transcript
 from app.texts import Texts, amount, markdown, number
 from app.view_models import View, speed
 
@@ -114,22 +114,14 @@ def textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits:
         there=t.duration(there),
         leaves=f"{done.leaves:,}",
     )
-    rows = [
-        (t("score.textbook_here"), here, frame.cipher(t, done.cipher, done.key_bits), ""),
-        (t("score.textbook_there"), there, frame.cipher(t, "paillier", bits), "/"),
-    ]
-    figure = charts.figure(110, top=4)
-    for name, seconds, _, pattern in rows:
-        charts.step(figure, name, 0, seconds, t.duration(seconds), palette.INK, pattern)
-    figure.update_xaxes(visible=False, range=[0, 1.25 * max(here, there)])  # the words beside a bar have room
-    figure.update_yaxes(autorange="reversed")
-    charts.room(figure, [row[0] for row in rows], 0)
-    twin: frame.Columns = {
-        t("score.textbook_way"): [row[0] for row in rows],
-        t("score.time"): [t.duration(row[1]) for row in rows],
-        t("engine.cipher"): [row[2] for row in rows],
-        t("score.textbook_counts"): [t("score.textbook_counts_here"), t("score.textbook_counts_there")],
+    ways = ("here", "there")
+    columns: frame.Columns = {
+        t("score.textbook_way"): [t(f"score.textbook_{way}") for way in ways],
+        t("score.time"): [t.duration(here), t.duration(there)],
+        t("engine.cipher"): [frame.cipher(t, done.cipher, done.key_bits), frame.cipher(t, "paillier", bits)],
+        t("score.textbook_counts"): [t(f"score.textbook_counts_{way}") for way in ways],
     }
     with slot.container():
-        frame.chart(t, figure, sentence, twin, "textbook")
+        st.markdown(sentence)
+        frame.table(columns, t("score.textbook"))
         st.caption(f":material/straighten: {t('score.textbook_note', bits=f'{bits:,}')}")

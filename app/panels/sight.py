@@ -90,12 +90,11 @@ def _columns(t: Texts, view: View, party: str) -> None:
 
 def _guest(t: Texts, view: View, scene: Scene) -> None:
     sent, back = crossings(scene.entries, view.model.guest)
-    if sent:
-        _bytes(t, t("transcript.sent", **_amount(sent)), sent)
-    if back:
-        _bytes(t, t("transcript.back", **_amount(back)), back)
+    seen = [_bytes(t, f"transcript.{way}", entries) for way, entries in (("sent", sent), ("back", back)) if entries]
     if scene.done is not None:
-        st.markdown(f":material/lock_open: {_sum(t, view, scene.done)}")
+        seen.append(f":material/lock_open: {_sum(t, view, scene.done)}")
+    if seen:
+        st.markdown("\n\n".join(seen))  # one element: many small ones would make the page slow
 
 
 def _sum(t: Texts, view: View, done: ScoreBatch) -> str:
@@ -114,21 +113,20 @@ def _host(t: Texts, view: View, scene: Scene, party: str) -> None:
         st.caption(t("transcript.waits"))
         return
     shown = markdown(scene.people[0]) if len(scene.people) == 1 else f"{len(scene.people):,}"
-    st.markdown(t("transcript.reads_id" if len(scene.people) == 1 else "transcript.reads_ids", id=shown))
-    _bytes(t, t("transcript.came", **_amount(came)), came)
-    squares(came[0].entries)
+    seen = [t("transcript.reads_id" if len(scene.people) == 1 else "transcript.reads_ids", id=shown)]
+    seen += [_bytes(t, "transcript.came", came), squares(came[0].entries)]
     if sent:
         last = sent[0].receiver == view.model.guest
-        _bytes(t, t("transcript.answered" if last else "transcript.passed_on", **_amount(sent)), sent)
-        squares(1 if last else sent[0].entries)
+        seen.append(_bytes(t, "transcript.answered" if last else "transcript.passed_on", sent))
+        seen.append(squares(1 if last else sent[0].entries))
+    st.markdown("\n\n".join(filter(None, seen)))
     st.caption(f":material/lock: {t('transcript.unread')}")
 
 
-def squares(entries: int) -> None:
+def squares(entries: int) -> str:
     """Encrypted numbers, none of which can be read."""
-    if entries:
-        more = f" +{entries - DRAWN:,}" if entries > DRAWN else ""
-        st.markdown(f":gray[{CLOSED * min(entries, DRAWN)}]{more}")
+    more = f" +{entries - DRAWN:,}" if entries > DRAWN else ""
+    return f":gray[{CLOSED * min(entries, DRAWN)}]{more}" if entries else ""
 
 
 def _amount(entries: Sequence[TranscriptEntry]) -> dict[str, str]:
@@ -138,11 +136,11 @@ def _amount(entries: Sequence[TranscriptEntry]) -> dict[str, str]:
     }
 
 
-def _bytes(t: Texts, words: str, entries: Sequence[TranscriptEntry]) -> None:
-    """The first bytes of a ciphertext, as they went over the wire."""
+def _bytes(t: Texts, key: str, entries: Sequence[TranscriptEntry]) -> str:
+    """What was sent or came, with the first bytes of a ciphertext as they went over the wire."""
     sample = entries[0].sample
     shown = " ".join(sample[at : at + BYTES].hex() for at in range(0, len(sample), BYTES))
-    st.markdown(words + (f"  \n`{shown} …`" if shown else f"  \n:gray[{t('transcript.in_the_clear')}]"))
+    return t(key, **_amount(entries)) + "  \n" + (f"`{shown} …`" if shown else f":gray[{t('transcript.in_the_clear')}]")
 
 
 def _looked(t: Texts, seen: HostView) -> None:
@@ -158,6 +156,5 @@ def _looked(t: Texts, seen: HostView) -> None:
     st.table(facts, border="horizontal", alt=t("transcript.look"))
     marks = "".join({True: OPEN, False: OUT, None: CLOSED}[entry] for entry in seen.entries[:DRAWN])
     st.markdown(marks + (f" +{len(seen.entries) - DRAWN:,}" if len(seen.entries) > DRAWN else ""))
-    other = len(seen.entries) - seen.kept - seen.ruled_out
     other = len(seen.entries) - seen.kept - seen.ruled_out
     st.caption(t("transcript.look_squares", kept=f"{seen.kept:,}", out=f"{seen.ruled_out:,}", other=f"{other:,}"))

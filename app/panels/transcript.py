@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Sequence, Sized
 from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import charts, frame, palette
@@ -16,8 +17,12 @@ if TYPE_CHECKING:
     from backend.results import ScoreBatch
 
 DRAWN = 12  # messages in the picture; the table holds all
-GAP = 0.08  # of a message's row, between its arrow and the words
-LOCK = f"<span style='font-family: {palette.ICONS}; font-size: 14px'>lock</span> "
+TOP, ROW = 52, 46  # pixels: of the parties' names, and of a message
+ARROWHEAD = (
+    '<defs><marker id="glassleaf-arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="6" markerHeight="6" orient="auto">'
+    f'<path d="M0 0 8 4 0 8Z" fill="{palette.INK}"/></marker></defs>'
+)
+LOCK = f'<tspan font-family="{palette.ICONS}" font-size="14">lock</tspan> '
 
 
 def draw(t: Texts, view: View, done: ScoreBatch) -> None:
@@ -47,7 +52,9 @@ def draw(t: Texts, view: View, done: ScoreBatch) -> None:
         t("transcript.when"): [t.duration(entry.seconds) for entry in entries],
         t("transcript.kind"): [_in_words(t, entry, "title", entry.kind) for entry in entries],
     }
-    frame.chart(t, _sequence(t, view, entries[:DRAWN]), sentence, twin, "transcript")
+    st.markdown(sentence)
+    frame.drawing(_sequence(t, view, entries[:DRAWN], sentence), "transcript")
+    frame.table_twin(t, twin, sentence, "transcript")
 
 
 def _in_words(t: Texts, entry: TranscriptEntry, what: str, otherwise: str) -> str:
@@ -55,72 +62,53 @@ def _in_words(t: Texts, entry: TranscriptEntry, what: str, otherwise: str) -> st
     return t(key) if t.has(key) else otherwise
 
 
-def _sequence(t: Texts, view: View, entries: tuple[TranscriptEntry, ...]) -> go.Figure:
-    parties = (view.model.guest, *view.model.hosts)
-    lanes = {party: i for i, party in enumerate(parties)}
-    marks = [palette.mark(view.federation, party) for party in parties]
-    # The words of a message stand in the first gap of its way, so that no lifeline runs through them.
-    gaps = [lanes[e.sender] + (0.5 if lanes[e.receiver] > lanes[e.sender] else -0.5) for e in entries]
-    rows = list(range(1, len(entries) + 1))
-    titles = [wrap(_in_words(t, entry, "title", entry.kind), 24, 1) for entry in entries]
-    sizes = [(LOCK if "encrypted" in entry.holds else "") + size(entry.bytes) for entry in entries]
-    # Few traces: Plotly measures each word of an annotation by itself, which takes the browser most of its time.
-    lifelines = [
-        {
-            "x": [lane, lane],
-            "y": [0, len(entries) + 0.5],
-            "mode": "lines",
-            "line": {"color": mark.colour, "width": 2},
-            "hoverinfo": "skip",
-        }
-        for lane, mark in enumerate(marks)
-    ]
-    heads = {
-        "x": list(range(len(parties))),
-        "y": [0] * len(parties),
-        "mode": "markers+text",
-        "marker": {"symbol": [m.symbol for m in marks], "size": 16, "color": [m.colour for m in marks]},
-        "text": [f"<b>{wrap(t.party(view.federation, party), 12, 2)}</b>" for party in parties],
-        "textposition": "top center",
-        "hoverinfo": "skip",
-        "cliponaxis": False,
-    }
-    arrows = {
-        "x": [x for e in entries for x in (lanes[e.sender], lanes[e.receiver], None)],
-        "y": [y for row in rows for y in (row, row, None)],
-        "mode": "lines+markers",
-        "line": {"color": palette.INK, "width": 1.6},
-        "marker": {"symbol": "arrow", "angleref": "previous", "size": [0, 11, 0] * len(entries), "color": palette.INK},
-        "hoverinfo": "skip",
-        "cliponaxis": False,
-    }
-    words = {
-        "x": gaps * 2,
-        "y": [*(row - GAP for row in rows), *(row + GAP for row in rows)],
-        "mode": "text",
-        "text": [*titles, *sizes],
-        "textposition": ["top center"] * len(entries) + ["bottom center"] * len(entries),
-        "hoverinfo": "skip",
-        "cliponaxis": False,
-    }
-    hovers = {
-        "x": gaps,
-        "y": rows,
-        "mode": "markers",
-        "marker": {"size": 34, "opacity": 0},
-        "hovertext": [
-            f"<b>{entry.number}. {label(_in_words(t, entry, 'title', entry.kind))}</b><br>"
-            f"{wrap(_in_words(t, entry, 'holds', entry.holds), 44, 3)}<br>"
-            f"{t('transcript.readable')}: {wrap(_in_words(t, entry, 'readable', entry.readable_by), 36, 3)}<br>"
-            f"{size(entry.bytes)} · {t.duration(entry.seconds)}"
-            for entry in entries
-        ],
-        "hovertemplate": "%{hovertext}<extra></extra>",
-    }
-    figure = charts.figure(80 + 48 * len(entries), showlegend=False)
-    figure.add_traces([go.Scatter(one) for one in (*lifelines, heads, arrows, words, hovers)])
-    figure.update_xaxes(visible=False, range=[-0.4, len(parties) - 0.6])
-    return figure.update_yaxes(visible=False, range=[len(entries) + 0.6, -0.9])
+def _sequence(t: Texts, view: View, entries: Sequence[TranscriptEntry], sentence: str) -> str:
+    """The messages as an SVG of the page's width: a lifeline a party, an arrow a message, more on hover."""
+    lanes = {party: i for i, party in enumerate((view.model.guest, *view.model.hosts))}
+    end = TOP + ROW * len(entries) + ROW / 2
+    parts = [ARROWHEAD]
+    for party, lane in lanes.items():
+        mark, x = palette.mark(view.federation, party), _across(lane, lanes)
+        parts.append(f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{end}" stroke="{mark.colour}" stroke-width="2"/>')
+        name = wrap(t.party(view.federation, party), 12, 2).split("<br>")
+        for line, words in enumerate(name):
+            y = TOP - 14 - 15 * (len(name) - 1 - line)
+            parts.append(f'<text x="{x}" y="{y}" font-weight="600">{words}</text>')
+        parts.append(f'<text x="{x}" y="{TOP + 7}" font-size="20" fill="{mark.colour}">{mark.glyph}</text>')
+    for row, entry in enumerate(entries, start=1):
+        first, last, y = lanes[entry.sender], lanes[entry.receiver], TOP + ROW * row
+        # The words of a message stand in the first gap of its way, so that no lifeline runs through them.
+        middle = _across(first + (0.5 if last > first else -0.5), lanes)
+        title = wrap(_in_words(t, entry, "title", entry.kind), 24, 1)
+        parts.append(
+            f"<g><title>{_hover(t, entry)}</title>"
+            f'<line x1="{_across(first, lanes)}" x2="{_across(last, lanes)}" y1="{y}" y2="{y}" '
+            f'stroke="{palette.INK}" stroke-width="1.6" marker-end="url(#glassleaf-arrow)"/>'
+            f'<text x="{middle}" y="{y - 6}">{title}</text>'
+            f'<text x="{middle}" y="{y + 15}">{LOCK if "encrypted" in entry.holds else ""}{size(entry.bytes)}</text></g>'
+        )
+    about = html.escape(sentence.replace("**", "").replace("\\", ""))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{about}" width="100%" height="{end + 4:.0f}" '
+        f'fill="currentColor" font-size="{charts.TEXT}" text-anchor="middle">{"".join(parts)}</svg>'
+    )
+
+
+def _across(lane: float, lanes: Sized) -> str:
+    """Where a lifeline stands, in percent of the width."""
+    return f"{100 * (lane + 0.5) / len(lanes):.2f}%"
+
+
+def _hover(t: Texts, entry: TranscriptEntry) -> str:
+    """What a message holds, who can read it, its size and its time."""
+    readable = _in_words(t, entry, "readable", entry.readable_by)
+    lines = (
+        f"{entry.number}. {_in_words(t, entry, 'title', entry.kind)}",
+        _in_words(t, entry, "holds", entry.holds),
+        f"{t('transcript.readable')}: {readable}",
+        f"{size(entry.bytes)} · {t.duration(entry.seconds)}",
+    )
+    return label("\n".join(lines))
 
 
 def stages(t: Texts, view: View, done: ScoreBatch) -> None:
@@ -155,17 +143,12 @@ def learned(t: Texts, view: View, done: ScoreBatch) -> None:
         people = sum(score.status == "ok" for score in done.scores)
         count = {"n": people, "people": f"{people:,}"}
         classes, trees = len(view.model.outputs.classes), f"{len(view.model.trees):,}"
-        st.markdown(
-            t(
-                "words.says",
-                who=guest,
-                said=t(f"score.learned_guest_{released(view)}", **count, classes=classes, trees=trees),
-            )
-        )
+        known = t(f"score.learned_guest_{released(view)}", **count, classes=classes, trees=trees)
+        lines = [t("words.says", who=guest, said=known)]
         for host in view.model.hosts:
-            st.markdown(
-                t("words.says", who=palette.name(t, view.federation, host), said=t("score.learned_host", **count))
-            )
+            who = palette.name(t, view.federation, host)
+            lines.append(t("words.says", who=who, said=t("score.learned_host", **count)))
+        st.markdown("\n\n".join(lines))
         if done.cipher == "none":
             st.markdown(f":material/science: {t('score.plain')}")
         elif released(view) == "median":

@@ -187,11 +187,9 @@ def test_a_score_stands_beside_the_textbook_whichever_is_faster(
     assert set(asked) == {3072}
     assert says(at, key, n=1)
     assert says(at, "score.textbook_note", bits="3,072")
-    twin = table(at, WAY)
-    assert list(twin[WAY]) == [T("score.textbook_here"), T("score.textbook_there")]
-    assert list(twin[T("engine.cipher")]) == [frame.cipher(T, "rlwe", 8192), frame.cipher(T, "paillier", 3072)]
-    # lengths say how many times as fast
-    assert not any('"type":"log"' in chart.proto.spec for chart in at.get("plotly_chart"))
+    shown = next(one.value for one in at.table if WAY in one.value)
+    assert list(shown[WAY]) == [T("score.textbook_here"), T("score.textbook_there")]
+    assert list(shown[T("engine.cipher")]) == [frame.cipher(T, "rlwe", 8192), frame.cipher(T, "paillier", 3072)]
 
 
 @pytest.mark.slow
@@ -229,7 +227,9 @@ def test_many_people_are_shown_page_by_page_with_their_speed_and_downloaded_whol
     assert list(table(bulk)["id"]) == [f"new{i}" for i in range(2 * PAGE, PEOPLE)]
     assert says(bulk, "score.rows", first=201, last=230, n=230)
     assert any(says(caption.value, "engine.suits_rlwe", n=PEOPLE) for caption in bulk.caption)
-    assert list(table(bulk, WAY)[T("score.time")])[1] == "3.83\u00a0h"  # 230 minutes
+    assert (
+        list(next(one.value for one in bulk.table if WAY in one.value)[T("score.time")])[1] == "3.83\u00a0h"
+    )  # 230 minutes
 
     bulk.get_by_key("batch_order").set_value("highest")
     bulk.get_by_key("batch_page").set_value(1)

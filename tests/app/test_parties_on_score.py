@@ -5,14 +5,15 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from functools import partial
+from xml.etree import ElementTree
 
 import pytest
 from inside import runtime_of
 from streamlit.testing.v1 import AppTest
 
 from app import session, view_models
-from app.panels import presenter, result, standing
-from app.texts import Texts
+from app.panels import presenter, result, standing, transcript
+from app.texts import Texts, size
 from backend.errors import SecurityError
 from backend.jobs import Job
 from backend.protocols.transport.transcript import SAMPLE, TranscriptEntry
@@ -188,3 +189,16 @@ def test_no_usable_row_is_no_success(opened: Opened, world: World) -> None:
     failed = replace(batch, scores=(replace(batch.scores[0], status="failed", problem="no value"),))
     assert result.usable(batch) and not result.usable(failed)
     assert result.below(T, session.view(world.record.id), failed) is None
+
+
+def test_the_picture_of_the_messages_draws_each_and_says_what_it_shows(opened: Opened, world: World) -> None:
+    opened("overview")
+    drawn = transcript._sequence(T, session.view(world.record.id), CHAIN, '**7** messages, "A < B"')
+    picture = ElementTree.fromstring(drawn)  # noqa: S314 - our own
+    told = [title.text or "" for title in picture.iter("{http://www.w3.org/2000/svg}title")]
+    assert [int(words.split(".")[0]) for words in told] == [message.number for message in CHAIN]
+    assert all(size(message.bytes) in words for message, words in zip(CHAIN, told, strict=True))
+    arrows = [line for line in picture.iter("{http://www.w3.org/2000/svg}line") if line.get("marker-end")]
+    ways = {(one.get("x1"), one.get("x2")) for one in arrows}
+    assert len(arrows) == len(CHAIN) and ("16.67%", "50.00%") in ways and ("83.33%", "16.67%") in ways
+    assert picture.get("aria-label") == '7 messages, "A < B"'
