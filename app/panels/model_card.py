@@ -47,7 +47,8 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
     )
     icon, grown = _grown(t, record)
     hover = t(f"algorithm.hover_{view_models.algorithm(record)}")
-    st.markdown(f":material/{icon}: **{markdown(frame.algorithm(t, record))}.** {grown}", help=hover)
+    words = t("words.about", what=markdown(frame.algorithm(t, record)), said=grown)
+    st.markdown(f":material/{icon}: {words}", help=hover)
     if record.alignment is not None and record.hosts:
         st.markdown(
             f":material/join_inner: {parties.aligned(t, federation, record.alignment)}",
