@@ -75,6 +75,7 @@ class Job(Generic[T]):
         clock: Callable[[], float] = time.perf_counter,
         *,
         alike: bool = True,
+        by_trees: bool = False,
         course: str = "",
     ) -> None:
         self.state: State = "running"
@@ -87,7 +88,7 @@ class Job(Generic[T]):
         self.waits: Waits | None = None
         self.read_transcript: Callable[[], tuple[TranscriptEntry, ...]] = tuple
         self._work, self._clock = run, clock
-        self.pace, self._weighed = Pace(clock, alike=alike, course=course), False
+        self.pace, self._weighed = Pace(clock, alike=alike, by_pieces=by_trees, course=course), False
         self._stop = threading.Event()
         self._began = clock()
         self._ended: float | None = None
@@ -176,6 +177,7 @@ class Job(Generic[T]):
         self.points = (*self.points, progress)
         self.done = self.through = progress.tree
         self._count()
+        self.pace.piece()
 
     def _count(self) -> None:
         """Where nobody weighs the work, every piece is like every other."""

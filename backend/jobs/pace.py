@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 FEWEST = 3  # reports that make a pace
 EARLIEST = 0.05  # share of the work before which a pace is no more than a guess
@@ -14,6 +14,10 @@ ENOUGH = 0.1  # share of a part after which its own pace counts
 EXACT = 1e-9  # shares are sums of floats
 STEPS = 50  # in which the course of work is noted
 OTHER_SPEED = 2.0  # so many times faster or slower than the last time, it is other work
+AGREED = (
+    1.5  # by so much may the pace of all so far and that of its later half differ; beyond, neither foretells the rest
+)
+QUIET = 2.0  # so many times the longest wait for a report so far, nothing is foretold where a third of the rest would have passed, too
 
 
 class Pace:
@@ -28,12 +32,21 @@ class Pace:
         Seconds.
     alike : bool
         Whether equal shares of the work take equal times, as far as anybody knows before it was done once.
+    by_pieces : bool
+        Whether only what :meth:`piece` tells makes a pace: what comes before, and parts of a piece, go otherwise.
     course : str
         What tells such work from other work of its kind that goes otherwise.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.perf_counter, *, alike: bool = True, course: str = "") -> None:
-        self._clock, self._alike, self._course = clock, alike, course
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.perf_counter,
+        *,
+        alike: bool = True,
+        by_pieces: bool = False,
+        course: str = "",
+    ) -> None:
+        self._clock, self._alike, self._by_pieces, self._course = clock, alike, by_pieces, course
         self._begun = clock()
         self._usual: tuple[float, ...] = ()
         self._usual_seconds = 0.0
@@ -45,21 +58,23 @@ class Pace:
     def begin_again(self) -> None:
         """Nothing of the work is done yet, or nothing any more."""
         self.share = 0.0
-        self._start, self._first, self._last = (self._clock(), 0.0), (0.0, 0.0), (0.0, 0.0)  # time and share of reports
-        self._longest = 0.0
+        self._start, self._last = (self._clock(), 0.0), (0.0, 0.0)  # time and share of reports
         self._reports: list[tuple[float, float]] = []  # the same, all of them
+        self._pieces: list[tuple[float, float]] = []
 
     def reached(self, share: float) -> None:
         """Note that this share of the work is done, 0..1; a smaller one than before tells nothing."""
         now = self._clock()
         if share > self.share:
-            self._longest = max(self._longest, share - self.share)
             self._last = now, min(share, 1.0)
-            self._first = self._last if not self.share else self._first
             self.share = self._last[1]
             self._reports.append(self._last)
         elif not self.share:
             self._start = now, 0.0  # what came before the first piece is no pace
+
+    def piece(self) -> None:
+        """A piece of the work has ended, e.g. a tree, which takes about as long as the next."""
+        self._pieces.append((self._clock(), self.share))
 
     def expect(self, seconds: float | None) -> None:
         """What is left took so long the last time; None = it has no record."""
@@ -133,17 +148,30 @@ class Pace:
         return left if left > 0 else None  # it takes longer than planned: nobody knows how much
 
     def _left_by_pace(self) -> float | None:
-        """By the pace of finished pieces; None where less than :data:`EARLIEST` of the work is done, or nothing comes any more.
+        """By the pace of finished pieces; None where that of all and that of the later half do not agree, or nothing comes any more.
 
-        The first piece also pays for what is set up once (processes, tables), so it counts only until as much was done after it.
+        Work that speeds up or slows down (its pieces are not alike, what was made ahead is used up, the machine has other work) has no
+        pace that foretells the rest.
         """
-        if self.share < EARLIEST or len(self._reports) < FEWEST:
+        points = self._pieces if self._by_pieces else [self._start, *self._reports]
+        if self.share < EARLIEST or len(points) < FEWEST:
             return None
-        last, share = self._last
-        since, before = self._first if share >= 2 * self._first[1] else self._start
-        pace = (last - since) / (share - before)  # seconds for the whole
-        rest, waited = (1.0 - share) * pace, self._clock() - last
-        if waited > 1.25 * rest + 1.0:
+        last, share = points[-1]
+        pace = self._agreed(points)  # seconds for the whole
+        rest, waited = (1.0 - share) * (pace or 0.0), self._clock() - last
+        steps = [(later[0] - before[0], later[1] - before[1]) for before, later in pairwise(points)]
+        silent, longest = max(seconds for seconds, _ in steps), max(done for _, done in steps)
+        if pace is None or waited > max(rest / 3, QUIET * silent + 1.0) or waited > 1.25 * rest + 1.0:
             return None
         # where no report comes, the clock stops at the end of the longest step, or halfway
-        return max(rest - waited, min(rest - self._longest * pace, rest / 2), 0.0)
+        return max(rest - waited, min(rest - longest * pace, rest / 2), 0.0)
+
+    @staticmethod
+    def _agreed(points: Sequence[tuple[float, float]]) -> float | None:
+        """Seconds for the whole, from times and what was done by then: all of it and the later half; None where they do not agree."""
+        (begun, first), (last, done) = points[0], points[-1]
+        since, before = next(point for point in reversed(points[:-1]) if point[1] <= (first + done) / 2)
+        all_of_it, later = (last - begun) / (done - first), (last - since) / (done - before)
+        if max(all_of_it, later) > AGREED * min(all_of_it, later):
+            return None
+        return math.sqrt(all_of_it * later)
