@@ -10,7 +10,7 @@ from itertools import accumulate, pairwise
 FEWEST = 3  # reports that make a pace
 EARLIEST = 0.05  # share of the work before which a pace is no more than a guess
 TRUST = 0.05  # share of a plan that is held to be right as it stands, whatever the first pieces took
-ENOUGH = 0.1  # share of a part after which its own pace counts
+ENOUGH = 0.1  # share of a part, or of the whole, after which its own pace counts: what is set up once is in the first reports
 EXACT = 1e-9  # shares are sums of floats
 STEPS = 50  # in which the course of work is noted
 OTHER_SPEED = 2.0  # so many times faster or slower than the last time, it is other work
@@ -154,7 +154,7 @@ class Pace:
         pace that foretells the rest.
         """
         points = self._pieces if self._by_pieces else [self._start, *self._reports]
-        if self.share < EARLIEST or len(points) < FEWEST:
+        if self.share < ENOUGH or len(points) < FEWEST:
             return None
         last, share = points[-1]
         pace = self._agreed(points)  # seconds for the whole
