@@ -6,6 +6,7 @@ import pytest
 
 from backend.cli.validation import STATUS
 from backend.evaluation.validation.monitoring import triggers
+from backend.i18n import Catalogue
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def test_every_figure_is_printed_and_the_report_has_it(run, sheet, tmp_path):
     assert status == STATUS[done["verdict"]] and (done["n"], done["outcomes"]) == (60, 0)
     page = tmp_path / "report.html"
     assert run("report", "latest", "--out", page)[0] == 0
-    assert "Monitoring run" in page.read_text() and "no outcome is known" in page.read_text()
+    assert Catalogue("en")("monitoring.figures") in page.read_text() and "no outcome is known" in page.read_text()
     status, text, _ = run("monitor", "latest", sheet, "--cipher", "none")
     assert status in STATUS.values() and "Stability of the score: PSI" in text and "no feature was named" in text
 

@@ -6,6 +6,7 @@ import pytest
 
 from backend.cli.validation import STATUS
 from backend.evaluation.validation.suite import standard
+from backend.i18n import Catalogue
 
 FAST = ("validate", "latest", "--cipher", "none", "--samples", "100")
 
@@ -20,14 +21,14 @@ def test_every_test_is_printed_with_its_verdict_and_the_report_has_it(run, tmp_p
     assert [(t["id"], t["verdict"]) for t in reported["tests"]] == [(t["id"], t["verdict"]) for t in done["tests"]]
     page = tmp_path / "report.html"
     assert run("report", "latest", "--out", page)[0] == 0
-    assert "Weak spots" in page.read_text() and "29 CFR 1607.4(D)" in page.read_text()
+    assert Catalogue("en")("validation.test_weak_spots") in page.read_text() and "29 CFR 1607.4(D)" in page.read_text()
 
 
 def test_what_was_switched_off_and_tightened_is_printed_with_its_reason(run, tmp_path):
     own = tmp_path / "own.toml"
     own.write_text('cutoff = 0.3\n[limits.auc]\nfail = 0.999\n[off]\nproxies = "second line, file 17"\n')
     status, text, _ = run(*FAST, "--config", own)
-    assert status == 3 and "The model fails." in text
+    assert status == 3 and Catalogue("en")("validation.overall_fail") in text
     assert "second line, file 17" in text and "Tightened by the operator: auc." in text and "cut-off 30%" in text
     page = tmp_path / "report.html"
     run("report", "latest", "--out", page)

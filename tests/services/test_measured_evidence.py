@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 from backend.cli import app
 from backend.data.dictionary import Feature, Kind
 from backend.fairness.evidence import Basis
+from backend.i18n import LANGUAGES, Catalogue
 from backend.protocols.group_sums.grouping import Group
 from backend.services import Glassleaf, fairness
 from backend.services.fairness import DisparityRequest, ProxyRequest, group_names
@@ -77,8 +78,10 @@ def test_a_disparity_keeps_the_cut_off_that_it_was_measured_at(glassleaf):
 def test_groups_are_named_in_both_languages():
     feature = Feature(name="home", meaning="Home", kind=Kind.CATEGORICAL, categories={"r": "rented"})
     groups = [Group("code", "r", 30), Group("code", "x", 30), Group("rest", "", 25), Group("missing", "", 40)]
-    assert group_names(groups, feature, "en") == ("rented", "x", "all smaller groups together", "no value")
-    assert group_names(groups, feature, "zh") == ("rented", "x", "其余较小群体合计", "无取值")
+    for language in LANGUAGES:
+        say = Catalogue(language)
+        named = ("rented", "x", say("measure.group_rest"), say("measure.group_missing"))
+        assert group_names(groups, feature, language) == named
     translated = feature.model_copy(update={"categories_zh": {"r": "租房"}})
     assert group_names(groups, translated, "zh")[:2] == ("租房", "x")
     bins = [Group("bin", str(i), 30) for i in (1, 2)]
