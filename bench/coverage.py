@@ -61,11 +61,8 @@ ALTERNATIVES: dict[str, tuple[tuple[float, float], ...]] = {
     "no gap": tuple((1.0, 0.0) for _ in range(9)),
     "gap": ((1.0, 0.6), *((1.0 - 0.02 * k, 0.6 - 0.05 * k) for k in range(1, 9))),
 }
-POSITIVE, SECOND, ACCEPTED = (
-    0.3,
-    0.4,
-    (0.6, 0.75),
-)  # shares: of positive labels, of the second group, of accepted people at each decision
+# shares: of positive labels, of the second group, of accepted people at each decision
+POSITIVE, SECOND, ACCEPTED = 0.3, 0.4, (0.6, 0.75)
 AGES = {"no gap": 0.0, "gap": 0.01}  # how much worse elderly ages score than each of three younger classes
 
 

@@ -37,10 +37,8 @@ from bench.stream import worked
 
 ROOT = Path(__file__).resolve().parents[1]
 AIM_SCORES, AIM_MS = 150, 60  # scores/s, and the 95th percentile, on two cores
-CALLERS, FEW = (
-    16,
-    8,
-)  # at once; who waits for an answer before asking again, waits at 150 scores/s no less than callers/150 s
+# at once; who waits for an answer before asking again, waits at 150 scores/s no less than callers/150 s
+CALLERS, FEW = 16, 8
 WARM = 20  # answers that are left out
 TIMEOUT = 60  # seconds in which a server has to answer
 

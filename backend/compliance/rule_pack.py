@@ -28,9 +28,8 @@ Status = Literal["prohibited", "conditional", "indicator", "informational"]
 Scope = Literal["feature", "model"]
 Force = Literal["in_force", "not_yet", "ended"]
 Addressee = Literal["bank", "host", "vendor"]  # who lends and scores; who supplies features; who supplies the software
-Checked = Literal[
-    "source", "not", "none"
-]  # whether a rule was compared with its text on the day `as_of`; none = no statute names it
+# whether a rule was compared with its text on the day `as_of`; none = no statute names it
+Checked = Literal["source", "not", "none"]
 MAX_QUOTE = 400  # letters: enough for the words that matter
 Check = Literal["", "elderly"]  # further measurement that a rule for features asks for
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value is read as text; the fields' types decide

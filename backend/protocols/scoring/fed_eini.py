@@ -142,9 +142,8 @@ class _Spans:
         self._leaf = packing.leaf[order]
         self._unit = packing.unit[order][:, None].astype(np.int32 if narrow else np.int64)
         groups = np.stack([packing.slot, tree])[:, order]
-        self._first = first = np.flatnonzero(
-            np.diff(groups, axis=1, prepend=-1).any(axis=0)
-        )  # of each tree in each slot
+        # of each tree in each slot
+        self._first = first = np.flatnonzero(np.diff(groups, axis=1, prepend=-1).any(axis=0))
         self._trees = [slice(*ends) for ends in pairwise([*first.tolist(), len(order)])]
         self._slots, self._of_slot = np.unique(groups[0, first], return_index=True)
         self._base = packing.unpack([packing.base]).T
