@@ -228,8 +228,8 @@ def read_record(body: dict[str, Any]) -> ModelRecord:
     if body.get("release"):
         unique = tuple((int(bits), float(share)) for bits, share in body["release"]["unique"])
         release = ReleaseCheck(**{**body["release"], "unique": unique})
-    told = {"metrics": Metrics(**body["metrics"]), "curve": curve, "alignment": alignment, "release": release}
-    return ModelRecord(**{**body, **tuples, **told})
+    parsed = {"metrics": Metrics(**body["metrics"]), "curve": curve, "alignment": alignment, "release": release}
+    return ModelRecord(**{**body, **tuples, **parsed})
 
 
 @dataclass(frozen=True)
@@ -286,9 +286,9 @@ def scores_rows(scores: Iterable[Score], classes: bool) -> bytes:
     for s in scores:
         numbers = [s.margin, s.probability, s.base, s.guest_part, s.hosts_part]
         shown = ["" if math.isnan(v) else f"{v:.6f}" for v in numbers]
-        said = [s.decision, *([cell_text(s.predicted)] if classes else [])]
+        answer = [s.decision, *([cell_text(s.predicted)] if classes else [])]
         end = [cell_text(" ".join(s.not_held_by)), cell_text(s.problem)]
-        rows.append([cell_text(s.id), s.status, *shown[:2], *said, *shown[2:], *end])
+        rows.append([cell_text(s.id), s.status, *shown[:2], *answer, *shown[2:], *end])
     return _csv(rows)
 
 

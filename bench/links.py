@@ -293,9 +293,9 @@ def delayed(companies: Companies) -> Iterator[None]:
     for folder in companies.hosts.values():
         path = folder / "host.toml"
         shutil.copy(path, folder / "before.toml")
-        told = tomllib.loads(path.read_text(encoding="utf-8"))
-        told["link"] = {"connect": {companies.guest.name: f"127.0.0.1:{port}"}}
-        path.write_text(tomli_w.dumps(told), encoding="utf-8")
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        settings["link"] = {"connect": {companies.guest.name: f"127.0.0.1:{port}"}}
+        path.write_text(tomli_w.dumps(settings), encoding="utf-8")
     try:
         yield
     finally:
@@ -305,9 +305,9 @@ def delayed(companies: Companies) -> Iterator[None]:
             (folder / "before.toml").replace(folder / "host.toml")
 
 
-def _serve_line(target: int, told: Connection) -> None:
+def _serve_line(target: int, parent: Connection) -> None:
     listener = line(target)
-    told.send(listener.getsockname()[1])
+    parent.send(listener.getsockname()[1])
     threading.Event().wait()
 
 

@@ -172,10 +172,10 @@ class Asking:
         began = time.perf_counter()
         key = {"Idempotency-Key": secrets.token_hex(16)}
         async with self._client.post(self._address, json={"people": [{"id": one}]}, headers=key) as answer:
-            told = await answer.json(content_type=None)
+            found = await answer.json(content_type=None)
         self.waits.append(1000 * (time.perf_counter() - began))
         self.codes[answer.status] = self.codes.get(answer.status, 0) + 1
-        self.cipher = told.get("cipher", self.cipher)
+        self.cipher = found.get("cipher", self.cipher)
 
 
 async def caller(ask: Asking, people: Iterator[str]) -> None:

@@ -519,8 +519,8 @@ def _links_aim(aim: Results) -> str:
         "at_most_ms": "at most {:g} ms",
         "p95_at_most_ms": "95th percentile {:g} ms",
     }
-    said = ", ".join(text.format(aim[name]) for name, text in words.items() if name in aim)
-    return f"{said}: {'reached' if aim['reached'] else 'not reached'}"
+    aims = ", ".join(text.format(aim[name]) for name, text in words.items() if name in aim)
+    return f"{aims}: {'reached' if aim['reached'] else 'not reached'}"
 
 
 def _aim(aim: Results) -> str:
@@ -589,11 +589,11 @@ def alternatives(results: Results) -> str:
 
     def title(row: Results) -> str:
         tried, own = row["tried"], results["parameters"]
-        told = [f"without {', '.join(tried['without'])}"] if tried["without"] else []
-        told += ["expected directions"] if tried["constraints"] != own["constraints"] else []
-        told += [f"depth {tried['depth']}"] if tried["depth"] != own["depth"] else []
-        told += [f"λ {tried['reg_lambda']:g}"] if tried["reg_lambda"] != own["reg_lambda"] else []
-        return "; ".join(told) or "the model itself"
+        changes = [f"without {', '.join(tried['without'])}"] if tried["without"] else []
+        changes += ["expected directions"] if tried["constraints"] != own["constraints"] else []
+        changes += [f"depth {tried['depth']}"] if tried["depth"] != own["depth"] else []
+        changes += [f"λ {tried['reg_lambda']:g}"] if tried["reg_lambda"] != own["reg_lambda"] else []
+        return "; ".join(changes) or "the model itself"
 
     rows = [row | {"title": title(row)} for row in results["rows"]]
     shown = [row for row in rows if row["title"] == "the model itself" or row["frontier"] or row["narrower"]]

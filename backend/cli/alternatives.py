@@ -106,10 +106,10 @@ def _decision(found: Search, decided: DecidedModels) -> list[str]:
     lines += [f"  {_point(found, point)}" for point in decided.points]
     narrower = decided.narrower()
     sure = sum(point.sure for point in narrower)
-    told = (
+    answer = (
         f"{len(narrower)} of {len(decided.points) - 1} lose at most {found.tolerance:g} of AUC and have a narrower gap"
     )
-    return [*lines, f"  {told}; {sure} of them with 95 % for all together."]
+    return [*lines, f"  {answer}; {sure} of them with 95 % for all together."]
 
 
 def _point(found: Search, point: Point) -> str:

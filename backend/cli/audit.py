@@ -129,8 +129,8 @@ def reconcile_two(
     from backend.services.reconciliation import read_side, reconcile
 
     found = reconcile(read_side(first), read_side(second))
-    said = f"{found.conversations} conversations and {found.approvals} approvals that both know"
-    lines = [f"{' and '.join(found.parties)}: {said}; {len(found.differences) or 'no'} differences"]
+    outcome = f"{found.conversations} conversations and {found.approvals} approvals that both know"
+    lines = [f"{' and '.join(found.parties)}: {outcome}; {len(found.differences) or 'no'} differences"]
     print_result(asdict(found), "\n".join([*lines, *(f"  {one}" for one in found.differences)]), as_json)
     if found.differences:
         raise typer.Exit(1)

@@ -48,12 +48,12 @@ def companies(
         "hosts": {name: str(at) for name, at in made.hosts.items()},
         "port": made.port,
     }
-    print_result(document, "\n".join(_said(made)), as_json)
+    print_result(document, "\n".join(_in_words(made)), as_json)
     if start:
         _run(made, port)
 
 
-def _said(made: Companies) -> list[str]:
+def _in_words(made: Companies) -> list[str]:
     lines = [f"The bank's folder is {made.guest}; it listens on port {made.port}."]
     lines += [f"{name}: glassleaf host serve --config {at / 'host.toml'}" for name, at in made.hosts.items()]
     return [*lines, f"bank: GLASSLEAF_HOME={made.home} glassleaf train companies"]

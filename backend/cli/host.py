@@ -183,8 +183,8 @@ def left(operator: HostOperator, person: Person, as_json: AsJson = False) -> Non
 def verify(operator: HostOperator, as_json: AsJson = False) -> None:
     """Check the chain of the Host's own log; exit status 1 where something is wrong."""
     found = operator.verify_log()
-    said = "the chain holds" if found.holds else "SOMETHING IS WRONG"
-    lines = [f"{found.entries} entries, {said}", *(f"  {problem}" for problem in found.problems)]
+    outcome = "the chain holds" if found.holds else "SOMETHING IS WRONG"
+    lines = [f"{found.entries} entries, {outcome}", *(f"  {problem}" for problem in found.problems)]
     lines.append("  nobody else keeps its heads, so that a cut would not show; keep an export elsewhere")
     print_result({**asdict(found), "holds": found.holds}, "\n".join(lines), as_json)
     if not found.holds:
@@ -214,8 +214,8 @@ def drain(
 ) -> None:
     """Have the Host end what is open and take on nothing new, before it is stopped; holds over restarts until `--end`."""
     changed, draining = operator.drain(end=end), operator.draining
-    said = "takes on nothing new; what is open goes on" if draining else "takes on work"
-    print_result({"draining": draining, "changed": changed}, f"The Host {said}.", as_json)
+    outcome = "takes on nothing new; what is open goes on" if draining else "takes on work"
+    print_result({"draining": draining, "changed": changed}, f"The Host {outcome}.", as_json)
 
 
 @app.command()

@@ -102,7 +102,7 @@ def history(model: ModelId, as_json: AsJson = False) -> None:
     with open_glassleaf() as glassleaf:
         steps = glassleaf.lifecycle.history(model)
     lines = (
-        f"{s.time[:19]}  {_said(s.before)} → {_said(s.after)}  {s.person} ({s.role})"
+        f"{s.time[:19]}  {_in_words(s.before)} → {_in_words(s.after)}  {s.person} ({s.role})"
         + (f": {s.reason}" * bool(s.reason))
         for s in steps
     )
@@ -117,7 +117,7 @@ def _step(model: str, step: str, person: str, role: str, reason: str, as_json: b
     print_result(_described(found), _line(found), as_json)
 
 
-def _said(state: str) -> str:
+def _in_words(state: str) -> str:
     return state.replace("_", " ")
 
 
@@ -126,7 +126,9 @@ def _described(state: ModelState) -> dict[str, str]:
 
 
 def _line(state: ModelState) -> str:
-    return f"{state.model_id}  {state.name or '(no name)'}: {_said(state.state)}, owned by {state.owner or 'nobody'}"
+    return (
+        f"{state.model_id}  {state.name or '(no name)'}: {_in_words(state.state)}, owned by {state.owner or 'nobody'}"
+    )
 
 
 def model_text(r: ModelRecord, state: ModelState | None = None) -> str:
@@ -134,5 +136,5 @@ def model_text(r: ModelRecord, state: ModelState | None = None) -> str:
     other = {"none": "plaintext (simulation)", RANKS: "noisy ranks", "rlwe": f"RLWE, degree {r.key_bits}"}
     on = other.get(r.cipher, f"Paillier, {r.key_bits} bits")
     how = r.algorithm if r.algorithm.startswith("imported") else f"{r.algorithm} on {on}"
-    parts = [r.id, *(filter(None, (state.name, _said(state.state))) if state else ()), r.federation, r.created[:19]]
+    parts = [r.id, *(filter(None, (state.name, _in_words(state.state))) if state else ()), r.federation, r.created[:19]]
     return "  ".join([*parts, f"{r.n_trees} trees, {r.n_leaves} leaves", how, quality_text(r.metrics)])

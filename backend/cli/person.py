@@ -58,8 +58,8 @@ def forget(
         found = (
             glassleaf.people.preview(name, person_id) if dry_run else glassleaf.people.forget(name, person_id, because)
         )
-    said = "Would be done; nothing was changed:" if dry_run else "Done, and in the audit log:"
-    lines = [said, _text(found, erased=True)]
+    heading = "Would be done; nothing was changed:" if dry_run else "Done, and in the audit log:"
+    lines = [heading, _text(found, erased=True)]
     print_result({"done": not dry_run, "found": [asdict(one) for one in found]}, "\n".join(lines), as_json)
 
 

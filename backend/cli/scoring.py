@@ -138,7 +138,7 @@ def score(
         plain = None
         if check:
             plain = glassleaf.scoring.start(ScoringRequest(model, read, cutoff, "none"), counted=False).get()
-        document, text = _told(batch, [note.text() for note in read.notes], plain, written)
+        document, text = _in_words(batch, [note.text() for note in read.notes], plain, written)
         print_result(document, text, as_json)
         glassleaf.scoring.handed_over(batch)
     if document.get("equal_to_plain") is False or failed == len(batch.scores):
@@ -212,7 +212,7 @@ def _score_text(s: Score) -> str:
     return f"{s.id}: score {s.margin:+.4f}{probability}{outcome}{absent}"
 
 
-def _told(
+def _in_words(
     batch: ScoreBatch, notes: Sequence[str], plain: ScoreBatch | None, out: Path | None
 ) -> tuple[dict[str, Any], str]:
     """A scoring as a document and in words."""

@@ -66,7 +66,7 @@ def train(
     lines = [
         f"Trained in {record.seconds:.1f} s. {model_text(record)}",
         *_alignment_text(record),
-        *_told_text(record),
+        *_leak_text(record),
         *_release_text(record),
     ]
     print_result(asdict(record), "\n".join(lines), as_json)
@@ -159,7 +159,7 @@ def _release_text(r: ModelRecord) -> list[str]:
     ]
 
 
-def _told_text(r: ModelRecord) -> list[str]:
+def _leak_text(r: ModelRecord) -> list[str]:
     if not r.label_bits:
         return []
     return [

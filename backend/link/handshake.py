@@ -56,9 +56,9 @@ def greeting(party: str, agreement: str, instance: str, now: float, previous: st
     return Greeting(party, PROTOCOL, schemas_hash(), agreement, now, instance, (*CAPABILITIES, *amends))
 
 
-def pack_greeting(said: Greeting) -> bytes:
+def pack_greeting(own: Greeting) -> bytes:
     """As bytes."""
-    packed: bytes = msgpack.packb(asdict(said), use_bin_type=True)
+    packed: bytes = msgpack.packb(asdict(own), use_bin_type=True)
     return packed
 
 

@@ -112,17 +112,18 @@ class Node:
         return pack_greeting(self._greeting())
 
     def _greeting(self) -> Greeting:
-        said = greeting(self.party.name, self.hash, self.instance, time.time(), self.agreement.previous)
-        return replace(said, capabilities=(*said.capabilities, CHECK)) if self.checking else said
+        own = greeting(self.party.name, self.hash, self.instance, time.time(), self.agreement.previous)
+        return replace(own, capabilities=(*own.capabilities, CHECK)) if self.checking else own
 
     def greeted(self, peer: Peer, blob: bytes) -> Greeting:
         """Take a peer's greeting; raises SecurityError, with who has to do what, where they cannot talk."""
         check_valid(self.agreement, datetime.now(UTC))
-        said = unpack_greeting(blob)
-        check_greeting(self._greeting(), said, peer.name)
-        if CHECK not in said.capabilities:  # whoever only looks leaves the conversations of the party that serves alone
-            self._begun_again(peer, *peer.greeted(said.instance))
-        return said
+        theirs = unpack_greeting(blob)
+        check_greeting(self._greeting(), theirs, peer.name)
+        # whoever only looks leaves the conversations of the party that serves alone
+        if CHECK not in theirs.capabilities:
+            self._begun_again(peer, *peer.greeted(theirs.instance))
+        return theirs
 
     def _begun_again(self, peer: Peer, forgotten: tuple[str, ...], left: tuple[str, ...]) -> None:
         """A peer's process is another one: whoever waits for the one before is told at once, and what it has begun is over."""
@@ -297,10 +298,10 @@ class Node:
         elif message.kind == ENVELOPE:
             guest = self.peers[self.agreement.guest.name]
             blob = encode(Refusal(message.conversation, reason, wait=after))
-            told = replace(
+            refusal = replace(
                 message, kind=Refusal.__name__, receiver=guest.party.spiffe, blob=blob, id=secrets.token_hex(16)
             )
             try:
-                guest.outbox.put(told)
+                guest.outbox.put(refusal)
             except (PartyUnreachable, SecurityError):
                 _log.warning("%s: %s cannot be told of it", self.party.name, guest.name)

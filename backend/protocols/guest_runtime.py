@@ -168,7 +168,7 @@ class GuestRuntime:
         self.warmed: set[int] = set()  # key sizes whose pools were started
         self.keys = GuestKeys(home / federation.guest.name, key_floor, pools, on_key, workers)
         self._began = time.monotonic()
-        self._told: dict[str, Head] = {}  # what each Host has confirmed of the audit log
+        self._reported: dict[str, Head] = {}  # what each Host has confirmed of the audit log
 
     @property
     def table(self) -> PartyTable:
@@ -304,14 +304,14 @@ class GuestRuntime:
             for allowed in ask(session, self.guest.name, deciding) if deciding else ():
                 self._note_approval(allowed.host, allowed.number, "granted", asdict(allowed))
         except ApprovalPending as waits:
-            told = {"host": waits.host, "number": waits.number, "since": waits.since.isoformat()}
-            self._note_approval(waits.host, waits.number, "waiting", told)
+            terms = {"host": waits.host, "number": waits.number, "since": waits.since.isoformat()}
+            self._note_approval(waits.host, waits.number, "waiting", terms)
             raise
 
-    def _note_approval(self, host: str, number: int, state: str, told: dict[str, Any]) -> None:
+    def _note_approval(self, host: str, number: int, state: str, terms: dict[str, Any]) -> None:
         if (host, number, state) not in self._known_approvals:
             self._known_approvals.add((host, number, state))
-            self._on_approval({**told, "state": state})
+            self._on_approval({**terms, "state": state})
 
     def play(self, session: Session, host: str, table: PartyTable) -> None:
         """Let the user play a simulated Host in one conversation."""
@@ -335,9 +335,9 @@ class GuestRuntime:
         for host in self._up():
             session = self.open_session((host,), timeout=HEAD_TIMEOUT)
             try:
-                self._told[host] = report_head(session, host, log, key, self._told.get(host))
+                self._reported[host] = report_head(session, host, log, key, self._reported.get(host))
             except SecurityError as error:
-                self._told.pop(host, None)  # asked next time
+                self._reported.pop(host, None)  # asked next time
                 refused.append(error)
             except PartyUnreachable as error:
                 silent.append(error)

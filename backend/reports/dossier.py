@@ -155,16 +155,16 @@ def read(text: str, federation: Federation) -> DossierSection:
     host = next((party for party in federation.hosts if party.name == dossier.host), None)
     if host is None:
         raise ParameterError(f"{dossier.host!r} is no Host of {federation.name!r}.")
-    told = [{"name": c.name, "meaning": c.meaning, "unit": c.unit, "codes": c.codes} for c in dossier.columns]
-    check_columns(told, [_disclosed(feature) for feature in host.features], host.name)
+    reported = [{"name": c.name, "meaning": c.meaning, "unit": c.unit, "codes": c.codes} for c in dossier.columns]
+    check_columns(reported, [_disclosed(feature) for feature in host.features], host.name)
     return dossier
 
 
-def check_columns(told: Sequence[dict[str, Any]], disclosed: Sequence[dict[str, Any]], host: str) -> None:
+def check_columns(reported: Sequence[dict[str, Any]], disclosed: Sequence[dict[str, Any]], host: str) -> None:
     """Raise ParameterError where a dossier speaks of other columns than the federation file, or of the same ones otherwise."""
     by_name: Callable[[Sequence[dict[str, Any]]], dict[str, Any]] = lambda rows: {row["name"]: row for row in rows}  # noqa: E731
-    one, other = by_name(told), by_name(disclosed)
-    if len(one) != len(told) or set(one) != set(other):
+    one, other = by_name(reported), by_name(disclosed)
+    if len(one) != len(reported) or set(one) != set(other):
         differing = sorted(set(one) ^ set(other)) or ["a column that stands twice"]
         raise ParameterError(f"The dossier of {host} and the federation file differ in columns: {differing[0]}.")
     for name, row in one.items():

@@ -42,14 +42,14 @@ class Guard:
             return
         began = time.perf_counter()
 
-        async def told(message: Message) -> None:
+        async def answer(message: Message) -> None:
             if message["type"] == "http.response.start":
                 seconds = round(time.perf_counter() - began, 4)
                 self._answered(message["status"])
                 _log.info("A request was answered.", extra={"code": message["status"], "seconds": seconds})
             await send(message)
 
-        await self._passed(scope, receive, told)
+        await self._passed(scope, receive, answer)
 
     async def _passed(self, scope: Scope, receive: Receive, send: Send) -> None:
         host = _PORT.sub(b"", dict(scope["headers"]).get(b"host", b"")).decode("latin-1")

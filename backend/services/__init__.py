@@ -114,8 +114,8 @@ class Glassleaf:
         role: str = OPERATOR,
     ) -> None:
         chosen = home or os.environ.get("GLASSLEAF_HOME") or platformdirs.user_data_path("glassleaf")
-        told = self._key_made, self._expired, self._approval
-        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, *told, workers)
+        noted = self._key_made, self._expired, self._approval
+        workspace = Workspace(Path(chosen).expanduser(), key_floor, pools, *noted, workers)
         self._shared = _Shared(workspace, workers)
         self._auditor = Auditor(workspace, actor or system_user(), role)
 
@@ -166,8 +166,8 @@ class Glassleaf:
     def _expired(self, federation: str, deleted: dict[str, dict[str, int]]) -> None:
         self._auditor.note(federation, "retention", {"deleted": deleted}, tell=False)
 
-    def _approval(self, federation: str, told: dict[str, Any]) -> None:
-        self._auditor.note(federation, "approval", told, tell=False)
+    def _approval(self, federation: str, terms: dict[str, Any]) -> None:
+        self._auditor.note(federation, "approval", terms, tell=False)
 
     @property
     def models(self) -> Registry:

@@ -140,8 +140,8 @@ class Lifecycle:
         given = {"name": name, "note": text, "owner": owner}
         fields = {field: value for field, value in given.items() if value is not None}
         # names are for people who read the log; a note may be long, and says nothing of what was done
-        said = {f"model_{field}": value.strip()[:NAME_MAX] for field, value in fields.items() if field != "note"}
-        note.about(record, changed=sorted(fields), **said)
+        changes = {f"model_{field}": value.strip()[:NAME_MAX] for field, value in fields.items() if field != "note"}
+        note.about(record, changed=sorted(fields), **changes)
 
         def keep() -> None:
             self._workspace.model_states(record.federation).describe(record.id, fields)

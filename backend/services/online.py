@@ -102,7 +102,7 @@ class OpenModel:
     ) -> None:
         self.record, self.cipher, self.key_bits = record, cipher, key_bits
         self._workspace, self._auditor, self._scoring = workspace, auditor, scoring
-        self._conversation, self._told = Conversation(), 0.0
+        self._conversation, self._reported = Conversation(), 0.0
 
     def check(self, people: Sequence[Person]) -> None:
         """Raise SampleError where somebody has no id, is named twice, or has a value that is none of the Guest's features."""
@@ -146,7 +146,7 @@ class OpenModel:
 
     def tell(self) -> None:
         """Once a second, tell Hosts where the audit log stands; while the next question is under way, in another thread."""
-        if time.monotonic() - self._told > TELLING:
+        if time.monotonic() - self._reported > TELLING:
             self._tell()
 
     def settle(self) -> None:
@@ -165,7 +165,7 @@ class OpenModel:
 
     def _tell(self) -> None:
         self._auditor.tell(self.record.federation)
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
 
 
 @dataclass(frozen=True)

@@ -160,9 +160,9 @@ def _unsigned(side: HandedOver, own: Mapping[str, Receipt]) -> Iterator[str]:
 
 def _counts(sender: Receipt, taker: Receipt) -> Iterator[str]:
     """Where one side did not take what the other sent."""
-    said, agreed = sender.sent(taker.party), taker.took(sender.party)
-    for kind in sorted(said.keys() | agreed.keys()):
-        sent, took = said.get(kind, (0, 0)), agreed.get(kind, (0, 0))
+    stated, agreed = sender.sent(taker.party), taker.took(sender.party)
+    for kind in sorted(stated.keys() | agreed.keys()):
+        sent, took = stated.get(kind, (0, 0)), agreed.get(kind, (0, 0))
         if sent != took and kind != ConversationReceipt.__name__:  # it cannot state itself
             yield (
                 f"Conversation {sender.conversation[:12]}: {sender.party} says that it sent {sent[0]:,} {kind} ({sent[1]:,} bytes), "
@@ -185,11 +185,11 @@ def _approvals(first: HandedOver, second: HandedOver) -> tuple[int, list[str]]:
     """How many approvals both logs hold, and where the Guest's log says what its Host's does not."""
     shared, differences = 0, list[str]()
     for guest, host in ((first, second), (second, first)):
-        told = [one for one in guest.approvals if one.get("host") == host.party and one.get("state") == "granted"]
+        reported = [one for one in guest.approvals if one.get("host") == host.party and one.get("state") == "granted"]
         given = [one for one in host.approvals if one.get("what") == "approved" and one.get("guest") == guest.party]
         known = {tuple(one.get(name) for name in TERMS) for one in given}
         # noted again after a restart
-        for terms in dict.fromkeys(tuple(one.get(name) for name in TERMS) for one in told):
+        for terms in dict.fromkeys(tuple(one.get(name) for name in TERMS) for one in reported):
             if terms in known:
                 shared += 1
             else:

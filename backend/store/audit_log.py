@@ -266,8 +266,8 @@ def _entry(text: str, digest: str) -> Entry:
     number, time, actor, role, action, body, previous, *form = json.loads(text)
     if form not in ([], [FORM]):
         raise ValueError(form)
-    said = int(number), str(time), str(actor), str(role), str(action), dict(body), str(previous)
-    return Entry(*said, digest, FORM if form else 1)
+    fields = int(number), str(time), str(actor), str(role), str(action), dict(body), str(previous)
+    return Entry(*fields, digest, FORM if form else 1)
 
 
 def _entry_hash(text: str, entry: Entry) -> str:

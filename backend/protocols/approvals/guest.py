@@ -97,8 +97,8 @@ def _checked(host: str, guest: str, asked: AskTraining | AskApproval, answer: Ap
         purpose, name = asked.purpose, asked.model_id
     if (answer.purpose, answer.name) != (purpose, name):
         raise SecurityError(f"{host} allowed something else than what was asked for; the exchange was stopped.")
-    told = {name: value for name, value in asdict(answer).items() if name != "conversation"}
-    allowed = Allowed(host, guest, **told)
+    terms = {name: value for name, value in asdict(answer).items() if name != "conversation"}
+    allowed = Allowed(host, guest, **terms)
     if not is_signed_approval(allowed):
         raise SecurityError(f"{host}'s approval does not carry its signature; the exchange was stopped.")
     return allowed

@@ -215,8 +215,8 @@ class Approvals:
                 self._note(f"refused: {why}", found, found.guest, GUEST)
 
     def _note(self, what: str, found: Approval, actor: str, role: str) -> None:
-        told = "number", "guest", "purpose", "subject", "name", "until", "per_day", "reason", "signature"
-        body = {name: getattr(found, name) for name in told}
+        noted = "number", "guest", "purpose", "subject", "name", "until", "per_day", "reason", "signature"
+        body = {name: getattr(found, name) for name in noted}
         self.log.add("approval", {"what": what, **body, "salt": secrets.token_hex(16)}, actor, role)
 
 
@@ -352,11 +352,11 @@ def _check_terms(allowed: AskTraining, message: Message) -> None:
     trees: tuple[int, ...] = ()
     fits = True
     if isinstance(message, StartTraining):
-        said = allowed.bins, sorted(allowed.exclude), allowed.hide_order
-        fits = said == (message.bins, sorted(message.exclude), message.hide_order)
+        terms = allowed.bins, sorted(allowed.exclude), allowed.hide_order
+        fits = terms == (message.bins, sorted(message.exclude), message.hide_order)
     elif isinstance(message, StartRanks):
-        said_ranks = allowed.bins, sorted(allowed.exclude), allowed.epsilon
-        fits = said_ranks == (0, sorted(message.exclude), message.epsilon)
+        rank_terms = allowed.bins, sorted(allowed.exclude), allowed.epsilon
+        fits = rank_terms == (0, sorted(message.exclude), message.epsilon)
     elif isinstance(message, TakeSplit | AskNodeSums | Gradients):
         trees = (message.tree,)
     elif isinstance(message, AskBinSums | TakeRankSplits):

@@ -31,8 +31,8 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 # The Guest's side
 
 
-def report_head(session: Session, host: str, log: AuditLog, key: SigningKey, told: Head | None) -> Head:
-    """Report where the log stands to a Host that confirmed `told` last (None: ask it); returns what it keeps now.
+def report_head(session: Session, host: str, log: AuditLog, key: SigningKey, reported: Head | None) -> Head:
+    """Report where the log stands to a Host that confirmed `reported` last (None: ask it); returns what it keeps now.
 
     Raises
     ------
@@ -41,18 +41,20 @@ def report_head(session: Session, host: str, log: AuditLog, key: SigningKey, tol
     SecurityError
         The Host refused: the log does not follow from what it keeps. Or it keeps more than there is.
     """
-    if told is None:
+    if reported is None:
         session.send(host, AskAuditHeads(session.name, MAX_ENTRIES + 1, 1))
-        told = _newest(_answer(session))
-    parts = list(log.proof(told.number).parts(MAX_DIGESTS))
+        reported = _newest(_answer(session))
+    parts = list(log.proof(reported.number).parts(MAX_DIGESTS))
     for part in parts:
         session.send(host, signed_report(session.name, part, key))
     for _ in parts:
-        told = _newest(_answer(session))
+        reported = _newest(_answer(session))
     here = log.head().number
-    if told.number > here:
-        raise SecurityError(f"{host} has seen {told.number} entries, {here} are here: the end of the log was cut off.")
-    return told
+    if reported.number > here:
+        raise SecurityError(
+            f"{host} has seen {reported.number} entries, {here} are here: the end of the log was cut off."
+        )
+    return reported
 
 
 def signed_report(conversation: str, proof: ConsistencyProof, key: SigningKey) -> KeepAuditHead:

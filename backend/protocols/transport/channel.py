@@ -146,13 +146,13 @@ class Session:
 
     def close(self) -> tuple[TranscriptEntry, ...]:
         """End the conversation, however far it got: Hosts forget it too. Returns its transcript, with what Hosts state of theirs."""
-        told = set()
+        notified = set()
         for host in sorted(self._met):
             with suppress(PartyUnreachable):
                 self._wire.send(host, EndConversation(self.name))
-                told.add(host)
+                notified.add(host)
         transcript = own = self._wire.transcript(self.name)
-        if expected := told & self._witnesses.keys():
+        if expected := notified & self._witnesses.keys():
             self._take_receipts(expected)
             transcript = whole(transcript, self._wire.party, self.receipts)
         self._wire.close(self.name)
@@ -182,10 +182,10 @@ class Session:
                     hosts = [other for other in hosts if other != host]
 
 
-def _time(told: str) -> datetime:
+def _time(stated: str) -> datetime:
     """When something has happened at another party, by its clock."""
     try:
-        found = datetime.fromisoformat(told)
+        found = datetime.fromisoformat(stated)
     except ValueError:
         found = None
     if found is None or found.tzinfo is None:
