@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 from homes import copied_home, made_once
-from inside import runtime_of
+from inside import runtime_of, workspace_of
 
 from backend.crypto.workers import Workers
 from backend.data.demo import write_demo
@@ -46,6 +46,7 @@ class TrainedDemo:
             self.glassleaf.models.compiled(self.record),
             self.glassleaf.models.test_ids(self.record),
             Workers(),
+            workspace_of(self.glassleaf).measurements("demo"),
         )
         self.people = None
         for party in federation.parties:

@@ -40,6 +40,7 @@ def last(t: Texts, view: View, done: Monitored) -> None:
     if done.unexamined:
         names = [markdown(t.noted(feature, t.party(view.federation, party))) for party, feature in done.unexamined]
         st.caption(t("monitoring.unexamined", listed=t.listed(names)))
+    validation.answered_before(t, view, done.again)
     st.caption(t.joined(t("monitoring.run_on", made=done.made[:16].replace("T", " ") + " UTC"), t("monitoring.note")))
 
 

@@ -10,14 +10,14 @@ import streamlit as st
 from app.panels import charts, controls, frame, palette
 from app.texts import Texts, markdown, number, percent
 from app.view_models import View
-from backend.services.validation import about_in_words, limit_in_words, room_used, value_in_words
+from backend.services.validation import about_in_words, by_day, limit_in_words, room_used, value_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from backend.data.dictionary import Feature
     from backend.results import ModelRecord
-    from backend.services.validation import Judged, Tested, Validation
+    from backend.services.validation import Again, Judged, Tested, Validation
 
 ICONS = {
     "pass": ":material/check_circle:",
@@ -80,7 +80,15 @@ def verdict(t: Texts, view: View, done: Validation) -> None:
     if done.unexamined:
         names = [markdown(t.noted(feature, t.party(view.federation, party))) for party, feature in done.unexamined]
         st.warning(t("validation.unexamined", listed=t.listed(names)), icon=":material/visibility_off:")
+    answered_before(t, view, done.again)
     st.caption(t("validation.made", version=done.version, made=done.made[:16].replace("T", " ") + " UTC"))
+
+
+def answered_before(t: Texts, view: View, again: Again) -> None:
+    """A sentence a day on which Hosts gave answers that were taken again."""
+    for day, keys in by_day(again).items():
+        names = [markdown(t.noted(feature, t.party(view.federation, party))) for party, feature in keys]
+        st.caption(t("validation.answered", day=day, listed=t.listed(names)))
 
 
 def tests(t: Texts, view: View, done: Validation) -> None:

@@ -45,7 +45,8 @@ def disparity(
                 DisparityRequest(glassleaf.models.get(model).id, feature, cutoff, reference, key_bits=bits)
             )
         )
-        lines = [f"{feature} ({done.party}), {done.n:,} records, cut-off {cutoff:.0%}:"]
+        before = f", answered by the Host before, on {done.measured}" if done.measured else ""
+        lines = [f"{feature} ({done.party}), {done.n:,} records, cut-off {cutoff:.0%}{before}:"]
         for outcome in done.groups:
             rates = "  ".join(f"{name} {_share(rate)}" for name, rate in outcome.rates.items())
             lines.append(f"  {_named(outcome.group)}, n={outcome.group.n:,}: {rates}")

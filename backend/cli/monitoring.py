@@ -20,7 +20,7 @@ from backend.cli.output import (
     print_result,
     watched,
 )
-from backend.cli.validation import STATUS, worst
+from backend.cli.validation import STATUS, answered_before, worst
 from backend.i18n import Catalogue
 from backend.services.monitoring import MonitoringRequest
 from backend.services.samples import Reading
@@ -80,4 +80,5 @@ def _text(done: Monitored) -> str:
         lines.append("  " + say("monitoring.tenth", **shares))
     if done.unexamined:
         lines.append(say("monitoring.unexamined", listed=", ".join(f"{f} ({p})" for p, f in done.unexamined)))
+    lines += answered_before(say, done.again)
     return "\n".join(lines)

@@ -15,13 +15,14 @@ from backend.services.validation import (
     OperatorConfig,
     ValidationRequest,
     about_in_words,
+    by_day,
     limit_in_words,
     read_config,
     value_in_words,
 )
 
 if TYPE_CHECKING:
-    from backend.services.validation import Tested, Validation
+    from backend.services.validation import Again, Tested, Validation
 
 app = typer.Typer(add_completion=False)
 STATUS = {"pass": 0, "warn": 0, "fail": 3, "incomplete": 4}  # exit status; 1 = an error, 2 = a wrong command line
@@ -76,7 +77,15 @@ def _text(done: Validation) -> str:
         lines.append(say("validation.tightened", listed=", ".join(done.tightened)))
     if done.unexamined:
         lines.append(say("validation.unexamined", listed=", ".join(f"{f} ({p})" for p, f in done.unexamined)))
-    return "\n".join(lines)
+    return "\n".join([*lines, *answered_before(say, done.again)])
+
+
+def answered_before(say: Catalogue, again: Again) -> list[str]:
+    """A sentence a day on which Hosts gave answers that were taken again."""
+    return [
+        say("validation.answered", day=day, listed=", ".join(f"{f} ({p})" for p, f in keys))
+        for day, keys in by_day(again).items()
+    ]
 
 
 def worst(say: Catalogue, test: Tested) -> str:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from backend.errors import ParameterError, SecurityError
 from backend.fairness.evidence import Evidence
 from backend.fairness.intervals import of_difference, of_mean, of_ratio, of_standardised, wilson
-from backend.fairness.marking import FLAGS, SCORE_BITS, Marking
+from backend.fairness.marking import FIXED, SCORE_BITS, Marking
 from backend.fairness.significance import by_chance, of_two_means, of_two_shares
 from backend.i18n import Catalogue
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group
@@ -196,6 +196,8 @@ class Disparity:
         A range of cut-offs, ascending, `cutoff` among them.
     source : {"records", "sums"}
         From the Guest's records, or from a Host's encrypted sums.
+    measured : str
+        The day, UTC, of an answer that the Host gave before; empty = just now.
     """
 
     party: str
@@ -207,6 +209,7 @@ class Disparity:
     scores: tuple[ScoreCompared, ...]
     cutoffs: tuple[AtCutoff, ...]
     source: Literal["records", "sums"]
+    measured: str = ""
 
 
 def from_sums(
@@ -332,9 +335,9 @@ class _Counts:
     @classmethod
     def of(cls, groups: Sequence[Group], sums: Counts, marking: Marking) -> _Counts:
         n = np.array([g.n for g in groups], dtype=np.int64)
-        accepted, positive, both, units, squares = sums[:FLAGS]
+        accepted, positive, both, units, squares, _, _ = sums[:FIXED]
         cells = np.stack([both, accepted - both, positive - both, n - accepted - positive + both], axis=-1)
-        ladder = marking.ladder(accepted, sums[FLAGS:])
+        ladder = marking.ladder(accepted, sums[FIXED:])
         steps = np.diff(np.vstack([np.zeros_like(n), ladder, n]), axis=0)
         if (cells.size and marking.labelled and cells.min() < 0) or (steps.size and steps.min() < 0):
             raise SecurityError(

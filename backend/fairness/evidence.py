@@ -43,8 +43,11 @@ class Basis:
     ----------
     refused : str
         The Host without whose agreement nothing was measured; else empty.
+    measured : str
+        The day, UTC, of an answer that the Host gave before and that was taken again; else empty.
     """
 
     n: int
     cutoff: float | None = None
     refused: str = ""
+    measured: str = ""

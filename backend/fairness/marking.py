@@ -17,10 +17,10 @@ from backend.errors import FewRecords, ParameterError
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.protocols.group_sums.values import Counts
 
-SCORE_BITS = 12  # probabilities are summed in units of 2**-12
+SCORE_BITS = 12  # probabilities, squared errors and their squares are summed in units of 2**-12
 SQUARE_BITS = 8  # squared deviations in units of 2**-8 of the largest
 TENTHS = 10  # of the records, between two cut-offs of the range
-FLAGS = 5  # marks before those of the range: accepted, positive, both, probability, squared deviation
+FIXED = 7  # marks before those of the range: accepted, positive, both, probability, squared deviation, squared error, its square
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +40,9 @@ class Marking:
     centre, scale : float
         Squares are of a probability less `centre`, at most `scale`.
     labels : bool
-        Whether labels are counted at all.
+        Whether labels are counted at all; without them there are no errors either.
+    decisions : bool
+        Whether decisions are counted at all.
     """
 
     cutoff: float
@@ -49,6 +51,7 @@ class Marking:
     centre: float
     scale: float
     labels: bool = True
+    decisions: bool = True
 
     @property
     def range(self) -> tuple[float, ...]:
@@ -56,13 +59,15 @@ class Marking:
         return tuple(sorted((self.cutoff, *self.others)))
 
     def marks(self, labels: NDArray[np.bool_], probabilities: Floats) -> tuple[list[Counts], list[int]]:
-        """Marks of records, ``(n,)`` each, and the largest value of each: :data:`FLAGS`, then accepted at each of the other cut-offs."""
-        accepted = probabilities < self.cutoff
+        """Marks of records, ``(n,)`` each, and the largest value of each: :data:`FIXED`, then accepted at each of the other cut-offs."""
+        accepted = (probabilities < self.cutoff) & self.decisions
         units = np.rint(probabilities * (1 << SCORE_BITS)).astype(np.int64)
         squares = np.rint((probabilities - self.centre) ** 2 * ((1 << SQUARE_BITS) / self.scale)).astype(np.int64)
+        errors = (probabilities - labels) ** 2 * self.labels
+        losses = [np.rint(x * (1 << SCORE_BITS)).astype(np.int64) for x in (errors, errors**2)]
         flags = [accepted, labels & self.labels, accepted & labels & self.labelled]
         more = [(probabilities < cutoff).astype(np.int64) for cutoff in self.others]
-        return [*(flag.astype(np.int64) for flag in flags), units, squares, *more], bounds(len(more))
+        return [*(flag.astype(np.int64) for flag in flags), units, squares, *losses, *more], bounds(len(more))
 
     def ladder(self, accepted: Counts, more: Counts) -> Counts:
         """``(cutoffs, groups)``: accepted by group at each cut-off of the range, from the sums of its marks."""
@@ -82,16 +87,20 @@ class Marking:
 
 def bounds(others: int = TENTHS - 1) -> list[int]:
     """The largest value of each mark, where there are so many other cut-offs."""
-    return [1, 1, 1, 1 << SCORE_BITS, 1 << SQUARE_BITS, *[1] * others]
+    return [1, 1, 1, 1 << SCORE_BITS, 1 << SQUARE_BITS, 1 << SCORE_BITS, 1 << SCORE_BITS, *[1] * others]
 
 
-def mark(cutoff: float, labels: NDArray[np.bool_], probabilities: Floats, *, own: bool) -> Marking:
+def mark(
+    cutoff: float, labels: NDArray[np.bool_], probabilities: Floats, *, own: bool, undecided: bool = False
+) -> Marking:
     """How these records are to be marked: with as much as leaves no small set that can be told apart.
 
     Parameters
     ----------
     own : bool
         Whether the Guest holds the groups, so that nothing is disclosed to it.
+    undecided : bool
+        Whether decisions may be left out where they would tell few records apart.
 
     Raises
     ------
@@ -106,6 +115,8 @@ def mark(cutoff: float, labels: NDArray[np.bool_], probabilities: Floats, *, own
     tenths = _tenths(cutoff, probabilities)
     ways = [Marking(cutoff, others, by, centre, scale) for by in (True, False) for others in (tenths, ())]
     ways += [Marking(cutoff, others, False, centre, scale, labels=False) for others in (tenths, ())]
+    if undecided:
+        ways += [Marking(cutoff, (), False, centre, scale, by, decisions=False) for by in (True, False)]
     found = next((way for way in ways if own or smallest(way, labels, probabilities) >= MIN_GROUP), None)
     if found is None:
         accepted = int((probabilities < cutoff).sum())
@@ -122,8 +133,9 @@ def smallest(marking: Marking, labels: NDArray[np.bool_], probabilities: Floats)
     Such a set is made of whole intervals between cut-offs, and of the positive or the other records of all intervals that have both
     (:attr:`Marking.labelled`: of those on one side of the cut-off): what is the same in an interval, and what is the same for a label.
     """
-    interval = np.searchsorted(marking.range, probabilities, side="right")
-    count = len(marking.range) + 1
+    cutoffs = np.array(marking.range if marking.decisions else (), dtype=np.float64)
+    interval = np.searchsorted(cutoffs, probabilities, side="right")
+    count = len(cutoffs) + 1
     cells = np.stack([np.bincount(interval[labels == label], minlength=count) for label in (True, False)])
     mixed = cells * cells.all(axis=0)
     declined = np.arange(count) > marking.range.index(marking.cutoff)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 def _is_empty(value: object) -> bool:
     """Of fields that came later: what was signed before there were such keeps its hash."""
-    return value is None or value == ""
+    return value is None or value in ("", (), {})
 
 
 class Part(BaseModel):
@@ -126,6 +126,9 @@ class BasisLine(Part):
     n: int
     cutoff: float | None
     refused: str = ""
+    measured: str = Field(
+        "", exclude_if=_is_empty, description="day of an answer that the Host gave before; absent = measured anew"
+    )
 
 
 class Decision(Part):
@@ -497,6 +500,9 @@ class ValidationSection(Part):
     time: str
     tightened: tuple[str, ...]
     unexamined: tuple[tuple[str, str], ...] = Field(description="(party, feature) that a Host refused to group")
+    again: tuple[tuple[str, str, str], ...] = Field(
+        (), exclude_if=_is_empty, description="(party, feature, day) of answers that a Host gave before"
+    )
     tests: tuple[TestLine, ...]
 
 
@@ -515,6 +521,9 @@ class MonitoringSection(Part):
     brier: float | None = Field(description="null = no two outcomes, or too few are known")
     tenths: tuple[CalibrationLine, ...]
     unexamined: tuple[tuple[str, str], ...] = Field(description="(party, feature) that was not measured")
+    again: tuple[tuple[str, str, str], ...] = Field(
+        (), exclude_if=_is_empty, description="(party, feature, day) of answers that a Host gave before"
+    )
     tests: tuple[TestLine, ...]
 
 
@@ -589,6 +598,9 @@ class DetailsSection(Part):
     changes: str = Field("", description="planned, and those that no log shows")
 
 
+Drift = Literal["not measured", "still", "moved", "moved far"]
+
+
 class DossierColumn(Part):
     """One column as its Host documents it; shares in steps of 0.05, so that no person's coming or going shows."""
 
@@ -604,7 +616,8 @@ class DossierColumn(Part):
     bands: tuple[tuple[str, float], ...] = Field(
         description="code or band → share, rounded; bands are of equal width, and where they lie stays with the Host"
     )
-    drift: Literal["not measured", "still", "moved", "moved far"]
+    drift: Drift = Field(description="since the records of `reference`")
+    drifts: tuple[Drift, ...] = Field((), exclude_if=_is_empty, description="since each of the dossier's references")
 
 
 class DossierSection(Part):
@@ -613,9 +626,31 @@ class DossierSection(Part):
     host: str
     day: str
     reference: str = Field(description="day of the records that drift is measured against; empty = none yet")
+    references: tuple[str, ...] = Field(
+        (), exclude_if=_is_empty, description="days of trainings on whose records drift is measured"
+    )
+    trained: dict[str, int] = Field(
+        default_factory=dict,
+        exclude_if=_is_empty,
+        description="model → place of its training's records in `references`",
+    )
     columns: tuple[DossierColumn, ...]
     public_key: str
     signature: str = Field(description="over the statement in docs/report.md")
+
+    def since(self, model: str) -> DossierSection:
+        """The same with `reference` and `drift` of the model's training; none are measured where the Host kept no records of it.
+
+        A dossier that knows of no single training stays as it is.
+        """
+        if not self.references:
+            return self
+        place = self.trained.get(model)
+        day = "" if place is None else self.references[place]
+        columns = tuple(
+            c.model_copy(update={"drift": "not measured" if place is None else c.drifts[place]}) for c in self.columns
+        )
+        return self.model_copy(update={"reference": day, "columns": columns})
 
 
 class Content(Part):

@@ -13,9 +13,10 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
-from backend.compliance.assessment import DISPARITY, PROXIES
+import numpy as np
+
 from backend.data.dictionary import Feature
-from backend.errors import ApprovalDenied, ApprovalPending, HostBusy, HostRefused, NotAgreed, ParameterError
+from backend.errors import NotAgreed, ParameterError
 from backend.explain.importance import FeatureImportance, feature_importance
 from backend.fairness.alternatives import (
     Choice,
@@ -32,19 +33,19 @@ from backend.protocols.training.algorithms import ALGORITHMS
 from backend.protocols.training.guest import Trained
 from backend.protocols.training.joint import DIRECTIONS
 from backend.protocols.training.parameters import write_constraints
-from backend.results import ALTERNATIVES, MEANS, MONITORING, TRAINING, VALIDATION, ModelRecord, read_record
+from backend.results import ALTERNATIVES, TRAINING, ModelRecord, read_record
 from backend.services import audit
 from backend.services.audit import DONE, Note, recorded
 from backend.services.compliance import Compliance
 from backend.services.fairness import feature_of, group_names
 from backend.services.leakage import refuse_if_identifying, released, usual_bound
-from backend.services.measurement import NOT_AGREED, Measurement, MeasurementContext
+from backend.services.measurement import NOT_AGREED, Measurement, MeasurementContext, Sessions
 from backend.services.model_card import ModelCards, without_ids
 from backend.services.training import TrainingRequest, forget, train
 from backend.services.tried_models import (
+    PURPOSE,
     AlternativesRequest,
     TestedModel,
-    ask_ahead,
     combinations,
     judged_by_group,
     reference_of,
@@ -65,8 +66,6 @@ __all__ = [
     "Tried",
 ]
 
-# Measurements, as the audit log calls them, that ask for groups of one feature, and of all.
-BY_ONE, BY_ANY = (DISPARITY, ALTERNATIVES, MEANS), (PROXIES, VALIDATION, MONITORING)
 TRAINED, RESAMPLED = 0.85, 0.95  # shares of the work that are done once models are trained, and quality is resampled
 CHOICE = "alternative-choice"  # as the audit log calls it
 
@@ -171,26 +170,18 @@ class Alternatives:
         self, context: MeasurementContext, party: str, feature: Feature, request: AlternativesRequest, job: Job[Any]
     ) -> None:
         """Ask the Host of the attribute before anything is trained; that it does not agree is logged, and any refusal goes on."""
+        sessions, row_of = Sessions(context.runtime, job, PURPOSE), context.runtime.table.row_of
+        rows = np.array([row_of[i] for i in context.test_ids if i in row_of], dtype=np.intp)
         try:
-            ask_ahead(context, party, feature, request, job)
-        except NotAgreed as refused:
-            body = {"feature": feature.name, "host": refused.host, "outcome": NOT_AGREED}
+            refused = sessions.ask_ahead(
+                context, rows, {party: (feature.name,)}, request.groups, request.cipher, request.key_bits
+            )
+        except NotAgreed as error:
+            body = {"feature": feature.name, "host": error.host, "outcome": NOT_AGREED}
             self._auditor.note(context.record.federation, ALTERNATIVES, audit.of_model(context.record) | body)
             raise
-        except (ApprovalPending, ApprovalDenied, HostBusy):
-            raise
-        except HostRefused as refused:
-            last = self._last_measured(context.record.federation, feature.name)
-            raise HostRefused("\n".join([f"Nothing was trained: {refused}", *last])) from refused
-
-    def _last_measured(self, federation: str, feature: str) -> tuple[str, ...]:
-        """A sentence about the last measurement that asks for groups of a feature, as the log has it; none where there was none."""
-        for entry in reversed(self._workspace.audit_log(federation).entries()):
-            asks = entry.action in BY_ANY or (entry.action in BY_ONE and entry.body.get("feature") == feature)
-            if asks and entry.body.get("outcome") == DONE:
-                model, day = entry.body["model"], entry.time[:10]
-                return (f"The last measurement that asks for groups of {feature}: {entry.action} of {model}, {day}.",)
-        return ()
+        if refused is not None:
+            raise refused
 
     def opened(self, model_id: str, attribute: str, name: str) -> Opened:
         """One model of a search, registered or not."""

@@ -6,7 +6,7 @@ As the Guest sees it: scores, labels and its own columns; of a Host's feature th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
-from backend.errors import ParameterError
+from backend.errors import HostRefused, ParameterError, QuestionRefused
 from backend.fairness import disparity
 from backend.fairness.age_discrimination import in_words as ages_in_words
 from backend.fairness.disparity import (
@@ -43,9 +43,10 @@ from backend.i18n import Catalogue
 from backend.jobs import Job
 from backend.protocols.group_sums.contingency import ContingencyTable
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group
-from backend.protocols.group_sums.guest import GroupTable, pairs_a_record
+from backend.protocols.group_sums.guest import pairs_a_record
 from backend.results import ModelRecord
 from backend.services.age_check import AgeChecks, AgeRequest
+from backend.services.asked_sums import TEST, AnsweredSums, AskedSums
 from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, drawn
 
 __all__ = [
@@ -176,7 +177,7 @@ class Fairness:
         groups = [outcome.group for outcome in done.groups]
         names, names_zh = (group_names(groups, feature, language) for language in ("en", "zh"))
         rows = disparity.as_evidence(done, names, names_zh)
-        self._keep(record, DISPARITY, request.feature, rows, Basis(done.n, done.cutoff))
+        self._keep(record, DISPARITY, request.feature, rows, Basis(done.n, done.cutoff, measured=done.measured))
         return done
 
     def start_proxies(self, request: ProxyRequest) -> Job[Proxies]:
@@ -233,19 +234,26 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     _check_groups(request.groups)
     rows = drawn(context, request.samples, request.seed)
     sessions = Sessions(runtime, job, "disparity")
-    plan = _disparity_work(request, len(rows), own=party == runtime.guest.name).plan(context)
+    sums = AskedSums(context, sessions, TEST, request.groups)
+    key, own = (party, feature.name), party == runtime.guest.name
+    if not own:
+        wanted = {party: (feature.name,)}
+        refused = sessions.ask_ahead(context, rows, wanted, request.groups, request.cipher, request.key_bits)
+        if refused is not None:
+            return _measured_before(sums, key, request, refused)
+    plan = _disparity_work(request, len(rows), own=own).plan(context)
     with plan.part("score"):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, probabilities = rows[scored], context.compiled.outputs.predict(margins)[:, 0]
     labels = runtime.labels()[rows] > 0
-    if party == runtime.guest.name:
-        own = group(feature, runtime.table.columns[feature.name][rows], request.groups)
+    if own:
+        grouped = group(feature, runtime.table.columns[feature.name][rows], request.groups)
         return disparity.from_records(
             party,
             feature.name,
             mark(request.cutoff, labels, probabilities, own=True),
-            own.groups,
-            own.index,
+            grouped.groups,
+            grouped.index,
             labels,
             probabilities,
             reference=request.reference,
@@ -259,14 +267,27 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
             )
         at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
         marking = mark(request.cutoff, labels[at], probabilities[at], own=False)
-        marks, largest = marking.marks(labels[at], probabilities[at])
+        ids = runtime.table.take(counted).ids
         with plan.part("pairs"):
-            questions.send(marks, (party,), largest=largest, on_piece=sessions.progress)
-        job.at("sums", party)
-        found = questions.ask({party: (feature.name,)}, request.groups)
-    told = found.get((party, feature.name), GroupTable((), np.zeros((len(marks), 0), dtype=np.int64)))
+            found, not_answered = sums.outcomes(questions, ids, labels[at], probabilities[at], marking, wanted)
+    if key in not_answered:  # another process was first
+        return _measured_before(sums, key, request, not_answered[key])
+    return _from_answer(key, found[key], request)
+
+
+def _measured_before(
+    sums: AskedSums, key: tuple[str, str], request: DisparityRequest, refused: HostRefused | QuestionRefused
+) -> Disparity:
+    """What the Host answered about the same model and decision before; raises what it refuses with where there is no such answer."""
+    table = sums.kept([key], {"cutoff": request.cutoff}).get(key)
+    if table is None or not table.marking.decisions:
+        raise refused
+    return replace(_from_answer(key, table, request), measured=table.day)
+
+
+def _from_answer(key: tuple[str, str], table: AnsweredSums, request: DisparityRequest) -> Disparity:
     return disparity.from_sums(
-        party, feature.name, marking, told.groups, told.sums, reference=request.reference, seed=request.seed
+        *key, table.marking, table.groups, table.sums, reference=request.reference, seed=request.seed
     )
 
 

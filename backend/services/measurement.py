@@ -5,21 +5,32 @@ As the Guest sees it: scores, labels and its own columns. What comes back from a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.compliance.assessment import DISPARITY, PROXIES
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
 from backend.data.federation import Measure
 from backend.data.table import PartyTable
-from backend.errors import NotAgreed, ParameterError
+from backend.errors import (
+    ApprovalDenied,
+    ApprovalPending,
+    HostBusy,
+    HostRefused,
+    NotAgreed,
+    ParameterError,
+    QuestionRefused,
+)
 from backend.fairness.evidence import Basis
 from backend.jobs import Job, work
 from backend.protocols.alignment.exchange import align
@@ -28,15 +39,17 @@ from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.transcript import TranscriptEntry
-from backend.results import ModelRecord
+from backend.results import ALTERNATIVES, MEANS, MONITORING, VALIDATION, ModelRecord
 from backend.services.audit import DONE, Auditor, of_model
 from backend.services.registry import Compiled, Registry
 from backend.services.workspace import Workspace
-from backend.store.measurements import Kept
+from backend.store.measurements import Kept, Measurements
 from backend.trees.ensemble import GuestModel
 
 Rows = NDArray[np.intp]
 NOT_AGREED = "not agreed"  # an outcome in the audit log
+# measurements, as the audit log calls them, that ask for groups of one feature, and of all
+BY_ONE, BY_ANY = (DISPARITY, ALTERNATIVES, MEANS), (PROXIES, VALIDATION, MONITORING)
 # Seconds of one core, as docs/speed.md and docs/alignment.md have them; a plan needs their ratios alone
 ALIGNED_ID = 1e-4  # an id at one party
 ENCRYPTED_PAIR, ADDED_PAIR, OPENED_SUM = 7e-4, 4e-5, 7e-3  # a Paillier ciphertext of KEY_BITS
@@ -56,6 +69,10 @@ class MeasurementContext:
         Records that the model was not trained on; any joint ones of an imported model.
     workers : Workers
         Who encrypts when records are scored.
+    kept : Measurements
+        What was measured before.
+    last_asked : callable
+        Feature → a sentence about the last measurement that asked for its groups; none where there was none.
     """
 
     runtime: GuestRuntime
@@ -64,6 +81,8 @@ class MeasurementContext:
     compiled: Compiled
     test_ids: Sequence[str]
     workers: Workers
+    kept: Measurements
+    last_asked: Callable[[str], tuple[str, ...]] = lambda feature: ()
 
 
 class Sessions:
@@ -119,6 +138,46 @@ class Sessions:
         joint, _ = align(session, guest, self._runtime.table.ids if ids is None else ids, "dh")
         counted = choose(joint)
         return GroupQuestions(session, guest, key, counted), joint[counted]
+
+    def ask_ahead(
+        self,
+        context: MeasurementContext,
+        rows: Rows,
+        wanted: Mapping[str, Sequence[str]],
+        most: int,
+        cipher: Cipher,
+        bits: int,
+    ) -> HostRefused | None:
+        """Before anybody is scored or a model is trained: what a Host would refuse sums about these of the Guest's rows with, if any.
+
+        In a conversation of its own; counts nothing and tells no group.
+
+        Raises
+        ------
+        NotAgreed, ApprovalPending, ApprovalDenied, HostBusy
+            A Host has not agreed, or cannot say now.
+        """
+        with self.begin(tuple(wanted)) as session, work.part(0.0, 0.0):
+            questions, _ = self.ask(session, cipher, bits, lambda joint: np.isin(joint, rows))
+            for (_, feature), refused in self.refused_ahead(questions, wanted, most).items():
+                if isinstance(refused, (ApprovalPending, ApprovalDenied, HostBusy)):
+                    raise refused
+                return HostRefused("\n".join([f"Nothing was begun: {refused}", *context.last_asked(feature)]))
+        return None
+
+    @staticmethod
+    def refused_ahead(
+        questions: GroupQuestions, wanted: Mapping[str, Sequence[str]], most: int
+    ) -> dict[tuple[str, str], HostRefused | QuestionRefused]:
+        """(Host, feature) → what its sums would be refused with, if they were asked for now; the others would be answered."""
+        refused: dict[tuple[str, str], HostRefused | QuestionRefused] = {}
+        for host, names in wanted.items():
+            for name in names:
+                try:
+                    questions.would_answer(host, (name,), most)
+                except (HostRefused, QuestionRefused) as error:
+                    refused[host, name] = error
+        return refused
 
     def score(
         self,
@@ -242,7 +301,18 @@ class Measurement:
             self.models.compiled(record),
             self.models.test_ids(record),
             self._workers,
+            self.workspace.measurements(record.federation),
+            partial(self._last_asked, record.federation),
         )
+
+    def _last_asked(self, federation: str, feature: str) -> tuple[str, ...]:
+        """A sentence about the last measurement that asks for groups of a feature, as the log has it; none where there was none."""
+        for entry in reversed(self.workspace.audit_log(federation).entries()):
+            asks = entry.action in BY_ANY or (entry.action in BY_ONE and entry.body.get("feature") == feature)
+            if asks and entry.body.get("outcome") == DONE:
+                model, day = entry.body["model"], entry.time[:10]
+                return (f"The last measurement that asks for groups of {feature}: {entry.action} of {model}, {day}.",)
+        return ()
 
     def keep(
         self,
@@ -283,3 +353,11 @@ def drawn(context: MeasurementContext, samples: int | None, seed: int) -> Rows:
         )
     chosen = np.random.default_rng(seed).choice(len(ids), size=min(count, len(ids)), replace=False)
     return np.array([row_of[ids[i]] for i in chosen], dtype=np.intp)
+
+
+def second_half(person: str) -> bool:
+    """Whether a training record is one that monitoring asks about; validation asks about the others.
+
+    By the id alone, so that records which come or go move nobody from one half to the other: a Host that counts answers gives both.
+    """
+    return bool(sha256(person.encode()).digest()[0] & 1)

@@ -41,13 +41,15 @@ from backend.jobs import Job, work
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.results import JOINT, MONITORING, SCORES, TRAINING, ModelRecord
+from backend.services.asked_sums import AskedSums, people_hash
 from backend.services.fairness import GROUPS, feature_of
-from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions
+from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, second_half
 from backend.services.scoring import Scoring, ScoringRequest
 
 __all__ = ["LaterSheet", "Monitored", "Monitoring", "MonitoringRequest", "triggers"]
 
 PARTS = ("test", JOINT, TRAINING)  # whose scores later ones are compared with: the first that is kept
+LATER, SHIFT = "later", "shift"  # parts of the people that answers are kept about
 REFERENCE = 2000  # training records at most, beside which a Host's columns are summed
 
 Floats = NDArray[np.float64]
@@ -179,6 +181,7 @@ class _Run:
         self._binary = context.record.task == "binary"
         self._reference = ""
         self._unexamined: list[tuple[str, str]] = []
+        self._again: list[tuple[str, str, str]] = []
         self.found: dict[str, Found] = {}
 
     def result(self, failed: int) -> Monitored:
@@ -204,6 +207,7 @@ class _Run:
             squared,
             tenths(labels, predicted, self._outputs.task) if enough else (),
             tuple(self._unexamined),
+            tuple(self._again),
         )
 
     def _calibration(self, labels: Floats, predicted: Floats) -> Found:
@@ -265,15 +269,22 @@ class _Run:
             marks, _ = marking.marks(np.zeros(len(probabilities), dtype=np.bool_), probabilities)
             sums = summed(marks, made.index, len(made.groups)).reshape(len(marks), len(made.groups))
             return disparity.from_sums(party, feature.name, marking, made.groups, sums, seed=seed)
+        key = party, feature.name
         with self._asking("disparity", (party,), self._later.ids) as (questions, joint, sessions):
-            probabilities = probabilities[joint]
-            marking = self._marking(probabilities, False)
-            marks, largest = marking.marks(np.zeros(len(joint), dtype=np.bool_), probabilities)
-            questions.send(marks, (party,), largest=largest, on_piece=sessions.progress)
-            found = questions.ask({party: (feature.name,)}, GROUPS).get((party, feature.name))
-        if found is None:
+            nobody, ids = np.zeros(len(joint), dtype=np.bool_), self._later.take(joint).ids
+            marking = self._marking(probabilities[joint], False)
+            asked = AskedSums(self._context, sessions, LATER, GROUPS, same_people=True)
+            found, refused = asked.outcomes(
+                questions, ids, nobody, probabilities[joint], marking, {party: (feature.name,)}
+            )
+        if key in refused:
+            found = asked.kept([key], {"cutoff": self._request.cutoff}, ids)
+            if key not in found:
+                raise refused[key]
+            self._again.append((*key, found[key].day))
+        if not found[key].groups:
             raise FewRecords(f"{feature.name} does not make two groups of {MIN_GROUP} people of the sheet.")
-        return disparity.from_sums(party, feature.name, marking, found.groups, found.sums, seed=seed)
+        return disparity.from_sums(*key, found[key].marking, found[key].groups, found[key].sums, seed=seed)
 
     def _marking(self, probabilities: Floats, own: bool) -> Marking:
         """How people are marked: by decision and score alone, since outcomes may be known of some."""
@@ -309,27 +320,29 @@ class _Run:
 
     def _shifts(self, hosts: tuple[str, ...], before: PartyTable, found: list[Figure]) -> None:
         later = set(self._later.ids)
-        others = [i for i in before.ids if i not in later]
+        others = [i for i in before.ids if i not in later and second_half(i)]
         drawn = np.random.default_rng(self._request.seed).permutation(len(others))[:REFERENCE]
         ids = (*(others[k] for k in drawn.tolist()), *self._later.ids)
+        wanted: dict[str, list[str]] = {host: [] for host in hosts}
+        for party, feature in self._runtime.federation.features():
+            if party in wanted and feature.name == self._request.feature:
+                self._unexamined.append((party, feature.name))
+            elif party in wanted:
+                wanted[party].append(feature.name)
         with self._asking("validation", hosts, ids) as (questions, joint, sessions):
             flags = joint >= len(drawn)
             if min(int(flags.sum()), int((~flags).sum())) < MIN_GROUP:
                 raise FewRecords(f"Fewer than {MIN_GROUP} people of one part are known to all.")
-            questions.send([flags.astype(np.int64)], hosts, on_piece=sessions.progress)
-            for party, feature in self._runtime.federation.features():
-                if party not in hosts:
-                    continue
-                if feature.name == self._request.feature:
-                    self._unexamined.append((party, feature.name))
-                    continue
-                self._job.at("sums", party)
-                try:
-                    tables = questions.ask({party: (feature.name,)}, BINS)
-                except (HostRefused, QuestionRefused):
-                    self._unexamined.append((party, feature.name))
-                    continue
-                for table in tables.values():
-                    after = table.sums[0]
-                    sizes = np.array([g.n for g in table.groups], dtype=np.int64)
-                    found.append(shift(sizes - after, after, party, feature.name))
+            known = [ids[k] for k in joint.tolist()]
+            about = {"later": people_hash([i for i in known if i in later])}
+            sums = AskedSums(self._context, sessions, SHIFT, BINS, same_people=True)
+            tables, refused = sums.ask(questions, known, [flags.astype(np.int64)], [1], about, wanted)
+        again = sums.kept(refused, about, known)
+        self._again += [(*key, table.day) for key, table in again.items()]
+        self._unexamined += [key for key in refused if key not in again]
+        for (party, name), table in (tables | again).items():
+            if not table.groups:
+                continue
+            after = table.sums[0]
+            sizes = np.array([g.n for g in table.groups], dtype=np.int64)
+            found.append(shift(sizes - after, after, party, name))

@@ -215,23 +215,6 @@ def at_decision(
     ]
 
 
-def ask_ahead(
-    context: MeasurementContext, party: str, feature: Feature, request: AlternativesRequest, job: Job[Any]
-) -> None:
-    """Whether the Host of the attribute agrees, and would answer about the groups of the model's test people now.
-
-    Raises
-    ------
-    NotAgreed, HostRefused, QuestionRefused
-        It does not, or would not.
-    """
-    sessions, row_of = Sessions(context.runtime, job, PURPOSE), context.runtime.table.row_of
-    rows = [row_of[i] for i in context.test_ids if i in row_of]
-    with sessions.begin((party,)) as session:
-        questions, _ = sessions.ask(session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
-        questions.would_answer(party, (feature.name,), request.groups)
-
-
 def judged_by_group(
     context: MeasurementContext,
     party: str,

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from backend.errors import ParameterError
 from backend.evaluation.validation.suite import (
+    Again,
     Judged,
     OperatorConfig,
     Suite,
     Tested,
     Validation,
+    by_day,
     read_config,
     read_validation,
     standard,
@@ -24,11 +26,12 @@ from backend.evaluation.validation.words import about_in_words, limit_in_words, 
 from backend.jobs import Job, work
 from backend.results import SCORES, TRAINING, VALIDATION, ModelRecord
 from backend.services.compliance import Compliance, MeasuredEvidence
-from backend.services.measurement import Measurement, Sessions
+from backend.services.measurement import Measurement, Sessions, second_half
 from backend.services.model_difference import ModelDifferences
 from backend.services.validation_run import ValidationRequest, ValidationRun
 
 __all__ = [
+    "Again",
     "Judged",
     "OperatorConfig",
     "Tested",
@@ -36,6 +39,7 @@ __all__ = [
     "ValidationRequest",
     "ValidationService",
     "about_in_words",
+    "by_day",
     "limit_in_words",
     "read_config",
     "room_used",
@@ -120,7 +124,8 @@ class ValidationService:
         return frozenset({*found, *kept_out, *suite.attributes})
 
     def _training_ids(self, record: ModelRecord) -> list[str]:
-        return [i for i, part in self._models.part_of(record).items() if part == TRAINING]
+        """Those training records that monitoring does not ask about."""
+        return [i for i, part in self._models.part_of(record).items() if part == TRAINING and not second_half(i)]
 
 
 def last_validation(measurement: Measurement, record: ModelRecord) -> Validation | None:

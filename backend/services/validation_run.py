@@ -35,11 +35,13 @@ from backend.evaluation.validation.suite import (
 from backend.explain.dependence import MIN_PEOPLE
 from backend.explain.direction import learned_directions
 from backend.explain.importance import by_tree, feature_importance
+from backend.fairness.marking import mark
 from backend.jobs import Job, work
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.protocols.scoring.permuted_values_guest import have_blanked, have_permuted
 from backend.protocols.transport.channel import Session
 from backend.results import JOINT, TRAINING
+from backend.services.asked_sums import TEST, AnsweredSums, AskedSums, Key, Refused
 from backend.services.compliance import MeasuredEvidence
 from backend.services.leakage import MIN_RECORDS
 from backend.services.measurement import MeasurementContext, Rows, Sessions, drawn
@@ -52,6 +54,8 @@ NOISE = 0.1  # standard deviations, added to the Guest's numbers
 EXCHANGED = 0.2  # share of the people among whom a Host's values are exchanged
 SHARE = 0.05  # of the gain, from which a feature is tested to be missing
 MAX_MISSING = 8  # features that are tested to be missing
+
+NOBODY = "A Host refused everybody who was to be scored; it has answered about them before."
 
 Floats = NDArray[np.float64]
 First = Callable[[Session, KeySide], None]
@@ -92,7 +96,8 @@ class ValidationRun:
         self._chain = tuple(step.host for step in context.compiled.guest.folding.steps)
         self._labels = self._runtime.labels()
         self.found: dict[str, Found] = {} if self._binary else dict.fromkeys(_TWO_OUTCOMES, "two_outcomes")
-        self._unexamined: set[tuple[str, str]] = set()
+        self._unexamined: set[Key] = set()
+        self._again: set[tuple[str, str, str]] = set()
         self._rows: Rows = np.empty(0, dtype=np.intp)
         self._margins: Floats = np.empty((0, self._outputs.count))
         self._seen = 0
@@ -113,6 +118,7 @@ class ValidationRun:
             self._suite.time,
             self._suite.tightened,
             tuple(sorted(self._unexamined)),
+            tuple(sorted(self._again)),
         )
 
     @contextmanager
@@ -228,11 +234,11 @@ class ValidationRun:
         with work.part(0.0, 0.1):
             kept, self._margins = self._score(rows)
         self._rows = rows[kept]
-        if not len(kept):
-            raise HostRefused("A Host refused everybody who was to be scored; it has answered about them before.")
+        test = self._sliced(TEST, self._rows, self._margins, (0.1, 0.4)) if self._binary else {}
+        if not len(kept) and not test:
+            raise HostRefused(NOBODY)
         if not self._binary:
             return
-        test = self._sliced(self._rows, self._margins, (0.1, 0.4))
         self.found["group_calibration"] = slices.calibration_gaps(test)
         self.found["weak_spots"] = slices.weak_spots(test)
         own = {key: found for key, found in test.items() if key[1] in protected}
@@ -246,7 +252,8 @@ class ValidationRun:
         with work.part(0.4, 0.5):
             kept, margins = self._score(rows)
         self._seen = len(kept)
-        self.found["overfit_regions"] = slices.region_gaps(test, self._sliced(rows[kept], margins, (0.5, 0.7)))
+        before = self._sliced(TRAINING, rows[kept], margins, (0.5, 0.7))
+        self.found["overfit_regions"] = slices.region_gaps(test, before)
 
     def _over_time(self, test: Sliced) -> Found:
         """Periods of the feature that the operator names, else of the federation's time column, which the Guest holds."""
@@ -254,15 +261,20 @@ class ValidationRun:
         if self._suite.time or times is None:
             named = (slices.over_time(key, found) for key, found in test.items() if key[1] == self._suite.time)
             return next(named, "few_people" if self._suite.time else "no_time")
+        if not len(self._rows):
+            return "refused"
         groups, index = slices.periods(times[self._rows], GROUPS)
-        sums = slices.summed(self._marks(self._rows, self._margins), index, len(groups))
-        key = self._runtime.guest.name, self._runtime.federation.time
-        return slices.over_time(key, slices.slices(groups, sums))
+        key, outcomes = (
+            (self._runtime.guest.name, self._runtime.federation.time),
+            self._outcomes(self._rows, self._margins),
+        )
+        marking = mark(self._suite.cutoff, *outcomes, own=True)
+        sums = slices.summed(marking.marks(*outcomes)[0], index, len(groups))
+        return slices.over_time(key, slices.slices(groups, sums, marking))
 
-    def _marks(self, rows: Rows, margins: Floats) -> list[NDArray[np.int64]]:
-        """What is summed of some records."""
-        p = self._outputs.predict(margins)[:, 0]
-        return slices.marks(self._labels[rows] > 0, p, self._suite.cutoff)
+    def _outcomes(self, rows: Rows, margins: Floats) -> tuple[NDArray[np.bool_], Floats]:
+        """Labels and probabilities of some records."""
+        return self._labels[rows] > 0, self._outputs.predict(margins)[:, 0]
 
     def _score(
         self, rows: Rows, cipher: Cipher | None = None, first: First = lambda session, key: None
@@ -272,41 +284,49 @@ class ValidationRun:
             self._context, self._runtime.table.take(rows), cipher or self._request.cipher, first
         )
 
-    def _sliced(self, rows: Rows, margins: Floats, share: tuple[float, float]) -> Sliced:
-        """Every feature's slices of some records: the Guest's by itself, a Host's from one question a feature."""
-        made = self._marks(rows, margins)
-        guest, found = self._runtime.guest.name, Sliced()
-        asked: dict[str, list[str]] = {host: [] for host in self._context.record.hosts}
+    def _sliced(self, part: str, rows: Rows, margins: Floats, share: tuple[float, float]) -> Sliced:
+        """Every feature's slices of some records: the Guest's by itself, a Host's from one question a feature.
+
+        Where nobody could be scored, since everybody was before, from the sums of then.
+        """
+        guest, tables = self._runtime.guest.name, dict[Key, AnsweredSums]()
+        asked = AskedSums(self._context, self._sessions, part, GROUPS)
+        wanted: dict[str, list[str]] = {host: [] for host in self._context.record.hosts}
+        refused = set[Key]()
         for party, feature in self._runtime.federation.features():
-            if party == guest:
+            if party in wanted:
+                wanted[party].append(feature.name)
+            elif party == guest and len(rows):
                 own = group(feature, self._runtime.table.columns[feature.name][rows], GROUPS)
-                found[party, feature.name] = slices.slices(own.groups, slices.summed(made, own.index, len(own.groups)))
-            elif party in asked:
-                asked[party].append(feature.name)
-        if asked and len(rows) >= 2 * MIN_GROUP:
+                tables[party, feature.name] = asked.own(own, *self._outcomes(rows, margins), self._suite.cutoff)
+            elif party == guest:
+                refused.add((party, feature.name))
+        if wanted and len(rows) >= 2 * MIN_GROUP:
             with work.part(*share):
-                found |= self._summed_by_hosts(rows, made, asked)
+                answered, by_hosts = self._summed_by_hosts(asked, rows, margins, wanted)
+            tables |= answered
+            refused |= by_hosts.keys()
+        elif not len(rows):
+            refused |= {(host, name) for host, names in wanted.items() for name in names}
+        before = asked.kept(refused, {"cutoff": self._suite.cutoff})
+        self._again |= {(*key, table.day) for key, table in before.items()}
+        self._unexamined |= refused - before.keys()
+        found = {key: slices.slices(t.groups, t.sums, t.marking) for key, t in (tables | before).items()}
         return {key: own for key, own in found.items() if own}
 
-    def _summed_by_hosts(self, rows: Rows, made: Sequence[NDArray[np.int64]], asked: dict[str, list[str]]) -> Sliced:
-        place, hosts = {row: i for i, row in enumerate(rows.tolist())}, tuple(asked)
-        found = Sliced()
-        with self._sessions.begin(hosts) as session:
+    def _summed_by_hosts(
+        self, asked: AskedSums, rows: Rows, margins: Floats, wanted: dict[str, list[str]]
+    ) -> tuple[dict[Key, AnsweredSums], Refused]:
+        """What Hosts answer about people who were scored just now, and what they refuse."""
+        place, request = {row: i for i, row in enumerate(rows.tolist())}, self._request
+        with self._sessions.begin(tuple(wanted)) as session:
             questions, counted = self._sessions.ask(
-                session, self._request.cipher, self._request.key_bits, lambda joint: np.isin(joint, rows)
+                session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows)
             )
             at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
-            questions.send([mark[at] for mark in made], hosts, largest=slices.LARGEST, on_piece=self._sessions.progress)
-            for host, names in asked.items():
-                self._job.at("sums", host)
-                for name in names:
-                    try:
-                        tables = questions.ask({host: (name,)}, GROUPS)
-                    except (HostRefused, QuestionRefused):
-                        self._unexamined.add((host, name))
-                        continue
-                    found |= {key: slices.slices(table.groups, table.sums) for key, table in tables.items()}
-        return found
+            outcomes = self._outcomes(rows[at], margins[at])
+            marking = mark(self._suite.cutoff, *outcomes, own=False, undecided=True)
+            return asked.outcomes(questions, self._runtime.table.take(counted).ids, *outcomes, marking, wanted)
 
     def exactness(self) -> None:
         """Encrypted scores against the same on plaintext, one by one; simulated Hosts answer plaintext, others refuse."""
@@ -317,7 +337,7 @@ class ValidationRun:
         if not len(self._probes):
             self.found["exactness"] = "refused"
             return
-        kept, plain = self._score(self._probes, "none")
+        kept, plain = _some(self._score(self._probes, "none"))
         wrong = int((plain != self._margins[kept]).any(axis=1).sum())
         self.found["exactness"] = (Figure("not_exact", float(wrong), n=len(kept)), rounding)
 
@@ -326,7 +346,7 @@ class ValidationRun:
         differs = content_hash(dump_guest(self._context.model)) != self._context.record.content_hash
         found = [Figure("hash_differs", float(differs))]
         if len(self._probes):
-            kept, second = self._score(self._probes[:AGAIN])
+            kept, second = _some(self._score(self._probes[:AGAIN]))
             wrong = int((second != self._margins[kept]).any(axis=1).sum())
             found.append(Figure("again_differs", float(wrong), n=len(kept)))
         self.found["reproducibility"] = found
@@ -358,7 +378,7 @@ class ValidationRun:
 
     def _changed(self, table: PartyTable, first: First = lambda session, key: None) -> tuple[Rows, Floats]:
         """Which probes were scored with changed values, and their probabilities."""
-        kept, margins = self._sessions.score(self._context, table, self._request.cipher, first)
+        kept, margins = _some(self._sessions.score(self._context, table, self._request.cipher, first))
         return kept, self._outputs.predict(margins)[:, 0]
 
     def _noise(self) -> Found:
@@ -430,7 +450,8 @@ class ValidationRun:
 
     def beside(self, other: MeasurementContext) -> None:
         """The challenger on the same people."""
-        kept, margins = self._sessions.score(other, self._runtime.table.take(self._rows), self._request.cipher)
+        people = self._runtime.table.take(self._rows)
+        kept, margins = _some(self._sessions.score(other, people, self._request.cipher))
         labels, own = self._labels[self._rows[kept]], self._margins[kept]
         outputs = self._outputs, other.compiled.outputs
         self.found["challenger"] = (figures.challenger_gain(labels, own, margins, outputs, self._request.seed),)
@@ -461,6 +482,13 @@ _TWO_OUTCOMES = (
     "disparity",
     "swap_sets",
 )
+
+
+def _some(scored: tuple[Rows, Floats]) -> tuple[Rows, Floats]:
+    """What was scored; raises HostRefused where that is nobody, of whom nothing can be said."""
+    if not len(scored[0]):
+        raise HostRefused(NOBODY)
+    return scored
 
 
 def _blank(feature: Feature, n: int) -> NDArray[np.generic]:

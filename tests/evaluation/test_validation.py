@@ -30,6 +30,7 @@ from backend.evaluation.validation.suite import (
     with_config,
 )
 from backend.fairness.intervals import of_difference
+from backend.fairness.marking import mark
 from backend.protocols.group_sums.grouping import Group
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
 from backend.trees.outputs import ONE_LOGIT
@@ -127,7 +128,9 @@ def test_swap_sets_are_counted():
 
 def sliced(labels, p, index, cutoff=0.5):
     groups = [Group("bin", str(k + 1), int((index == k).sum())) for k in range(index.max() + 1)]
-    return slices.slices(groups, slices.summed(slices.marks(labels > 0, p, cutoff), index, len(groups)))
+    marking = mark(cutoff, labels > 0, p, own=True)
+    made, _ = marking.marks(labels > 0, p)
+    return slices.slices(groups, slices.summed(made, index, len(groups)), marking)
 
 
 def test_slices_are_those_of_a_table():

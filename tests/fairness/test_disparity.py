@@ -15,7 +15,7 @@ from backend.errors import ParameterError, SecurityError
 from backend.fairness import disparity, significance
 from backend.fairness.disparity import MEASURES, SUPPRESSED, from_records, from_sums, measure_in_words
 from backend.fairness.intervals import of_difference, of_ratio
-from backend.fairness.marking import MIN_GROUP, Marking, check_cutoff, mark
+from backend.fairness.marking import FIXED, MIN_GROUP, Marking, check_cutoff, mark
 from backend.fairness.significance import by_chance
 from backend.i18n import LANGUAGES, Catalogue
 from backend.protocols.group_sums.grouping import Group
@@ -133,19 +133,20 @@ def test_selection_at_each_cutoff_of_the_range_is_that_of_the_records(measure):
         assert (other.difference, other.ratio, other.p) == (alone.difference, alone.ratio, alone.p)
 
 
-@given(st.integers(40, 130), st.integers(0, 10**6), st.sampled_from([0.1, 0.2, 0.5]), st.integers(2, 40))
-@settings(max_examples=25, deadline=None)
-def test_no_set_of_records_that_a_hosts_sums_tell_apart_is_small(n, seed, cutoff, ties):
+@given(st.integers(40, 130), st.integers(0, 10**6), st.sampled_from([0.1, 0.2, 0.5]), st.integers(2, 40), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_no_set_of_records_that_a_hosts_sums_tell_apart_is_small(n, seed, cutoff, ties, undecided):
     """Of all sets of records whose sums follow from those that a Host returns, none has 1 to 19 records."""
     draw = np.random.default_rng(seed)
     probabilities = np.round(draw.beta(1, 4, n) * ties) / ties
     labels = draw.random(n) < probabilities * 2
     try:
-        marking = mark(cutoff, labels, probabilities, own=False)
+        marking = mark(cutoff, labels, probabilities, own=False, undecided=undecided)
     except ParameterError:
+        assert not undecided
         return
     marks, _ = marking.marks(labels, probabilities)
-    told = np.array([np.ones(n), *marks[:3], *marks[5:]])
+    told = np.array([np.ones(n), *marks[:3], *marks[FIXED:]])
     kinds, sizes = np.unique(told, axis=1, return_counts=True)  # records that are marked alike
     sets = np.array(list(itertools.product((0, 1), repeat=kinds.shape[1])), dtype=float)
     left = sets - sets @ np.linalg.pinv(kinds) @ kinds
@@ -286,7 +287,7 @@ def compared(accepted, sizes):
     """Groups of which so many are accepted, without labels."""
     groups = tuple(Group("code", str(k), n) for k, n in enumerate(sizes))
     nobody = np.zeros(len(sizes), dtype=np.int64)
-    return from_sums("host", "f", PLAIN, groups, np.array([accepted, *[nobody] * 4]), seed=0)
+    return from_sums("host", "f", PLAIN, groups, np.array([accepted, *[nobody] * 6]), seed=0)
 
 
 @pytest.mark.parametrize("rates", [(0.7, 0.7), (0.7, 0.55), (0.9, 0.95)], ids=["no gap", "worse", "better"])
@@ -321,15 +322,16 @@ def test_what_is_reported_of_groups_without_a_gap_holds_no_gap_in_95_of_100_runs
 def test_probabilities_and_squares_travel_as_small_whole_numbers():
     flags, largest = Marking(0.5, (0.2,), True, 0.5, 0.25).marks(np.array([True, True]), np.array([1.0, 0.3]))
     # 0.3 * 4,096 = 1,228.8; (0.3 - 0.5)² / 0.25 * 256 = 40.96
-    assert [m.tolist() for m in flags] == [[0, 1], [1, 1], [0, 1], [4096, 1229], [256, 41], [0, 0]]
-    assert largest == [1, 1, 1, 4096, 256, 1]
+    assert [m.tolist() for m in flags] == [[0, 1], [1, 1], [0, 1], [4096, 1229], [256, 41], [0, 2007], [0, 983], [0, 0]]
+    # (0.3 - 1)² = 0.49, and 0.49² = 0.2401
+    assert largest == [1, 1, 1, 4096, 256, 4096, 4096, 1]
 
 
 def test_sums_that_no_records_give_are_discarded():
     groups = (Group("code", "a", 30), Group("code", "b", 30))
     with pytest.raises(SecurityError, match="no records give"):
-        from_sums("host", "f", PLAIN, groups, np.array([[10, 10], [25, 25], [12, 5], [0, 0], [0, 0]]), seed=0)
-    falling = np.array([[10, 10], [15, 15], [5, 5], [0, 0], [0, 0], [9, 11]])  # fewer accepted at a higher cut-off
+        from_sums("host", "f", PLAIN, groups, np.array([[10, 10], [25, 25], [12, 5], *[[0, 0]] * 4]), seed=0)
+    falling = np.array([[10, 10], [15, 15], [5, 5], *[[0, 0]] * 4, [9, 11]])  # fewer accepted at a higher cut-off
     with pytest.raises(SecurityError, match="no records give"):
         from_sums("host", "f", Marking(CUT, (0.6,), True, 0.0, 1.0), groups, falling, seed=0)
 

@@ -151,7 +151,7 @@ def test_a_host_that_would_not_answer_is_found_out_before_anything_is_trained(de
     assert demo.glassleaf.alternatives.start(request).get().decisions  # to ask ahead takes nothing off the allowance
     assert len(trainings) == 4
     until = later + timedelta(days=28)
-    said = rf"Nothing was trained: telecom refused: .* 28 days.* wait until {until} at least\."
+    said = rf"Nothing was begun: telecom refused: .* 28 days.* wait until {until} at least\."
     with pytest.raises(HostRefused, match=rf"{said}\nThe last .*: alternatives of {request.model_id}"):
         demo.glassleaf.alternatives.start(request).get()
     assert len(trainings) == 4

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from backend.data.binning import make_bins
 from backend.data.dictionary import Feature
 from backend.evaluation.performance import BINS, Calibration, calibration, moved_by
-from backend.evaluation.validation.suite import Figure, Found, Overall, Suite, Tested, read_tests, shipped
+from backend.evaluation.validation.suite import Again, Figure, Found, Overall, Suite, Tested, read_tests, shipped
 from backend.fairness.disparity import Disparity
 from backend.protocols.group_sums.grouping import MIN_GROUP
 
@@ -39,6 +39,8 @@ class Monitored:
         Predicted against observed, each of 20 people or more.
     unexamined : tuple of (str, str)
         (party, feature) that was not measured: a Host refused, or its groups were asked about for differences between them.
+    again : Again
+        About the same people.
     """
 
     model: str
@@ -55,6 +57,7 @@ class Monitored:
     brier: float | None = None
     tenths: tuple[Calibration, ...] = ()
     unexamined: tuple[tuple[str, str], ...] = ()
+    again: Again = ()
 
 
 def triggers() -> Suite:
@@ -68,6 +71,7 @@ def read_monitored(kept: dict[str, Any]) -> Monitored:
         "tests": read_tests(kept["tests"]),
         "tenths": tuple(Calibration(**row) for row in kept["tenths"]),
         "unexamined": tuple((party, feature) for party, feature in kept["unexamined"]),
+        "again": tuple((party, feature, day) for party, feature, day in kept.get("again", ())),
     }
     return Monitored(**{**kept, **lists})
 

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 from backend.evaluation.validation.figures import normal_ends
 from backend.evaluation.validation.suite import Figure, Found
 from backend.fairness.intervals import TAILS, of_ratio
+from backend.fairness.marking import FIXED, SCORE_BITS, Marking
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group
 from backend.protocols.group_sums.values import Counts
-
-UNIT = 1 << 16  # probabilities and squared errors are summed in 2**-16
-LARGEST = (1, 1, UNIT, UNIT, UNIT)  # of each mark
 
 Floats = NDArray[np.float64]
 Key = tuple[str, str]  # (party, feature)
@@ -32,25 +30,20 @@ class Slice:
 
     Attributes
     ----------
-    accepted, positive, predicted : float
-        Shares of the records that are accepted and that have the positive label; mean probability.
+    accepted : float or None
+        Share of the records that are accepted; None where decisions were not counted.
+    positive, predicted : float
+        Share that has the positive label; mean probability.
     loss, error : float
         Mean squared error of the probability (Brier), and its standard error.
     """
 
     group: Group
-    accepted: float
+    accepted: float | None
     positive: float
     predicted: float
     loss: float
     error: float
-
-
-def marks(labels: NDArray[np.bool_], probabilities: Floats, cutoff: float) -> list[Counts]:
-    """What is summed by group, each at most :data:`LARGEST`: accepted, positive, probability, squared error, its square."""
-    squared = (probabilities - labels) ** 2
-    numbers = [np.rint(x * UNIT).astype(np.int64) for x in (probabilities, squared, squared**2)]
-    return [(probabilities < cutoff).astype(np.int64), labels.astype(np.int64), *numbers]
 
 
 def summed(made: Sequence[Counts], index: NDArray[np.intp], groups: int) -> Counts:
@@ -58,16 +51,26 @@ def summed(made: Sequence[Counts], index: NDArray[np.intp], groups: int) -> Coun
     return np.array([[mark[index == k].sum() for k in range(groups)] for mark in made], dtype=np.int64)
 
 
-def slices(groups: Sequence[Group], sums: Counts) -> tuple[Slice, ...]:
-    """Each group's figures from sums of :func:`marks`, ``(5, groups)``; groups of fewer than 20 records are left out."""
+def slices(groups: Sequence[Group], sums: Counts, marking: Marking) -> tuple[Slice, ...]:
+    """Each group's figures from sums of the marks of `marking`, ``(marks, groups)``; none where labels were not counted, and groups of
+    fewer than 20 records are left out.
+    """
+    accepted, positive, _, units, _, losses, squares = sums[:FIXED]
     out = []
-    for k, group in enumerate(groups):
+    for k, group in enumerate(groups if marking.labels else ()):
         if group.n < MIN_GROUP:
             continue
-        accepted, positive = (int(sums[i, k]) / group.n for i in (0, 1))
-        predicted, loss, square = (int(sums[i, k]) / UNIT / group.n for i in (2, 3, 4))
-        error = (max(square - loss**2, 0.0) / (group.n - 1)) ** 0.5
-        out.append(Slice(group, accepted, positive, predicted, loss, error))
+        loss, square = (int(own[k]) / (1 << SCORE_BITS) / group.n for own in (losses, squares))
+        out.append(
+            Slice(
+                group,
+                int(accepted[k]) / group.n if marking.decisions else None,
+                int(positive[k]) / group.n,
+                int(units[k]) / (1 << SCORE_BITS) / group.n,
+                loss,
+                (max(square - loss**2, 0.0) / (group.n - 1)) ** 0.5,
+            )
+        )
     return tuple(out)
 
 
@@ -153,7 +156,7 @@ def impact_ratios(found: dict[Key, tuple[Slice, ...]]) -> Found:
             continue
         reference = max(own, key=lambda s: s.group.n)
         for s in own:
-            if s is reference:
+            if s is reference or s.accepted is None or reference.accepted is None:
                 continue
             if reference.accepted == 0:
                 out.append(_figure("impact_ratio", key, s, None, (None, None)))

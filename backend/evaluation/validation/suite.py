@@ -206,6 +206,18 @@ class Tested:
     compared: int = 0
 
 
+Again = tuple[tuple[str, str, str], ...]
+"""(party, feature, day) of answers that a Host had given before."""
+
+
+def by_day(again: Again) -> dict[str, list[tuple[str, str]]]:
+    """Day → (party, feature) of what was answered on it."""
+    days: dict[str, list[tuple[str, str]]] = {}
+    for party, feature, day in sorted(again, key=lambda one: one[2]):
+        days.setdefault(day, []).append((party, feature))
+    return days
+
+
 @dataclass(frozen=True)
 class Validation:
     """What the suite found of a model.
@@ -222,6 +234,7 @@ class Validation:
         Measures whose thresholds are the operator's.
     unexamined : tuple of (str, str)
         (party, feature) about whose groups a Host refused to answer.
+    again : Again
     """
 
     model: str
@@ -236,6 +249,7 @@ class Validation:
     time: str = ""
     tightened: tuple[str, ...] = ()
     unexamined: tuple[tuple[str, str], ...] = ()
+    again: Again = ()
 
     def count(self, verdict: Verdict) -> int:
         """How many tests have a verdict."""
@@ -263,6 +277,7 @@ def read_validation(kept: dict[str, Any]) -> Validation:
         "tests": read_tests(kept["tests"]),
         "tightened": tuple(kept["tightened"]),
         "unexamined": tuple((party, feature) for party, feature in kept["unexamined"]),
+        "again": tuple((party, feature, day) for party, feature, day in kept.get("again", ())),
     }
     return Validation(**{**kept, **lists})
 

@@ -234,8 +234,9 @@ def _line(write: Writer, m: Measured) -> str:
 
 
 def _basis(write: Writer, on: BasisLine) -> str:
-    """On how many records, and at which cut-off."""
-    return write("on", n=whole(on.n)) + ("" if on.cutoff is None else write("at", cutoff=percent(on.cutoff)))
+    """On how many records, at which cut-off, and when, where that was before."""
+    at = "" if on.cutoff is None else write("at", cutoff=percent(on.cutoff))
+    return write("on", n=whole(on.n)) + at + (write("before", day=on.measured) if on.measured else "")
 
 
 def _about(write: Writer, m: Measured) -> str:

@@ -11,7 +11,7 @@ from backend.reports.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.details import BY_PARTY, GROUPS, missing
 from backend.reports.dossier import fits
 from backend.reports.schema import ChangeLine, DetailsSection, DossierColumn, DossierSection
-from backend.reports.sections.validation import table
+from backend.reports.sections.validation import answered_before, table
 from backend.reports.sections.writer import Writer, figure, interval, minute, whole
 from backend.reports.standards import STANDARDS, Subject
 
@@ -69,6 +69,7 @@ def data(write: Writer) -> list[Block]:
 def _dossier(write: Writer, dossier: DossierSection) -> list[Block]:
     words = write.words
     signed = fits(write.content.identity.federation, dossier)
+    dossier = dossier.since(write.content.identity.model)
     reference = words("dossier.against", day=dossier.reference) if dossier.reference else words("dossier.no_reference")
     columns = _columns(
         write,
@@ -192,6 +193,7 @@ def _monitored(write: Writer) -> list[Block]:
     if found.unexamined:
         listed = write.listed(f"{write.feature(f)} ({write.party(p)})" for p, f in found.unexamined)
         blocks.append(Text(say("monitoring.unexamined", listed=listed)))
+    blocks += [Text(line) for line in answered_before(write, found.again)]
     return [*blocks, Text(say("monitoring.note"), "note")]
 
 

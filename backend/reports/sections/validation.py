@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from backend.evaluation.validation.suite import Figure
+from backend.evaluation.validation.suite import Again, Figure, by_day
 from backend.evaluation.validation.words import about_in_words, limit_in_words, value_in_words
 from backend.reports.blocks import Block, Table, Text
 from backend.reports.schema import FigureLine, TestLine, ValidationSection
 from backend.reports.sections.writer import Writer, figure, minute, percent, whole
 
 OWN_SOURCE = "the suite's own"  # as suite.toml has it; the names of papers and libraries stay
+
+
+def answered_before(write: Writer, again: Again) -> list[str]:
+    """A sentence a day on which Hosts gave answers that were taken again."""
+    return [
+        write.words(
+            "validation.answered",
+            day=day,
+            listed=write.listed(f"{write.feature(f)} ({write.party(p)})" for p, f in keys),
+        )
+        for day, keys in by_day(again).items()
+    ]
 
 
 def validation(write: Writer) -> list[Block]:
@@ -27,6 +39,7 @@ def validation(write: Writer) -> list[Block]:
     if found.unexamined:
         features = write.listed(f"{write.feature(f)} ({write.party(p)})" for p, f in found.unexamined)
         lines.append(say("validation.unexamined", listed=features))
+    lines += answered_before(write, found.again)
     if found.tightened:
         names = (say(f"validation.measure_{name}") for name in found.tightened)
         lines.append(say("validation.tightened", listed=write.listed(names)))

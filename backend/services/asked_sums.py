@@ -1,0 +1,188 @@
+"""Sums by groups of Hosts' features: asked for once, kept, and the source of what disparity, validation and monitoring say of them.
+
+A Host that counts answers once about the groups of some people (docs/decisions/0038-answers-kept.md). So one question carries the marks of
+all three (:mod:`backend.fairness.marking`), and where it is refused because it was answered before, the answer that the Guest has serves
+again, with its day. It was the Guest's already: to take it again asks nobody and tells nothing new. Holds sums over groups, no id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import HostRefused, QuestionRefused
+from backend.evaluation.validation.slices import summed
+from backend.fairness.marking import Marking, mark
+from backend.protocols.group_sums.grouping import Group, Grouped, read_groups, to_wire
+from backend.protocols.group_sums.guest import GroupQuestions, GroupTable
+from backend.protocols.group_sums.values import Counts
+from backend.services.measurement import MeasurementContext, Sessions
+from backend.store.measurements import Kept
+
+TEST = "test"  # the part of records that a model was not trained on
+KIND = "sums: "  # before the part of the people: the kind of measurement that answers are kept as
+Key = tuple[str, str]  # (party, feature)
+Refused = dict[Key, HostRefused | QuestionRefused]
+
+
+@dataclass(frozen=True)
+class AnsweredSums:
+    """What a Host answered about one feature.
+
+    Attributes
+    ----------
+    about : dict
+        What was marked: the fields of a marking, say.
+    most : int
+        Groups that were asked for, at most.
+    people : str
+        Hash of those who were marked (:func:`people_hash`).
+    day : str
+        On which it was measured, UTC.
+    sums : ndarray of int64
+        ``(marks, groups)``.
+    """
+
+    about: dict[str, Any]
+    most: int
+    people: str
+    day: str
+    groups: tuple[Group, ...]
+    sums: Counts
+
+    @property
+    def marking(self) -> Marking:
+        """How outcomes were marked."""
+        return Marking(**{**self.about, "others": tuple(self.about["others"])})
+
+
+class AskedSums:
+    """Sums by groups of Hosts' features, of one model and one part of the people.
+
+    Parameters
+    ----------
+    part : str
+        ``test``, ``training``, … or of a later sheet: answers about one part never serve for another.
+    most : int
+        Groups of a feature, at most.
+    same_people : bool
+        Whether an answer serves again for the same people alone, and not for others drawn from the same part.
+    """
+
+    def __init__(
+        self, context: MeasurementContext, sessions: Sessions, part: str, most: int, *, same_people: bool = False
+    ) -> None:
+        self._context, self._sessions, self._most = context, sessions, most
+        self._kind, self._same = KIND + part, same_people
+
+    def kept(self, keys: Iterable[Key], about: Mapping[str, Any], ids: Sequence[str] = ()) -> dict[Key, AnsweredSums]:
+        """Of some features, what Hosts answered about this model, part and number of groups before, where marks were `about` the same."""
+        found = self._context.kept.of(self._context.record.content_hash, self._kind)
+        tables = {key: _read(found[key[1]]) for key in keys if key[1] in found}
+        return {
+            key: table
+            for key, table in tables.items()
+            if table.most == self._most
+            and about.items() <= table.about.items()
+            and (not self._same or table.people == people_hash(ids))
+        }
+
+    def own(
+        self, grouped: Grouped, labels: NDArray[np.bool_], probabilities: NDArray[np.float64], cutoff: float
+    ) -> AnsweredSums:
+        """Outcomes by a feature of the Guest's, summed by itself and kept like an answer: nobody is asked."""
+        marking = mark(cutoff, labels, probabilities, own=True)
+        marks, _ = marking.marks(labels, probabilities)
+        sums = summed(marks, grouped.index, len(grouped.groups))
+        table = AnsweredSums(asdict(marking), self._most, "", _today(), grouped.groups, sums)
+        self.keep(grouped.feature, table)
+        return table
+
+    def outcomes(
+        self,
+        questions: GroupQuestions,
+        ids: Sequence[str],
+        labels: NDArray[np.bool_],
+        probabilities: NDArray[np.float64],
+        marking: Marking,
+        wanted: Mapping[str, Sequence[str]],
+    ) -> tuple[dict[Key, AnsweredSums], Refused]:
+        """:meth:`ask` for what disparity, validation and monitoring need of outcomes, all in one question; ``(records,)`` each."""
+        marks, largest = marking.marks(labels, probabilities)
+        return self.ask(questions, ids, marks, largest, asdict(marking), wanted)
+
+    def ask(
+        self,
+        questions: GroupQuestions,
+        ids: Sequence[str],
+        marks: Sequence[Counts],
+        largest: Sequence[int],
+        about: dict[str, Any],
+        wanted: Mapping[str, Sequence[str]],
+    ) -> tuple[dict[Key, AnsweredSums], Refused]:
+        """Ask about features of Hosts: ahead, then with marks; every answer is kept before the next question.
+
+        Parameters
+        ----------
+        ids : sequence of str
+            Of the records that count, in the questions' order.
+        marks, largest
+            As :meth:`GroupQuestions.send` takes them.
+        wanted : mapping of str to sequence of str
+            Host → its features.
+
+        Returns
+        -------
+        tables : dict
+            Of a feature that does not make two groups without any.
+        refused : dict
+            What a Host would not, or did not, answer; of it nothing was counted.
+        """
+        refused = self._sessions.refused_ahead(questions, wanted, self._most)
+        asked = [(host, name) for host, names in wanted.items() for name in names if (host, name) not in refused]
+        found: dict[Key, AnsweredSums] = {}
+        if not asked:
+            return found, refused
+        hosts = tuple(dict.fromkeys(host for host, _ in asked))
+        questions.send(marks, hosts, largest=largest, on_piece=self._sessions.progress)
+        people, day = people_hash(ids), _today()
+        for host, name in asked:
+            self._sessions.job.at("sums", host)
+            try:
+                tables = questions.ask({host: (name,)}, self._most)
+            except (HostRefused, QuestionRefused) as error:  # another process was first
+                refused[host, name] = error
+                continue
+            none = GroupTable((), np.zeros((len(marks), 0), dtype=np.int64))
+            table = tables.get((host, name), none)
+            found[host, name] = AnsweredSums(about, self._most, people, day, table.groups, table.sums)
+            self.keep(name, found[host, name])
+        return found, refused
+
+    def keep(self, feature: str, table: AnsweredSums) -> None:
+        """Keep an answer, in place of an earlier one about the same model and part; the Guest's own sums too."""
+        body = {"about": table.about, "groups": to_wire(table.groups), "sums": table.sums.tolist()}
+        basis = {"most": table.most, "people": table.people, "day": table.day, "n": sum(g.n for g in table.groups)}
+        self._context.kept.put(self._context.record.content_hash, self._kind, feature, Kept([body], basis))
+
+
+def _read(kept: Kept) -> AnsweredSums:
+    body, basis = kept.rows[0], kept.basis
+    groups = read_groups([(kind, name, n) for kind, name, n in body["groups"]], basis["n"])
+    sums = np.array(body["sums"], dtype=np.int64).reshape(len(body["sums"]), len(groups))
+    return AnsweredSums(body["about"], basis["most"], basis["people"], basis["day"], groups, sums)
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def people_hash(ids: Sequence[str]) -> str:
+    """SHA-256 of ids in any order, in hexadecimal."""
+    return sha256("\n".join(sorted(ids)).encode()).hexdigest()

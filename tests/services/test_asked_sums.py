@@ -1,0 +1,215 @@
+"""A Host that counts answers once about groups of some people: what was answered serves again, and nobody gets a second answer."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from inside import workspace_of
+from measurement_contexts import KEY, TrainedDemo
+from sqlalchemy import text
+
+from backend.errors import HostRefused
+from backend.jobs import Job
+from backend.protocols.group_sums.guest import GroupQuestions
+from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services.asked_sums import TEST, AskedSums
+from backend.services.fairness import DisparityRequest, measure_disparity
+from backend.services.measurement import Sessions
+from backend.services.training import TrainingRequest
+from backend.services.validation import OperatorConfig, ValidationRequest
+from backend.store.accountant import GROUPS, Limits
+
+FEATURE, HOST, SAMPLES = "gender", "telecom", 200
+
+
+class Demo(TrainedDemo):
+    def request(self, **options):
+        options = {"cutoff": 0.5, "samples": SAMPLES, "cipher": "none", "key_bits": KEY} | options
+        return DisparityRequest(self.record.id, FEATURE, **options)
+
+    def disparity(self, context=None, **options):
+        return measure_disparity(context or self.measured, self.request(**options), Job(lambda job: None, 1))
+
+    def validated(self):
+        request = ValidationRequest(self.record.id, samples=SAMPLES, cipher="none", key_bits=KEY)
+        return self.glassleaf.validation.start(request).get()
+
+    def answers(self):
+        """How often the Host answered about each person's group by the feature."""
+        with self.runtime._simulated.hosts[HOST].accountant._database.read() as session:
+            rows = session.execute(
+                text("SELECT subject, structure, SUM(asked) FROM answers WHERE kind = :kind GROUP BY 1, 2"),
+                {"kind": GROUPS},
+            )
+            return {(subject, structure): asked for subject, structure, asked in rows}
+
+    def kept(self, feature=FEATURE):
+        return (
+            workspace_of(self.glassleaf).measurements("demo").of(self.record.content_hash, f"sums: {TEST}").get(feature)
+        )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    demo = Demo(tmp_path_factory.mktemp("asked"))
+    yield demo
+    demo.glassleaf.close()
+
+
+@pytest.fixture
+def demo(made, monkeypatch):
+    """Hosts that answer about groups once, with nothing asked yet."""
+    for host in made.runtime._simulated.hosts.values():
+        monkeypatch.setattr(host.accountant, "limits", Limits(1))
+        with host.accountant._database.write() as session:
+            session.execute(text("DELETE FROM answers"))
+            session.execute(text("DELETE FROM questions"))
+    database = workspace_of(made.glassleaf).database("demo")
+    with database.write() as session:
+        session.execute(text("DELETE FROM measurements WHERE kind LIKE 'sums: %'"))
+    return made
+
+
+def today():
+    return datetime.now(UTC).date().isoformat()
+
+
+def figures(done, party=None):
+    """Figures of the tests by group, of Hosts' features."""
+    return {
+        test.id: [one.figure for one in test.figures if one.figure.party in (party or ("telecom", "platform"))]
+        for test in done.tests
+        if test.id in ("group_calibration", "weak_spots", "overfit_regions", "disparity")
+    }
+
+
+def test_a_second_validation_within_the_window_has_the_figures_of_the_first_with_their_day(demo):
+    first, second = demo.validated(), demo.validated()
+    assert not first.again and figures(first) == figures(second) and any(figures(second).values())
+    assert {day for _, _, day in second.again} == {today()} and not second.unexamined
+    assert {(p, f) for p, f, _ in second.again} == {
+        (p, f.name) for p, f in demo.runtime.federation.features() if p in demo.record.hosts and demo.kept(f.name)
+    }
+
+
+def test_disparity_follows_from_what_was_answered_for_validation(demo):
+    fresh = demo.disparity()
+    assert not fresh.measured and fresh.n == SAMPLES
+    with demo.runtime._simulated.hosts[HOST].accountant._database.write() as session:
+        session.execute(text("DELETE FROM answers"))
+        session.execute(text("DELETE FROM questions"))
+    demo.validated()
+    before = demo.answers()
+    again = demo.disparity()
+    assert again.measured == today() and replace(again, measured="") == fresh
+    assert demo.answers() == before and set(before.values()) == {1}
+
+
+def test_disparity_first_serves_validation_in_its_turn(demo):
+    demo.disparity()
+    done = demo.validated()
+    assert (HOST, FEATURE, today()) in done.again and (HOST, FEATURE) not in done.unexamined
+    assert {p for p, _, _ in done.again} == {HOST}  # the others were asked
+
+
+def test_where_scores_are_counted_too_nobody_is_scored_again_and_figures_by_group_are_there(demo, monkeypatch):
+    monkeypatch.setattr(type(demo.runtime.operator), "leave_uncounted", lambda *given: None)
+    first = demo.validated()
+    second = demo.validated()
+    assert second.n == 0 and first.n == SAMPLES
+    everyone = (*demo.record.hosts, demo.runtime.guest.name)
+    assert figures(first, everyone) == figures(second, everyone) and figures(second, everyone)["weak_spots"]
+
+
+def test_a_changed_population_of_one_person_fewer_gets_no_second_answer(demo):
+    whole = demo.disparity(samples=None)
+    sums, before = demo.kept(), demo.answers()
+    fewer = replace(demo.measured, test_ids=demo.measured.test_ids[1:])
+    again = demo.disparity(fewer, samples=None)
+    assert (
+        again.measured == today() and replace(again, measured="") == whole
+    )  # the same people as before, not one fewer
+    assert demo.kept() == sums and demo.answers() == before
+
+
+@pytest.mark.parametrize("changed", [{"cutoff": 0.3}, {"groups": 2}])
+def test_another_decision_or_grouping_is_another_question_and_says_until_when_it_waits(demo, changed):
+    demo.disparity()
+    before = demo.answers()
+    # two groups of gender are the same groups; the question is another one all the same
+    until = (datetime.now(UTC).date() + timedelta(days=28)).isoformat()
+    with pytest.raises(HostRefused, match=f"Nothing was begun: {HOST} refused: .* wait until {until} at least"):
+        demo.disparity(**changed)
+    assert demo.answers() == before
+
+
+def test_another_model_on_the_same_people_is_refused_and_gets_nothing_of_the_first_ones(demo):
+    demo.disparity()
+    smaller = SecureBoostParameters(trees=2, depth=2, learning_rate=0.4, cipher="none")
+    other = demo.glassleaf.training.start(TrainingRequest("demo", smaller)).get()
+    with pytest.raises(HostRefused, match=r"Nothing was begun: .* 28 days"):
+        demo.glassleaf.fairness.start_disparity(replace(demo.request(), model_id=other.id)).get()
+    done = demo.glassleaf.validation.start(
+        ValidationRequest(other.id, samples=SAMPLES, cipher="none", key_bits=KEY)
+    ).get()
+    assert (HOST, FEATURE) in done.unexamined and not done.again
+
+
+def test_of_two_at_once_one_is_answered_and_the_other_takes_that_answer(demo, monkeypatch):
+    send, others = GroupQuestions.send, []
+
+    def interrupted(questions, *given, **more):
+        monkeypatch.setattr(GroupQuestions, "send", send)  # once: the other one comes in between
+        others.append(demo.disparity())
+        send(questions, *given, **more)
+
+    monkeypatch.setattr(GroupQuestions, "send", interrupted)
+    found = demo.disparity(
+        cipher="paillier"
+    )  # on plaintext both would ask in the same bytes, which is the same question
+    assert found.measured == today() and replace(found, measured="") == others[0] and not others[0].measured
+    assert set(demo.answers().values()) == {1}
+
+
+def test_what_was_answered_and_not_kept_is_not_answered_again(demo, monkeypatch):
+    def killed(*given):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
+        broken.setattr(AskedSums, "keep", killed)
+        demo.disparity()
+    assert demo.kept() is None and set(demo.answers().values()) == {1}
+    with pytest.raises(HostRefused, match="Nothing was begun"):
+        demo.disparity()
+
+
+def test_what_is_kept_names_nobody_and_holds_no_group_of_few(demo):
+    demo.validated()
+    body = str([demo.kept(f.name) for _, f in demo.runtime.federation.features()])
+    assert not any(repr(person) in body for person in demo.runtime.table.ids)
+    assert all(n >= 20 for _, _, n in demo.kept().rows[0]["groups"])
+
+
+def test_decisions_that_few_people_meet_are_not_summed_for_validation(demo):
+    """At a cut-off which nearly everybody passes, sums of the accepted by group would tell the groups of the few others."""
+    predicted = demo.probabilities().to_numpy()
+    cutoff = float(np.sort(predicted)[-4])
+    request = ValidationRequest(demo.record.id, samples=len(predicted), cipher="none", key_bits=KEY)
+    request = replace(request, config=OperatorConfig(cutoff=cutoff, attributes=(FEATURE,)))
+    done = demo.glassleaf.validation.start(request).get()
+    accepted = demo.kept().rows[0]["sums"][0]
+    assert accepted == [0] * len(accepted)
+    found = {test.id: test for test in done.tests}
+    assert not [one for one in found["disparity"].figures if one.figure.party == HOST]
+    assert [one for one in found["group_calibration"].figures if one.figure.party == HOST] or found[
+        "group_calibration"
+    ].compared
+
+
+def test_asked_ahead_by_one_piece_of_code(demo, monkeypatch):
+    """Alternatives, disparity, validation and monitoring find out alike; proxies within their own conversation."""
+    asked = []
+    monkeypatch.setattr(Sessions, "refused_ahead", staticmethod(lambda *given: asked.append(given) or {}))
+    demo.disparity()
+    assert len(asked) == 2  # before anybody is scored, and before marks are encrypted
