@@ -34,7 +34,7 @@ def panel(
         title = palette.plain(t, view.federation, dossier.host)
         line = t("dossier.here", host=title, day=dossier.day, n=len(dossier.columns))
         with st.expander(markdown(line), icon=":material/verified:", key=f"dossier_{dossier.host}"):
-            frame.data(_columns(t, view, dossier.columns), f"dossier_table_{dossier.host}", line)
+            frame.data(_columns(t, view, dossier.since(view.record.id).columns), f"dossier_table_{dossier.host}", line)
             st.caption(markdown(t("dossier.bands_note")))
             st.code(dossier.public_key, language=None)
     with st.expander(t("dossier.upload"), icon=":material/upload_file:", key="dossier_upload_box"):

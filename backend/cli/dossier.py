@@ -44,13 +44,12 @@ def sign(
     host: Host,
     file: Annotated[Path, typer.Argument(help="The form that is filled in.")],
     out: Annotated[Path, typer.Option(help="File to write the signed dossier to.")] = Path("dossier.json"),
-    renew: Annotated[bool, typer.Option(help="Measure drift against today's records from now on.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """At the Host: measure its own table, sign the dossier and write it to a file for the Guest."""
     with open_glassleaf() as glassleaf:
         own = glassleaf.host_dossier(federation, host)
-        own.sign(text_of(file), renew=renew)
+        own.sign(text_of(file))
         save(out, own.signed().encode())
         key = own.public_key()
     print_result({"file": str(out), "public_key": key}, f"Signed, and written to {out}. The Host's key: {key}", as_json)

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.data.column_counts import Column, counts_as, present
 from backend.data.dictionary import Feature, Kind
 from backend.evaluation.performance import moved_by
 from backend.protocols.group_sums.grouping import MIN_GROUP
@@ -24,7 +25,6 @@ OTHER = "*"  # codes that are rare or not disclosed, together
 
 Drift = Literal["not measured", "still", "moved", "moved far"]
 Bands = tuple[tuple[str, float], ...]
-Column = NDArray[np.generic]
 
 
 @dataclass(frozen=True)
@@ -33,14 +33,13 @@ class ColumnSummary:
 
     missing: float
     bands: Bands
-    drift: Drift
 
 
-def summary(feature: Feature, column: Column, reference: Mapping[str, Any] | None) -> ColumnSummary:
-    """Summarise a column; `reference` as :func:`reference_of` gave it, None where there is none."""
-    there = _present(column)
+def summary(feature: Feature, column: Column) -> ColumnSummary:
+    """Summarise a column."""
+    there = present(column)
     missing = coarse(1 - len(there) / len(column)) if len(column) >= MIN_GROUP else 0.0
-    return ColumnSummary(missing, bands(feature, there), drift(feature, there, reference))
+    return ColumnSummary(missing, bands(feature, there))
 
 
 def coarse(share: float) -> float:
@@ -105,41 +104,16 @@ def _rare(counted: Sequence[tuple[str, int]]) -> list[tuple[str, int]]:
     return [*named, (OTHER, rest)] if rest else named
 
 
-def reference_of(feature: Feature, column: Column) -> dict[str, Any]:
-    """What drift is measured against: a column's own tenths, or its codes, with counts. Stays with its owner."""
-    there = _present(column)
-    if feature.kind is Kind.NUMERIC:
-        cuts = (
-            np.unique(np.quantile(there.astype(np.float64), np.linspace(0.1, 0.9, 9))) if len(there) else np.array([])
-        )
-        return {"cuts": cuts.tolist(), "counts": _counts(feature, there, cuts.tolist()).tolist()}
-    codes = sorted({str(value) for value in there.tolist()})
-    return {"cuts": codes, "counts": _counts(feature, there, codes).tolist()}
+def drift(feature: Feature, column: Column, reference: Mapping[str, Any] | None) -> Drift:
+    """How far a column has moved since `reference` (:func:`backend.data.column_counts.reference_of`; None = not known), in words.
 
-
-def _counts(feature: Feature, there: Column, cuts: Sequence[Any]) -> NDArray[np.intp]:
-    if feature.kind is Kind.NUMERIC:
-        index = np.searchsorted(np.array(cuts, dtype=np.float64), there.astype(np.float64), side="right")
-    else:
-        index_of = {code: k for k, code in enumerate(cuts)}
-        index = np.array([index_of.get(str(value), len(cuts)) for value in there.tolist()], dtype=np.intp)
-    return np.bincount(index, minlength=len(cuts) + 1)
-
-
-def drift(feature: Feature, there: Column, reference: Mapping[str, Any] | None) -> Drift:
-    """How far a column has moved, in words: a figure would tell about single people. What chance explains is no move."""
+    A figure would tell about single people. What chance explains is no move.
+    """
+    there = present(column)
     if reference is None or len(there) < MIN_GROUP or sum(reference["counts"]) < MIN_GROUP:
         return "not measured"
     before = np.array(reference["counts"], dtype=np.intp)
-    psi, chance = moved_by(before, _counts(feature, there, reference["cuts"]))
+    psi, chance = moved_by(before, counts_as(feature, there, reference["cuts"]))
     if psi <= max(STILL, chance):
         return "still"
     return "moved" if psi <= FAR else "moved far"
-
-
-def _present(column: Column) -> Column:
-    """The values that there are."""
-    if column.dtype == object:
-        return np.array([value for value in column.tolist() if value is not None], dtype=object)
-    values = column.astype(np.float64)
-    return values[~np.isnan(values)]

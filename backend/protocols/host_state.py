@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -266,9 +267,9 @@ class HostModels:
         """What this Host knows of trainings that may go on after a break."""
         return self._store.trainings
 
-    def note_training(self, model_id: str) -> None:
-        """Keep the day on which a model was trained, which a dossier's drift counts from."""
-        self._store.put_training_day(model_id, datetime.now(UTC).date())
+    def note_training(self, model_id: str, columns: dict[str, Any]) -> None:
+        """Keep the day on which a model was trained and the Host's `columns` as counted then, which a dossier's drift counts from."""
+        self._store.put_training(model_id, datetime.now(UTC).date(), json.dumps(columns))
 
     def get(self, model_id: str) -> ServedModel:
         """A partial model, ready for scoring.

@@ -20,7 +20,7 @@ from backend.evaluation.column_summary import ColumnSummary
 from backend.i18n import Catalogue
 from backend.reports import toml_file
 from backend.reports.document import canonical, sha256
-from backend.reports.schema import DossierColumn, DossierSection, Part
+from backend.reports.schema import DossierColumn, DossierSection, Drift, Part
 
 WRITTEN = ("source", "lawful_basis", "refresh", "owner")
 """What a person writes of each column, or once for all."""
@@ -95,20 +95,40 @@ def sign(
     party: Party,
     answers: Answers,
     summaries: Mapping[str, ColumnSummary],
-    days: tuple[str, str],
+    day: str,
+    since: Sequence[tuple[str, Mapping[str, Drift]]],
+    trained: Mapping[str, int],
     key: SigningKey,
 ) -> DossierFile:
-    """The dossier, signed; `days` are today and the day of the reference (empty = none)."""
+    """The dossier, signed.
+
+    Parameters
+    ----------
+    since : sequence of (str, mapping)
+        Days of trainings, ascending, and each column's drift since the records of then.
+    trained : mapping of str to int
+        Model → the place of its training among these.
+    """
+    last: Mapping[str, Drift] = since[-1][1] if since else {}
     columns = tuple(
         DossierColumn(
             **_disclosed(feature),
             **{name: written(answers, feature.name, name) for name in WRITTEN},
             **vars(summaries[feature.name]),
+            drift=last.get(feature.name, "not measured"),
+            drifts=tuple(drifts[feature.name] for _, drifts in since),
         )
         for feature in party.features
     )
     draft = DossierSection(
-        host=party.name, day=days[0], reference=days[1], columns=columns, public_key=key.public, signature=""
+        host=party.name,
+        day=day,
+        reference=since[-1][0] if since else "",
+        references=tuple(of for of, _ in since),
+        trained=dict(trained),
+        columns=columns,
+        public_key=key.public,
+        signature="",
     )
     signature = key.sign(KIND, federation, digest(draft))
     return DossierFile(federation=federation, dossier=draft.model_copy(update={"signature": signature}))

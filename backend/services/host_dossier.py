@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -14,13 +13,13 @@ from backend.crypto.signing import SigningKey
 from backend.data.federation import Party
 from backend.data.table import PartyTable, read_table
 from backend.errors import ParameterError
-from backend.evaluation.column_summary import reference_of, summary
+from backend.evaluation.column_summary import drift, summary
 from backend.reports.dossier import DossierFile, answers_of, sign, template, to_text
 from backend.services.workspace import Workspace
 from backend.store.key_file import kept_key
 from backend.store.party_store import PartyStore
 
-FORM, REFERENCE = "dossier.toml", "dossier-reference.json"
+FORM, LAST = "dossier.toml", "dossier-reference.json"
 SIGNED = "dossier-signed.json"
 # of two dossiers of other records: who joins or leaves a day later is not to be read off their difference
 DAYS_BETWEEN = 28
@@ -42,13 +41,8 @@ class HostDossier:
         answers = answers_of(form.read_text(encoding="utf-8"), self._party) if form.exists() else {}
         return template(self._party, answers, language)
 
-    def sign(self, text: str, *, renew: bool = False, today: date | None = None) -> DossierFile:
-        """Sign a form that is filled in; what is measured comes from the Host's own table.
-
-        Parameters
-        ----------
-        renew : bool
-            Measure drift against these records from now on.
+    def sign(self, text: str, *, today: date | None = None) -> DossierFile:
+        """Sign a form that is filled in; what is measured comes from the Host's own table, and drift since each training of a model.
 
         Raises
         ------
@@ -58,37 +52,24 @@ class HostDossier:
         day = today or datetime.now(UTC).date()
         answers = answers_of(text, self._party)
         table = read_table(self._federation, self._party.name)
-        now = _digest(table)
-        kept = self._kept()
-        if kept["last"] and now != kept["last"]["records"]:
-            past = (day - date.fromisoformat(kept["last"]["day"])).days
+        now, last = _digest(table), self._last()
+        if last and now != last["records"]:
+            past = (day - date.fromisoformat(last["day"])).days
             if past < DAYS_BETWEEN:
                 raise ParameterError(
                     f"The records have changed, and the last dossier is {past} days old: two within {DAYS_BETWEEN} days would tell "
                     "who came or left. Sign again later."
                 )
-        references = [] if renew else kept["references"]
-        reference = _counted_from(references, self._store().last_training())
-        measured = {
-            f.name: summary(f, table.columns[f.name], reference and reference["columns"].get(f.name))
-            for f in self._party.features
-        }
-        made = sign(
-            self._federation.name,
-            self._party,
-            answers,
-            measured,
-            (day.isoformat(), reference["day"] if reference else ""),
-            self._key(),
-        )
-        if not references or now != kept["last"]["records"]:
-            own = {f.name: reference_of(f, table.columns[f.name]) for f in self._party.features}
-            references = [*references, {"day": day.isoformat(), "columns": own}]
-        last = {"day": day.isoformat(), "records": now}
+        measured = {f.name: summary(f, table.columns[f.name]) for f in self._party.features}
+        references, trained = self._trainings()
+        since = [
+            (of, {f.name: drift(f, table.columns[f.name], columns.get(f.name)) for f in self._party.features})
+            for of, columns in references
+        ]
+        made = sign(self._federation.name, self._party, answers, measured, day.isoformat(), since, trained, self._key())
         write_whole(self._folder / FORM, text.encode())
         write_whole(self._folder / SIGNED, to_text(made).encode())
-        # Holds the Host's own cut points: readable by the Host alone.
-        write_whole(self._folder / REFERENCE, json.dumps({"references": references, "last": last}).encode())
+        write_whole(self._folder / LAST, json.dumps({"day": day.isoformat(), "records": now}).encode())
         return made
 
     def signed(self) -> str:
@@ -102,12 +83,20 @@ class HostDossier:
         """What the Host's signatures are checked with, hexadecimal."""
         return self._key().public
 
-    def _kept(self) -> dict[str, Any]:
-        file = self._folder / REFERENCE
-        kept: dict[str, Any] = json.loads(file.read_bytes()) if file.exists() else {"references": [], "last": None}
-        if "reference" in kept:  # of a version that kept the first one alone
-            kept["references"] = [kept.pop("reference")]
-        return kept
+    def _last(self) -> dict[str, str] | None:
+        """Day and records of the last signature."""
+        file = self._folder / LAST
+        kept: dict[str, Any] = json.loads(file.read_bytes()) if file.exists() else {}
+        last: dict[str, str] | None = kept if "records" in kept else kept.get("last")  # earlier beside signed records
+        return last
+
+    def _trainings(self) -> tuple[list[tuple[str, dict[str, Any]]], dict[str, int]]:
+        """Days and columns as they were counted at trainings, each once, ascending; and model → its place among them."""
+        counted = {model: of for model, of in self._store().trainings_counted().items() if of[1]}
+        distinct = sorted(set(counted.values()))
+        return [(day, json.loads(text)) for day, text in distinct], {
+            model: distinct.index(of) for model, of in sorted(counted.items())
+        }
 
     def _store(self) -> PartyStore:
         return PartyStore(self._workspace.runtime(self._federation.name).operator.database(self._party.name))
@@ -115,12 +104,6 @@ class HostDossier:
     def _key(self) -> SigningKey:
         numbers, _ = kept_key(self._folder / "signing.key", lambda: SigningKey.generate().to_numbers())
         return SigningKey.from_numbers(numbers)
-
-
-def _counted_from(references: Sequence[dict[str, Any]], trained: date | None) -> dict[str, Any] | None:
-    """The records, as they were signed last by the day of the last training; where none were, the first ones; None without any."""
-    by_then = [one for one in references if trained and date.fromisoformat(one["day"]) <= trained]
-    return next(iter([*reversed(by_then), *references]), None)
 
 
 def _digest(table: PartyTable) -> str:

@@ -14,7 +14,7 @@ from dataclasses import asdict
 from datetime import date
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 
 from backend.errors import ModelError
 from backend.store.audit_log import KeptHead
@@ -23,7 +23,10 @@ from backend.store.schema import ArtefactRow, AuditHeadRow, RecordRow, SecretRow
 from backend.store.trainings import HostTrainings
 
 SECRET_BYTES = 32
-_DAY = ".day"  # after a model's id: the artefact that holds the day of its training
+_DAY, _COLUMNS = (
+    ".day",
+    ".columns",
+)  # after a model's id: artefacts that hold the day of its training, and columns as counted then
 AGREED_NAMES = "agreed names"  # the secret that names of models in agreements are made with
 # made once: to put a statement together takes longer than to execute it
 _RECORD = prepared("SELECT body FROM records WHERE model_id = :model", "body")
@@ -69,16 +72,24 @@ class PartyStore:
         query = select(ArtefactRow.content_hash).where(ArtefactRow.model_id == model_id)
         return self._database.kept(("hash", model_id), lambda session: session.scalar(query)) or ""
 
-    def put_training_day(self, model_id: str, day: date) -> None:
-        """Store the day on which a model was trained, unless an earlier one is known."""
+    def put_training(self, model_id: str, day: date, columns: str) -> None:
+        """Store the day on which a model was trained and the columns as counted then, unless an earlier training is known."""
         if not self.content_hash(f"{model_id}{_DAY}"):
-            self.put_artefact(f"{model_id}{_DAY}", day.isoformat())
+            with self._database.write():
+                self.put_artefact(f"{model_id}{_DAY}", day.isoformat())
+                self.put_artefact(f"{model_id}{_COLUMNS}", columns)
 
-    def last_training(self) -> date | None:
-        """The day of the last training; None where none is known."""
+    def trainings_counted(self) -> dict[str, tuple[str, str]]:
+        """Model → the day of its training, and the columns as counted then; those are empty of a training before they were kept."""
         with self._database.read() as session:
-            days = session.scalars(select(ArtefactRow.text).where(ArtefactRow.model_id.endswith(_DAY, autoescape=True)))
-            return max(map(date.fromisoformat, days), default=None)
+            rows = session.execute(
+                select(ArtefactRow.model_id, ArtefactRow.text).where(
+                    or_(*(ArtefactRow.model_id.endswith(end, autoescape=True) for end in (_DAY, _COLUMNS)))
+                )
+            )
+            found = {row.model_id: row.text for row in rows}
+        days = {name.removesuffix(_DAY): day for name, day in found.items() if name.endswith(_DAY)}
+        return {model: (day, found.get(f"{model}{_COLUMNS}", "")) for model, day in days.items()}
 
     def put_record(self, model_id: str, body: dict[str, Any]) -> None:
         """Store what is known about a model."""

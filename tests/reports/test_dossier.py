@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from backend.data.column_counts import reference_of
 from backend.data.dictionary import Feature, Kind
+from backend.data.table import read_table
 from backend.errors import ParameterError, SecurityError
-from backend.evaluation.column_summary import OTHER, STEP, bands, coarse, drift, reference_of, summary
+from backend.evaluation.column_summary import OTHER, STEP, bands, coarse, drift, summary
 from backend.i18n import LANGUAGES, Catalogue
 from backend.protocols.group_sums.grouping import MIN_GROUP
-from backend.reports.dossier import answers_of, read
+from backend.reports.dossier import DossierFile, answers_of, fits, read
 from backend.reports.render.html_form import to_html
 from backend.services import Glassleaf
 from backend.services.host_dossier import DAYS_BETWEEN
@@ -54,7 +56,7 @@ def test_one_person_more_changes_nothing_nearly_always():
     changed = 0
     for _ in range(200):
         values = rng.normal(size=2000)
-        changed += summary(AMOUNT, values, None) != summary(AMOUNT, values[:-1], None)
+        changed += summary(AMOUNT, values) != summary(AMOUNT, values[:-1])
     assert changed <= 12  # a share that stood at the edge of a step; docs/decisions/0023-dossiers.md
 
 
@@ -141,37 +143,60 @@ def test_records_that_changed_are_not_signed_twice_within_four_weeks(glassleaf, 
         with pytest.raises(ParameterError, match="who came or left"):
             host.sign(FILLED, today=DAY + timedelta(days=DAYS_BETWEEN - 1))
         later = host.sign(FILLED, today=DAY + timedelta(days=DAYS_BETWEEN)).dossier
-        assert later.reference == DAY.isoformat() and {c.drift for c in later.columns} == {"still"}
+        assert {c.drift for c in later.columns} == {"still"}
     finally:
         file.write_text(before)
 
 
-def test_drift_counts_from_what_was_signed_last_before_the_training(demo_home):
-    glassleaf = Glassleaf(demo_home(), pools=False)
-    try:
+def test_drift_counts_from_the_records_of_each_models_own_training(demo_home):
+    with Glassleaf(demo_home(), pools=False) as glassleaf:
         own, federation = glassleaf.host_dossier("demo", "telecom"), glassleaf.federations.get("demo")
-        file, store = federation.folder / federation.party("telecom").file, own._store()
-        days = [DAY + timedelta(days=n * DAYS_BETWEEN) for n in range(5)]
-        # before the second and the fourth signature
-        trained = {1: days[0] - timedelta(days=1), 3: days[1] + timedelta(days=1)}
-        against = []
-        for n, day in enumerate(days):
-            if n in trained:
-                with store._database.write() as session:
-                    session.execute(text("delete from artefacts where model_id like '%.day'"))
-                store.put_training_day(f"m{n}", trained[n])
-            against.append(own.sign(FILLED, today=day).dossier.reference)
-            file.write_text(file.read_text().rstrip("\n").rsplit("\n", 5)[0] + "\n")  # people leave
-        # none, then the first: no dossier was there at that training; then what was signed before the next one
-        assert against == ["", days[0].isoformat(), days[0].isoformat(), days[1].isoformat(), days[1].isoformat()]
-        renewed = own.sign(FILLED, renew=True, today=days[4] + timedelta(days=DAYS_BETWEEN)).dossier
-        assert renewed.reference == ""
-    finally:
-        glassleaf.close()
+        party = federation.party("telecom")
+        moved, still = next(f for f in party.features if f.kind is Kind.NUMERIC), party.features[-1]
+        table, store = read_table(federation, "telecom"), own._store()
+
+        def counted(times):
+            return {
+                f.name: reference_of(f, table.columns[f.name] * (times if f is moved else 1)) for f in (moved, still)
+            }
+
+        with store._database.write() as session:
+            session.execute(text("delete from artefacts where model_id like '%.day' or model_id like '%.columns'"))
+        days = [DAY - timedelta(days=back) for back in (90, 30)]
+        store.put_training("older", days[0], json.dumps(counted(10)))  # then its values were ten times as large
+        store.put_training("newer", days[1], json.dumps(counted(1)))
+        store.put_training("older", days[1], json.dumps(counted(1)))  # kept again under the same name: the first stays
+        store.put_training("uncounted", days[1], "")  # by an earlier version
+        signed = own.sign(FILLED, today=DAY).dossier
+        found = {model: signed.since(model) for model in ("older", "newer", "uncounted", "after")}
+        assert [found[m].reference for m in found] == [*(day.isoformat() for day in days), "", ""]
+        drifts = {m: {c.name: c.drift for c in d.columns} for m, d in found.items()}
+        assert [drifts[m][moved.name] for m in found] == ["moved far", "still", "not measured", "not measured"]
+        assert drifts["older"][still.name] == "still"
+        assert fits("demo", signed) and not fits("demo", found["older"])  # what is signed is the whole
+        body = signed.model_dump_json()
+        assert "cuts" not in body and "counts" not in body
 
 
-def test_a_training_leaves_its_day_at_the_host(glassleaf):
-    assert glassleaf.host_dossier("demo", "telecom")._store().last_training() == datetime.now(UTC).date()
+def test_a_dossier_from_before_trainings_were_counted_keeps_its_signature(signed):
+    dossier = DossierFile.model_validate_json(signed).dossier
+    old = dossier.model_copy(
+        update={
+            "references": (),
+            "trained": {},
+            "columns": tuple(c.model_copy(update={"drifts": ()}) for c in dossier.columns),
+        }
+    )
+    assert not {"references", "trained"} & old.model_dump(mode="json").keys()
+    assert "drifts" not in old.model_dump(mode="json")["columns"][0] and old.since("any") is old
+
+
+def test_a_training_leaves_its_day_and_counts_at_the_host(glassleaf):
+    store, record = glassleaf.host_dossier("demo", "telecom")._store(), glassleaf.models.all()[0]
+    day, columns = store.trainings_counted()[record.id]
+    assert day == datetime.now(UTC).date().isoformat()
+    names = {f.name for f in glassleaf.federations.get("demo").party("telecom").features}
+    assert set(json.loads(columns)) == names
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from backend.crypto.interface import NodePublicSide, PairPublicSide
+from backend.data.column_counts import reference_of
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
@@ -182,7 +183,8 @@ class TrainingHandler:
         shape = self._name, keep.guest, keep.hosts, skeletons
         model = HostModel(*shape, training.rules, salt, layout, keep.guest_hash, middle)
         kept = ModelKept(keep.conversation, keep.model_id, self._partial_models.put(model, keep.model_id))
-        self._partial_models.note_training(keep.model_id)
+        columns = {f.name: reference_of(f, self._table.columns[f.name]) for f in self._features}
+        self._partial_models.note_training(keep.model_id, columns)
         if request:
             trainings.keep(sender, request, KeptModel(digest, kept.content_hash))
         yield sender, session.keep(ModelKept, kept)
