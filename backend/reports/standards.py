@@ -63,6 +63,7 @@ STANDARDS: dict[str, tuple[Subject, ...]] = {
         Subject("sr26_challenge", ("tests", "decisions"), ("challenger",), ("sign_off",), "validator"),
         Subject("sr26_governance", ("purpose", "governance", "decisions", "audit"), ("owner",)),
         Subject("sr26_documentation", ("identity", "dictionary", "governance", "audit")),
+        Subject("sr26_inventory", ()),  # of other models nothing stands in one model's report
         Subject("sr26_third_parties", ("parties", "data", "privacy"), (), ("dossiers",), "host"),
     ),
     "annex4": (
