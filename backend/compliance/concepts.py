@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, StringConstraints
@@ -16,8 +17,11 @@ from pydantic import BaseModel, ConfigDict, StringConstraints
 from backend.compliance.phrases import CHINESE, HAN, Affixes, FeatureTexts, Phrase, PhraseMatch, Segmenter, Span
 
 _NOTHING = re.compile(r"(?!)")
+_OF_WHAT = frozenset({"of", "for"})
 _INITIALS = 2  # letters that are as likely to be initials of something else
 _OF = frozenset({"of", "de", "du", "des", "do", "da", "del", "der", "della"})
+_CLAUSE = re.compile(r"[,;:.?!/()\[\]{}|]|\s[-–—]+\s")  # where what belongs together ends
+_BRACKETS = re.compile(r"\([^()]*\)")
 _COMMON = 0.25  # share of a column's codes that have to speak of a concept, where it is fewer than two
 
 MatchedIn = Literal["name", "meaning", "meaning_zh", "unit", "codes"]
@@ -28,12 +32,14 @@ Lists = dict[str, tuple[Text, ...]]
 
 @dataclass(frozen=True)
 class Context:
-    """What the words around a phrase tell of whose attribute it is: a person's, or an object's.
+    """What the words around a phrase tell of whose attribute it is (a person's, or an object's), and whether the value tells it.
 
     Attributes
     ----------
     persons, objects, persons_zh, objects_zh : frozenset of str
         What can have an attribute.
+    processes, relations : frozenset of str
+        Head nouns of values that do not tell the attribute before them ("gender requirement"), and what ends a head noun's group.
     institutions : frozenset of str
         What has a name: before them a word may be a part of it.
     trades : frozenset of str
@@ -46,6 +52,8 @@ class Context:
         At the end of a Chinese text: what it is about, and what may stand behind that (余额).
     record : pattern
         What a column says of a value, not of a person: "imputation flag".
+    population : tuple of Phrase
+        What tells of many people: "share of persons"; where the text has none of `near` in it (the neighbourhood, the customer), nobody's.
     plain : frozenset of str
         Words with one sense. Any other word in a code name counts only where the meanings say the same, or nothing
         (nothing but `fillers` and words of the name). None: every word has one sense.
@@ -54,6 +62,8 @@ class Context:
     persons: frozenset[str] = frozenset()
     objects: frozenset[str] = frozenset()
     trades: frozenset[str] = frozenset()
+    processes: frozenset[str] = frozenset()
+    relations: frozenset[str] = frozenset()
     institutions: frozenset[str] = frozenset()
     persons_zh: tuple[str, ...] = ()
     objects_zh: tuple[str, ...] = ()
@@ -66,18 +76,17 @@ class Context:
     fillers: frozenset[str] = frozenset()
     fillers_zh: tuple[str, ...] = ()
     record: re.Pattern[str] = _NOTHING
+    population: tuple[Phrase, ...] = ()
+    near: re.Pattern[str] = _NOTHING
     plain: frozenset[str] | None = None
     segmenter: Segmenter = field(default_factory=Segmenter)
 
     @classmethod
     def of(cls, lists: Lists, *, plain: Iterable[str] | None = None, segmenter: Segmenter | None = None) -> Context:
         """From the lists of a vocabulary."""
-        persons, objects, trades = (frozenset(lists.get(name, ())) for name in ("person", "object", "trade"))
+        names = ("person", "object", "trade", "process", "relation", "institution")
         return cls(
-            persons,
-            objects,
-            trades,
-            frozenset(lists.get("institution", ())),
+            *(frozenset(lists.get(name, ())) for name in names),
             persons_zh=lists.get("person_zh", ()),
             objects_zh=lists.get("object_zh", ()),
             trades_zh=lists.get("trade_zh", ()),
@@ -88,7 +97,9 @@ class Context:
             tails_zh=lists.get("tail_zh", ()),
             fillers=frozenset(lists.get("filler", ())),
             fillers_zh=tuple(sorted(lists.get("filler_zh", ()), key=len, reverse=True)),
-            record=_any_of(f" {word} " if word.isascii() else word for word in lists.get("record", ())),
+            record=_any_of(map(_as_word, lists.get("record", ()))),
+            population=tuple(Phrase.of(source, lists) for source in lists.get("population", ())),
+            near=_any_of(map(_as_word, lists.get("near", ()))),
             plain=None if plain is None else frozenset(plain),
             segmenter=segmenter or Segmenter(),
         )
@@ -145,9 +156,29 @@ class Context:
         person = (texts.meaning.has | texts.name.has) & self.persons or self.person_in(chinese)
         return not person and not self.unsaid(texts)
 
-    def of_record(self, texts: FeatureTexts) -> bool:
-        """Whether the meanings speak of how a value came about, and of nobody: "imputation flag of sex"."""
-        return any(self.record.search(text) for text in (texts.meaning.words, texts.meaning_zh.text))
+    def tells_otherwise(self, before: str, after: str) -> bool:
+        """Whether the value tells a process instead: by the head of the group of words ("gender requirement"), or of the group before
+        "of" ("role of the person's address").
+        """
+        group = list(takewhile(lambda word: word not in self.relations, after.split()))
+        heads = [word for word in group if word.isalpha() and word not in self.fillers]
+        if heads and heads[-1] in self.processes:
+            return True
+        earlier = before.split()
+        while earlier and (earlier[-1] == "s" or earlier[-1] in self.persons or earlier[-1] in self.fillers - _OF_WHAT):
+            earlier.pop()
+        if not earlier or earlier.pop() not in _OF_WHAT:
+            return False
+        return bool(earlier) and earlier[-1] in self.processes
+
+    def of_nobody(self, texts: FeatureTexts) -> bool:
+        """Whether the meanings speak of how a value came about ("imputation flag of sex") or of a population ("share of women")."""
+        meanings = texts.meaning, texts.meaning_zh
+        if any(self.record.search(text.words if text is texts.meaning else text.text) for text in meanings):
+            return True
+        if self.near.search(texts.meaning.words) or self.near.search(texts.meaning_zh.text):
+            return False
+        return any(phrase.may_be_in(text.keys) and phrase.find(text) for text in meanings for phrase in self.population)
 
     def codes_say(self, texts: FeatureTexts) -> bool:
         """Whether texts of codes say something."""
@@ -163,12 +194,13 @@ class Context:
             chinese = chinese.replace(word, " ")
         return not re.search(f"[{HAN}]{{2}}", chinese)
 
-    def stands_alone(self, hit: str, text: PhraseMatch) -> bool:
-        """Whether a text holds nothing but a hit and words that say nothing."""
+    def stands_alone(self, hit: str, text: PhraseMatch, weak: frozenset[str]) -> bool:
+        """Whether a text holds, outside brackets, nothing but a hit, other weak ones ("city or district") and words that say nothing."""
         if not CHINESE.search(hit):
-            return not text.has - PhraseMatch.of(hit).has - self.fillers
+            own = PhraseMatch.of(_BRACKETS.sub(" ", text.text)).has if "(" in text.text else text.has
+            return not own - PhraseMatch.of(hit).has - self.fillers - weak
         rest = text.text.replace(hit, "", 1)
-        for word in self.fillers_zh:
+        for word in (*sorted(weak, key=len, reverse=True), *self.fillers_zh):
             rest = rest.replace(word, "")
         return not CHINESE.search(rest)
 
@@ -241,7 +273,7 @@ class Pattern:
 
     def asks(self, texts: FeatureTexts) -> bool:
         """Whether one of the weak hits stands in a name or meaning: a question to the owner, no finding."""
-        if not self._weak or not self._every.may_be_in(texts.keys) or self._context.of_record(texts):
+        if not self._weak or not self._every.may_be_in(texts.keys) or self._context.of_nobody(texts):
             return False
         every = (texts.name, texts.meaning, texts.meaning_zh)
         return any(hit.casefold() in self._weak for text in every for hit in self._uncovered(text, self._phrases))
@@ -249,7 +281,7 @@ class Pattern:
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
         nowhere = not self._every.may_be_in(texts.keys) and self._names.isdisjoint(texts.name.has)
-        if nowhere or self._context.of_record(texts):
+        if nowhere or self._context.of_nobody(texts):
             return None
         in_meaning = self._hit(texts.meaning)
         in_meaning_zh = self._hit(texts.meaning_zh)
@@ -326,7 +358,7 @@ class Pattern:
 
     def _is_sign(self, hit: str, text: PhraseMatch) -> bool:
         """Whether a hit is a sign by itself: not a weak one among other words."""
-        return hit.casefold() not in self._weak or self._context.stands_alone(hit, text)
+        return hit.casefold() not in self._weak or self._context.stands_alone(hit, text, self._weak)
 
     def _excluded(self, text: PhraseMatch) -> list[Span]:
         """What exclusions cover."""
@@ -353,7 +385,7 @@ class Pattern:
                     before, hit, after
                 ):
                     yield span
-            elif not self._context.explains(before, after):
+            elif not self._context.explains(before, after) and not self._context.tells_otherwise(*_clause(text, span)):
                 yield span
 
 
@@ -469,6 +501,17 @@ class Vocabulary(BaseModel):
         whole = frozenset(word for phrase in phrases for need in phrase.needs for word in need)
         before, after = (tuple(x for x in self.lists.get(name, ()) if len(x) > 1) for name in ("before", "after"))
         return Affixes(known, before, after, self.short, self.plain, whole)
+
+
+def _clause(text: PhraseMatch, span: Span) -> tuple[str, str]:
+    """The words before and after a hit that no mark parts from it."""
+    before, after = _CLAUSE.split(text.text[: span[0]])[-1], _CLAUSE.split(text.text[span[1] :], 1)[0]
+    return PhraseMatch.of(before).words, PhraseMatch.of(after).words
+
+
+def _as_word(word: str) -> str:
+    """A word with a space on both sides in English, where texts are taken apart."""
+    return f" {word} " if word.isascii() else word
 
 
 def _any_of(words: Iterable[str], then: Iterable[str] | None = None) -> re.Pattern[str]:
