@@ -37,6 +37,13 @@ HAN = "\u3400-\u9fff"
 CHINESE = re.compile(f"[{HAN}]")
 _ELEMENT = re.compile(r"^(?P<mark>!?)(?P<open>\[?)(?P<words>[^\[\]!]+?)(?P<close>\]?)$")
 
+# Of whom a value is there, at the end of a meaning: " - Adults 20+", "(women aged 15 to 49)". It tells nobody's attribute.
+_UNIVERSE = re.compile(
+    r"(?:\s[-–—]\s*|\()(?:all\s+)?(?:adults?|children|youths?|women|men|males|females|persons?|people|individuals|respondents|members)\b"
+    r"(?:[\s\d+/,<>=≥≤-]|aged?|years?|old|and|over|older|under|or|to|of|more|less|than|above|below|only|children|youths?|adults?)*\)?\s*$",
+    re.IGNORECASE,
+)
+
 _BEGINS = "(?<= )"  # where an English phrase may begin
 _SHORTEST = 4  # letters of a word that may be read out of a longer one; beside an affix one fewer
 _SHORTEST_CUT = 5  # letters of a word that may be a longer one cut off
@@ -156,6 +163,8 @@ class FeatureTexts:
     ) -> FeatureTexts:
         """Tokenise each."""
         names = PhraseMatch.of(name, affixes), PhraseMatch.of(name, affixes, in_full=True)
+        if re.search(r"\d", meaning):
+            meaning = _UNIVERSE.sub("", meaning)
         texts = *names, PhraseMatch.of(meaning), PhraseMatch.of(meaning_zh), PhraseMatch.of(unit)
         of_codes = tuple(map(PhraseMatch.of, codes))
         every = (*texts, *of_codes)
