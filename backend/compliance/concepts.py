@@ -156,10 +156,13 @@ class Context:
         person = (texts.meaning.has | texts.name.has) & self.persons or self.person_in(chinese)
         return not person and not self.unsaid(texts)
 
-    def tells_otherwise(self, before: str, after: str) -> bool:
+    def tells_otherwise(self, text: PhraseMatch, span: Span) -> bool:
         """Whether the value tells a process instead: by the head of the group of words ("gender requirement"), or of the group before
         "of" ("role of the person's address").
         """
+        if self.processes.isdisjoint(text.has):
+            return False
+        before, after = _clause(text, span)
         group = list(takewhile(lambda word: word not in self.relations, after.split()))
         heads = [word for word in group if word.isalpha() and word not in self.fillers]
         if heads and heads[-1] in self.processes:
@@ -273,16 +276,21 @@ class Pattern:
 
     def asks(self, texts: FeatureTexts) -> bool:
         """Whether one of the weak hits stands in a name or meaning: a question to the owner, no finding."""
-        if not self._weak or not self._every.may_be_in(texts.keys) or self._context.of_nobody(texts):
+        if not self._weak or not self._every.may_be_in(texts.keys):
             return False
         every = (texts.name, texts.meaning, texts.meaning_zh)
-        return any(hit.casefold() in self._weak for text in every for hit in self._uncovered(text, self._phrases))
+        weak = any(hit.casefold() in self._weak for text in every for hit in self._uncovered(text, self._phrases))
+        return weak and not self._context.of_nobody(texts)
 
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
-        nowhere = not self._every.may_be_in(texts.keys) and self._names.isdisjoint(texts.name.has)
-        if nowhere or self._context.of_nobody(texts):
+        if not self._every.may_be_in(texts.keys) and self._names.isdisjoint(texts.name.has):
             return None
+        found = self._first(texts)
+        return None if found and self._context.of_nobody(texts) else found
+
+    def _first(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
+        """The first hit, whoever it is about."""
         in_meaning = self._hit(texts.meaning)
         in_meaning_zh = self._hit(texts.meaning_zh)
         in_codes = self._in_codes(texts)
@@ -385,7 +393,7 @@ class Pattern:
                     before, hit, after
                 ):
                     yield span
-            elif not self._context.explains(before, after) and not self._context.tells_otherwise(*_clause(text, span)):
+            elif not self._context.explains(before, after) and not self._context.tells_otherwise(text, span):
                 yield span
 
 
