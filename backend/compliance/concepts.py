@@ -21,6 +21,7 @@ _OF_WHAT = frozenset({"of", "for"})
 _INITIALS = 2  # letters that are as likely to be initials of something else
 _OF = frozenset({"of", "de", "du", "des", "do", "da", "del", "der", "della"})
 _CLAUSE = re.compile(r"[,;:.?!/()\[\]{}|]|\s[-–—]+\s")  # where what belongs together ends
+_NO_WORD = re.compile(r"[\W_]+")
 _BRACKETS = re.compile(r"\([^()]*\)")
 _COMMON = 0.25  # share of a column's codes that have to speak of a concept, where it is fewer than two
 
@@ -279,7 +280,11 @@ class Pattern:
         if not self._weak or not self._every.may_be_in(texts.keys):
             return False
         every = (texts.name, texts.meaning, texts.meaning_zh)
-        weak = any(hit.casefold() in self._weak for text in every for hit in self._uncovered(text, self._phrases))
+        weak = any(
+            _NO_WORD.sub(" ", hit.casefold()) in self._weak
+            for text in every
+            for hit in self._uncovered(text, self._phrases)
+        )
         return weak and not self._context.of_nobody(texts)
 
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
@@ -294,7 +299,8 @@ class Pattern:
         in_meaning = self._hit(texts.meaning)
         in_meaning_zh = self._hit(texts.meaning_zh)
         in_codes = self._in_codes(texts)
-        in_name = self._in_name(texts, bool(in_meaning or in_meaning_zh or in_codes))
+        confirmed = bool(in_meaning or in_meaning_zh or in_codes)
+        in_name = "" if not confirmed and self._denied(texts) else self._in_name(texts, confirmed)
         if in_name:
             return in_name, "name"
         if in_meaning:
@@ -311,6 +317,15 @@ class Pattern:
         yield from self._names
         for phrase in self.phrases:
             yield from (word for word in phrase.first if word.isascii() and word.isalpha())
+
+    def _denied(self, texts: FeatureTexts) -> bool:
+        """Whether the meanings speak of it among other words, and say that it is something else's: "first name of the provider"."""
+        for text in (texts.meaning, texts.meaning_zh):
+            spans = [span for phrase in self._phrases.candidates(text) for span in phrase.find(text)]
+            among = any(text.text[:start].strip() or text.text[end:].strip(" .") for start, end in spans)
+            if among and next(self._uncovered(text, self._phrases), None) is None:
+                return True
+        return False
 
     def _in_name(self, texts: FeatureTexts, confirmed: bool) -> str:
         counts = confirmed or self._context.unsaid(texts)
@@ -366,12 +381,12 @@ class Pattern:
 
     def _is_sign(self, hit: str, text: PhraseMatch) -> bool:
         """Whether a hit is a sign by itself: not a weak one among other words."""
-        return hit.casefold() not in self._weak or self._context.stands_alone(hit, text, self._weak)
+        return _NO_WORD.sub(" ", hit.casefold()) not in self._weak or self._context.stands_alone(hit, text, self._weak)
 
     def _excluded(self, text: PhraseMatch) -> list[Span]:
         """What exclusions cover."""
-        found = (found for exclusion in self._exclusions.candidates(text) for found in exclusion.find_words(text))
-        return [span for span, _, after in found if not self._context.person_follows(after)]
+        found = (span for exclusion in self._exclusions.candidates(text) for span in exclusion.find(text))
+        return [span for span in found if not self._context.person_follows(_clause(text, span)[1])]
 
     def _uncovered(self, text: PhraseMatch, search: _Search) -> Iterator[str]:
         """Hits that no exclusion covers, in the order of the text."""
