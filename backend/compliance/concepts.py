@@ -322,10 +322,19 @@ class Pattern:
         """Whether the meanings speak of it among other words, and say that it is something else's: "first name of the provider"."""
         for text in (texts.meaning, texts.meaning_zh):
             spans = [span for phrase in self._phrases.candidates(text) for span in phrase.find(text)]
-            among = any(text.text[:start].strip() or text.text[end:].strip(" .") for start, end in spans)
-            if among and next(self._uncovered(text, self._phrases), None) is None:
+            others = (
+                text.text[:start] + text.text[end:]
+                for start, end in spans
+                if self._is_the_names(text, (start, end), texts)
+            )
+            if any(other.strip(" .") for other in others) and next(self._uncovered(text, self._phrases), None) is None:
                 return True
         return False
+
+    def _is_the_names(self, text: PhraseMatch, span: Span, texts: FeatureTexts) -> bool:
+        """Whether a hit in a meaning has a word of the name in it, or is Chinese: "Gender-neutral" denies no `sex`."""
+        hit = text.text[span[0] : span[1]]
+        return bool(CHINESE.search(hit)) or not PhraseMatch.of(hit).has.isdisjoint(texts.name.has)
 
     def _in_name(self, texts: FeatureTexts, confirmed: bool) -> str:
         counts = confirmed or self._context.unsaid(texts)

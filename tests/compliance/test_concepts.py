@@ -120,3 +120,68 @@ def test_a_weak_sign_counts_where_it_stands_alone_and_asks_among_other_words(nam
     texts = FeatureTexts.of(name, meaning, meaning_zh)
     found = WEAK.find(texts)
     assert ((found[0] if found else ""), WEAK.asks(texts)) == (hit, asks)
+
+
+HEADS = Context.of(
+    {
+        "person": ("person", "customer"),
+        "filler": ("the", "of", "for", "flag"),
+        "process": ("requirement", "role", "match"),
+        "relation": ("of", "for", "in"),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("meaning", "hit"),
+    [
+        ("Gender requirement", ""),
+        ("Gender requirement flag", ""),
+        ("Gender of the requirement", "Gender"),
+        ("Gender (requirement of the form)", "Gender"),
+        ("Role of the person's gender", ""),
+        ("Role in the household, gender", "gender"),
+        ("Gender match in the register", ""),
+    ],
+)
+def test_the_head_of_the_words_says_what_the_value_is(meaning, hit):
+    found = Pattern([Phrase.of("gender", {})], context=HEADS).find(FeatureTexts.of("x1", meaning))
+    assert (found or ("", ""))[0] == hit
+
+
+@pytest.mark.parametrize(
+    ("meaning", "meaning_zh", "found"),
+    [
+        ("Share of women in the country", "", False),
+        ("Share of women in the customer's neighbourhood", "", True),
+        ("Whether women", "", True),
+        ("", "女性人口比例", False),
+        ("", "小区女性人口比例", True),
+    ],
+)
+def test_a_population_tells_nobodys_attribute_unless_it_is_the_customers_own(meaning, meaning_zh, found):
+    context = Context.of({"population": ("share of women", "人口比例"), "near": ("neighbourhood", "小区")})
+    pattern = Pattern([Phrase.of("women", {}), Phrase.of("女性", {})], context=context)
+    assert bool(pattern.find(FeatureTexts.of("x1", meaning, meaning_zh))) == found
+
+
+@pytest.mark.parametrize(
+    ("meaning", "found"),
+    [
+        ("Zipcode of the employer", False),
+        ("Zipcode", True),
+        ("Zipcode of the customer", True),
+        ("Average balance", True),
+    ],
+)
+def test_a_meaning_that_names_anothers_outvotes_the_name(meaning, found):
+    pattern = Pattern([Phrase.of("zipcode", {})], [Phrase.of("zipcode of [the] employer", {})])
+    assert bool(pattern.find(FeatureTexts.of("zipcode", meaning))) == found
+
+
+def test_weak_signs_stand_alone_beside_each_other_and_before_a_remark_in_brackets():
+    pattern = Pattern(
+        [Phrase.of("street|town", {})], weak=["street", "town"], context=Context(fillers=frozenset({"or"}))
+    )
+    texts = (FeatureTexts.of("x1", meaning) for meaning in ("Street or town", "Town (2019 census)", "Town hall noise"))
+    assert [bool(pattern.find(text)) for text in texts] == [True, True, False]

@@ -209,3 +209,17 @@ def test_a_word_of_the_vocabulary_is_not_taken_apart():
     known = frozenset({"pres", "sure"})
     assert Affixes(known).split("pressure") == ("pres", "sure")
     assert Affixes(known, whole=frozenset({"pressure"})).split("pressure") == ("pressure",)
+
+
+@pytest.mark.parametrize(
+    ("meaning", "read"),
+    [
+        ("Education level - Adults 20+", "Education level"),
+        ("Worked last week (persons aged 15 and over)", "Worked last week"),
+        ("Number of children (under 18)", "Number of children (under 18)"),
+        ("Married - women", "Married - women"),
+        ("Births per women 15-49", "Births per women 15-49"),
+    ],
+)
+def test_of_whom_a_question_was_asked_is_left_off_its_meaning(meaning, read):
+    assert FeatureTexts.of("x1", meaning).meaning.text.strip() == read
