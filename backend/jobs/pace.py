@@ -73,8 +73,9 @@ class Pace:
             self._start = now, 0.0  # what came before the first piece is no pace
 
     def piece(self) -> None:
-        """A piece of the work has ended, e.g. a tree, which takes about as long as the next."""
-        self._pieces.append((self._clock(), self.share))
+        """A piece of the work has ended, e.g. a tree, which takes about as long as the next; of several that end at once, one."""
+        if not self._pieces or self.share > self._pieces[-1][1]:
+            self._pieces.append((self._clock(), self.share))
 
     def expect(self, seconds: float | None) -> None:
         """What is left took so long the last time; None = it has no record."""

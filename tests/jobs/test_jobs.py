@@ -234,6 +234,19 @@ def test_work_of_another_course_is_not_compared_and_alike_pieces_are_counted_as_
     assert pace.left() == pytest.approx(5.0)
 
 
+def test_only_pieces_make_a_pace_where_they_are_told_and_what_came_before_or_ended_at_once_is_none():
+    clock = Clock()
+    pace = Pace(clock, by_pieces=True)
+    run_of(clock, pace, [(20.0, 0.4), (0.0, 0.4)])
+    pace.piece()
+    for end in (0.5, 0.6):
+        assert pace.left() is None
+        run_of(clock, pace, [(2.0, end)])
+        pace.piece()
+        pace.piece()
+    assert pace.left() == pytest.approx(8.0)
+
+
 def test_where_nothing_comes_any_more_no_time_is_given_instead_of_none_for_long():
     clock = Clock()
     pace = Pace(clock)
