@@ -85,9 +85,13 @@ class Context:
     @classmethod
     def of(cls, lists: Lists, *, plain: Iterable[str] | None = None, segmenter: Segmenter | None = None) -> Context:
         """From the lists of a vocabulary."""
-        names = ("person", "object", "trade", "process", "relation", "institution")
         return cls(
-            *(frozenset(lists.get(name, ())) for name in names),
+            persons=frozenset(lists.get("person", ())),
+            objects=frozenset(lists.get("object", ())),
+            trades=frozenset(lists.get("trade", ())),
+            processes=frozenset(lists.get("process", ())),
+            relations=frozenset(lists.get("relation", ())),
+            institutions=frozenset(lists.get("institution", ())),
             persons_zh=lists.get("person_zh", ()),
             objects_zh=lists.get("object_zh", ()),
             trades_zh=lists.get("trade_zh", ()),
