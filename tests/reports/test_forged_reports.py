@@ -11,6 +11,7 @@ from inside import workspace_of
 from backend.crypto.signing import SigningKey, public_pem
 from backend.data.demo import write_demo
 from backend.errors import ModelError, ParameterError
+from backend.i18n import Catalogue
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.document import canonical, sha256, sign_off_holds, to_json
 from backend.reports.files import check
@@ -251,7 +252,8 @@ def test_a_statement_changed_in_the_store_does_not_have_its_signature(glassleaf,
     database.close()
     after = glassleaf.reports.make("latest")
     assert not glassleaf.reports.sign_off_holds("latest", after.issued.sign_offs[0])
-    assert "NOT VALID" in to_html(after, "en") and "NOT VALID" not in to_html(before, "en")
+    wrong = Catalogue("en")("document.signed_wrong")
+    assert wrong in to_html(after, "en") and wrong not in to_html(before, "en")
 
 
 def test_no_secret_half_of_a_key_is_in_any_file(glassleaf, written):

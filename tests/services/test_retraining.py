@@ -115,7 +115,7 @@ def test_the_report_of_either_shows_both_side_by_side(glassleaf, found, which):
     page = glassleaf.reports.export(record.id, "html").decode()
     done = dict(glassleaf.reports.answers(glassleaf.reports.make(record.id), "en"))["What was done about it?"]
     assert f"{auc.before:.4f}" in done and f"{auc.after:.4f}" in done and "gender" in done
-    assert "excluded" in page and "Retrained without flagged features" in page
+    assert "excluded" in page and Catalogue("en")("document.retrained") in page
     assert glassleaf.reports.check(page.encode()).drawn == "yes"
 
 
@@ -123,7 +123,8 @@ def test_a_measurement_is_reported_with_its_basis_and_its_groups_in_both_languag
     record = found.after.record
     [fairness] = glassleaf.reports.make(record.id).content.fairness
     assert fairness.on.n > 100 and fairness.on.cutoff == 0.25 and fairness.meaning == "Gender of the subscriber"
-    assert next(m.about_zh for m in fairness.measures if m.about == "all groups") == "所有群体"
+    everybody, chinese = (Catalogue(language)("measure.group_all") for language in ("en", "zh"))
+    assert next(m.about_zh for m in fairness.measures if m.about == everybody) == chinese
     page = glassleaf.reports.export(record.id, "html", "zh").decode()
     shown = page.split("<script")[0]
     assert Catalogue("zh")("document.gap_reference") in shown and "selection rate" not in shown
