@@ -76,7 +76,8 @@ class RecallTotals:
 
 
 def measure(file: Path = UNSEEN) -> RecallTotals:
-    """Totals of a list with the further columns language, label and concepts (several apart by spaces).
+    """Totals of a list with the further columns language, label and concepts (several apart by spaces; none: any that is found counts,
+    as where whoever labelled the list had not read the rules).
 
     A column `seen` marks rows whose meaning (or, without one, name) stands in an earlier list, under another name.
 
@@ -95,7 +96,7 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
             )
         texts = texts_of(row.feature)
         found = {concept for concept, pattern in words().patterns.items() if pattern.find(texts)} & _named()
-        met: list[str] = [label, f"{label} found"] if found & set(concepts) else [label]
+        met: list[str] = [label, f"{label} found"] if found & set(concepts or found) else [label]
         if found:
             met += ["flagged", "flagged rightly"] if label != "neither" else ["flagged"]
         elif not words().explained(texts):

@@ -129,6 +129,12 @@ def test_rows_whose_meaning_an_earlier_list_holds_are_counted_apart(tmp_path):
     assert [(part.part, part.rows, part.statute.hits) for part in (every, new)] == [("all", 2, 2), ("new", 1, 1)]
 
 
+def test_a_labelled_row_without_concepts_is_found_where_any_is(tmp_path):
+    rows = "en,x1,Sex,statute,\nen,x2,Average balance,statute,\n"
+    every = measure(listed(tmp_path, "language,name,meaning,label,concepts\n" + rows)).parts[0]
+    assert (every.statute.hits, every.statute.n) == (1, 2)
+
+
 def test_a_share_of_nothing_is_no_number(tmp_path):
     (found,) = measure(listed(tmp_path, "language,name,label,concepts\nen,bal,neither,\n")).languages
     assert math.isnan(found.statute.share) and (found.statute.low, found.statute.high) == (0.0, 1.0)
