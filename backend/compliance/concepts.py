@@ -147,7 +147,8 @@ class Context:
 
     def person_in(self, chinese: str) -> bool:
         """Whether a Chinese text names a person: 客户, not 客户端."""
-        return any(word in self.nobody_zh.sub(" ", chinese) for word in self.persons_zh)
+        rest = self.nobody_zh.sub(" ", chinese)
+        return any(word in rest for word in self.persons_zh)
 
     def of_object(self, texts: FeatureTexts) -> bool:
         """Whether the meanings speak of an object and of no person."""
@@ -304,8 +305,8 @@ class Pattern:
         in_meaning_zh = self._hit(texts.meaning_zh)
         in_codes = self._in_codes(texts)
         confirmed = bool(in_meaning or in_meaning_zh or in_codes)
-        in_name = "" if not confirmed and self._denied(texts) else self._in_name(texts, confirmed)
-        if in_name:
+        in_name = self._in_name(texts, confirmed)
+        if in_name and (confirmed or not self._denied(texts)):
             return in_name, "name"
         if in_meaning:
             return in_meaning, "meaning"
@@ -382,6 +383,8 @@ class Pattern:
     def _in_codes(self, texts: FeatureTexts) -> str:
         """The first hit in texts of codes, where it stands in two of them or in a good part of them."""
         codes = texts.codes
+        if not codes:
+            return ""
         strong = [hit for text in codes if (hit := self._hit(text))]
         of_object = self._context.of_object(texts)
         if strong and (len(strong) >= 2 or (len(strong) >= _COMMON * len(codes) and not of_object)):
