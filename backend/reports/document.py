@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import Field
@@ -52,26 +53,33 @@ class Report(Part):
         return self.signature.public_key if self.signature else ""
 
 
-def make(content: Content, issued: Issued, key: SigningKey) -> Report:
-    """Put a report together, compute its hashes and sign it."""
-    parts = {"content": _written(content), "issued": issued.model_dump(mode="json")}
-    document = {"schema": SCHEMA, "version": VERSION, "content_sha256": content_hash(content), **parts}
-    digest = sha256(document)
+def make(content: str, issued: Issued, key: SigningKey) -> Report:
+    """Put a report together from a content as :func:`written`, compute its hashes and sign it."""
+    given: dict[str, Any] = {
+        "content_sha256": digest_of(content),
+        "schema": SCHEMA,
+        "version": VERSION,
+        "issued": issued.model_dump(mode="json"),
+    }
+    values = {"content": content} | {name: canonical(value) for name, value in given.items()}
+    digest = digest_of(_object(values))
     signature = {"algorithm": "Ed25519", "public_key": key.public, "value": key.sign(KIND, digest)}
-    whole = canonical({**document, "sha256": digest, "signature": signature})
+    whole = _object(values | {"sha256": canonical(digest), "signature": canonical(signature)})
     # Read back, so that mappings are in canonical order here as in every copy, and both draw the same bytes.
     return Report.model_validate_json(whole)
 
 
-def content_hash(content: Content) -> str:
-    """SHA-256 of a content."""
-    return sha256(_written(content))
-
-
-def _written(content: Content) -> dict[str, Any]:
-    """A content without the later parts that hold nothing: what was signed before there were such parts keeps its hash."""
+def written(content: Content) -> str:
+    """A content in canonical form, without the later parts that hold nothing: what was signed before there were such keeps its hash."""
     fields = type(content).model_fields
-    return {k: v for k, v in content.model_dump(mode="json").items() if v is not None or fields[k].is_required()}
+    return canonical(
+        {k: v for k, v in content.model_dump(mode="json").items() if v is not None or fields[k].is_required()}
+    )
+
+
+def _object(values: Mapping[str, str]) -> str:
+    """The canonical form of an object whose values are in theirs, so that a large one is written once."""
+    return f"{{{','.join(f'{canonical(name)}:{values[name]}' for name in sorted(values))}}}"
 
 
 def sign_off_holds(line: SignOffLine, model_sha256: str, public_key: str) -> bool | None:
@@ -89,7 +97,12 @@ def canonical(document: Any) -> str:
 
 def sha256(document: Any) -> str:
     """SHA-256 of a document's canonical form."""
-    return hashlib.sha256(canonical(document).encode()).hexdigest()
+    return digest_of(canonical(document))
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 of what is in canonical form."""
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def to_json(report: Report) -> str:

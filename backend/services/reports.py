@@ -18,7 +18,7 @@ from backend.jobs.memory import give_back
 from backend.privacy.given_away import GivenAway, given_away
 from backend.reports import model_comparison
 from backend.reports.build import Card, Sources, content_of, issued_of, sign_offs_of
-from backend.reports.document import SIGN_OFF, Report, content_hash, make, schema, sign_off_holds
+from backend.reports.document import SIGN_OFF, Report, digest_of, make, schema, sign_off_holds, written
 from backend.reports.files import FORMS, Checked, check, language_of_pdf
 from backend.reports.model_comparison import Side, SideBySide, Sizes
 from backend.reports.model_comparison import as_dict as comparison_as_dict
@@ -79,9 +79,9 @@ class Reports:
         """The canonical report as of now; looking at it is not logged, :meth:`export` is."""
         record = self._models.get(model_id)
         sources = self._sources(record)
-        content, now = content_of(sources), datetime.now(UTC).isoformat(timespec="seconds")
+        content, now = written(content_of(sources)), datetime.now(UTC).isoformat(timespec="seconds")
         by = (self._auditor.actor, self._auditor.role)
-        issued = issued_of(sources, content, self._audit.verify(record.federation), now, by)
+        issued = issued_of(sources, digest_of(content), self._audit.verify(record.federation), now, by)
         return make(content, issued, self._workspace.signing_key(record.federation))
 
     @recorded("report")
@@ -103,12 +103,12 @@ class Reports:
             raise ParameterError(f"The format is {form!r}; choose one of {', '.join(FORMS)}.")
         record = self._models.get(model_id)
         report = self.make(record.id)
-        written = FORMS[form](report, language)
+        file = FORMS[form](report, language)
         give_back()
         hashes = {"content_sha256": report.content_sha256, "report_sha256": report.sha256}
-        hashes |= {"file_sha256": sha256(written).hexdigest(), "public_key": report.public_key}
+        hashes |= {"file_sha256": sha256(file).hexdigest(), "public_key": report.public_key}
         note.about(record, format=form, language=language, **hashes)
-        return written
+        return file
 
     @staticmethod
     def answers(report: Report, language: str) -> tuple[tuple[str, str], ...]:
@@ -148,7 +148,7 @@ class Reports:
         record, person = self._models.get(model_id), self._auditor.named(person)
         maker = self._workspace.model_states(record.federation).of(record.id).maker
         self._auditor.stand_apart(person, maker, "sign it off")
-        digest, role = content_hash(content_of(self._sources(record))), self._auditor.role
+        digest, role = digest_of(written(content_of(self._sources(record)))), self._auditor.role
         reviews = self._workspace.reviews(record.federation)
         key = self._workspace.signing_key(record.federation)
         sign = partial(key.sign, SIGN_OFF)
@@ -162,7 +162,7 @@ class Reports:
         if not self._workspace.reviews(record.federation).sign_offs(record.content_hash):
             return ()
         sources = self._sources(record)
-        return sign_offs_of(sources, content_of(sources))
+        return sign_offs_of(sources, digest_of(written(content_of(sources))))
 
     def sign_off_holds(self, model_id: str, line: SignOffLine) -> bool | None:
         """Whether a statement about the model bears the Guest's signature; None where it was made before statements were signed."""

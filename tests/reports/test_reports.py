@@ -24,7 +24,7 @@ from backend.i18n import LANGUAGES, Catalogue, catalogue
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.blocks import Facts, Heading, Table, Text
 from backend.reports.build import content_of
-from backend.reports.document import canonical, make, read, schema, sha256, to_json
+from backend.reports.document import canonical, make, read, schema, sha256, to_json, written
 from backend.reports.files import check
 from backend.reports.render import pdf_form, pdf_page
 from backend.reports.render.html_form import read_html, to_html
@@ -160,7 +160,7 @@ def numbers(report):
 def standing_of(report, **changed):
     """The report of a model that has come further."""
     standing = report.issued.standing.model_copy(update=changed)
-    return make(report.content, report.issued.model_copy(update={"standing": standing}), SigningKey.generate())
+    return make(written(report.content), report.issued.model_copy(update={"standing": standing}), SigningKey.generate())
 
 
 @pytest.mark.slow
@@ -302,13 +302,13 @@ def test_the_lines_for_readers_without_glassleaf_run_as_they_are_copied_and_refu
     text = to_json(report)
     file = tmp_path / "report of the bank.json"
     for command in (pdf, shown, shown.replace("\n", " ")):
-        for written, said in (
+        for given, said in (
             (text, "True"),
             (text.replace('"actor":"ana"', '"actor":"eve"'), "False"),
             ('{"content":"No findings. Approved.",' + text[1:], "False"),
             (text.replace(":", ": "), "False"),
         ):
-            file.write_text(written)
+            file.write_text(given)
             assert by_hand(command, file) == said
 
 
@@ -325,7 +325,7 @@ def test_a_feature_that_nobody_explains_is_named_as_a_question(report, language)
     assert told not in html_text(to_html(report, language))
     line = NotUnderstoodLine(party=report.content.parties[1].name, feature="zq17")
     found = report.content.assessment.model_copy(update={"not_understood": (line,)})
-    asked = make(report.content.model_copy(update={"assessment": found}), report.issued, SigningKey.generate())
+    asked = make(written(report.content.model_copy(update={"assessment": found})), report.issued, SigningKey.generate())
     shown = html_text(to_html(asked, language))
     assert f"{told}zq17 (" in shown
 
@@ -375,7 +375,7 @@ def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report,
     few = Evidence("others", "selection rate", 7, None, None, None)
     sources = glassleaf.reports._sources(glassleaf.models.get("latest"))
     sources = replace(sources, disparities={feature: (measured, few)}, proxies={})
-    made = make(content_of(sources), report.issued, SigningKey.generate())
+    made = make(written(content_of(sources)), report.issued, SigningKey.generate())
     for text in (html_text(to_html(made, language)), pdf_text(to_pdf(made, language))):
         assert all(shown in squeezed(text) for shown in ("71.24", "65.12", "77.01", "1,234", "women"))
         assert text.count(Catalogue(language)("document.fairness_not_measured")) == 0
@@ -389,7 +389,7 @@ def test_what_was_measured_of_a_feature_stands_at_its_first_finding(report):
     twice = next(f for f in lines if [other.feature for other in lines].count(f.feature) > 1)
     both = tuple(finding for finding in lines if finding.feature == twice.feature)
     content = report.content.model_copy(update={"assessment": found.model_copy(update={"findings": both})})
-    writer = Writer(make(content, report.issued, SigningKey.generate()), Catalogue("en"))
+    writer = Writer(make(written(content), report.issued, SigningKey.generate()), Catalogue("en"))
     shown = [dict(block.rows)[writer("disparity")] for block in claims.findings(writer) if isinstance(block, Facts)]
     assert "1,234" in shown[0] and set(shown[1:]) == {writer("as_above")}
 
@@ -419,7 +419,7 @@ def test_whom_people_were_compared_with_is_in_the_report(report, language):
     words = Catalogue(language)
     assert report.issued.reasons == () and words("compared.report") not in html_text(to_html(report, language))
     lines = (ReasonsLine(against="all", people=1234, notices=7), ReasonsLine(against="covers", people=3, notices=0))
-    asked = make(report.content, report.issued.model_copy(update={"reasons": lines}), SigningKey.generate())
+    asked = make(written(report.content), report.issued.model_copy(update={"reasons": lines}), SigningKey.generate())
     text = squeezed(html_text(to_html(asked, language)))
     assert squeezed(words("compared.report_all", people="1,234", notices="7")) in text
     assert squeezed(words("compared.report_covers", people="3", notices="0")) in text
@@ -428,7 +428,7 @@ def test_whom_people_were_compared_with_is_in_the_report(report, language):
 
 def test_a_report_that_cannot_ask_the_hosts_says_nothing_of_their_answers(report):
     issued = report.issued.model_copy(update={"given_away": None})
-    without = make(report.content, issued, SigningKey.generate())
+    without = make(written(report.content), issued, SigningKey.generate())
     assert read(to_json(without)) == without
     assert Catalogue("en")("document.given_away") not in html_text(to_html(without, "en"))
 
@@ -579,7 +579,7 @@ def test_pages_are_numbered_and_what_a_model_was_trained_on_is_in_words(report, 
     identity = report.content.identity.model_copy(update={"cipher": "rlwe", "key_bits": 8192})
     parameters = identity.parameters | {"cipher": "rlwe", "key_bits": "3072"}
     changed = report.content.model_copy(update={"identity": identity.model_copy(update={"parameters": parameters})})
-    shown = html_text(to_html(make(changed, report.issued, SigningKey.generate()), language))
+    shown = html_text(to_html(make(written(changed), report.issued, SigningKey.generate()), language))
     assert shown.count(words("document.cipher_rlwe", bits=8192)) == 2 and "3072" not in shown and "3,072" not in shown
 
 

@@ -15,7 +15,6 @@ from backend.protocols.transport.message import MESSAGES
 from backend.reports import schema as report
 from backend.reports.build.fill import fill, fill_each
 from backend.reports.build.sources import Sources
-from backend.reports.document import content_hash
 from backend.store.audit_log import Entry, Verdict
 from backend.trees.backgrounds import Against
 
@@ -37,10 +36,8 @@ CHANGES = {  # action of the audit log → the field of its entry that says more
 }  # fmt: skip
 
 
-def issued_of(
-    sources: Sources, content: report.Content, verdict: Verdict, now: str, by: tuple[str, str]
-) -> report.Issued:
-    """What belongs to the day of the report; `by` is actor and role."""
+def issued_of(sources: Sources, content_sha256: str, verdict: Verdict, now: str, by: tuple[str, str]) -> report.Issued:
+    """What belongs to the day of the report on a content of this hash; `by` is actor and role."""
     actor, role = by
     return report.Issued(
         time=now,
@@ -48,7 +45,7 @@ def issued_of(
         role=role,
         law_of=sources.compliance.on,
         standing=_standing(sources),
-        sign_offs=sign_offs_of(sources, content),
+        sign_offs=sign_offs_of(sources, content_sha256),
         use=_use(sources),
         given_away=None if sources.given_away is None else fill_each(report.GivenAwayLine, sources.given_away),
         reasons=tuple(_reasons(sources)),
@@ -107,15 +104,14 @@ def _standing(sources: Sources) -> report.StandingLine:
     )
 
 
-def sign_offs_of(sources: Sources, content: report.Content) -> tuple[report.SignOffLine, ...]:
-    """Every sign-off, and whether it covers this content."""
-    digest = content_hash(content)
+def sign_offs_of(sources: Sources, content_sha256: str) -> tuple[report.SignOffLine, ...]:
+    """Every sign-off, and whether it covers a content of this hash."""
     return tuple(
         fill(
             report.SignOffLine,
             s,
             report_sha256=s.report_hash,
-            covers=s.report_hash == digest,
+            covers=s.report_hash == content_sha256,
             public_key=s.public_key or None,
             signature=s.signature or None,
         )
