@@ -242,10 +242,11 @@ def analyse() -> None:
             person.card(t, view, own)
     if done is not None:
         with right:
-            result.computed(t, view, done)
+            result.learned(t, view, done)
             result.take_home(t, view, done, partial(backend.scoring.csv, done))
         standing.session(t, view, session.kept("scored", ()), people)
-        measured_below(done)
+        bits = engine.textbook_bits(done)
+        result.computed(t, view, done, partial(backend.models.textbook_seconds, model_id, bits), bits)
 
 
 def answered(
@@ -309,14 +310,6 @@ def seen_by_all(done: ScoreBatch) -> None:
     if done.cipher != "none" and view.model.hosts and not seen.carried:
         st.caption(f":material/history: {t('transcript.from_journal')}")
     sight.draw(t, view, seen, "seen")
-
-
-def measured_below(done: ScoreBatch) -> None:
-    """Messages, times, who learned what; the textbook is measured when everything else is there."""
-    slot = result.below(t, view, done)
-    if slot is not None:
-        textbook_bits = engine.textbook_bits(done)
-        result.textbook(t, slot, done, backend.models.textbook_seconds(model_id, textbook_bits), textbook_bits)
 
 
 step = presenter.step_of(view, last if last is not None and len(last.scores) == 1 else None)

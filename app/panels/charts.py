@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
@@ -81,6 +82,15 @@ def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
     # Plotly takes a template for changed whenever it is handed a copy, as Streamlit does: all would be drawn a second time.
     chart.layout.template = None
     return chart.update_layout(**layout)
+
+
+def svg(parts: Sequence[str], height: float, sentence: str) -> str:
+    """A drawing of the page's width; `sentence` is its text alternative. Across, its parts stand in percent; down, in pixels."""
+    about = html.escape(sentence.replace("**", "").replace("\\", ""))
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{about}" width="100%" height="{height:.0f}" '
+        f'fill="currentColor" font-size="{TEXT}" text-anchor="middle">{"".join(parts)}</svg>'
+    )
 
 
 def room(chart: go.Figure, labels: Sequence[str] = (), below: int = TICKS, beside: int = 4) -> go.Figure:

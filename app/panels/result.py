@@ -72,35 +72,41 @@ def many(t: Texts, view: View, done: ScoreBatch) -> None:
         result_batch.table(t, view, done)
 
 
-def computed(t: Texts, view: View, done: ScoreBatch) -> None:
-    """How one person's score comes about."""
-    if len(done.scores) == 1 and usable(done):
-        result_person.computed(t, view, done)
+def learned(t: Texts, view: View, done: ScoreBatch) -> None:
+    """Who knows what now."""
+    if usable(done):
+        frame.section(t, "score.learned", "transcript")
+        transcript.learned(t, view, done)
 
 
-def below(t: Texts, view: View, done: ScoreBatch) -> DeltaGenerator | None:
-    """Over the full width: the messages, how long it took, who knows what now.
+def computed(t: Texts, view: View, done: ScoreBatch, one: Callable[[], float], bits: int) -> None:
+    """How the scores came about, made once it is opened: one person's parts, the messages, how long it took.
 
-    Returns the slot for :func:`textbook`, which is measured when everything else is there; None where nobody was scored.
+    Parameters
+    ----------
+    one : callable
+        Measures the seconds that a textbook needs for a person under a key of `bits` bits, when everything else is there.
     """
-    if not usable(done):
-        return None
-    frame.section(t, "transcript.title", "transcript")
-    transcript.draw(t, view, done)
-    left, right = st.columns(2, gap="large")
-    with left:
-        frame.section(t, "score.stages")
-        transcript.stages(t, view, done)
-    with right:
-        frame.section(t, "score.textbook", "textbook")
-        slot = st.empty()
-        slot.caption(t("score.textbook_measuring"))
-    frame.section(t, "score.learned", "transcript")
-    transcript.learned(t, view, done)
-    return slot
+    opened = frame.box(t("score.how"), "calculate", "score_how") if usable(done) else None
+    if opened is None:
+        return
+    with opened:
+        if len(done.scores) == 1:
+            result_person.computed(t, view, done)
+        frame.section(t, "transcript.title", "transcript")
+        transcript.draw(t, view, done)
+        left, right = st.columns(2, gap="large")
+        with left:
+            frame.section(t, "score.stages")
+            transcript.stages(t, view, done)
+        with right:
+            frame.section(t, "score.textbook", "textbook")
+            slot = st.empty()
+            slot.caption(t("score.textbook_measuring"))
+            _textbook(t, slot, done, one(), bits)
 
 
-def textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits: int) -> None:
+def _textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits: int) -> None:
     """The seconds this took beside those of a textbook that needs `one` second(s) a person under a key of `bits` bits."""
     people = sum(score.status == "ok" for score in done.scores)
     here, there = done.seconds, one * people

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from backend.services.model_card import ModelCard
 
 KEPT = 50  # people of a session; the oldest are forgotten first
-EDGE = 0.12  # of the chart's width, at either end
+TOP, PLOT = 22, 94  # pixels: above the bars, and of the highest
+EDGE = 12  # percent of the drawing's width, at either end
 FEW = 20  # people of one run from which on they stand in its own table alone
 
 
@@ -61,35 +62,44 @@ def among(t: Texts, view: View, card: ModelCard, done: ScoreBatch | None, cutoff
         words = t.joined(words, t("score.among_person", id=markdown(scores[0].id), below=percent(below)))
     edges = [100 * edge for edge in spread.edges]
     counts = [sum(column) for column in zip(*spread.counts, strict=True)]
-    middles = [(low + high) / 2 for low, high in pairwise(edges)]
-    figure = charts.figure(140, top=22, bargap=0.08, showlegend=False).add_bar(
-        x=middles,
-        y=counts,
-        marker_color=[palette.INK if middle >= 100 * cutoff else palette.FAINT for middle in middles],
-        hovertemplate="%{y:,}<extra></extra>",
-    )
-    figure.add_vline(x=100 * cutoff, line={"dash": "dash", "color": palette.INK, "width": 2})
-    side = "left" if cutoff < EDGE else "right" if cutoff > 1 - EDGE else "center"  # words never leave the chart
-    short = {"x": 100 * cutoff, "y": 1.0, "yref": "paper", "xanchor": side, "text": label(t("score.cutoff_short"))}
-    charts.write(figure, [{**short, "yanchor": "bottom"}])
-    if len(scores) == 1:
-        at = 100 * scores[0].probability
-        figure.add_scatter(
-            x=[at],
-            y=[0],
-            mode="markers",
-            marker={"symbol": "triangle-down", "size": 16, "color": palette.GUEST.colour, "line": {"width": 1}},
-            hovertemplate=f"{label(scores[0].id)}: {at:.1f}\u00a0%<extra></extra>",
-            cliponaxis=False,
-        )
-    figure.update_xaxes(range=[0, 100], ticksuffix="\u00a0%")
-    figure.update_yaxes(visible=False)
-    charts.room(figure)
+    at = 100 * scores[0].probability if len(scores) == 1 else None
+    st.markdown(words)
+    frame.drawing(_among(t, edges, counts, 100 * cutoff, at, words), "among")
     twin: frame.Columns = {
         t("score.probability"): [f"{low:.0f}–{high:.0f}\u00a0%" for low, high in pairwise(edges)],
         t("score.people"): counts,
     }
-    frame.chart(t, figure, words, twin, "among")
+    frame.table_twin(t, twin, words, "among")
+
+
+def _among(t: Texts, edges: Sequence[float], counts: Sequence[int], cutoff: float, at: float | None, words: str) -> str:
+    """A bar for the people between two edges, darker from the cut-off on, and a mark `at` the person's place; all in percent."""
+    ground, high = TOP + PLOT, max(*counts, 1)
+    parts = []
+    for (low, end), count in zip(pairwise(edges), counts, strict=True):
+        tall = PLOT * count / high
+        parts.append(
+            f'<rect x="{low + 0.04 * (end - low):.2f}%" width="{0.92 * (end - low):.2f}%" y="{ground - tall:.1f}" '
+            f'height="{tall:.1f}" fill="{palette.INK if (low + end) / 2 >= cutoff else palette.FAINT}">'
+            f"<title>{low:.0f}–{end:.0f}\u00a0%: {count:,}</title></rect>"
+        )
+    parts.append(
+        f'<line x1="{cutoff:.0f}%" x2="{cutoff:.0f}%" y1="{TOP}" y2="{ground}" stroke="{palette.INK}" stroke-width="2" '
+        f'stroke-dasharray="6 4"/>{_said(cutoff, TOP - 7, label(t("score.cutoff_short")))}'
+    )
+    parts += [_said(tick, ground + 17, f"{tick}\u00a0%") for tick in range(0, 101, 20)]
+    if at is not None:
+        parts.append(
+            f'<svg x="{at:.2f}%" y="{ground}" overflow="visible"><path d="M-8-13H8L0 1Z" fill="{palette.GUEST.colour}" '
+            f'stroke="currentColor"><title>{at:.1f}\u00a0%</title></path></svg>'
+        )
+    return charts.svg(parts, ground + charts.TICKS, words)
+
+
+def _said(x: float, y: float, words: str) -> str:
+    """Words at a place that never leave the drawing."""
+    anchor = "start" if x < EDGE else "end" if x > 100 - EDGE else "middle"
+    return f'<text x="{x:.0f}%" y="{y}" text-anchor="{anchor}">{words}</text>'
 
 
 def _whole(share: float) -> str:
@@ -101,7 +111,13 @@ def session(t: Texts, view: View, history: Sequence[Scored], people: pd.DataFram
     own = [one for one in history if one.model_id == view.record.id]
     if len(own) < 2:
         return
-    frame.section(t, "score.history")
+    opened = frame.box(t("score.history"), "history", "score_history_box")
+    if opened is not None:
+        with opened:
+            _session(t, view, own, people)
+
+
+def _session(t: Texts, view: View, own: Sequence[Scored], people: pd.DataFrame) -> None:
     st.markdown(t("score.history_sentence", n=len(own)))
     columns: frame.Columns = {
         t("score.when"): [one.time for one in own],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence, Sized
 from typing import TYPE_CHECKING
 
@@ -87,11 +86,7 @@ def _sequence(t: Texts, view: View, entries: Sequence[TranscriptEntry], sentence
             f'<text x="{middle}" y="{y - 6}">{title}</text>'
             f'<text x="{middle}" y="{y + 15}">{LOCK if "encrypted" in entry.holds else ""}{size(entry.bytes)}</text></g>'
         )
-    about = html.escape(sentence.replace("**", "").replace("\\", ""))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{about}" width="100%" height="{end + 4:.0f}" '
-        f'fill="currentColor" font-size="{charts.TEXT}" text-anchor="middle">{"".join(parts)}</svg>'
-    )
+    return charts.svg(parts, end + 4, sentence)
 
 
 def _across(lane: float, lanes: Sized) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -12,19 +13,21 @@ from inside import runtime_of
 from streamlit.testing.v1 import AppTest
 
 from app import session, view_models
-from app.panels import presenter, result, standing, transcript
+from app.panels import frame, palette, presenter, result, standing, transcript
 from app.texts import Texts, size
 from backend.errors import SecurityError
 from backend.jobs import Job
 from backend.protocols.transport.transcript import SAMPLE, TranscriptEntry
 from backend.services import Glassleaf
 from backend.services.attack_runs import AttackRuns
+from backend.services.registry import Registry
 from tests.app.conftest import Opened, World, job_of, put_job
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
 from tests.app.test_scoring import scored
 
 T = Texts("en")
+SVG = "{http://www.w3.org/2000/svg}"
 GUEST, FIRST, LAST = "bank", "telecom", "platform"
 
 
@@ -175,6 +178,38 @@ def test_a_score_is_placed_among_those_the_guest_knows(opened: Opened, glassleaf
     assert says(at, "score.among") and says(at, "score.among_person")
 
 
+def test_where_a_score_stands_is_drawn_with_a_bar_for_all_who_were_scored(glassleaf: Glassleaf, world: World) -> None:
+    spread = glassleaf.model_cards.get(world.record.id).parts[0].spread
+    assert spread is not None
+    edges, counts = [100 * edge for edge in spread.edges], [sum(column) for column in zip(*spread.counts, strict=True)]
+    assert sum(counts)
+    for at in (None, 7.25):
+        picture = ElementTree.fromstring(standing._among(T, edges, counts, 50.0, at, "**7** people"))  # noqa: S314 - our own
+        bars = list(picture.iter(f"{SVG}rect"))
+        assert [int((bar.findtext(f"{SVG}title") or "").rsplit(" ")[-1].replace(",", "")) for bar in bars] == counts
+        heights = [float(bar.get("height") or 0) for bar in bars]
+        assert heights == pytest.approx([standing.PLOT * count / max(counts) for count in counts], abs=0.06)
+        dark = [bar.get("fill") == palette.INK for bar in bars]
+        assert dark == [(low + high) / 2 >= 50 for low, high in pairwise(edges)]
+        assert [mark.get("x") for mark in picture.iter(f"{SVG}svg") if mark is not picture] == (["7.25%"] if at else [])
+        assert picture.get("aria-label") == "7 people"
+
+
+def test_how_a_score_was_computed_is_made_and_the_textbook_measured_once_the_box_is_opened(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    measured: list[object] = []
+    real = Registry.textbook_seconds
+    monkeypatch.setattr(Registry, "textbook_seconds", lambda *given: measured.append(given) or real(*given))
+    monkeypatch.setattr(frame, "BOXES_OPEN", False)
+    at = scored(opened("score"))
+    assert not at.exception and says(at, "score.among_person") and says(at, "score.learned_host", n=1)
+    assert not measured and not at.get("plotly_chart") and not says(at, "transcript.sentence")
+    monkeypatch.setattr(frame, "BOXES_OPEN", True)
+    at = scored(opened("score"))
+    assert measured and at.get("plotly_chart") and says(at, "transcript.sentence")
+
+
 def test_no_usable_row_is_no_success(opened: Opened, world: World) -> None:
     at = opened("score")
     at.get_by_key("score_way").set_value("upload")
@@ -188,17 +223,16 @@ def test_no_usable_row_is_no_success(opened: Opened, world: World) -> None:
     batch = job_of("score").result
     failed = replace(batch, scores=(replace(batch.scores[0], status="failed", problem="no value"),))
     assert result.usable(batch) and not result.usable(failed)
-    assert result.below(T, session.view(world.record.id), failed) is None
 
 
 def test_the_picture_of_the_messages_draws_each_and_says_what_it_shows(opened: Opened, world: World) -> None:
     opened("overview")
     drawn = transcript._sequence(T, session.view(world.record.id), CHAIN, '**7** messages, "A < B"')
     picture = ElementTree.fromstring(drawn)  # noqa: S314 - our own
-    told = [title.text or "" for title in picture.iter("{http://www.w3.org/2000/svg}title")]
+    told = [title.text or "" for title in picture.iter(f"{SVG}title")]
     assert [int(words.split(".")[0]) for words in told] == [message.number for message in CHAIN]
     assert all(size(message.bytes) in words for message, words in zip(CHAIN, told, strict=True))
-    arrows = [line for line in picture.iter("{http://www.w3.org/2000/svg}line") if line.get("marker-end")]
+    arrows = [line for line in picture.iter(f"{SVG}line") if line.get("marker-end")]
     ways = {(one.get("x1"), one.get("x2")) for one in arrows}
     assert len(arrows) == len(CHAIN) and ("16.67%", "50.00%") in ways and ("83.33%", "16.67%") in ways
     assert picture.get("aria-label") == '7 messages, "A < B"'
