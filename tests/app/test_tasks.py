@@ -126,7 +126,8 @@ def test_a_median_claims_less_privacy_than_a_sum(shown: Opened) -> None:
 
 
 def test_directions_are_shown_as_far_as_they_are_known(shown: Opened) -> None:
-    learned = {m: set(_table(shown("importance", m), T("importance.strength"))[T("features.learned")]) for m in ("classes", "number", "hidden")}
+    tables = {m: _table(shown("importance", m), T("importance.strength")) for m in ("classes", "number", "hidden")}
+    learned = {m: set(table[T("features.learned")]) for m, table in tables.items()}
     assert learned["classes"] == {f"– {T('direction.classes')}"}
     assert f"? {T('direction.hidden')}" in learned["hidden"]
     assert f"▲ {T('direction.up_number')}" in learned["number"]

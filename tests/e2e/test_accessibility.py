@@ -5,13 +5,17 @@ axe-core comes with axe-playwright-python as a file of the package, so that noth
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import cycle
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.serving import OPEN, PATIENCE, ROOT, SETTLED
+from app.texts import Texts
+from tests.e2e.serving import OPEN, PATIENCE, ROOT, SETTLED, served
 
+T = Texts("en")
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 GRAVE = ("serious", "critical")
 LOOK = ["color-contrast"]  # what the theme changes
@@ -49,6 +53,32 @@ def test_no_page_has_a_grave_fault(address: str, browser: Any, locale: str, size
                     found += [f"{name}, {theme}: {fault}" for fault in seen if fault in again]
         assert not found, "\n".join(found)
     finally:
+        context.close()
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_the_answer_of_a_score_has_no_grave_fault(
+    demo_home: Callable[[], Path], browser: Any, tmp_path: Path, size: str
+) -> None:
+    axe = pytest.importorskip("axe_playwright_python.base", reason="no axe: pip install -r requirements-dev.txt")
+    width, height = SIZES[size]
+    with served(demo_home(), tmp_path / "dashboard.log", pools=False) as address:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, locale="en-US", reduced_motion="reduce", color_scheme="light"
+        )
+        page = context.new_page()
+        page.goto(f"{address}/score", timeout=PATIENCE)
+        page.get_by_role("button", name=T("score.go")).click(timeout=PATIENCE)
+        page.locator("summary", has_text=T("score.how")).click(timeout=PATIENCE)
+        page.get_by_text(T("score.textbook_here"), exact=True).wait_for(timeout=PATIENCE)
+        page.evaluate(f"{axe.AXE_SCRIPT}; 0")
+        page.add_style_tag(content="* { transition: none !important }")
+        for theme in ("light", "dark"):
+            page.emulate_media(color_scheme=theme)
+            page.wait_for_timeout(1500)  # a page that is drawn again fades
+            page.wait_for_function(SETTLED, timeout=PATIENCE)
+            assert page.locator(".glassleaf-drawing > svg").count() == 2
+            assert not faults(page, theme)
         context.close()
 
 
