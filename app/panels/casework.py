@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session, view_models
-from app.panels import evidence, frame, offers, retraining, reviews
+from app.panels import evidence, frame, links, offers, retraining, reviews
 from app.panels.reviews import SignOffs
 from app.session import Work
 from app.texts import Texts
@@ -90,6 +90,10 @@ class Casework:
         """Rule and feature → the decision that stands."""
         return {(review.rule, review.feature): review for review in self.history}
 
+    def without(self, feature: str) -> ModelRecord | None:
+        """The newest model that was retrained without a feature."""
+        return next((record for record in self.successors if feature in record.exclude), None)
+
     def offered(self, work: Work, place: str) -> offers.Offer:
         """A work as a place offers it; its progress and result show only where it was started."""
         return offers.Offer(work, place, self.at.get(work.name) == place, partial(self.begin, place, work))
@@ -103,7 +107,7 @@ def steps(t: Texts, view: View, finding: Finding, work: Casework, draw_evidence:
         t("compliance.step"),
         list(STEPS),
         key=key,
-        format_func=lambda name: f":material/{STEPS[name]}: {t(f'compliance.step_{name}')}",
+        format_func=lambda name: f":material/{STEPS[name]}: {t(f'compliance.step_{_called(name, work)}')}",
         required=True,
         label_visibility="collapsed",
     )
@@ -124,22 +128,34 @@ def steps(t: Texts, view: View, finding: Finding, work: Casework, draw_evidence:
     _onwards(t, finding, work, place, step)
 
 
+def _called(step: str, work: Casework) -> str:
+    """What a step is to a role: only an operator retrains, others compare what an operator retrained."""
+    return "compare" if step == "retrain" and work.as_whom[0] != OPERATOR else step
+
+
 def _onwards(t: Texts, finding: Finding, work: Casework, place: str, step: str) -> None:
-    """What comes next: of a finding that was confirmed, measuring and retraining; of one overridden, the sign-off."""
+    """What a role may do next: of a confirmed finding measure, retrain or compare, then sign; of one overridden, sign; then the report."""
     review = work.standing.get((finding.rule_id, finding.feature))
+    confirmed = review is not None and review.verdict == "confirmed"
+    # nobody but an operator has anything at that step before there is a model without the feature
+    another = ("retrain",) if work.as_whom[0] == OPERATOR or work.without(finding.feature) else ("sign",)
     following: tuple[str, ...]
     if review is None:
         following = ("decide",) if step == "evidence" else ()
     elif step in ("evidence", "decide"):
-        following = ("measure", "retrain") if review.verdict == "confirmed" else ("sign",)
+        following = ("measure", *another) if confirmed else ("sign",)
     else:
-        following = {"measure": ("retrain",), "retrain": ("sign",)}.get(step, ())
-    if not following:
+        following = {"measure": another, "retrain": ("sign",)}.get(step, ())
+    report = step == "sign" and review is not None
+    if not following and not report:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         for name in following:
-            words, icon, key = t(f"compliance.next_{name}"), f":material/{STEPS[name]}:", f"next_{name}_{place}"
+            words, icon = t(f"compliance.next_{_called(name, work)}"), f":material/{STEPS[name]}:"
+            key = f"next_{name}_{place}"
             st.button(words, icon=icon, key=key, on_click=session.choose, args=(f"step_{place}", name))
+        if report:
+            links.page("report", t("compliance.next_report"), "description")
 
 
 def _decide(t: Texts, view: View, finding: Finding, work: Casework, place: str) -> None:
@@ -178,8 +194,7 @@ def measure(t: Texts, view: View, about: Finding | KeptOut, kinds: Sequence[str]
 
 def _retrain(t: Texts, view: View, finding: Finding, work: Casework, place: str) -> None:
     """The form that retrains without the feature; once there is a model that does without, both side by side."""
-    role, offer = work.as_whom[0], work.offered(work.retraining, place)
-    without = next((record for record in work.successors if finding.feature in record.exclude), None)
+    role, offer, without = work.as_whom[0], work.offered(work.retraining, place), work.without(finding.feature)
     if without is not None and not (offer.here and work.retraining.busy):
         if offer.here and work.retraining.job is not None:
             retraining.done(t, view, work.retraining.job)

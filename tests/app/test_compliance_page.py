@@ -150,6 +150,17 @@ def test_each_step_offers_the_next_one(opened: Opened) -> None:
     assert offered(decided(at_step(at, "decide"), "overridden")) == {T("compliance.next_sign")}
 
 
+def test_a_regulator_is_offered_what_a_regulator_may_do(opened: Opened) -> None:
+    def offered(at: AppTest) -> set[str]:
+        return {b.label for b in at.button if (b.key or "").startswith("next_")}
+
+    at = decided(at_step(as_role(opened("compliance"), "regulator"), "decide"), "confirmed")
+    assert offered(at) == {T("compliance.next_measure"), T("compliance.next_sign")}
+    at.button(key=f"next_sign_{first_of(at)}").click().run()
+    assert not at.exception and not offered(at)
+    assert T("compliance.next_report") in [link.proto.label for link in at.get("page_link")]
+
+
 def test_a_second_decision_stands_and_the_first_is_kept(opened: Opened, world: World, home: Path) -> None:
     glassleaf = Glassleaf(home, pools=False)
     last = glassleaf.compliance.assess(world.record.id).findings[-1]
