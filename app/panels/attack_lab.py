@@ -64,10 +64,11 @@ def follow(
 
     `redraw` draws the whole page once more attacks are through than `shown`; `took` has seconds by attack.
     """
-    known = job.stage not in ("start", "done")
-    words = t("attack_lab.running", name=t(f"attack.{job.stage}_title")) if known else t("attack_lab.starting")
-    frame.working(t, job, words, "attacks")
-    last = next((seconds for name, seconds in took.items() if text_of(name) == job.stage), None)
+    text, known, measured = job.stage.partition(":")
+    words = t("attack_lab.running", name=t(f"attack.{text}_title")) if known else t("attack_lab.starting")
+    step = ("setting_up", "first")[int(measured)] if measured in ("0", "1") else "further"
+    frame.working(t, job, words, "attacks", t(f"attack_lab.{step}", n=measured) if known else "")
+    last = next((seconds for name, seconds in took.items() if text_of(name) == text), None)
     if known and last is not None:
         st.caption(t("attack_lab.record", seconds=t.duration(last)))
     elif known and job.pace.left() is None:
@@ -117,7 +118,7 @@ def card(t: Texts, attack: Attack, result: AttackResult | None, stage: str) -> b
                 disabled=bool(stage),
                 key=f"attack_{attack.id}",
             )
-            if stage == attack.text:
+            if stage.partition(":")[0] == attack.text:
                 st.caption(f":material/hourglass_top: {t('attack_lab.now')}")
             elif result is None:
                 st.caption(t("attack_lab.not_run"))

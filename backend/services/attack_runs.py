@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 
 from backend.errors import Cancelled
 from backend.jobs import Job
 from backend.privacy.attacks.lab import ATTACKS, Attack, run_all
-from backend.privacy.attacks.result import AttackResult, text_of, works
+from backend.privacy.attacks.result import AttackResult, followed, text_of, works
 
 __all__ = ["Attack", "AttackResult", "AttackRuns", "text_of", "works"]
 
@@ -43,6 +44,8 @@ class AttackRuns:
     ) -> Job[tuple[AttackResult, ...]]:
         """Run demonstrations one after the other in the background; ``job.result`` holds those that are through.
 
+        ``job.stage`` is the attack's text and how many of its measurements were begun: ``a2_key:0`` while it is set up.
+
         Parameters
         ----------
         before : sequence of AttackResult, optional
@@ -59,13 +62,24 @@ class AttackRuns:
                 if job.cancelled():
                     raise Cancelled("The attacks were stopped; those that had run are kept.")
                 began, rest = time.perf_counter(), [known.get(other) for other in names[index:]]
-                job.at(text_of(name), "", index)
                 seconds = [one for one in rest if one is not None]
                 job.pace.expect(sum(seconds) if len(seconds) == len(rest) else None)
-                done |= {result.id: result for result in run_all([name], seed)}
+                with followed(_stages(job, name, index)):
+                    done |= {result.id: result for result in run_all([name], seed)}
                 job.result = tuple(done.values())
                 job.took[name] = time.perf_counter() - began
                 job.at("done", "", index + 1)
             return tuple(done.values())
 
         return Job(run, len(names), course=" ".join(names)).start()  # other attacks take other times
+
+
+def _stages(job: Job[tuple[AttackResult, ...]], name: str, index: int) -> Callable[[], None]:
+    """Notes that an attack is set up, and, whenever it is called, that a further measurement begins."""
+    begun = itertools.count()
+
+    def note() -> None:
+        job.at(f"{text_of(name)}:{next(begun)}", "", index)
+
+    note()
+    return note

@@ -9,7 +9,7 @@ import pytest
 
 from backend.errors import Cancelled
 from backend.jobs import Job
-from backend.privacy.attacks.result import AttackOutcome, AttackResult, SuccessCount
+from backend.privacy.attacks.result import AttackOutcome, AttackResult, SuccessCount, count
 from backend.privacy.leakage import LeakPoint
 from backend.privacy.tradeoff import TradeoffPoint
 from backend.protocols.baselines.comparison import Comparison, ProtocolResult
@@ -164,3 +164,15 @@ def test_how_long_attacks_take_is_told_by_the_last_run_of_the_same_ones(monkeypa
     monkeypatch.setattr(attack_runs, "run_all", lambda names, seed: [])
     took = AttackRuns.start(["A3"]).wait(60).took
     assert {name.partition(" course")[0] for name in took if "course" in name} == {"A3"}
+
+
+def test_an_attack_at_work_says_which_of_its_measurements_it_is_at(monkeypatch):
+    stages = []
+
+    def run_all(names, seed):
+        return [count(lambda: (1, 2)) for _ in range(2)][:0]
+
+    monkeypatch.setattr(attack_runs, "run_all", run_all)
+    monkeypatch.setattr(Job, "at", lambda job, stage, *rest: stages.append(stage))
+    AttackRuns.start(["A2-key"]).wait(60)
+    assert stages == ["a2_key:0", "a2_key:1", "a2_key:2", "done"]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal, ParamSpec
 
@@ -13,6 +15,7 @@ P = ParamSpec("P")
 Severity = Literal["critical", "high", "medium", "by design"]
 # an attack works when guessing would succeed as often with at most this probability (one-sided binomial test)
 ALPHA = 1e-9
+_on_count: ContextVar[Callable[[], None] | None] = ContextVar("on_count", default=None)
 
 
 @dataclass(frozen=True)
@@ -143,9 +146,22 @@ def works(result: AttackResult) -> bool:
     return shipped.beats(result.chance)
 
 
+@contextmanager
+def followed(on_count: Callable[[], None]) -> Iterator[None]:
+    """Within, `on_count` is called before each measurement of this thread."""
+    token = _on_count.set(on_count)
+    try:
+        yield
+    finally:
+        _on_count.reset(token)
+
+
 def count(attack: Callable[P, tuple[int, int]], *args: P.args, **kwargs: P.kwargs) -> SuccessCount:
     """Run one side: `attack`, called with what follows, returns how much it got right, and of how much."""
     work.check()
+    told = _on_count.get()
+    if told is not None:
+        told()
     began = time.perf_counter()
     right, trials = attack(*args, **kwargs)
     return SuccessCount(right, trials, time.perf_counter() - began)
