@@ -21,7 +21,7 @@ try:
     elif way == "ready":
         own_data.ready_made(
             t,
-            backend.training.prepare_demo,
+            backend.training.start_demo,
             backend.federations.add_credit_card,
             backend.federations.add_files,
         )

@@ -295,19 +295,29 @@ def model_or_stop(t: Texts, page: str) -> str:
 
 def empty(t: Texts, start: Callable[[], Job[str]]) -> None:
     """No model yet: say what the demo is and offer to make it, or how far it is."""
-    job = session.job("demo")
-    running = session.running(job)
     with st.container(border=True):
         st.markdown(f"## {t('empty.title')}")
         st.markdown(t("empty.text"))
-        if running is not None:
-            _preparing(t, running, session.rerun)
-            return
-        with st.container(horizontal=True):
-            icon = ":material/play_arrow:"
-            words, begin = t("empty.prepare"), partial(session.start, "demo", start)
-            st.button(words, type=emphasis(), icon=icon, key="prepare_demo", on_click=begin)
-            links.page("train", t("empty.train"), "model_training")
+        if not demo_preparing(t):
+            with st.container(horizontal=True):
+                icon = ":material/play_arrow:"
+                words, begin = t("empty.prepare"), partial(session.start, "demo", start)
+                st.button(words, type=emphasis(), icon=icon, key="prepare_demo", on_click=begin)
+                links.page("train", t("empty.train"), "model_training")
+    demo_ended(t)
+
+
+def demo_preparing(t: Texts) -> bool:
+    """How far the demo is, with a way to stop it; whether it is being made."""
+    running = session.running(session.job("demo"))
+    if running is not None:
+        _preparing(t, running, session.rerun)
+    return running is not None
+
+
+def demo_ended(t: Texts) -> None:
+    """Why the demo that was begun was not made."""
+    job = session.job("demo")
     if job is not None and job.state == "cancelled":
         st.info(t("empty.cancelled"), icon=":material/stop_circle:")
     elif job is not None and job.error:

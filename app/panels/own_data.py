@@ -18,6 +18,7 @@ from backend.services.own_data import DIRECTIONS, KINDS, UPLOAD, Draft, OwnData,
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
+    from backend.jobs import Job
     from backend.services.federations import ColumnReading, Overview
     from backend.services.own_data import Column, Outcomes
 
@@ -563,14 +564,18 @@ def _create(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
 
 def ready_made(
     t: Texts,
-    demo: Callable[[], object],
+    demo: Callable[[], Job[str]],
     credit_card: Callable[[], Federation],
     add: Callable[[dict[str, bytes]], Federation],
 ) -> None:
     """The demo, public data, and a federation whose files exist."""
     with st.container(border=True):
         st.markdown(f"**{t('own_data.demo')}**  \n{t('own_data.demo_about')}")
-        _offer(t, "demo", demo)
+        if not frame.demo_preparing(t):
+            st.button(t("own_data.go_demo"), key="own_go_demo", on_click=session.start, args=("demo", demo))
+        made = session.job("demo")
+        frame.outcome(t, (True, t("own_data.added")) if made is not None and made.state == "done" else None)
+        frame.demo_ended(t)
     with st.container(border=True):
         st.markdown(f"**{t('own_data.credit_card')}**  \n{t('own_data.credit_card_about')}")
         _offer(t, "credit_card", credit_card)
@@ -587,7 +592,7 @@ def ready_made(
 
 
 def _offer(t: Texts, name: str, make: Callable[[], object], *, ready: bool = True) -> None:
-    if st.button(t(f"own_data.go_{name}"), key=f"own_{name}", disabled=not ready):
+    if st.button(t(f"own_data.go_{name}"), key=f"own_go_{name}", disabled=not ready):
         with st.spinner(t("own_data.making")):
             session.attempt(t("own_data.added"), make)
 

@@ -102,6 +102,17 @@ def test_an_encoding_is_asked_before_anything_is_kept(opened_empty: Opened) -> N
     assert not at.exception and len(session.service().own_data.drafts()) == 1
 
 
+def test_the_demo_is_made_in_the_background_and_can_be_stopped(opened_empty: Opened) -> None:
+    at = opened_empty("own_data")
+    at.get_by_key("own_way").set_value("ready").run()
+    at.button(key="own_go_demo").click().run()
+    at.button(key="cancel_demo").click().run()
+    assert job_of("demo").wait().state == "cancelled"
+    at.run()
+    assert not at.exception and T("empty.cancelled") in [info.value for info in at.info]
+    assert at.button(key="own_go_demo")
+
+
 def test_the_page_is_the_operators(opened_empty: Opened) -> None:
     at = opened_empty("own_data")
     at.selectbox(key="role").select("analyst").run()
