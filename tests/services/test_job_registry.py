@@ -206,17 +206,30 @@ def test_a_job_that_is_forgotten_while_it_runs_is_still_written_down_when_it_end
     assert [status.seen for status in registry.of(ANA).all()] == [True]
 
 
-def test_a_job_that_is_forgotten_before_its_end_is_written_down_is_no_news(registry, go, monkeypatch):
-    forgotten, real = threading.Event(), JobLog.end
-    monkeypatch.setattr(JobLog, "end", lambda *given: forgotten.wait(60) and real(*given))
+class SlowWorkspace(Workspace):
+    """Its database is there for another thread than the test's only once it is let in."""
+
+    def __init__(self, home):
+        super().__init__(home)
+        self.let_in, self._test = threading.Event(), threading.current_thread()
+
+    def home_database(self):
+        assert threading.current_thread() is self._test or self.let_in.wait(60)
+        return super().home_database()
+
+
+def test_a_job_that_is_forgotten_before_its_end_is_written_down_is_no_news(tmp_path, go):
+    workspace = SlowWorkspace(tmp_path)
+    registry = JobRegistry(workspace)
     job = registry.of(ANA).start("score", waiting(go))
     go.set()
     while job.state == "running":
         time.sleep(0.01)
     registry.of(ANA).forget("score")
-    forgotten.set()
+    workspace.let_in.set()
     job.wait(60)
     assert [(status.state, status.seen) for status in registry.of(ANA).all()] == [("done", True)]
+    registry.close()
 
 
 def test_the_end_of_a_job_that_follows_a_forgotten_one_is_news(registry, go):
