@@ -2,19 +2,20 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections import UserDict
+from collections.abc import Iterator, KeysView
 from contextlib import contextmanager
 from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
+import streamlit as st
 from sqlalchemy import event
 from sqlalchemy.engine import Engine
 from streamlit.testing.v1 import AppTest
 
 from app.panels import charts, frame
 from app.texts import Texts
-from backend.services.accounts import Accounts
 from tests.app.conftest import _fresh
 
 PAGES = ("overview", "features", "structure", "importance", "model_card", "compliance", "compare_models")
@@ -81,15 +82,25 @@ def test_what_is_in_a_box_is_made_once_it_is_opened(
     assert at.get("plotly_chart")
 
 
+class AskedUser(UserDict[str, str]):
+    """Streamlit's user where nobody signs in; it counts how often it is read."""
+
+    times = 0
+
+    def keys(self) -> KeysView[str]:
+        self.times += 1
+        return super().keys()
+
+
 @pytest.mark.parametrize("page", [*PAGES, "report", "train"])
 def test_a_page_asks_once_who_is_signed_in(
     walked: tuple[Path, AppTest], monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
     _, at = walked
-    asked, real = [], Accounts.of_session
-    monkeypatch.setattr(Accounts, "of_session", lambda *given: asked.append(page) or real(*given))
+    asked = AskedUser()
+    monkeypatch.setattr(st, "user", asked)
     assert not at.switch_page(f"../pages/{page}.py").run().exception
-    assert len(asked) == 1
+    assert asked.times == 1
     assert "account" not in at.session_state and "service" not in at.session_state  # callbacks and fragments ask again
 
 
