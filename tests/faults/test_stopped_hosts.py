@@ -69,7 +69,7 @@ def stopped_when_asked(companies, host, to):
         return send(wire, receiver, message)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(GuestWire, "send", stopping)
+        patch.setattr(GuestWire, "send", stopping)  # patched: what is told of a message once it is sent comes too late
         try:
             yield
         finally:

@@ -208,6 +208,7 @@ def test_the_guest_gets_one_label_of_each_of_its_wires(sides, monkeypatch):
     garblers, opened = [], []
     made, received = host_side.Garbler, guest_side.TransferReceiver.receive_either
     monkeypatch.setattr(host_side, "Garbler", lambda: garblers.append(made()) or garblers[-1])
+    # patched: the labels of the transfer are the receiver's own and cross no boundary
     monkeypatch.setattr(
         guest_side.TransferReceiver, "receive_either", lambda *given: opened.append(received(*given)) or opened[-1]
     )
