@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 PARTS = ("test", "validation", "training")
 WAYS = ("pick", "type", "upload")
 LISTED = 300  # people in a menu; more would only slow the browser
+FACTS = 16  # values of a person on a page: hundreds at once would be slow to draw
 EVERYONE = ""
 
 
@@ -112,14 +113,17 @@ def row(people: pd.DataFrame, sample: str) -> pd.Series[Any]:
 
 def card(t: Texts, view: View, row: pd.Series[Any]) -> None:
     """What the Guest holds about the chosen person, and what it does not."""
-    facts = {}
-    for party, feature in view.model.dictionary:
-        if party == view.model.guest:
-            facts[markdown(t.meaning(feature))] = f"**{markdown(shown(t, feature, row.get(feature.name)))}**"
+    own = [feature for party, feature in view.model.dictionary if party == view.model.guest]
+    table, pages = st.container(), -(-len(own) // FACTS)
+    at = min(st.pagination(pages, key="person_page"), pages) if pages > 1 else 1
+    facts = {
+        markdown(t.meaning(feature)): f"**{markdown(shown(t, feature, row.get(feature.name)))}**"
+        for feature in own[(at - 1) * FACTS : at * FACTS]
+    }
     for host in view.model.hosts:
         count = sum(party == host for party, _ in view.model.dictionary)
         facts[palette.name(t, view.federation, host)] = f":gray[:material/lock: {t('score.kept', n=count)}]"
-    st.table(facts, border="horizontal", alt=t("score.card"))
+    table.table(facts, border="horizontal", alt=t("score.card"))
 
 
 def shown(t: Texts, feature: Feature, value: Any) -> str:
