@@ -13,7 +13,7 @@ from inside import runtime_of
 from streamlit.testing.v1 import AppTest
 
 from app import session, view_models
-from app.panels import frame, palette, presenter, result, standing, transcript
+from app.panels import frame, palette, person, presenter, result, standing, transcript
 from app.texts import Texts, size
 from backend.errors import SecurityError
 from backend.jobs import Job
@@ -236,3 +236,17 @@ def test_the_picture_of_the_messages_draws_each_and_says_what_it_shows(opened: O
     ways = {(one.get("x1"), one.get("x2")) for one in arrows}
     assert len(arrows) == len(CHAIN) and ("16.67%", "50.00%") in ways and ("83.33%", "16.67%") in ways
     assert picture.get("aria-label") == '7 messages, "A < B"'
+
+
+def test_many_values_of_a_person_are_read_a_page_at_a_time(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    def names(at: AppTest) -> list[str]:
+        return [str(name) for card in at.table for name in [*card.value.index, *card.value.columns]]
+
+    whole = names(opened("score"))
+    monkeypatch.setattr(person, "FACTS", 2)
+    at = opened("score")
+    first = names(at)
+    at.get_by_key("person_page").set_value(2)
+    second = names(at.run())
+    assert not at.exception
+    assert len(first) < len(whole) and set(first) | set(second) <= set(whole) and first != second
