@@ -67,7 +67,7 @@ def follow(
     text, known, measured = job.stage.partition(":")
     words = t("attack_lab.running", name=t(f"attack.{text}_title")) if known else t("attack_lab.starting")
     step = ("setting_up", "first")[int(measured)] if measured in ("0", "1") else "further"
-    frame.working(t, job, words, "attacks", t(f"attack_lab.{step}", n=measured) if known else "")
+    frame.working(t, job, words, "attacks", f"· {t(f'attack_lab.{step}', n=measured)}" if known else "")
     last = next((seconds for name, seconds in took.items() if text_of(name) == text), None)
     if known and last is not None:
         st.caption(t("attack_lab.record", seconds=t.duration(last)))
