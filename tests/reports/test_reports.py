@@ -39,7 +39,7 @@ from backend.reports.schema import (
     SearchLine,
     TestLine,
 )
-from backend.reports.sections import answers, claims, model, operator
+from backend.reports.sections import answers, claims, model, operator, record
 from backend.reports.sections.validation import OWN_SOURCE, table
 from backend.reports.sections.writer import Writer, bits, figure, p_value, percent
 from backend.services import Glassleaf
@@ -398,6 +398,14 @@ def test_the_report_counts_what_travelled(glassleaf, report):
     assert {t.kind for t in report.content.training_traffic} >= {"BinSums", "TakeSplit", "KeepModel"}
     assert {t.kind for t in report.issued.use.traffic} >= {"DecisionVectors", "EncryptedScores"}
     assert report.issued.use.rows == report.issued.use.in_the_clear == 2
+
+
+@pytest.mark.parametrize(("cipher", "said"), [("none", True), ("rlwe", False)])
+def test_what_travelled_in_the_clear_in_training_is_not_called_encrypted(report, cipher, said):
+    identity = report.content.identity.model_copy(update={"cipher": cipher})
+    content = report.content.model_copy(update={"identity": identity})
+    writer = Writer(make(content, report.issued, SigningKey.generate()), Catalogue("en"))
+    assert (Text(writer("trained_in_the_clear"), "finding") in record.privacy(writer)) == said
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -33,11 +33,13 @@ def privacy(write: Writer) -> list[Block]:
         "hosts_learned": write("hosts_scoring"),
     }
     plaintext = [write("in_the_clear", n=whole(use.in_the_clear))] if use.in_the_clear else []
+    grown = [write("trained_in_the_clear")] if trained and i.cipher == "none" else []
     compared = [write("compared", n=use.comparisons)] if use.comparisons else []
     return [
         write.text("promise"),
         write.heading("in_training"),
         write.facts(training),
+        *problems(grown),
         _traffic(write, trained) if trained else write.note("no_training_traffic"),
         write.heading("in_scoring"),
         write.facts(scoring),
