@@ -142,7 +142,7 @@ def numbers(report):
     """Every figure of the JSON as it has to be written."""
     content, issued = report.content, report.issued
     shown = [percent(f.gain_share) for f in content.features if f.splits]
-    shown += [f"{f.strength:+.2f}".replace("-", "−") for f in content.features if f.splits]
+    shown += [f"{f.strength:+.2f}".replace("-", "−") for f in content.features if f.splits and f.learned != "unordered"]
     shown += [percent(p.gain_share) for p in content.parties]
     shown += [f"{t.n:,}" for t in [content.quality]]
     shown += [figure(getattr(content.quality, k)) for k in ("auc", "ks", "log_loss", "accuracy")]
@@ -482,6 +482,14 @@ def test_headings_of_both_levels_and_what_they_head_go_to_one_page():
     ]
     inner, outer = (pdf_form._together(page, blocks) for blocks in (below, [Heading("Alternatives", 1), *below]))
     assert outer - inner == 16  # the outer heading's own height: nothing that the inner one keeps is left out
+
+
+def test_sentences_below_a_heading_stand_on_the_page_of_the_first_part_that_they_introduce():
+    page, words = pdf_page.Page(Catalogue("en"), datetime.now(UTC)), Text("word")
+    part, introduced = [Heading("SR 26-2", 2), Table(("a",), (("x",),), (1,))], [Heading("Standards"), words]
+    outer, inner = pdf_form._together(page, [*introduced, *part]), pdf_form._together(page, part)
+    assert outer - inner == pytest.approx(16 + pdf_form._height(page, words))
+    assert pdf_form._together(page, [*introduced, Heading("Rules")]) == 16 + pdf_form._height(page, words)
 
 
 def test_no_line_of_a_paragraph_and_no_row_of_a_table_is_alone_on_a_page(monkeypatch):

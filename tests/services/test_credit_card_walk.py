@@ -186,7 +186,7 @@ def test_it_says_how_well_it_predicts_and_how_sure_that_is(walk):
 
 
 def test_it_says_how_to_verify_it_and_the_three_forms_agree(walk):
-    says(walk, walk.report.content_sha256, "python -m backend report --check FILE", "python -m backend audit verify")
+    says(walk, walk.report.content_sha256, "glassleaf report --check FILE", "glassleaf audit verify")
     checked = {form: walk.glassleaf.reports.check(blob) for form, blob in walk.files.items()}
     assert {c.report.content_sha256 for c in checked.values()} == {walk.report.content_sha256}
     assert [c.drawn for c in checked.values()] == ["json", "yes", "yes"] and all(c.named_by for c in checked.values())

@@ -64,11 +64,12 @@ def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
 
 def _together(pdf: Page, blocks: Sequence[Block]) -> float:
     """Millimetres of what stands on one page with a heading: headings and sentences below it, and what they head, or its beginning."""
-    headings, below = 0.0, 0.0
+    headings, below, level = 0.0, 0.0, 0
     for block in blocks:
         if isinstance(block, Heading):
-            if below:  # the next heading's own
+            if below and block.level <= level:  # the next heading's own; a part's is kept with the sentences before it
                 break
+            level = block.level
             headings += 16 if block.level == 1 else 11
             continue
         whole = _height(pdf, block)

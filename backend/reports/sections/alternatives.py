@@ -57,7 +57,7 @@ def _table(write: Writer, search: SearchLine) -> Table:
 
 def settings(write: Writer, first: AlternativeLine, line: AlternativeLine) -> str:
     """What sets a model apart from the first one."""
-    told = [write("lda_without", features=", ".join(line.without))] if line.without else []
+    told = [write("lda_without", features=write.enumerated(line.without))] if line.without else []
     if line.constraints != first.constraints:
         told.append(write("lda_constraints", constraints=line.constraints or NONE))
     if line.depth != first.depth:

@@ -167,7 +167,7 @@ def rules(write: Writer) -> list[Block]:
         ("duty", 4, lambda d: _citation(write, d)),
         ("force", 3, lambda d: _duty_dates(write, d)),
         ("demands", 11, lambda d: _demands(write, d)),
-        ("whom", 2, lambda d: ", ".join(write(f"whom_{whom}") for whom in d.whom)),
+        ("whom", 2, lambda d: write.enumerated(write(f"whom_{whom}") for whom in d.whom)),
         ("offers", 5, lambda d: either(d.evidence, d.evidence_zh)),
     )
     words = write.text("words_version", version=found.words)
@@ -318,7 +318,7 @@ def _beside(write: Writer, pair: Retrained) -> list[Block]:
         ("gain_before", 3, lambda g: _gain(write, g.before)),
         ("gain_after", 3, lambda g: _gain(write, g.after)),
     )
-    without = ", ".join(pair.without) or write("nothing")
+    without = write.enumerated(pair.without) or write("nothing")
     return [
         write.text("beside_without", without=without, created=minute(pair.created)),
         write.note("same_people" if pair.same_people else "other_people"),

@@ -31,7 +31,7 @@ def identity(write: Writer) -> list[Block]:
             "score_bits": str(i.score_bits),
             "structure": write("structure_is", trees=s.trees, leaves=s.leaves, depth=s.depth, splits=s.splits),
             "aggregation": write(f"aggregation_{s.aggregation}", n=s.outputs),
-            "left_out": ", ".join(i.left_out) or write("nothing"),
+            "left_out": write.enumerated(i.left_out) or write("nothing"),
             "guest_hash": i.guest_sha256,
         }
     )
@@ -116,7 +116,7 @@ def features(write: Writer) -> list[Block]:
             4,
             lambda f: write.direction(f.learned) + (write("contradicts", n=f.against) if f.contradicts else ""),
         ),
-        ("strength", 3, lambda f: f"{f.strength:+.2f}".replace("-", "−")),
+        ("strength", 3, lambda f: NONE if f.learned == "unordered" else f"{f.strength:+.2f}".replace("-", "−")),
     )
     return [
         Bars(used_features(write), tuple(map(write.party, names)), tuple(bars)),
@@ -170,7 +170,7 @@ def quality(write: Writer) -> list[Block]:
         blocks.append(Facts(tuple((write.words(f"figure.{name}"), figure(v)) for name, v in registered.items())))
     label = write.words.either(write.content.identity.predicts, write.content.identity.predicts_zh)
     rate = {} if q.positive_rate is None else {"positive_label": label, "positive_rate": percent(q.positive_rate)}
-    rows = ", ".join(f"{write.part(part)} {whole(n)}" for part, n in q.rows.items())
+    rows = write.enumerated(f"{write.part(part)} {whole(n)}" for part, n in q.rows.items())
     blocks.append(write.facts({**rate, "rows": rows}))
     return [*blocks, *([write.note("no_performance")] if found is None else _performance(write, found))]
 

@@ -12,7 +12,7 @@ from backend.reports.details import BY_PARTY, GROUPS, missing
 from backend.reports.dossier import fits
 from backend.reports.schema import ChangeLine, DetailsSection, DossierColumn, DossierSection
 from backend.reports.sections.validation import answered_before, table
-from backend.reports.sections.writer import Writer, figure, interval, minute, whole
+from backend.reports.sections.writer import Writer, figure, interval, minute, percent, whole
 from backend.reports.standards import STANDARDS, Subject
 
 NAMED = {"state": "states.step_", "override": "report."}  # action → where the names of its details stand
@@ -184,14 +184,16 @@ def _monitored(write: Writer) -> list[Block]:
     if found.tenths:
         columns = write.table(
             found.tenths,
-            ("predicted", 3, lambda row: figure(row.predicted)),
-            ("observed", 3, lambda row: figure(row.observed)),
-            ("interval_95", 5, lambda row: interval(row.low, row.high)),
+            ("predicted", 3, lambda row: percent(row.predicted)),
+            ("observed", 3, lambda row: percent(row.observed)),
+            ("interval_95", 5, lambda row: interval(row.low, row.high, percent)),
             ("n", 2, lambda row: whole(row.n)),
         )
         blocks += [Heading(say("monitoring.tenths"), 2), columns]
     if found.unexamined:
-        listed = write.listed(f"{write.feature(f)} ({write.party(p)})" for p, f in found.unexamined)
+        listed = write.listed(
+            write("named", meaning=write.feature(f), name=write.party(p)) for p, f in found.unexamined
+        )
         blocks.append(Text(say("monitoring.unexamined", listed=listed)))
     blocks += [Text(line) for line in answered_before(write, found.again)]
     return [*blocks, Text(say("monitoring.note"), "note")]

@@ -83,7 +83,7 @@ def _traffic(write: Writer, lines: tuple[Traffic, ...]) -> Table:
 
 def _way(write: Writer, lines: list[Traffic]) -> str:
     ends = ([t.sender for t in lines], [t.receiver for t in lines])
-    return " → ".join(", ".join(map(write.party, dict.fromkeys(names))) for names in ends)
+    return " → ".join(write.enumerated(map(write.party, dict.fromkeys(names))) for names in ends)
 
 
 def _message(write: Writer, t: Traffic, what: str, otherwise: str) -> str:
@@ -155,7 +155,7 @@ def _holds(write: Writer, line: SignOffLine) -> bool | None:
 def audit(write: Writer) -> list[Block]:
     """The log as it stood."""
     issued, log = write.report.issued, write.report.issued.audit
-    witnesses = ", ".join(map(write.party, log.witnesses)) or write("no_witness")
+    witnesses = write.enumerated(map(write.party, log.witnesses)) or write("no_witness")
     role = write.words.named("sidebar.role_", issued.role)
     return [
         write.text("audit_holds", n=log.entries)
@@ -175,13 +175,13 @@ def verify(write: Writer) -> list[Block]:
     """How a reader checks this file."""
     return [
         write.text("verify_file"),
-        Code("python -m backend report --check FILE"),
+        Code("glassleaf report --check FILE"),
         write.text("verify_by_hand"),
         Code(VERIFY),
         write.text("verify_log"),
-        Code("python -m backend audit verify"),
+        Code("glassleaf audit verify"),
         write.text("verify_key" if write.report.public_key else "verify_no_key"),
-        *([Code("python -m backend report --check FILE --key KEY")] if write.report.public_key else []),
+        *([Code("glassleaf report --check FILE --key KEY")] if write.report.public_key else []),
         write.facts(
             {
                 "content_hash": write.report.content_sha256,

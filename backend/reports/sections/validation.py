@@ -37,7 +37,9 @@ def validation(write: Writer) -> list[Block]:
         if test.verdict == "off"
     ]
     if found.unexamined:
-        features = write.listed(f"{write.feature(f)} ({write.party(p)})" for p, f in found.unexamined)
+        features = write.listed(
+            write("named", meaning=write.feature(f), name=write.party(p)) for p, f in found.unexamined
+        )
         lines.append(say("validation.unexamined", listed=features))
     lines += answered_before(write, found.again)
     if found.tightened:

@@ -40,6 +40,10 @@ class Writer:
         """Several parts in one sentence."""
         return self("semicolon").join(parts)
 
+    def enumerated(self, parts: Iterable[str]) -> str:
+        """Several words in a row."""
+        return self.words("words.comma").join(parts)
+
     def party(self, name: str) -> str:
         """A party's title."""
         return self._titles.get(name, name)
