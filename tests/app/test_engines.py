@@ -298,9 +298,9 @@ def test_what_stayed_hidden_names_the_cipher(opened: Opened) -> None:
 
 def test_a_cipher_has_one_name_with_the_size_of_its_key() -> None:
     t = Texts("en")
-    assert frame.cipher(t, "paillier", 3072) == "Paillier, 3,072 bits"
-    assert frame.cipher(t, "rlwe", 8192) == "RLWE (BGV), ring degree 8,192"
-    assert frame.cipher(t, "none", 0) == "plaintext"
+    assert frame.cipher(t, "paillier", 3072) == t("engine.label_paillier", bits=3072)
+    assert frame.cipher(t, "rlwe", 8192) == t("engine.label_rlwe", bits=8192)
+    assert frame.cipher(t, "none", 0) == t("engine.label_none")
 
 
 def test_speed_counts_bytes_each_way_a_person(glassleaf: Glassleaf, world: World) -> None:

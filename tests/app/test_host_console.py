@@ -257,7 +257,7 @@ def test_looking_as_a_host_on_the_dashboard_shows_its_side(world: World, opened:
     assert operator.models() and operator.name == "telecom"
     operator.close()
     at.get_by_key("host_look").set_value("telecom").run()
-    assert not at.exception and "with its thresholds. The Guest never sees it" in everything(at)
+    assert not at.exception and says(at, "host.look_note")
     assert str(OFFSET)[:4] in everything(at)
     # it asks nobody, so nothing waits and no receipts are kept: the page says so
     assert T("waits.not_asked") in prose(at) and T("waits.no_receipts") in prose(at)

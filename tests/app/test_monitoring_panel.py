@@ -6,7 +6,7 @@ from app.texts import Texts
 from backend.services import Glassleaf
 from backend.services.monitoring import Monitored, MonitoringRequest
 from tests.app.conftest import Answers, Opened, World, job_of
-from tests.app.reading_out import everything, says
+from tests.app.reading_out import everything, prose, says
 from tests.app.test_nothing_leaks import leaks
 
 T = Texts("en")
@@ -61,4 +61,4 @@ def test_a_sheet_without_ids_says_so(opened: Opened) -> None:
     at = opened("validation")
     at.file_uploader(key="monitoring_sheet").upload("later.csv", b"nothing\n1\n", "text/csv").run()
     assert not at.exception and at.button(key="monitoring_go").disabled
-    assert "id column" in everything(at)
+    assert says(at, "error.no_id_column"), prose(at)

@@ -9,7 +9,7 @@ import pytest
 from app.texts import Texts
 from backend.services import Glassleaf
 from tests.app.conftest import Opened, _fresh
-from tests.app.reading_out import everything
+from tests.app.reading_out import everything, says
 
 T = Texts("en")
 FILLED = '[all]\nsource = "Billing system"\nlawful_basis = "Consent"\nrefresh = "monthly"\nowner = "Data office"\n'
@@ -44,7 +44,7 @@ def test_a_dossier_that_a_host_signed_is_taken_in_and_a_changed_one_is_not(opene
         host.sign(FILLED)
         signed = host.signed()
     at = opened("features")
-    assert not at.exception and len([c for c in at.caption if "no dossier" in c.value]) == 2
+    assert not at.exception and len([c for c in at.caption if says(c.value, "dossier.incomplete")]) == 2
     for text, taken in ((signed.replace("Billing", "Filling"), False), (signed, True)):
         at.get_by_key("dossier_file").upload("dossier.json", text.encode(), "application/json").run()
         at.button(key="dossier_take").click().run()
