@@ -26,9 +26,12 @@ def test_every_figure_is_printed_and_the_report_has_it(run, sheet, tmp_path):
     assert status == STATUS[done["verdict"]] and (done["n"], done["outcomes"]) == (60, 0)
     page = tmp_path / "report.html"
     assert run("report", "latest", "--out", page)[0] == 0
-    assert Catalogue("en")("monitoring.figures") in page.read_text() and "no outcome is known" in page.read_text()
+    words = Catalogue("en")
+    for key in ("monitoring.figures", "validation.missing_no_outcomes"):
+        assert words(key) in page.read_text()
     status, text, _ = run("monitor", "latest", sheet, "--cipher", "none")
-    assert status in STATUS.values() and "Stability of the score: PSI" in text and "no feature was named" in text
+    assert status in STATUS.values() and words("validation.missing_no_feature_named") in text
+    assert f"{words('validation.test_score_shift')}: {words('validation.measure_psi')}" in text
 
 
 def test_a_label_that_the_sheet_does_not_have_is_a_mistake(run, sheet):

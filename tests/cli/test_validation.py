@@ -28,8 +28,9 @@ def test_what_was_switched_off_and_tightened_is_printed_with_its_reason(run, tmp
     own = tmp_path / "own.toml"
     own.write_text('cutoff = 0.3\n[limits.auc]\nfail = 0.999\n[off]\nproxies = "second line, file 17"\n')
     status, text, _ = run(*FAST, "--config", own)
-    assert status == 3 and Catalogue("en")("validation.overall_fail") in text
-    assert "second line, file 17" in text and "Tightened by the operator: auc." in text and "cut-off 30%" in text
+    words = Catalogue("en")
+    assert status == 3 and words("validation.overall_fail") in text and "second line, file 17" in text
+    assert words("validation.tightened", listed="auc") in text and "cut-off 30%" in text
     page = tmp_path / "report.html"
     run("report", "latest", "--out", page)
     assert "second line, file 17" in page.read_text()
