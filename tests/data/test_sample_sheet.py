@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from backend.data.federation import load_federation
+from backend.data.remark import Remark
 from backend.data.table import SAMPLES, read_samples, sample_from_values
 from backend.errors import SampleError
 
@@ -34,27 +35,30 @@ def test_a_bad_row_gets_a_problem_and_keeps_its_place(federation):
     data = f"id,income,home\nx,1,own\ny,lots,own\n,1,own\nx,2,own\nz,1\nv,1,{'h' * 501}\nw,3,rent\n".encode()
     sheet = read_samples(federation, data)
     assert sheet.ids == ("x", "y", "", "x", "z", "v", "w")
-    assert sheet.problem(1).startswith("Row 3, income: 'lots' is not a number.")
-    assert "Row 4: there is no id" in sheet.problem(2)
-    assert "Row 5: the id 'x' is already in row 2" in sheet.problem(3)
-    assert "Row 6: there are 2 cells, but 3 in the header" in sheet.problem(4)
-    assert "more than 500 characters" in sheet.problem(5)
-    assert sorted(sheet.problems) == [1, 2, 3, 4, 5]
+    assert sheet.problems == {
+        1: (Remark("not_a_number", {"cell": "'lots'"}, 3, "income"),),
+        2: (Remark("no_id", {}, 4),),
+        3: (Remark("id_twice", {"id": "'x'", "first": 2}, 5),),
+        4: (Remark("cells", {"found": 2, "expected": 3}, 6),),
+        5: (Remark("too_long", {"most": 500}, 7),),
+    }
     np.testing.assert_array_equal(sheet.guest.columns["income"], [1, np.nan, 1, 2, 1, 1, 3])
 
 
 def test_all_bad_cells_of_a_row_are_reported(federation):
-    problem = read_samples(federation, b"id,income,home,member\nx,lots,own,maybe\n").problem(0)
-    assert "'lots'" in problem
-    assert "'maybe'" in problem
+    problems = read_samples(federation, b"id,income,home,member\nx,lots,own,maybe\n").problems[0]
+    assert [(problem.column, problem.values["cell"]) for problem in problems] == [
+        ("income", "'lots'"),
+        ("member", "'maybe'"),
+    ]
 
 
 def test_the_label_and_unknown_columns_are_ignored_with_a_note(federation):
     sheet = read_samples(federation, b"id,income,home,late,colour\nx,1,own,yes,red\n")
-    assert [note.text() for note in sheet.notes] == [
-        "The column 'late' holds the outcome; it is ignored.",
-        "These columns are not features of this federation and are ignored: 'colour'.",
-    ]
+    assert sheet.notes == (
+        Remark("label_ignored", {"column": "'late'"}),
+        Remark("columns_ignored", {"columns": "'colour'"}),
+    )
     assert list(sheet.guest.columns) == ["income", "home"]
 
 
@@ -62,7 +66,7 @@ def test_a_code_that_is_not_disclosed_is_noted(edit):
     coded = 'name = "home"\ncategories = { own = "owned", rent = "rented" }'
     federation = load_federation(edit("federation.toml", 'name = "home"', coded))
     notes = read_samples(federation, b"id,income,home\nx,1,castle\ny,1,own\nz,1,\n").notes
-    assert notes[0].text().startswith("home: 'castle' is not among the known codes (own, rent)")
+    assert notes == (Remark("undisclosed", {"column": "home", "codes": "'castle'", "known": "own, rent"}),)
     assert sample_from_values(federation, "me", {"home": "castle"}).notes == notes
 
 
@@ -76,15 +80,15 @@ def test_a_hosts_columns_play_that_host(federation):
 def test_a_hosts_columns_are_ignored_where_hosts_are_not_allowed(federation):
     sheet = read_samples(federation, b"id,income,home,member\nx,1,own,maybe\n", hosts_allowed=False)
     assert (sheet.hosts, sheet.problems) == ({}, {})
-    assert "The Hosts' columns 'member' are ignored" in sheet.notes[0].text()
+    assert sheet.notes == (Remark("hosts_ignored", {"columns": "'member'"}),)
 
 
 def test_ids_alone_stand_for_the_guests_own_records(federation):
     sheet = read_samples(federation, b"id\nc\nnobody\na\n")
     np.testing.assert_array_equal(sheet.guest.columns["income"], [30.5, np.nan, 10])
     assert list(sheet.guest.columns["home"]) == [None, None, "own"]
-    assert list(sheet.problems) == [1]
-    assert "Row 3: The bank has no record with the id 'nobody'" in sheet.problem(1)
+    values = {"party": "The bank", "id": "'nobody'"}
+    assert [(row, p.key, p.values, p.row) for row, (p,) in sheet.problems.items()] == [(1, "unknown_id", values, 3)]
     assert sheet.notes[0].key == "own_records"
 
 
@@ -130,12 +134,13 @@ def test_a_typed_in_sample_is_read_like_a_row(federation):
 
 
 def test_a_typed_in_value_that_cannot_be_read_is_a_problem_of_the_row(federation):
-    assert (
-        sample_from_values(federation, "me", {"income": "lots"}).problem(0).startswith("income: 'lots' is not a number")
-    )
-    assert "'inf'" in sample_from_values(federation, "me", {"income": float("inf")}).problem(0)
-    assert "there is no id" in sample_from_values(federation, " ", {"income": 1}).problem(0)
-    assert "more than 500" in sample_from_values(federation, "me", {"home": "h" * 501}).problem(0)
+    for person, values, problem in (
+        ("me", {"income": "lots"}, Remark("not_a_number", {"cell": "'lots'"}, 0, "income")),
+        ("me", {"income": float("inf")}, Remark("not_a_number", {"cell": "'inf'"}, 0, "income")),
+        (" ", {"income": 1}, Remark("no_id")),
+        ("me", {"home": "h" * 501}, Remark("too_long", {"most": 500})),
+    ):
+        assert sample_from_values(federation, person, values).problems == {0: (problem,)}
 
 
 def test_a_typed_in_value_for_no_feature_of_the_guest_is_refused(federation):
