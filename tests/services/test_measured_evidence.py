@@ -62,8 +62,10 @@ def test_that_nothing_was_found_is_told_with_its_number_of_records_on_the_findin
     assert finding.proxies == () and finding.proxies_on == Basis(done.n) == Basis(400)
     told = next(e for e in glassleaf.reports.make(record.id).content.proxies if e.feature == "marital_status")
     assert told.measures == () and (told.on.n, told.on.cutoff) == (400, None)
+    words = Catalogue("en")
+    measured = words("document.measured_on", on=words("document.on", n=400))
     assert (
-        "(marital_status): measured on n = 400. Nothing was found."
+        f"(marital_status){measured}{words('document.and_nothing')}"
         in glassleaf.reports.export(record.id, "html").decode()
     )
 
@@ -85,5 +87,6 @@ def test_groups_are_named_in_both_languages():
     translated = feature.model_copy(update={"categories_zh": {"r": "租房"}})
     assert group_names(groups, translated, "zh")[:2] == ("租房", "x")
     bins = [Group("bin", str(i), 30) for i in (1, 2)]
-    assert group_names(bins, feature, "en")[0] == "bin 1 of 2 (1 = lowest values)"
-    assert group_names(bins, feature, "zh")[1] == "第 2 箱，共 2 箱（1 为取值最低）"
+    for language in LANGUAGES:
+        named = tuple(Catalogue(language)("measure.group_bin", place=place, bins=2) for place in (1, 2))
+        assert group_names(bins, feature, language) == named

@@ -153,7 +153,7 @@ def test_a_notice_says_the_reasons_in_words_and_a_prohibited_one_blocks_it(conte
     stopped = context.glassleaf.reasons.notice(found, blocked[0].score.id, "en", "txt").decode()
     why = next(r.blockers[0] for r in blocked[0].reasons if r.blockers).in_words(Catalogue("en"))
     assert Catalogue("en")("notice.blocked") in " ".join(stopped.split())
-    assert why in stopped and "Principal reasons" not in stopped
+    assert why in stopped and Catalogue("en")("notice.reasons") not in stopped
 
 
 def checked(context, worse, low, high):
