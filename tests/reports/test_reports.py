@@ -470,6 +470,7 @@ def test_letters_that_the_chosen_font_lacks_come_from_another(monkeypatch):
     monkeypatch.setattr(pdf_page, "LATIN", (CJK,))
     page = pdf_page.Page(Catalogue("en"), datetime.now(UTC))
     assert [page._family(letter) for letter in "a信Ա"] == ["latin", "latin", "symbols"]  # the last one is Armenian
+    page.output()  # closes the fonts' files
 
 
 def test_headings_of_both_levels_and_what_they_head_go_to_one_page():
@@ -482,6 +483,7 @@ def test_headings_of_both_levels_and_what_they_head_go_to_one_page():
     ]
     inner, outer = (pdf_form._together(page, blocks) for blocks in (below, [Heading("Alternatives", 1), *below]))
     assert outer - inner == 16  # the outer heading's own height: nothing that the inner one keeps is left out
+    page.output()  # closes the fonts' files
 
 
 def test_sentences_below_a_heading_stand_on_the_page_of_the_first_part_that_they_introduce():
@@ -490,6 +492,7 @@ def test_sentences_below_a_heading_stand_on_the_page_of_the_first_part_that_they
     outer, inner = pdf_form._together(page, [*introduced, *part]), pdf_form._together(page, part)
     assert outer - inner == pytest.approx(16 + pdf_form._height(page, words))
     assert pdf_form._together(page, [*introduced, Heading("Rules")]) == 16 + pdf_form._height(page, words)
+    page.output()  # closes the fonts' files
 
 
 def test_no_line_of_a_paragraph_and_no_row_of_a_table_is_alone_on_a_page(monkeypatch):
