@@ -134,14 +134,14 @@ def test_a_presentation_shows_no_other_work_and_an_attack_says_once_how_long_it_
     at = opened("score", presenter="encrypt")
     assert T("jobs.kind_attacks") not in " ".join(link.label for link in at.get("page_link"))
     at.toggle(key="presenter_attack").set_value(True).run()
-    assert says(at, "attack_lab.no_record") and not says(at, "stage.left")
+    assert says(at, "attack_lab.no_record") and says(at, "attack_lab.first") and not says(at, "stage.left")
     attack.pace.left = lambda: 7.0
     at.run()
     assert says(at, "stage.left", seconds=T.duration(7.0)) and not says(at, "attack_lab.no_record")
 
 
 def held(go: threading.Event, job: Job[tuple[()]]) -> tuple[()]:
-    job.at("a4")
+    job.at("a4:1")
     go.wait(60)
     return ()
 
