@@ -404,7 +404,7 @@ def test_the_report_counts_what_travelled(glassleaf, report):
 def test_what_travelled_in_the_clear_in_training_is_not_called_encrypted(report, cipher, said):
     identity = report.content.identity.model_copy(update={"cipher": cipher})
     content = report.content.model_copy(update={"identity": identity})
-    writer = Writer(make(content, report.issued, SigningKey.generate()), Catalogue("en"))
+    writer = Writer(make(written(content), report.issued, SigningKey.generate()), Catalogue("en"))
     assert (Text(writer("trained_in_the_clear"), "finding") in record.privacy(writer)) == said
 
 
