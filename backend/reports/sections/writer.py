@@ -137,7 +137,7 @@ def whole(value: float | None) -> str:
 
 def figure(value: float | None) -> str:
     """A figure with all the digits that a report holds; a dash where there is none."""
-    return NONE if value is None else f"{value:.4f}"
+    return NONE if value is None else f"{value:z.4f}".replace("-", "−")
 
 
 def bits(value: float | None) -> str:
