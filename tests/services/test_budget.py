@@ -3,6 +3,7 @@
 import pytest
 
 from backend.data.federation import load_federation, write_federation
+from backend.i18n import Catalogue
 from backend.services import Glassleaf
 from backend.services.protocol_comparison import ComparisonRequest
 from backend.services.scoring import Scoring, ScoringRequest
@@ -57,7 +58,9 @@ def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(glassleaf, 
         again.close()
     assert [s.status for s in batch.scores] == ["failed", "ok"]
     refused = batch.scores[0]
-    assert "The budget is spent at" in refused.problem and "1 time(s) in 28 days" in refused.problem
+    hosts = [host.name for host in glassleaf.federations.get("demo").hosts]
+    spent = {"times": 1, "days": 28, "purpose": ""}
+    assert refused.problem in [Catalogue("en")("error.budget", host=host, **spent) for host in hosts]
     assert refused.units == 0 and refused.predictions == () and refused.decision == ""
     assert b"failed,,," in Scoring.csv(batch)
     assert (entry.body["rows"], entry.body["failed"]) == (2, 1)

@@ -96,7 +96,7 @@ def ids(glassleaf, people):
 
 def test_a_score_and_a_training_wait_are_decided_and_stand_in_both_logs(told, glassleaf):
     for waits in told.waits.values():
-        assert f"Waits for {HOST}'s approval" in str(waits)
+        assert waits.host == HOST
         assert (problem_of(waits).status, problem_of(waits).headers) == (202, {"Retry-After": "60"})
     training, scoring = told.requests
     assert (training.approval.purpose, scoring.approval.purpose) == ("training", "scoring")
