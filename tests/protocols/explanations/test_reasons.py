@@ -20,6 +20,7 @@ from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import ParameterError, SecurityError
+from backend.i18n import Catalogue
 from backend.protocols.explanations.encryption import PersonEncryption, RlweEncryption, encryption_of
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
@@ -425,7 +426,11 @@ def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(se
         held = {p: p in world.tables[host].row_of for host, p in zip(world.hosts, ("id1", "id3"), strict=True)}
         _, found = ask(world, guest, network, PaillierKeySide(secret_key), "names", world.tables[GUEST], 3)
     assert {ids[i] for i in found.refused} == {p for p, known in held.items() if known} and found.refused
-    assert all("larger total" in text for text in found.refused.values())
+    asked = {"times": 1, "days": 28, "purpose": " for its reasons"}
+    spent = {
+        p: Catalogue("en")("error.budget_total", host=host, **asked) for host, p in zip(world.hosts, held, strict=True)
+    }
+    assert found.refused == {ids.index(p): spent[p] for p, known in held.items() if known}
     wanted = plain(world)
     for i, names in enumerate(found.names):
         values = {item: v[i] for item, v in wanted.items()}

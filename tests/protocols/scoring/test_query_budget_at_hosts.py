@@ -12,6 +12,7 @@ from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.demo import write_demo
 from backend.data.federation import load_federation, write_federation
 from backend.errors import ParameterError, SecurityError
+from backend.i18n import Catalogue
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.guest import refusals
@@ -57,7 +58,8 @@ def test_a_row_over_budget_comes_back_empty_wherever_in_the_chain_it_is_refused(
     assert first.refused == {} and first.units == [world.oracle(world.row(i)) for i in ids]
     held = [i for i, name in enumerate(ids) if name in world.tables[counts].row_of]
     assert 0 < len(held) < len(ids) and sorted(again.refused) == held
-    assert all(f"spent at {counts}, which answers 1 time" in text for text in again.refused.values())
+    spent = {"host": counts, "times": 1, "days": 28, "purpose": ""}
+    assert set(again.refused.values()) == {Catalogue("en")("error.budget", **spent)}
     constant, _ = CompiledGuest(world.model).encode(world.tables[GUEST].columns, len(ids))
     for i, value in enumerate(again.units):
         assert value == (constant[i] if i in held else first.units[i])
