@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from concurrent.futures import Future
 from math import nan
 
 import pytest
@@ -167,12 +168,17 @@ def test_how_long_attacks_take_is_told_by_the_last_run_of_the_same_ones(monkeypa
 
 
 def test_an_attack_at_work_says_which_of_its_measurements_it_is_at(monkeypatch):
-    stages = []
+    job, stages = Future(), []
+
+    def measured():
+        stages.append(job.result(60).stage)
+        return 1, 2
 
     def run_all(names, seed):
-        return [count(lambda: (1, 2)) for _ in range(2)][:0]
+        measured()  # while it is set up
+        return [count(measured) for _ in range(2)][:0]
 
     monkeypatch.setattr(attack_runs, "run_all", run_all)
-    monkeypatch.setattr(Job, "at", lambda job, stage, *rest: stages.append(stage))
-    AttackRuns.start(["A2-key"]).wait(60)
+    job.set_result(AttackRuns.start(["A2-key"]))
+    stages.append(job.result().wait(60).stage)
     assert stages == ["a2_key:0", "a2_key:1", "a2_key:2", "done"]
