@@ -8,6 +8,8 @@ PY := .venv/bin/python
 QUIET := --no-print-directory
 CHROMIUM := $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 WORKERS ?= 2
+# Of `make test`: one more than cores, since tests wait for links and clocks, too.
+TEST_WORKERS ?= $(shell expr $(WORKERS) + 1)
 COMPANIES ?= $(shell mktemp -d -u "$${TMPDIR:-/tmp}/glassleaf-companies-XXXXXX")
 INPUTS ?= 10000
 KILLS ?= 100
@@ -36,7 +38,7 @@ test test-slow test-fast e2e: export OPENBLAS_NUM_THREADS := 1
 
 .PHONY: test
 test: .venv-dev ## Run the tests but those marked slow and those in the browser (what fails runs once more, and the summary says so)
-	@$(PY) -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore=tests/e2e -m "not slow" --reruns 1 -rR
+	@$(PY) -m pytest -q -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --ignore=tests/e2e -m "not slow" --reruns 1 -rR
 
 .PHONY: test-slow
 test-slow: .venv-dev ## Run the tests marked slow: walks over real data, the papers' tables, the wheel
