@@ -196,19 +196,19 @@ def csv_groups(
     file.seek(0)
     header: tuple[str, ...] = ()
     group = TableText(name, (), [], [], {}, separator=separator)
-    max_rows, before, characters = limits.max_rows, 0, 0
+    in_all, before, characters = limits.max_rows, 0, 0
     with io.TextIOWrapper(file, encoding=encoding, newline="") as text:
         for line, row in _parsed(name, text, separator):
             if not header:
                 if row != [""]:
                     header = tuple(row)
                     check_header(name, header, limits)
-                    max_rows = min(max_rows, limits.max_cells // len(header))
+                    in_all = min(in_all, limits.max_cells // len(header))
                     group = replace(group, header=header)
                 continue
-            if before + len(group.rows) == max_rows:
-                wide = f" of {len(header):,} columns" if max_rows < limits.max_rows else ""
-                raise too_large(name, f"more than {max_rows:,} rows{wide}", f"{max_rows:,}")
+            if before + len(group.rows) == in_all:
+                wide = f" of {len(header):,} columns" if in_all < limits.max_rows else ""
+                raise too_large(name, f"more than {in_all:,} rows{wide}", f"{in_all:,}")
             if len(group.rows) == max_rows or characters > max_characters:
                 yield group
                 before, characters = before + len(group.rows), 0
