@@ -127,7 +127,7 @@ class BasisLine(Part):
     cutoff: float | None
     refused: str = ""
     measured: str = Field(
-        "", exclude_if=_is_empty, description="day of an answer that the Host gave before; absent = measured anew"
+        "", exclude_if=_is_empty, description="day of an answer that the Host gave before; absent = asked for this measurement"
     )
 
 
