@@ -127,7 +127,9 @@ class BasisLine(Part):
     cutoff: float | None
     refused: str = ""
     measured: str = Field(
-        "", exclude_if=_is_empty, description="day of an answer that the Host gave before; absent = asked for this measurement"
+        "",
+        exclude_if=_is_empty,
+        description="day of an answer that the Host gave before; absent = asked for this measurement",
     )
 
 
