@@ -105,24 +105,31 @@ def measure(folder: Path, seconds: float) -> dict[str, Any] | None:
 
 def _write(file: Path, model: TestedModel) -> None:
     arrays = {name: getattr(model, name) for name in ("labels", "margins", "predicted", "checked")}
-    np.savez(file, tried=json.dumps(asdict(model.tried)), ids=np.array(model.ids), **arrays)
+    np.savez(
+        file,
+        tried=json.dumps(asdict(model.tried)),
+        ids=np.array(model.ids),
+        checked_ids=np.array(model.checked_ids),
+        **arrays,
+    )
 
 
 def _read(file: Path) -> TestedModel:
     kept = np.load(file)
     tried = json.loads(str(kept["tried"]))
     arrays = (kept[name] for name in ("labels", "margins", "predicted", "checked"))
-    return TestedModel(Tried(**tried | {"without": tuple(tried["without"])}), tuple(kept["ids"].tolist()), *arrays)
+    ids, checked_ids = (tuple(kept[name].tolist()) for name in ("ids", "checked_ids"))
+    return TestedModel(Tried(**tried | {"without": tuple(tried["without"])}), ids, checked_ids, *arrays)
 
 
 def _judged(models: list[TestedModel]) -> dict[str, Any]:
     table = pd.read_csv(CREDIT_CARD, dtype={"ID": str}).set_index("ID")
-    index = np.array([str(code) for code in table.loc[list(models[0].ids), ATTRIBUTE]])
+    index = np.array([str(code) for code in table.loc[list(models[0].checked_ids), ATTRIBUTE]])
     grouped = group(Feature(name=ATTRIBUTE, meaning=ATTRIBUTE, kind=Kind.CATEGORICAL), index.astype(object), 5)
     quality, decisions = resampled(models, SEED), []
     draw, size = np.random.default_rng(SEED), len(grouped.groups)
     for cutoff in CUTOFFS:
-        first, *others = at_decision(models, quality, cutoff)
+        first, *others = at_decision(models, quality, cutoff, own=False)
         flags = marks(first.accepted, [other.accepted for other in others])
         sums = [np.array([flag[grouped.index == k].sum() for k in range(size)]) for flag in flags]
         pairs = (Sums(sums[0], *both) for both in zip(sums[1::2], sums[2::2], strict=True))

@@ -607,7 +607,7 @@ def alternatives(results: Results) -> str:
         )
     groups, reference = results["groups"], results["groups"][results["reference"]]
     sizes = " and ".join(f"{g['n']:,} of {results['attribute']} {g['name']}" for g in groups)
-    own, attribute, records = results["parameters"], results["attribute"], f"{results['records']:,} test records"
+    own, attribute, records = results["parameters"], results["attribute"], f"{results['records']:,} validation records"
     note = (
         f"{DATA[results['federation']].capitalize()} data, {own['trees']} trees of depth {own['depth']}, {records}: "
         f"{sizes}. A gap is the share accepted less that of {attribute} {reference['name']}. Shown: the model itself, alternatives on a "

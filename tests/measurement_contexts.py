@@ -45,6 +45,7 @@ class TrainedDemo:
             self.glassleaf.models.guest_model(self.record.id),
             self.glassleaf.models.compiled(self.record),
             self.glassleaf.models.test_ids(self.record),
+            self.glassleaf.models.part_of(self.record),
             Workers(),
             workspace_of(self.glassleaf).measurements("demo"),
         )
@@ -53,9 +54,10 @@ class TrainedDemo:
             own = pd.read_csv(home / "demo" / party.file, dtype={party.id: str}).set_index(party.id)
             self.people = own if self.people is None else self.people.join(own, how="left")
 
-    def probabilities(self):
-        """Of every test record, by id, from a scoring of its own."""
-        ids, partial_model = self.measured.test_ids, self.measured.compiled
+    def probabilities(self, part="test"):
+        """Of every record of a part, by id, from a scoring of its own."""
+        parts, partial_model = self.glassleaf.models.part_of(self.record), self.measured.compiled
+        ids = [i for i, own in parts.items() if own == part]
         rows = np.array([self.runtime.table.row_of[i] for i in ids])
         session = self.runtime.open_session(self.record.hosts, counted=False)
         try:

@@ -65,7 +65,7 @@ class Candidate:
     cutoff : float
         Its own, on the probability of the positive label.
     accepted : ndarray of bool
-        ``(n,)``: of the test records.
+        ``(n,)``: of the records that gaps are measured on.
     auc, ks : DrawnQuality
     """
 
@@ -83,7 +83,7 @@ class Point:
     Attributes
     ----------
     accepted : float
-        Share of all test records.
+        Share of the records that gaps are measured on.
     auc_change : IntervalFigure
         Its AUC less the first model's.
     group : Group or None
@@ -187,9 +187,9 @@ class Search:
     Attributes
     ----------
     n : int
-        Test records behind the gaps.
-    source : {"records", "sums"}
-        From the Guest's records, or from a Host's encrypted sums.
+        Records behind the gaps.
+    source : {"records", "sums", "validation"}
+        From the Guest's test records, or a Host's encrypted sums: of test records (before version 0.11), of validation records.
     groups : tuple of Group
         With their names in English (`words`) and Chinese.
     reference : int
@@ -204,7 +204,7 @@ class Search:
     attribute: str
     created: str
     n: int
-    source: Literal["records", "sums"]
+    source: Literal["records", "sums", "validation"]
     groups: tuple[Group, ...]
     words: tuple[str, ...]
     words_zh: tuple[str, ...]
@@ -240,10 +240,10 @@ def cutoff_for(probabilities: Floats, share: float) -> float:
     Parameters
     ----------
     probabilities : ndarray of float64
-        ``(n,)``: of records that decide nothing else (validation records).
+        ``(n,)``: of records that no gap is measured on.
     """
     if not len(probabilities):
-        raise ParameterError("There are no validation records to find a cut-off on.")
+        raise ParameterError("There are no records to find a cut-off on.")
     values = np.unique(probabilities)
     ends = np.append(values, np.nextafter(values[-1], np.inf))
     below = np.searchsorted(np.sort(probabilities), ends, side="left") / len(probabilities)

@@ -373,7 +373,9 @@ class SearchLine(Part):
     meaning_zh: str
     created: str
     n: int
-    source: Literal["records", "sums"] = Field(description="from the Guest's records, or a Host's encrypted sums")
+    source: Literal["records", "sums", "validation"] = Field(
+        description="from the Guest's test records, or a Host's encrypted sums: of test records, of validation records"
+    )
     reference: str = Field(description="the group that others are compared with")
     reference_zh: str
     tolerance: float = Field(description="AUC that an alternative may lose")

@@ -43,6 +43,7 @@ from backend.services.measurement import NOT_AGREED, Measurement, MeasurementCon
 from backend.services.model_card import ModelCards, without_ids
 from backend.services.training import TrainingRequest, forget, train
 from backend.services.tried_models import (
+    CHECKED,
     PURPOSE,
     AlternativesRequest,
     TestedModel,
@@ -114,7 +115,7 @@ class Alternatives:
         )
 
     def search(self, request: AlternativesRequest, job: Job[Any]) -> Search:
-        """Train every combination, judge all of them on the same test records, and keep the result.
+        """Train every combination, judge all of them on the same records, and keep the result.
 
         Raises
         ------
@@ -147,7 +148,7 @@ class Alternatives:
             feature.name,
             datetime.now(UTC).isoformat(timespec="seconds"),
             sum(g.n for g in groups),
-            "records" if party == context.runtime.guest.name else "sums",
+            "records" if party == context.runtime.guest.name else CHECKED,
             groups,
             group_names(groups, feature, "en"),
             group_names(groups, feature, "zh"),
@@ -171,7 +172,8 @@ class Alternatives:
     ) -> None:
         """Ask the Host of the attribute before anything is trained; that it does not agree is logged, and any refusal goes on."""
         sessions, row_of = Sessions(context.runtime, job, PURPOSE), context.runtime.table.row_of
-        rows = np.array([row_of[i] for i in context.test_ids if i in row_of], dtype=np.intp)
+        checked = [i for i, part in context.part_of.items() if part == CHECKED and i in row_of]
+        rows = np.array([row_of[i] for i in checked], dtype=np.intp)
         try:
             refused = sessions.ask_ahead(
                 context, rows, {party: (feature.name,)}, request.groups, request.cipher, request.key_bits
@@ -255,7 +257,7 @@ class Alternatives:
         if number:
             self._keep_candidate(replace(grown, retrained_from=base.id), trained, job)
         model = TestedModel.of(f"c{number}", base, asked, grown, trained)
-        if before and model.ids != before[0].ids:
+        if before and (model.ids, model.checked_ids) != (before[0].ids, before[0].checked_ids):
             raise ParameterError("Two models were tested on different records; the search was stopped.")
         return model
 

@@ -44,10 +44,10 @@ from backend.jobs import Job
 from backend.protocols.group_sums.contingency import ContingencyTable
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group
 from backend.protocols.group_sums.guest import pairs_a_record
-from backend.results import ModelRecord
+from backend.results import JOINT, TRAINING, ModelRecord
 from backend.services.age_check import AgeChecks, AgeRequest
 from backend.services.asked_sums import TEST, AnsweredSums, AskedSums
-from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, drawn
+from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, asked_by, drawn
 
 __all__ = [
     "BY_CUTOFF",
@@ -319,7 +319,7 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     with sessions.begin(hosts) as session:
         with plan.part("align"):
             questions, rows = sessions.ask(
-                session, request.cipher, request.key_bits, lambda joint: _some(joint, request)
+                session, request.cipher, request.key_bits, lambda joint: _some(context, joint, request)
             )
         crossing = ContingencyTable(
             questions,
@@ -377,7 +377,14 @@ def _check_groups(*numbers: int) -> None:
             raise ParameterError(f"Choose {least} to {most} groups for a feature; {number} were requested.")
 
 
-def _some(joint: Rows, request: ProxyRequest) -> NDArray[np.bool_]:
-    """Flags of at most so many joint rows, drawn."""
-    chosen = np.random.default_rng(request.seed).permutation(len(joint))[: request.records]
+def _some(context: MeasurementContext, joint: Rows, request: ProxyRequest) -> NDArray[np.bool_]:
+    """Flags of at most so many joint rows, drawn: of synthetic people from all, else from those whom no other measurement asks about."""
+    allowed = np.arange(len(joint))
+    if not context.runtime.federation.synthetic:
+        parts, ids = context.part_of, context.runtime.table.take(joint).ids
+        allowed = np.array(
+            [k for k, i in enumerate(ids) if parts.get(i, TRAINING) in (TRAINING, JOINT) and asked_by(i) == PROXIES],
+            dtype=np.intp,
+        )
+    chosen = np.random.default_rng(request.seed).permutation(allowed)[: request.records]
     return np.isin(np.arange(len(joint)), chosen)

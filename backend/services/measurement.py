@@ -48,6 +48,7 @@ from backend.trees.ensemble import GuestModel
 
 Rows = NDArray[np.intp]
 NOT_AGREED = "not agreed"  # an outcome in the audit log
+TURNS = (VALIDATION, MONITORING, PROXIES)  # measurements, each with a third of the people on whom a model was trained
 # measurements, as the audit log calls them, that ask for groups of one feature, and of all
 BY_ONE, BY_ANY = (DISPARITY, ALTERNATIVES, MEANS), (PROXIES, VALIDATION, MONITORING)
 # Seconds of one core, as docs/speed.md and docs/alignment.md have them; a plan needs their ratios alone
@@ -67,6 +68,8 @@ class MeasurementContext:
         Of the same model.
     test_ids : sequence of str
         Records that the model was not trained on; any joint ones of an imported model.
+    part_of : mapping of str to str
+        Id of a joint record → the part it had in training.
     workers : Workers
         Who encrypts when records are scored.
     kept : Measurements
@@ -80,6 +83,7 @@ class MeasurementContext:
     model: GuestModel
     compiled: Compiled
     test_ids: Sequence[str]
+    part_of: Mapping[str, str]
     workers: Workers
     kept: Measurements
     last_asked: Callable[[str], tuple[str, ...]] = lambda feature: ()
@@ -300,6 +304,7 @@ class Measurement:
             self.models.partial_model(record),
             self.models.compiled(record),
             self.models.test_ids(record),
+            self.models.part_of(record),
             self._workers,
             self.workspace.measurements(record.federation),
             partial(self._last_asked, record.federation),
@@ -355,9 +360,9 @@ def drawn(context: MeasurementContext, samples: int | None, seed: int) -> Rows:
     return np.array([row_of[ids[i]] for i in chosen], dtype=np.intp)
 
 
-def second_half(person: str) -> bool:
-    """Whether a training record is one that monitoring asks about; validation asks about the others.
+def asked_by(person: str) -> str:
+    """Which of :data:`TURNS` may ask a Host about the groups of a person on whom the model was trained.
 
-    By the id alone, so that records which come or go move nobody from one half to the other: a Host that counts answers gives both.
+    By the id alone, so that records which come or go move nobody from one to another: a Host that counts answers once answers all.
     """
-    return bool(sha256(person.encode()).digest()[0] & 1)
+    return TURNS[int.from_bytes(sha256(person.encode()).digest()[:8]) % len(TURNS)]

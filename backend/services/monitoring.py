@@ -43,7 +43,7 @@ from backend.protocols.group_sums.guest import GroupQuestions
 from backend.results import JOINT, MONITORING, SCORES, TRAINING, ModelRecord
 from backend.services.asked_sums import AskedSums, people_hash
 from backend.services.fairness import GROUPS, feature_of
-from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, second_half
+from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, asked_by
 from backend.services.scoring import Scoring, ScoringRequest
 
 __all__ = ["LaterSheet", "Monitored", "Monitoring", "MonitoringRequest", "triggers"]
@@ -320,7 +320,7 @@ class _Run:
 
     def _shifts(self, hosts: tuple[str, ...], before: PartyTable, found: list[Figure]) -> None:
         later = set(self._later.ids)
-        others = [i for i in before.ids if i not in later and second_half(i)]
+        others = [i for i in before.ids if i not in later and asked_by(i) == MONITORING]
         drawn = np.random.default_rng(self._request.seed).permutation(len(others))[:REFERENCE]
         ids = (*(others[k] for k in drawn.tolist()), *self._later.ids)
         wanted: dict[str, list[str]] = {host: [] for host in hosts}

@@ -1,6 +1,7 @@
-"""Models of a search for alternatives: which are to be trained, and how they are judged on the same test records.
+"""Models of a search for alternatives: which are to be trained, and how they are judged on the same records.
 
-Of an attribute of a Host's the Guest sees sums over groups of at least 20 records.
+Of an attribute of a Host's the Guest sees sums over groups of at least 20 records. They are of *validation* records, so that a Host that
+answers once about the groups of some people can answer about test records for disparity, too (docs/decisions/0020-alternatives.md).
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,7 @@ from backend.trees.metrics import auc, ks
 
 MAX_TRIED = 64
 PURPOSE: Measure = "alternatives"
+CHECKED: Final = "validation"  # the part of records whose groups a Host is asked for
 Floats = NDArray[np.float64]
 
 
@@ -99,16 +101,17 @@ class TestedModel:
 
     Attributes
     ----------
-    ids : tuple of str
-        Test records.
+    ids, checked_ids : tuple of str
+        Test records, and validation records.
     labels, margins, predicted : ndarray of float64
-        ``(n,)``: of these.
+        ``(n,)``: of the test records.
     checked : ndarray of float64
         Probabilities of the validation records.
     """
 
     tried: Tried
     ids: tuple[str, ...]
+    checked_ids: tuple[str, ...]
     labels: Floats
     margins: Floats
     predicted: Floats
@@ -132,9 +135,9 @@ class TestedModel:
             record.n_trees,
             record.n_leaves,
         )
-        ids = tuple(i for i, part in trained.part_of.items() if part == "test")
-        checked = predict(trained.scores["validation"][1])[:, 0]
-        return cls(tried, ids, labels, margins[:, 0], predict(margins)[:, 0], checked)
+        ids, checked_ids = (tuple(i for i, own in trained.part_of.items() if own == part) for part in ("test", CHECKED))
+        checked = predict(trained.scores[CHECKED][1])[:, 0]
+        return cls(tried, ids, checked_ids, labels, margins[:, 0], predict(margins)[:, 0], checked)
 
 
 def combinations(
@@ -204,14 +207,21 @@ def resampled(models: Sequence[TestedModel], seed: int) -> list[tuple[DrawnQuali
 
 
 def at_decision(
-    models: Sequence[TestedModel], quality: Sequence[tuple[DrawnQuality, DrawnQuality]], cutoff: float
+    models: Sequence[TestedModel], quality: Sequence[tuple[DrawnQuality, DrawnQuality]], cutoff: float, *, own: bool
 ) -> list[Candidate]:
-    """Every model at the cut-off at which as many validation people are accepted as by the first one."""
-    share = float((models[0].checked < cutoff).mean())
-    own = [cutoff, *(cutoff_for(model.checked, share) for model in models[1:])]
+    """Every model at the cut-off at which it accepts as many people as the first one, of one part of the records; judged on the other.
+
+    Parameters
+    ----------
+    own : bool
+        Whether the Guest holds the attribute: then test records are judged, else validation records.
+    """
+    matched, judged = zip(*((m.checked, m.predicted) if own else (m.predicted, m.checked) for m in models), strict=True)
+    share = float((matched[0] < cutoff).mean())
+    cutoffs = [cutoff, *(cutoff_for(probabilities, share) for probabilities in matched[1:])]
     return [
-        Candidate(model.tried.name, at, model.predicted < at, *found)
-        for model, at, found in zip(models, own, quality, strict=True)
+        Candidate(model.tried.name, at, probabilities < at, *found)
+        for model, at, probabilities, found in zip(models, cutoffs, judged, quality, strict=True)
     ]
 
 
@@ -225,10 +235,12 @@ def judged_by_group(
     job: Job[Any],
 ) -> tuple[tuple[Group, ...], tuple[DecidedModels, ...]]:
     """Groups, and all models at every decision: of a Host's attribute from sums, of the Guest's own from records."""
-    decisions = [at_decision(models, quality, cutoff) for cutoff in request.cutoffs]
     runtime = context.runtime
-    rows = np.array([runtime.table.row_of[i] for i in models[0].ids], dtype=np.intp)
-    if party == runtime.guest.name:
+    of_guest = party == runtime.guest.name
+    decisions = [at_decision(models, quality, cutoff, own=of_guest) for cutoff in request.cutoffs]
+    ids = models[0].ids if of_guest else models[0].checked_ids
+    rows = np.array([runtime.table.row_of[i] for i in ids], dtype=np.intp)
+    if of_guest:
         # of its own records the Guest may know as much as it likes
         measured = [list(range(1, len(candidates))) for candidates in decisions]
         own = group(feature, runtime.table.columns[feature.name][rows], request.groups)
@@ -271,7 +283,7 @@ def _far_apart(decisions: Sequence[Sequence[Candidate]], at: NDArray[np.intp]) -
                 kept.append(place)
         if 0 not in kept:
             raise ParameterError(
-                "At one of the cut-offs the model declines or accepts fewer than 20 of the test people, or decides nearly as at another "
+                "At one of the cut-offs the model declines or accepts fewer than 20 of the people, or decides nearly as at another "
                 "cut-off; a Host is not asked about the groups of so few. Choose other cut-offs."
             )
         measured.append(kept[1:])
@@ -299,7 +311,7 @@ def _decided(
     """All models at every decision, from ``(flags, groups)`` sums in the order of :func:`_flags`; `drawn` where records are at hand."""
     if not groups:
         raise ParameterError(
-            f"{request.attribute} does not make two groups of 20 test records; compare by another feature."
+            f"{request.attribute} does not make two groups of 20 of the records; compare by another feature."
         )
     rows, draw, judged = iter(sums), np.random.default_rng(request.seed), []
     for number, (candidates, kept) in enumerate(zip(decisions, measured, strict=True)):

@@ -26,7 +26,7 @@ from backend.evaluation.validation.words import about_in_words, limit_in_words, 
 from backend.jobs import Job, work
 from backend.results import SCORES, TRAINING, VALIDATION, ModelRecord
 from backend.services.compliance import Compliance, MeasuredEvidence
-from backend.services.measurement import Measurement, Sessions, second_half
+from backend.services.measurement import Measurement, Sessions, asked_by
 from backend.services.model_difference import ModelDifferences
 from backend.services.validation_run import ValidationRequest, ValidationRun
 
@@ -124,8 +124,8 @@ class ValidationService:
         return frozenset({*found, *kept_out, *suite.attributes})
 
     def _training_ids(self, record: ModelRecord) -> list[str]:
-        """Those training records that monitoring does not ask about."""
-        return [i for i, part in self._models.part_of(record).items() if part == TRAINING and not second_half(i)]
+        """Those training records about which a validation asks."""
+        return [i for i, part in self._models.part_of(record).items() if part == TRAINING and asked_by(i) == VALIDATION]
 
 
 def last_validation(measurement: Measurement, record: ModelRecord) -> Validation | None:

@@ -213,7 +213,7 @@ def test_a_cutoff_accepts_the_share_that_comes_closest(values, share):
 
 
 def test_no_validation_record_gives_no_cutoff():
-    with pytest.raises(ParameterError, match="no validation records"):
+    with pytest.raises(ParameterError, match="no records to find a cut-off on"):
         cutoff_for(np.empty(0), 0.5)
 
 

@@ -13,9 +13,10 @@ from backend.errors import HostRefused
 from backend.jobs import Job
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.training.parameters import SecureBoostParameters
+from backend.services.alternatives import AlternativesRequest
 from backend.services.asked_sums import TEST, AskedSums
-from backend.services.fairness import DisparityRequest, measure_disparity
-from backend.services.measurement import Sessions
+from backend.services.fairness import DisparityRequest, ProxyRequest, measure_disparity
+from backend.services.measurement import Sessions, asked_by
 from backend.services.training import TrainingRequest
 from backend.services.validation import OperatorConfig, ValidationRequest
 from backend.store.accountant import GROUPS, Limits
@@ -189,6 +190,32 @@ def test_what_is_kept_names_nobody_and_holds_no_group_of_few(demo):
     body = str([demo.kept(f.name) for _, f in demo.runtime.federation.features()])
     assert not any(repr(person) in body for person in demo.runtime.table.ids)
     assert all(n >= 20 for _, _, n in demo.kept().rows[0]["groups"])
+
+
+def test_of_real_people_every_measurement_is_answered_and_each_person_is_in_one_answer(tmp_path, monkeypatch):
+    """Disparity and validation share one of test records; a search asks about validation records, proxies about training records."""
+
+    def real(folder):
+        file = folder / "federation.toml"
+        file.write_text(file.read_text().replace("synthetic = true", "synthetic = false"))
+
+    demo = Demo(tmp_path, real)
+    for host in demo.runtime._simulated.hosts.values():
+        monkeypatch.setattr(host.accountant, "limits", Limits(1))
+    glassleaf, model, ask = demo.glassleaf, demo.record.id, {"cipher": "none", "key_bits": KEY}
+    try:
+        found = glassleaf.fairness.start_proxies(ProxyRequest(model, FEATURE, **ask)).get()
+        search = AlternativesRequest(model, FEATURE, depths=(1,), cutoffs=(0.25,), tolerance=0.05, **ask)
+        assert glassleaf.alternatives.start(search).get().decisions and found.features
+        assert not demo.disparity(samples=None).measured and not demo.validated().unexamined
+        parts = glassleaf.models.part_of(demo.record)
+        third = [i for i, part in parts.items() if part == "training" and asked_by(i) == "proxies"]
+        assert found.n == len(third) > 200
+        assert set(demo.answers().values()) == {1}
+        asked = {person for person, _ in demo.answers()}
+        assert len(asked) > found.n + sum(part in ("test", "validation") for part in parts.values())
+    finally:
+        glassleaf.close()
 
 
 def test_decisions_that_few_people_meet_are_not_summed_for_validation(demo):

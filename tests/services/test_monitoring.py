@@ -12,7 +12,7 @@ from backend.cli.validation import STATUS
 from backend.errors import ParameterError, SampleError
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.services.fairness import GROUPS
-from backend.services.measurement import second_half
+from backend.services.measurement import asked_by
 from backend.services.monitoring import REFERENCE, MonitoringRequest, triggers
 from backend.services.scoring import ScoringRequest
 from backend.store.accountant import Limits
@@ -124,7 +124,7 @@ def test_the_guests_column_that_moved_is_the_worst_and_reaches_its_trigger(demo)
 
 def test_a_hosts_columns_are_compared_in_bins_of_both_parts_together(demo):
     found = figures_of(demo.encrypted, "host_columns")
-    others = [i for i in demo.training() if i not in demo.ids and second_half(i)]
+    others = [i for i in demo.training() if i not in demo.ids and asked_by(i) == "monitoring"]
     order = [i for i in demo.runtime.table.ids if i in set(others)]
     drawn = [order[k] for k in np.random.default_rng(7).permutation(len(order))[:REFERENCE]]
     held = set.intersection(*(set(h._scoring.table.ids) for h in demo.runtime._simulated.hosts.values()))

@@ -14,7 +14,7 @@ from backend.evaluation.validation.words import room_used
 from backend.jobs import Job
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.services.measurement import Sessions, drawn, second_half
+from backend.services.measurement import Sessions, asked_by, drawn
 from backend.services.training import TrainingRequest
 from backend.services.validation import OperatorConfig, ValidationRequest
 from backend.services.validation_run import GROUPS, NOISE, ValidationRun
@@ -64,7 +64,8 @@ class ValidatedDemo(TrainedDemo):
     def trained(self):
         parts = self.glassleaf.models.part_of(self.record)
         seen = replace(
-            self.measured, test_ids=[i for i, part in parts.items() if part == "training" and not second_half(i)]
+            self.measured,
+            test_ids=[i for i, part in parts.items() if part == "training" and asked_by(i) == "validation"],
         )
         return self.table(self.runtime.table.take(drawn(seen, SAMPLES, 7)).ids)
 
