@@ -47,7 +47,7 @@ from backend.protocols.group_sums.guest import pairs_a_record
 from backend.protocols.scoring.permuted_values_guest import have_permuted
 from backend.protocols.transport.channel import Session
 from backend.results import MEANS, PERMUTATION
-from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, drawn
+from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Sessions, drawn
 from backend.trees.ensemble import Columns, Leaf, Split
 
 __all__ = [
@@ -267,13 +267,9 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     rows, predicted = rows[scored], outputs.predict(margins)
     positive = runtime.labels()[rows] > 0 if outputs.task == "binary" else None
     scale = Scale.of(predicted, outputs.task)
-    index_of = {row: i for i, row in enumerate(rows.tolist())}
     with sessions.begin((party,)) as session:
         with plan.part("align"):
-            questions, counted = sessions.ask(
-                session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows)
-            )
-        at: Rows = np.array([index_of[row] for row in counted.tolist()], dtype=np.intp)
+            questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
         made, largest = marks(predicted[at], None if positive is None else positive[at], scale)
         with plan.part("pairs"):
             questions.send(made, (party,), largest=largest, on_piece=sessions.progress)

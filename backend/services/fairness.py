@@ -259,15 +259,11 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
             reference=request.reference,
             seed=request.seed,
         )
-    place = {row: i for i, row in enumerate(rows.tolist())}
     with sessions.begin((party,)) as session:
         with plan.part("align"):
-            questions, counted = sessions.ask(
-                session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows)
-            )
-        at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
+            questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
         marking = mark(request.cutoff, labels[at], probabilities[at], own=False)
-        ids = runtime.table.take(counted).ids
+        ids = runtime.table.take(rows[at]).ids
         with plan.part("pairs"):
             found, not_answered = sums.outcomes(questions, ids, labels[at], probabilities[at], marking, wanted)
     if key in not_answered:  # another process was first

@@ -143,6 +143,12 @@ class Sessions:
         counted = choose(joint)
         return GroupQuestions(session, guest, key, counted), joint[counted]
 
+    def ask_about(self, session: Session, cipher: Cipher, bits: int, rows: Rows) -> tuple[GroupQuestions, Rows]:
+        """The same about some of the Guest's `rows`; returns where among these the joint ones are."""
+        questions, joint = self.ask(session, cipher, bits, lambda joint: np.isin(joint, rows))
+        place = {row: i for i, row in enumerate(rows.tolist())}
+        return questions, np.array([place[row] for row in joint.tolist()], dtype=np.intp)
+
     def ask_ahead(
         self,
         context: MeasurementContext,
@@ -162,7 +168,7 @@ class Sessions:
             A Host has not agreed, or cannot say now.
         """
         with self.begin(tuple(wanted)) as session, work.part(0.0, 0.0):
-            questions, _ = self.ask(session, cipher, bits, lambda joint: np.isin(joint, rows))
+            questions, _ = self.ask_about(session, cipher, bits, rows)
             for (_, feature), refused in self.refused_ahead(questions, wanted, most).items():
                 if isinstance(refused, (ApprovalPending, ApprovalDenied, HostBusy)):
                     raise refused

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,16 @@ __all__ = ["Brought", "ModelImport", "Proof"]
 PROVING, SCORED = 0.9, 0.92
 
 
+class Meanings(TypedDict, total=False):
+    """What a model file does not say of itself."""
+
+    features: Sequence[str] | None  # names for the model's columns, in their order
+    categories: Path | None  # JSON: feature → text of each category code
+    score_bits: int
+    # the label's text that a higher score speaks for; scores are turned round where it is not the positive one
+    label_is: str | None
+
+
 @dataclass(frozen=True)
 class Brought:
     """A model file that was handed in, and what was proved of it.
@@ -76,27 +86,12 @@ class ModelImport:
 
     @recorded("import")
     def import_file(
-        self,
-        note: Note,
-        federation: str,
-        file: Path,
-        *,
-        features: Sequence[str] | None = None,
-        categories: Path | None = None,
-        score_bits: int = SecureBoostParameters.score_bits,
-        label_is: str | None = None,
-        job: Job[Any] | None = None,
+        self, note: Note, federation: str, file: Path, *, job: Job[Any] | None = None, **meanings: Unpack[Meanings]
     ) -> tuple[ModelRecord, Proof]:
         """Divide the model in `file` between a federation's parties; returns its record and what was proved of it.
 
         Parameters
         ----------
-        features : sequence of str, optional
-            Names for the model's columns, in their order.
-        categories : Path, optional
-            JSON: feature → text of each category code.
-        label_is : str, optional
-            The label's text that a higher score speaks for; scores are turned round where it is not the positive one.
         job : Job, optional
             That is under way and does this.
 
@@ -108,15 +103,7 @@ class ModelImport:
         runtime, job = self._workspace.runtime(federation), job or Job[None](lambda _: None, 0)
         proved = PROVING * min(MAX_ROWS, len(runtime.table.ids))
         with work.part(0.0, SCORED * proved / (proved + len(runtime.table.ids))):
-            divided = divide(
-                runtime,
-                file,
-                features,
-                categories,
-                score_bits,
-                label_is,
-                partial(_note_rows, job, len(runtime.table.ids)),
-            )
+            divided = divide(runtime, file, partial(_note_rows, job, len(runtime.table.ids)), **meanings)
         with work.part(SCORED * proved / (proved + len(runtime.table.ids)), SCORED):
             done = import_model(runtime, file, divided, job)
         with work.part(SCORED, 1.0):
@@ -154,16 +141,11 @@ class ModelImport:
                 if categories is not None:
                     texts.parent.mkdir()
                     texts.write_bytes(categories)
-                given: dict[str, Any] = {
-                    "features": features,
-                    "score_bits": score_bits,
-                    "label_is": label_is,
-                    "job": job,
-                }
-                given |= {} if categories is None else {"categories": texts}
+                given: Meanings = {"features": features, "score_bits": score_bits, "label_is": label_is}
+                given["categories"] = None if categories is None else texts
                 if not keep:
-                    return Brought(federation, file.name, self.check(federation, file, **given), "")
-                record, proof = self.import_file(federation, file, **given)
+                    return Brought(federation, file.name, self.check(federation, file, job=job, **given), "")
+                record, proof = self.import_file(federation, file, job=job, **given)
                 return Brought(federation, file.name, proof, record.id)
 
         return Job[Brought](run, 0).start()
@@ -172,21 +154,10 @@ class ModelImport:
         """The label's texts, of which a model's higher score may speak for either; binary only."""
         return sorted(label_texts(self._workspace.federation(federation)))
 
-    def check(
-        self,
-        federation: str,
-        file: Path,
-        *,
-        features: Sequence[str] | None = None,
-        categories: Path | None = None,
-        score_bits: int = SecureBoostParameters.score_bits,
-        label_is: str | None = None,
-        job: Job[Any] | None = None,
-    ) -> Proof:
+    def check(self, federation: str, file: Path, *, job: Job[Any] | None = None, **meanings: Unpack[Meanings]) -> Proof:
         """Prove the model in `file` as :meth:`import_file` does, and keep nothing of it."""
         noted = partial(_note_rows, job or Job[None](lambda _: None, 0), 0)
-        runtime = self._workspace.runtime(federation)
-        return divide(runtime, file, features, categories, score_bits, label_is, noted).proof
+        return divide(self._workspace.runtime(federation), file, noted, **meanings).proof
 
 
 def _note_rows(job: Job[Any], more: int, done: int, rows: int) -> None:
@@ -226,13 +197,7 @@ class Imported:
 
 
 def divide(
-    runtime: GuestRuntime,
-    file: Path,
-    features: Sequence[str] | None,
-    categories: Path | None,
-    score_bits: int,
-    label_is: str | None,
-    on_rows: Callable[[int, int], None] = lambda done, rows: None,
+    runtime: GuestRuntime, file: Path, on_rows: Callable[[int, int], None], **meanings: Unpack[Meanings]
 ) -> Divided:
     """Divide the model in `file` between the parties of a simulated federation, and prove it on their records.
 
@@ -245,10 +210,12 @@ def divide(
     FederationError
         Too few records are held by every party to prove and measure the model.
     """
+    score_bits = meanings.get("score_bits", SecureBoostParameters.score_bits)
+    label_is, categories = meanings.get("label_is"), meanings.get("categories")
     if not SCORE_BITS[0] <= score_bits <= SCORE_BITS[1]:
         raise ParameterError(f"score_bits is {score_bits}; choose a value from {SCORE_BITS[0]} to {SCORE_BITS[1]}.")
     federation = runtime.federation
-    whole = read_model(file, features)
+    whole = read_model(file, meanings.get("features"))
     texts = read_categories(categories) if categories is not None else {}
     _check_label_is(federation, label_is)
     parts = split_between_parties(

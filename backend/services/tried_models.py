@@ -251,10 +251,9 @@ def judged_by_group(
             cells_drawn(row, own.index, len(own.groups), draws(len(rows), RESAMPLES, request.seed)) for row in flags
         ]
         return own.groups, _decided(decisions, measured, own.groups, sums, request, drawn)
-    place, sessions = {row: i for i, row in enumerate(rows.tolist())}, Sessions(runtime, job, PURPOSE)
+    sessions = Sessions(runtime, job, PURPOSE)
     with sessions.begin((party,)) as session:
-        questions, counted = sessions.ask(session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows))
-        at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
+        questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
         measured = _far_apart(decisions, at)
         marked = [mark for row in _flags(decisions, measured, at) for mark in row]
         questions.send(marked, (party,), on_piece=sessions.progress)

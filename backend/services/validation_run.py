@@ -318,15 +318,12 @@ class ValidationRun:
         self, asked: AskedSums, rows: Rows, margins: Floats, wanted: dict[str, list[str]]
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """What Hosts answer about people who were scored just now, and what they refuse."""
-        place, request = {row: i for i, row in enumerate(rows.tolist())}, self._request
+        cipher, bits = self._request.cipher, self._request.key_bits
         with self._sessions.begin(tuple(wanted)) as session:
-            questions, counted = self._sessions.ask(
-                session, request.cipher, request.key_bits, lambda joint: np.isin(joint, rows)
-            )
-            at = np.array([place[row] for row in counted.tolist()], dtype=np.intp)
+            questions, at = self._sessions.ask_about(session, cipher, bits, rows)
             outcomes = self._outcomes(rows[at], margins[at])
             marking = mark(self._suite.cutoff, *outcomes, own=False, undecided=True)
-            return asked.outcomes(questions, self._runtime.table.take(counted).ids, *outcomes, marking, wanted)
+            return asked.outcomes(questions, self._runtime.table.take(rows[at]).ids, *outcomes, marking, wanted)
 
     def exactness(self) -> None:
         """Encrypted scores against the same on plaintext, one by one; simulated Hosts answer plaintext, others refuse."""
