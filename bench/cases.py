@@ -29,6 +29,7 @@ TREES, DEPTH = 100, 4  # the forest of Fed-EINI §V-B; some 1,500 leaves
 SHRUNK = 0.1  # scale of a random leaf weight, as after a learning rate of 0.1
 FEATURES = 10  # a party of a random case
 GUEST = "bank"
+SEED = 7
 
 
 @dataclass(frozen=True)
@@ -141,7 +142,7 @@ def case_of(glassleaf: Glassleaf, record: ModelRecord, title: str) -> Case:
     return Case(f"{title}, {record.n_trees} trees of depth {record.depth}", model, partial_models, tables)
 
 
-def random_case(leaves: int, n_hosts: int = 1, n: int = 1000, seed: int = 7) -> Case:
+def random_case(leaves: int, n_hosts: int = 1, n: int = 1000) -> Case:
     """Complete trees of depth 4 with `leaves` leaves in all, rounded up to whole trees; owners, cuts and records are drawn.
 
     Parameters
@@ -149,7 +150,7 @@ def random_case(leaves: int, n_hosts: int = 1, n: int = 1000, seed: int = 7) -> 
     n : int
         Records; every party holds all of them.
     """
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(SEED)
     names = [f"host{i + 1}" for i in range(n_hosts)]
     features = {p: [Feature(name=f"{p}_{i}", meaning=f"{p} {i}") for i in range(FEATURES)] for p in (GUEST, *names)}
     ids = tuple(f"r{i}" for i in range(n))

@@ -18,15 +18,16 @@ from bench.setting import train
 FEATURES = {"bank": 200, "telecom": 150, "platform": 150}
 TREES, DEPTH = 300, 4
 ROWS = 2000
+SEED = 7
 COLUMNS = 0.1  # of the features a round: quicker to grow, and many features are used
 BARRED = ("gender", "age", "marital_status", "religion", "nationality", "pension_income")  # flagged by their names
 EVERY = 12  # one feature in so many has such a name
 LABEL = "defaulted"
 
 
-def write_large(folder: Path, rows: int = ROWS, seed: int = 7) -> Federation:
+def write_large(folder: Path, rows: int = ROWS) -> Federation:
     """Write the parties' files and the federation file."""
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(SEED)
     ids = pd.Series([f"P{i}" for i in range(rows)], name="id")
     folder.mkdir(parents=True, exist_ok=True)
     risk = np.zeros(rows)

@@ -23,7 +23,7 @@ from backend.services import Glassleaf
 from backend.services.training import TrainingRequest
 
 CREDIT_CARD = Path(__file__).resolve().parents[2] / "shared" / "data" / "uci_credit_card.csv"
-ABSENT = "the credit-card data is not in ../shared/data; `python -m backend credit-card` fetches a copy of it"
+ABSENT = "the credit-card data is not in ../shared/data; `glassleaf credit-card` fetches a copy of it"
 REPEATS = 5  # medians are taken over this many runs
 
 

@@ -69,11 +69,6 @@ class RecallTotals:
     words: str
     parts: tuple[Recall, ...]
 
-    @property
-    def languages(self) -> tuple[Recall, ...]:
-        """The totals of each language's rows."""
-        return tuple(found for found in self.parts if found.part == "all")
-
 
 def measure(file: Path = UNSEEN) -> RecallTotals:
     """Totals of a list with the further columns language, label and concepts (several apart by spaces; none: any that is found counts,

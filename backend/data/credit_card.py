@@ -4,7 +4,7 @@ It comes from OpenML through scikit-learn and is split as FATE's benchmark does:
 person and repayment status at one Host. ``assets/credit_card/dictionary.csv`` has every column's meaning; a copy
 of the table from elsewhere gives the same federation by::
 
-    python -m backend init UCI_Credit_Card.csv --id ID --label default.payment.next.month \
+    glassleaf init UCI_Credit_Card.csv --id ID --label default.payment.next.month \
         --guest PAY_6,BILL_AMT1,… --host platform=LIMIT_BAL,SEX,… \
         --dictionary assets/credit_card/dictionary.csv --out DIR
 """
@@ -78,7 +78,7 @@ def fetch_credit_card(file: Path) -> Path:
     except OSError as error:
         raise FederationError(
             f"OpenML: data set {OPENML_ID} cannot be fetched ({error}); expected a connection to openml.org. Check it, or get "
-            "'Default of credit card clients' from the UCI repository and split it with 'python -m backend init'."
+            "'Default of credit card clients' from the UCI repository and split it with 'glassleaf init'."
         ) from None
     table = _named(bunch.data, bunch.target)
     file.parent.mkdir(parents=True, exist_ok=True)

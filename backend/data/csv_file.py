@@ -129,9 +129,9 @@ def listed(items: Sequence[str], max_items: int = 8) -> str:
     return ", ".join(items[:max_items]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def read_csv(path: Path, limits: Limits = TABLE) -> TableText:
+def read_csv(path: Path) -> TableText:
     """Read a CSV file; raises `FederationError` where it is absent, unreadable, too large or not a table."""
-    return next(read_csv_groups(path, limits, limits.max_rows + 1, limits.max_bytes + 1))
+    return next(read_csv_groups(path, TABLE, TABLE.max_rows + 1, TABLE.max_bytes + 1))
 
 
 def read_csv_groups(

@@ -285,7 +285,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise FederationError(
             f"{file.name}: no such file in {file.parent}; expected a federation file. "
-            "Give its path, or make one with 'python -m backend init'."
+            "Give its path, or make one with 'glassleaf init'."
         ) from None
     except OSError as error:
         raise FederationError(

@@ -14,7 +14,7 @@ from backend.explain.importance import Measure, by_tree
 from backend.fairness.intervals import TAILS
 from backend.trees.ensemble import GuestModel, GuestTree, Split
 
-RESAMPLES = 1000
+RESAMPLES, SEED = 1000, 7
 MIN_TREES = 10  # that are resampled; fewer give no useful interval
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ class Interaction:
 
 
 def steady_importance(
-    model: GuestModel, measure: Measure = "gain", *, by_party: bool = False, seed: int = 7
+    model: GuestModel, measure: Measure = "gain", *, by_party: bool = False
 ) -> tuple[SteadyImportance, ...]:
     """Every feature offered to the training, or every party, largest share first.
 
@@ -95,10 +95,10 @@ def steady_importance(
         parties = (model.guest, *model.hosts)
         totals = np.stack([totals[:, [p == party for p, _ in names]].sum(axis=1) for party in parties], axis=1)
         names = [(party, "") for party in parties]
-    return _resampled(totals, names, seed)
+    return _resampled(totals, names)
 
 
-def _resampled(totals: Floats, names: Sequence[tuple[str, str]], seed: int) -> tuple[SteadyImportance, ...]:
+def _resampled(totals: Floats, names: Sequence[tuple[str, str]]) -> tuple[SteadyImportance, ...]:
     """Shares of ``(trees, names)`` numbers with their intervals."""
     trees = len(totals)
     shares = totals.sum(axis=0) / (totals.sum() or 1.0)
@@ -111,7 +111,7 @@ def _resampled(totals: Floats, names: Sequence[tuple[str, str]], seed: int) -> t
         return tuple(rows)
     import pandas as pd  # noqa: PLC0415 - slow to import, and few runs need it
 
-    times = np.random.default_rng(seed).multinomial(trees, np.full(trees, 1 / trees), size=RESAMPLES)
+    times = np.random.default_rng(SEED).multinomial(trees, np.full(trees, 1 / trees), size=RESAMPLES)
     drawn = times @ totals
     drawn = drawn / np.maximum(drawn.sum(axis=1, keepdims=True), np.finfo(float).tiny)
     low, high = np.quantile(drawn, TAILS, axis=0)

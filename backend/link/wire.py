@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from backend.errors import SecurityError
 from backend.link.frames import Lane
-from backend.link.identity import validity_words
 from backend.link.node import Node
 from backend.link.peers import LinkSettings, Peer
 from backend.link.rpc import require_grpc
@@ -140,10 +138,6 @@ class LinkWire:
     def states(self) -> dict[str, str]:
         """Each link's state in words."""
         return {name: peer.words() for name, peer in self._node.peers.items()}
-
-    def own_certificate(self) -> str:
-        """How long this party's own certificate is valid, in words."""
-        return validity_words(self._node.identity().expires, datetime.now(UTC))
 
     def peer(self, name: str) -> Peer:
         """A peer's link: whether it is attached, its latency, what waits for it."""

@@ -13,7 +13,7 @@ import re
 import sys
 import traceback
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any
 
 from backend import errors
 
@@ -65,9 +65,9 @@ class JsonLines(logging.Formatter):
         return json.dumps(line, ensure_ascii=False)
 
 
-def log_as_json(stream: TextIO | None = None) -> None:
-    """From now on this process logs lines of JSON, to standard error if not elsewhere; of libraries, warnings and errors alone."""
-    handler = logging.StreamHandler(stream or sys.stderr)
+def log_as_json() -> None:
+    """From now on this process logs lines of JSON to standard error; of libraries, warnings and errors alone."""
+    handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines())
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     for name in OWN:

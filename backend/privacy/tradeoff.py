@@ -16,6 +16,7 @@ from backend.trees.ensemble import Columns, GuestModel
 from backend.trees.metrics import Metrics, measure
 
 BITS = (16, 10, 8, 6)
+SEED = 7  # of what a Host would add
 DITHERS = (0.0, 2.0**-6, 2.0**-4, 2.0**-3)  # widths on a logit, or of the same relative size on other margins
 
 
@@ -56,7 +57,6 @@ def tradeoff_curve(
     *,
     bits: Sequence[int] = BITS,
     dithers: Sequence[float] = DITHERS,
-    seed: int = 7,
     on_point: Callable[[], None] = lambda: None,
 ) -> Iterator[TradeoffPoint]:
     """Every resolution with every dither of at least one unit.
@@ -69,8 +69,6 @@ def tradeoff_curve(
         ``(n,)``.
     bits, dithers : sequence
         Resolutions, and widths on a logit.
-    seed : int
-        Draws the numbers that a Host would add.
     on_point : callable
         Called before every point; may raise to stop.
     """
@@ -81,7 +79,7 @@ def tradeoff_curve(
         widths = [math.ldexp(width, model.outputs.scale) for width in reversed(dithers)]
         for reach, width in {half_units(width, score_bits): width for width in widths}.items():
             on_point()
-            draw = np.random.default_rng((seed, score_bits, reach))
+            draw = np.random.default_rng((SEED, score_bits, reach))
             added = draw.integers(-reach, reach, (len(own), packing.slots), endpoint=True)
             shifts = [sum(int(d) << (packing.width * s) for s, d in enumerate(row)) for row in added]
             margins = packing.margins([score + shift for score, shift in zip(released, shifts, strict=True)])

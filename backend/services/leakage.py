@@ -38,6 +38,7 @@ MIN_RECORDS = 1000  # compared with; a score has few neighbours among fewer
 MAX_RECORDS = 2000  # Host records that released scores are compared with at most
 
 
+SEED = 7  # of which test records are read
 RELEASE_PEOPLE = 200  # validation records on which a new model's scores are measured before it is registered
 
 
@@ -182,38 +183,34 @@ class Leakage:
             )
         return LeakMeter(self._models.partial_model(record)), own.columns, moved
 
-    def start_curve(self, model_id: str, people: int = 100, seed: int = 7) -> Job[tuple[LeakPoint, ...]]:
+    def start_curve(self, model_id: str, people: int = 100) -> Job[tuple[LeakPoint, ...]]:
         """Read the meter for some test records at several widths of the score: a joint audit that only simulated Hosts answer.
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, seed, job), 0, alike=False).start()
+        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, job), 0, alike=False).start()
 
     @recorded("leak-audit")
-    def _curve(
-        self, note: Note, model_id: str, people: int, seed: int, job: Job[tuple[LeakPoint, ...]]
-    ) -> tuple[LeakPoint, ...]:
-        return measure_leaks(self._audited(note, model_id, people, seed), job)
+    def _curve(self, note: Note, model_id: str, people: int, job: Job[tuple[LeakPoint, ...]]) -> tuple[LeakPoint, ...]:
+        return measure_leaks(self._audited(note, model_id, people), job)
 
-    def start_tradeoff(self, model_id: str, people: int = 500, seed: int = 7) -> Job[tuple[TradeoffPoint, ...]]:
+    def start_tradeoff(self, model_id: str, people: int = 500) -> Job[tuple[TradeoffPoint, ...]]:
         """Resolution and dither of scores against privacy and quality on some test records: a joint audit in the simulation.
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[TradeoffPoint, ...]](
-            lambda job: self._tradeoff(model_id, people, seed, job), 0, alike=False
-        ).start()
+        return Job[tuple[TradeoffPoint, ...]](lambda job: self._tradeoff(model_id, people, job), 0, alike=False).start()
 
     @recorded("leak-audit")
     def _tradeoff(
-        self, note: Note, model_id: str, people: int, seed: int, job: Job[tuple[TradeoffPoint, ...]]
+        self, note: Note, model_id: str, people: int, job: Job[tuple[TradeoffPoint, ...]]
     ) -> tuple[TradeoffPoint, ...]:
-        return measure_tradeoff(self._audited(note, model_id, people, seed), job)
+        return measure_tradeoff(self._audited(note, model_id, people), job)
 
-    def _audited(self, note: Note, model_id: str, people: int, seed: int) -> Audited:
+    def _audited(self, note: Note, model_id: str, people: int) -> Audited:
         record = self._models.get(model_id)
-        note.about(record, people=people, seed=seed)
-        rows = self._models.test_rows(record, min(people, len(self._models.test_ids(record))), seed)
+        note.about(record, people=people, seed=SEED)
+        rows = self._models.test_rows(record, min(people, len(self._models.test_ids(record))), SEED)
         runtime = self._workspace.runtime(record.federation)
         joint = list(self._models.part_of(record))
         return Audited(runtime, record, self._models.partial_model(record), rows, joint, "leaks")

@@ -39,6 +39,7 @@ from backend.trees.metrics import measure
 
 __all__ = ["KEY_BITS", "Cipher", "Scoring", "ScoringRequest", "Workers", "cipher_named", "cores"]
 
+SEED = 7  # of which test records `evaluate` takes
 RENEWED = 100  # scorings of a conversation that is kept open
 IDLE = 1800.0  # seconds without a scoring after which a kept conversation is begun again
 MANY = 50  # people from which one ciphertext a number is the slow way
@@ -203,7 +204,6 @@ class Scoring:
         model_id: str,
         samples: int,
         key_bits: int = KEY_BITS,
-        seed: int = 7,
         watch: Callable[[Job[ScoreBatch]], ScoreBatch] = Job.get,
     ) -> Evaluation:
         """Score `samples` random test records (any joint ones of an imported model) under encryption and measure them against the labels.
@@ -219,7 +219,7 @@ class Scoring:
         if samples == 0:
             return Evaluation(record.metrics, None, 0.0)
         runtime = self._workspace.runtime(record.federation)
-        rows = self._models.test_rows(record, samples, seed)
+        rows = self._models.test_rows(record, samples, SEED)
         own = runtime.table.take(rows)
         sheet = SampleSheet(own.ids, own, {}, {}, ())
         batch = watch(self.start(ScoringRequest(record.id, sheet, key_bits=key_bits), counted=False))

@@ -152,10 +152,10 @@ def _times_as_long(points: Sequence[Results], size: str, what: str) -> str:
     return f"{last[size] / first[size]:.2g} times the {what} take {PAPERS} {times:.2g} times as long."
 
 
-def round_delay(point: Results, engine: str, ratio: float, link: str = "LAN") -> float | None:
+def round_delay(point: Results, engine: str, ratio: float) -> float | None:
     """Seconds that a round would have to cost on top for Fed-EINI to take `ratio` of MI's time; None where it does anyway."""
     ours, walk = point["runs"][engine], point["runs"][BASELINE]
-    missing = ours["seconds"][link] - ratio * walk["seconds"][link]
+    missing = ours["seconds"]["LAN"] - ratio * walk["seconds"]["LAN"]
     gained = ratio * walk["rounds"] - ours["rounds"]
     return missing / gained if missing > 0 and gained > 0 else None
 

@@ -337,13 +337,12 @@ def test_a_renewed_leaf_is_taken_up_without_a_stop(links):
     assert shop.receive(timeout=IN_TIME).message == EndConversation(name)
 
 
-def test_a_leaf_that_ends_soon_is_said_on_both_sides(links):
+def test_a_leaf_that_ends_soon_is_said_on_the_other_side(links):
     renew(links.companies.keys("shop"), days=9.5)
     bank = links.bank()
     shop = links.host("shop")
     links.up(shop)
     assert "certificate expires in 9 days" in bank.states()["shop"]
-    assert "expires in 9 days" in shop.own_certificate()
 
 
 def test_the_wire_is_what_protocols_expect(links):

@@ -30,23 +30,24 @@ from backend.privacy.attacks.keys import (
 )
 from backend.privacy.attacks.result import AttackOutcome, count
 
+SAMPLES = 128  # one a reply
 ENTRIES = 4  # per sample; the first one is bad
 DIGIT = 16  # bits of the Host read by one factor p_i
 SLACK = 64  # bits of q - 1 beside the factors p_i
 
 
-def run_ciphertexts(seed: int, key_bits: int = KEY_BITS_FLOOR, samples: int = 128) -> AttackOutcome:
-    """Read a bit of the Host from each of `samples` replies by ciphertexts that share a factor with an honest key."""
+def run_ciphertexts(seed: int, key_bits: int = KEY_BITS_FLOOR) -> AttackOutcome:
+    """Read a bit of the Host from each of :data:`SAMPLES` replies by ciphertexts that share a factor with an honest key."""
     draw = np.random.default_rng(seed)
     keys = honest_keys(key_bits)
     key, p = keys.host.key, keys.secret.p
-    kept = draw.random((samples, ENTRIES)) < 0.5
-    sent = keys.guest.encrypt_numbers(draw.integers(-1000, 1000, samples * ENTRIES).tolist())
+    kept = draw.random((SAMPLES, ENTRIES)) < 0.5
+    sent = keys.guest.encrypt_numbers(draw.integers(-1000, 1000, SAMPLES * ENTRIES).tolist())
     sent[::ENTRIES] = [c * p % key.n2 for c in sent[::ENTRIES]]
 
     def unchecked() -> tuple[int, int]:
         replies = []
-        for i, obfuscator in enumerate(keys.host.obfuscators.take(samples)):
+        for i, obfuscator in enumerate(keys.host.obfuscators.take(SAMPLES)):
             ours = [sent[i * ENTRIES + j] for j in np.flatnonzero(kept[i]).tolist()]
             replies.append(prod(ours, start=obfuscator) % key.n2)
         return matches([reply % p == 0 for reply in replies], kept[:, 0])
@@ -55,11 +56,11 @@ def run_ciphertexts(seed: int, key_bits: int = KEY_BITS_FLOOR, samples: int = 12
         try:
             replies = fold(keys.host, sent, kept, plan_of([0] * ENTRIES, 1))
         except SecurityError:  # no reply: the Guest guesses
-            return matches([jacobi_bit(c, key.n) for c in keys.guest.encrypt_numbers([0] * samples)], kept[:, 0])
+            return matches([jacobi_bit(c, key.n) for c in keys.guest.encrypt_numbers([0] * SAMPLES)], kept[:, 0])
         return matches([reply % p == 0 for reply in replies], kept[:, 0])
 
     return AttackOutcome(
-        count(unchecked), count(checked), chance=0.5, setting={"key_bits": key_bits, "replies": samples}
+        count(unchecked), count(checked), chance=0.5, setting={"key_bits": key_bits, "replies": SAMPLES}
     )
 
 

@@ -20,6 +20,7 @@ from backend.privacy.attacks.keys import fold, honest_keys, jacobi_bit, matches,
 from backend.privacy.attacks.result import AttackOutcome, count
 from backend.privacy.attacks.setup import PARAMETERS
 
+LEAVES = 128
 LEAF_WEIGHTS = 0.2  # standard deviation, logits
 
 
@@ -52,13 +53,13 @@ def read_kept(sent: Sequence[mpz], passed_on: Sequence[mpz], n: mpz) -> list[boo
     ]
 
 
-def run_exponents(seed: int, key_bits: int = KEY_BITS_FLOOR, leaves: int = 128) -> AttackOutcome:
-    """Find the candidates among `leaves` leaves from the decision vector on the wire."""
+def run_exponents(seed: int, key_bits: int = KEY_BITS_FLOOR) -> AttackOutcome:
+    """Find the candidates among :data:`LEAVES` leaves from the decision vector on the wire."""
     draw = np.random.default_rng(seed)
     keys = honest_keys(key_bits)
     key = keys.host.key
-    candidate = draw.random(leaves) < 0.5
-    weights = draw.normal(0.0, LEAF_WEIGHTS, leaves)
+    candidate = draw.random(LEAVES) < 0.5
+    weights = draw.normal(0.0, LEAF_WEIGHTS, LEAVES)
 
     def with_phe() -> tuple[int, int]:
         public = phe.PaillierPublicKey(int(key.n))
@@ -67,9 +68,9 @@ def run_exponents(seed: int, key_bits: int = KEY_BITS_FLOOR, leaves: int = 128) 
 
     def shipped() -> tuple[int, int]:
         units = np.where(candidate, quantise(weights, PARAMETERS.score_bits), 0)
-        numbers = key.load(keys.guest.encrypt(units[None, :]), leaves)
+        numbers = key.load(keys.guest.encrypt(units[None, :]), LEAVES)
         times = Counter(numbers)
         # zeros would show as equal numbers, or as a bare 1; else guessed from the Jacobi symbol
         return matches([c != 1 and times[c] == 1 and jacobi_bit(c, key.n) for c in numbers], candidate)
 
-    return AttackOutcome(count(with_phe), count(shipped), chance=0.5, setting={"key_bits": key_bits, "leaves": leaves})
+    return AttackOutcome(count(with_phe), count(shipped), chance=0.5, setting={"key_bits": key_bits, "leaves": LEAVES})

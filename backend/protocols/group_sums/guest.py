@@ -115,7 +115,7 @@ class GroupQuestions:
             self._session.send(host, GroupPairs(self._session.name, pack_rows(self._rows), tuple(blobs)))
         self._sent[self._guest] = _Sent(layout, bounds, tuple(int(mark.sum()) for mark in marks))
 
-    def would_answer(self, host: str, features: Sequence[str], max_groups: int, *, min_size: int = MIN_GROUP) -> None:
+    def would_answer(self, host: str, features: Sequence[str], max_groups: int) -> None:
         """Before step 1: raise what the Host would refuse these sums with if they were asked for now. It counts nothing and tells no group.
 
         A repetition in the same bytes, which only marks that nobody encrypts can be, is refused like any other second question.
@@ -127,7 +127,7 @@ class GroupQuestions:
         """
         name = self._session.name
         self._session.send(host, GroupPairs(name, pack_rows(self._rows), ()))
-        self._session.send(host, AskGroupSums(name, self._guest, tuple(features), max_groups, min_size))
+        self._session.send(host, AskGroupSums(name, self._guest, tuple(features), max_groups, MIN_GROUP))
         if self._session.expect_each(GroupSums, [host])[host].features:
             raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
 

@@ -23,6 +23,7 @@ TICKS = (0.0, 0.5, 1.0)
 INK = "#22303C"
 CURVE, AXIS = f'stroke="{INK}" stroke-width="1.8"', 'stroke="#9AA7B2" stroke-width="1"'
 EVEN = 'stroke="#9AA7B2" stroke-width="1" stroke-dasharray="4 4"'  # the diagonal
+MAX_LABEL = 48  # letters before a bar
 BAR, LABELS, WIDTH = 22, 330, 720  # pixels: height of a row, width of the labels, of the picture
 _INSIDE = re.compile(r'<script type="application/json" id="glassleaf-report">(.*?)</script>', re.S)
 _LANGUAGE = re.compile(r'<html lang="(\w+)">')
@@ -184,11 +185,11 @@ def colour(party: int) -> str:
     return COLOURS[min(party, len(COLOURS) - 1)]
 
 
-def shortened(label: str, max_width: int = 48) -> str:
+def shortened(label: str) -> str:
     """A bar's label in the room that there is; Chinese letters count double."""
     used = 0
     for i, letter in enumerate(label):
         used += 2 if letter > "\u2e80" else 1
-        if used > max_width:
+        if used > MAX_LABEL:
             return label[:i].rstrip() + "…"
     return label
