@@ -20,6 +20,7 @@ def shorter_keys() -> Iterator[None]:
         return generate(bits // SHORTER, floor)
 
     with pytest.MonkeyPatch.context() as patch:
+        # patched: the pages and the server ask for keys of today's length, and no setting lets them ask for shorter ones
         patch.setattr(PaillierSecretKey, "generate", shorter)
         patch.setattr(keys, "KEY_BITS_FLOOR", floor)
         yield

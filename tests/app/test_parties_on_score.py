@@ -20,8 +20,7 @@ from backend.jobs import Job
 from backend.protocols.transport.transcript import SAMPLE, TranscriptEntry
 from backend.services import Glassleaf
 from backend.services.attack_runs import AttackRuns
-from backend.services.registry import Registry
-from tests.app.conftest import Opened, World, job_of, put_job
+from tests.app.conftest import Answers, Opened, World, job_of, put_job
 from tests.app.reading_out import everything, says
 from tests.app.test_nothing_leaks import leaks
 from tests.app.test_scoring import scored
@@ -196,11 +195,11 @@ def test_where_a_score_stands_is_drawn_with_a_bar_for_all_who_were_scored(glassl
 
 
 def test_how_a_score_was_computed_is_made_and_the_textbook_measured_once_the_box_is_opened(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch
+    opened: Opened, answers: Answers, glassleaf: Glassleaf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     measured: list[object] = []
-    real = Registry.textbook_seconds
-    monkeypatch.setattr(Registry, "textbook_seconds", lambda *given: measured.append(given) or real(*given))
+    real = glassleaf.models.textbook_seconds
+    answers["models.textbook_seconds"] = lambda *given: measured.append(given) or real(*given)
     monkeypatch.setattr(frame, "BOXES_OPEN", False)
     at = scored(opened("score"))
     assert not at.exception and says(at, "score.among_person") and says(at, "score.learned_host", n=1)

@@ -34,6 +34,7 @@ def bank(tmp_path, monkeypatch):
     parameters = SecureBoostParameters(trees=1, depth=2, bins=4, cipher="paillier", alignment="bloom")
     object.__setattr__(parameters, "key_bits", 512)  # shorter than is allowed outside tests
     with running(federation, tmp_path / "parties", signing_keys(federation)) as made:
+        # patched: services start the runtime of a federation themselves, and this one's parties are on a network that fails
         monkeypatch.setattr(
             "backend.protocols.simulation.simulator.FederationRuntime",
             lambda federation, home, **options: made.with_options(options),

@@ -34,6 +34,7 @@ def bank(tmp_path_factory):
         pytest.MonkeyPatch.context() as patch,
         running(tmp_path_factory.mktemp("apart") / "all", ROWS, HEARTBEAT) as all_,
     ):
+        # patched: a Guest's file says nothing of signs of life, and at 20 s each test would take minutes
         patch.setattr("backend.services.linked.LinkSettings", partial(LinkSettings, heartbeat=HEARTBEAT, grace=1.0))
         patch.setattr(row_groups, "GROUP", GROUP)
         with Glassleaf(all_.home, pools=False) as glassleaf:

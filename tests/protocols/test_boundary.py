@@ -69,11 +69,11 @@ def test_no_label_weight_or_secret_key_can_be_reached_from_a_host(tmp_path, secr
     runtime.close()
 
 
-def test_the_wire_carries_no_threshold_no_host_value_no_weight_and_no_label(tmp_path, secret_key, monkeypatch):
+def test_the_wire_carries_no_threshold_no_host_value_no_weight_and_no_label(tmp_path, secret_key):
     federation = write_demo(tmp_path, rows=200)
     tap = []
-    monkeypatch.setattr("backend.protocols.simulation.simulator.Network", lambda: TappedNetwork(tap))
-    runtime = FederationRuntime(federation, tmp_path / "parties", key_floor=512, pools=False)
+    network = TappedNetwork(tap)
+    runtime = FederationRuntime(federation, tmp_path / "parties", key_floor=512, pools=False, network=network)
     hosts = list(runtime._simulated.hosts.values())
     key = PaillierKeySide(secret_key)
     session = runtime.open_session(runtime.hosts)

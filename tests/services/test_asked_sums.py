@@ -5,18 +5,19 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from answering import Answering
 from inside import workspace_of
 from measurement_contexts import KEY, TrainedDemo
 from sqlalchemy import text
 
 from backend.errors import HostRefused
 from backend.jobs import Job
-from backend.protocols.group_sums.guest import GroupQuestions
+from backend.protocols.group_sums.messages import GroupPairs
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services.alternatives import AlternativesRequest
-from backend.services.asked_sums import TEST, AskedSums
+from backend.services.asked_sums import TEST
 from backend.services.fairness import DisparityRequest, ProxyRequest, measure_disparity
-from backend.services.measurement import Sessions, asked_by
+from backend.services.measurement import asked_by
 from backend.services.training import TrainingRequest
 from backend.services.validation import OperatorConfig, ValidationRequest
 from backend.store.accountant import GROUPS, Limits
@@ -115,7 +116,8 @@ def test_disparity_first_serves_validation_in_its_turn(demo):
 
 
 def test_where_scores_are_counted_too_nobody_is_scored_again_and_figures_by_group_are_there(demo, monkeypatch):
-    monkeypatch.setattr(type(demo.runtime.operator), "leave_uncounted", lambda *given: None)
+    counting = Answering(demo.runtime.operator, {"leave_uncounted": lambda *given: None})
+    monkeypatch.setattr(demo.runtime, "operator", counting)
     first = demo.validated()
     second = demo.validated()
     assert second.n == 0 and first.n == SAMPLES
@@ -157,29 +159,41 @@ def test_another_model_on_the_same_people_is_refused_and_gets_nothing_of_the_fir
     assert (HOST, FEATURE) in done.unexamined and not done.again
 
 
-def test_of_two_at_once_one_is_answered_and_the_other_takes_that_answer(demo, monkeypatch):
-    send, others = GroupQuestions.send, []
+def watched(demo, on_pairs):
+    """What measurements start from, where `on_pairs` is called with each message of marks before it is sent."""
 
-    def interrupted(questions, *given, **more):
-        monkeypatch.setattr(GroupQuestions, "send", send)  # once: the other one comes in between
-        others.append(demo.disparity())
-        send(questions, *given, **more)
+    def opening(*given, **more):
+        session = demo.runtime.open_session(*given, **more)
 
-    monkeypatch.setattr(GroupQuestions, "send", interrupted)
-    found = demo.disparity(
-        cipher="paillier"
-    )  # on plaintext both would ask in the same bytes, which is the same question
+        def send(host, message):
+            if isinstance(message, GroupPairs):
+                on_pairs(message)
+            session.send(host, message)
+
+        return Answering(session, {"send": send})
+
+    return replace(demo.measured, runtime=Answering(demo.runtime, {"open_session": opening}))
+
+
+def test_of_two_at_once_one_is_answered_and_the_other_takes_that_answer(demo):
+    others = []
+
+    def interrupted(message):
+        if message.pairs and not others:  # after both have asked ahead
+            others.append(demo.disparity())
+
+    # on plaintext both would ask in the same bytes, which is the same question
+    found = demo.disparity(watched(demo, interrupted), cipher="paillier")
     assert found.measured == today() and replace(found, measured="") == others[0] and not others[0].measured
     assert set(demo.answers().values()) == {1}
 
 
-def test_what_was_answered_and_not_kept_is_not_answered_again(demo, monkeypatch):
+def test_what_was_answered_and_not_kept_is_not_answered_again(demo):
     def killed(*given):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as broken, pytest.raises(KeyboardInterrupt):
-        broken.setattr(AskedSums, "keep", killed)
-        demo.disparity()
+    with pytest.raises(KeyboardInterrupt):
+        demo.disparity(replace(demo.measured, kept=Answering(demo.measured.kept, {"put": killed})))
     assert demo.kept() is None and set(demo.answers().values()) == {1}
     with pytest.raises(HostRefused, match="Nothing was begun"):
         demo.disparity()
@@ -234,9 +248,7 @@ def test_decisions_that_few_people_meet_are_not_summed_for_validation(demo):
     ].compared
 
 
-def test_asked_ahead_by_one_piece_of_code(demo, monkeypatch):
-    """Alternatives, disparity, validation and monitoring find out alike; proxies within their own conversation."""
-    asked = []
-    monkeypatch.setattr(Sessions, "refused_ahead", staticmethod(lambda *given: asked.append(given) or {}))
-    demo.disparity()
-    assert len(asked) == 2  # before anybody is scored, and before marks are encrypted
+def test_a_host_is_asked_ahead_before_anybody_is_scored_and_before_marks_are_encrypted(demo):
+    marks = []
+    demo.disparity(watched(demo, lambda message: marks.append(bool(message.pairs))))
+    assert marks == [False, False, True]

@@ -170,13 +170,20 @@ def test_stopped_at_any_write_it_goes_on_and_asks_nobody_twice(one_answer, peopl
 
     monkeypatch.setattr(streaming, "write_whole", breaking(streaming.write_whole))
     monkeypatch.setattr(streaming.os, "fsync", breaking(streaming.os.fsync))
-    monkeypatch.setattr(streaming.Streaming, "_hand_over", breaking(streaming.Streaming._hand_over))
     monkeypatch.setattr(streaming, "_as_parquet", breaking(streaming._as_parquet))
     monkeypatch.setattr(streaming, "_copied", breaking(streaming._copied))
+    workspace = workspace_of(one_answer)
+
+    def journal(federation):
+        kept = workspace.journal(federation)
+        return Answering(kept, {"handed_over": breaking(kept.handed_over)})
+
+    of_journal = Answering(workspace, {"journal": journal})
+    stopped = streaming.Streaming(of_journal, one_answer.models, one_answer.scoring)
     for at in range(1, 200):
         writes["left"] = at % 13 + 1  # every kind of write, in every group, is the next one to break
         request = StreamRequest("latest", tmp_path / "people.csv", out, cipher="none")
-        job = one_answer.streaming.start(request).wait()
+        job = stopped.start(request).wait()
         if job.state == "done":
             break
         stops += 1
@@ -214,17 +221,17 @@ def test_a_stop_is_passed_on_and_what_is_through_stays(one_answer, people, tmp_p
 
 
 class Begun:
-    """Streaming over scorings that are noted as they begin."""
+    """Streaming over scorings that are noted as they begin, and give some answers set beforehand."""
 
-    def __init__(self, glassleaf, on_begin=lambda count: None):
-        self.jobs, self._scoring, self._on_begin = [], glassleaf.scoring, on_begin
+    def __init__(self, glassleaf, on_begin=lambda count: None, answers=()):
+        self.jobs, self._scoring, self._on_begin, self.answers = [], glassleaf.scoring, on_begin, dict(answers)
         scoring = Answering(glassleaf.scoring, {"start": self._start})
         self.streaming = streaming.Streaming(workspace_of(glassleaf), glassleaf.models, scoring)
 
     def _start(self, request):
         self._on_begin(len(self.jobs))
         self.jobs.append(self._scoring.start(request))
-        return self.jobs[-1]
+        return Answering(self.jobs[-1], self.answers)
 
 
 def test_two_groups_are_under_way_at_once_and_never_more(glassleaf, sheet, tmp_path):
@@ -239,21 +246,20 @@ def test_two_groups_are_under_way_at_once_and_never_more(glassleaf, sheet, tmp_p
     assert max(flying) == streaming.IN_FLIGHT == 2 and len(begun.jobs) == -(-done.rows // GROUP)
 
 
-def test_who_dies_with_two_groups_asked_about_has_both_from_the_journal(one_answer, people, tmp_path, monkeypatch):
+def test_who_dies_with_two_groups_asked_about_has_both_from_the_journal(one_answer, people, tmp_path):
     frame = people.drop(index=[7, 60, 150])
     frame.to_csv(tmp_path / "people.csv", index=False)
-    wanted, begun = in_one_batch(one_answer, tmp_path / "people.csv"), Begun(one_answer)
+    wanted = in_one_batch(one_answer, tmp_path / "people.csv")
     request = StreamRequest("latest", tmp_path / "people.csv", tmp_path / "scores.csv", cipher="none")
 
-    def killed(*arguments):
+    def killed():
         raise KilledError
 
-    with monkeypatch.context() as patched:
-        patched.setattr(streaming._Partial, "add", killed)
-        # nobody stops what is under way: both groups are answered, and nothing of either is written down but in the journal
-        patched.setattr(streaming.Streaming, "_stopped", staticmethod(lambda jobs: [job.get() for job in jobs]))
-        assert begun.streaming.start(request).wait().state == "failed"
+    # nobody stops what is under way: both groups are answered, and nothing of either is written down but in the journal
+    begun = Begun(one_answer, answers={"get": killed, "cancel": lambda: None})
+    assert begun.streaming.start(request).wait().state == "failed"
     first = begun.jobs[:]
+    begun.answers.clear()
     assert [job.state for job in first] == ["done"] * 2
     done = begun.streaming.start(request).get()
     again = begun.jobs[2:4]
@@ -263,23 +269,18 @@ def test_who_dies_with_two_groups_asked_about_has_both_from_the_journal(one_answ
     assert request.out.read_bytes() == wanted
 
 
-def test_where_one_group_fails_the_other_is_stopped_and_nobody_of_either_is_lost(
-    one_answer, people, tmp_path, monkeypatch
-):
+def test_where_one_group_fails_the_other_is_stopped_and_nobody_of_either_is_lost(one_answer, people, tmp_path):
     frame = people.drop(index=[7, 60, 150])
     frame.to_csv(tmp_path / "people.csv", index=False)
-    wanted, begun = in_one_batch(one_answer, tmp_path / "people.csv"), Begun(one_answer)
+    wanted = in_one_batch(one_answer, tmp_path / "people.csv")
     request = StreamRequest("latest", tmp_path / "people.csv", tmp_path / "scores.csv", cipher="none")
-    followed = streaming.Streaming._followed
 
-    def refused(sheet, inner, job):
-        followed(sheet, inner, job)
+    def refused():
         raise GlassleafError("Refused.")
 
-    with monkeypatch.context() as patched:
-        patched.setattr(streaming.Streaming, "_followed", staticmethod(refused))
-        with pytest.raises(GlassleafError, match="Refused"):
-            begun.streaming.start(request).get()
+    begun = Begun(one_answer, answers={"get": refused})
+    with pytest.raises(GlassleafError, match="Refused"):
+        begun.streaming.start(request).get()
     assert len(begun.jobs) == 2 and all(job.state != "running" for job in begun.jobs)
     assert one_answer.streaming.start(request).get().scored == len(frame)
     assert request.out.read_bytes() == wanted

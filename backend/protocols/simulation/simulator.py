@@ -178,8 +178,9 @@ class FederationRuntime(GuestRuntime):
         on_approval: Callable[[dict[str, Any]], None] = lambda told: None,
         on_receipts: OnReceipts | None = None,
         workers: Workers | None = None,
+        network: Network | None = None,
     ) -> None:
-        network = Network()
+        network = network or Network()
         hosts = SimulatedFederation(federation, home, network, key_floor, pools, budget, dither, workers)
         super().__init__(
             federation,

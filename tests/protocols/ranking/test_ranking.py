@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rankings import top_names
 from scipy.stats import kstest
 
-from backend.crypto.garbling import Evaluator
+from backend.crypto.garbling import LABEL, Evaluator
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.rlwe.parameters import Load, residues_for
 from backend.errors import ParameterError, SecurityError
@@ -25,7 +25,7 @@ from backend.protocols.ranking.circuit import lengths
 from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.ranking.host import RankingHost
 from backend.protocols.ranking.packing import PackedBlinds, PackedOpener, RankingPacking
-from backend.protocols.ranking.shape import MAX_BITS, MAX_NUMBERS, SLACK_BITS, RankingShape
+from backend.protocols.ranking.shape import MAX_BITS, MAX_NUMBERS, SLACK_BITS, RankingShape, cut
 
 BITS = 20
 BOUND = (1 << BITS) - 1
@@ -205,18 +205,12 @@ def test_the_labels_that_the_guest_evaluates_tell_nothing_of_the_values(sides, m
 
 
 def test_the_guest_gets_one_label_of_each_of_its_wires(sides, monkeypatch):
-    garblers, opened = [], []
-    made, received = host_side.Garbler, guest_side.TransferReceiver.receive_either
+    garblers, made = [], host_side.Garbler
     monkeypatch.setattr(host_side, "Garbler", lambda: garblers.append(made()) or garblers[-1])
-    # patched: the labels of the transfer are the receiver's own and cross no boundary
-    monkeypatch.setattr(
-        guest_side.TransferReceiver, "receive_either", lambda *given: opened.append(received(*given)) or opened[-1]
-    )
     guest, host = sides(SMALL)
     message = host.garble(guest.choose(host.share(guest.open())))
-    guest.names(message)
-    delta = garblers[0]._delta.tobytes()
-    (own,) = opened
+    delta, transferred = garblers[0]._delta.tobytes(), cut(message, lengths(guest._shape))[0]
+    own = guest._transfer.receive_either(0, 0, guest._choices, transferred, LABEL)
     assert delta not in message
     for label in own[:50]:
         other = bytes(a ^ b for a, b in zip(label.tobytes(), delta, strict=True))

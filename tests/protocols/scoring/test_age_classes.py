@@ -21,6 +21,7 @@ from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, OtherValu
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.network import Network
 
 AGE = Feature(name="host0_x", meaning="Age", unit="years")
 
@@ -43,10 +44,10 @@ def world_of_ages(n=160, elderly=30):
     return replace(world, model=replace(world.model, dictionary=dictionary))
 
 
-def scored_at(world, key, place, tap=None, feature="host0_x", ids=None):
+def scored_at(world, key, place, tap=None, feature="host0_x", ids=None, network=None):
     """Units of everybody, how many classes there are, and whose ages they got; the last from within the Host."""
-    with running(world, tap=tap) as (guest, network, served):
-        session = Session(network.end(GUEST), "c", world.model.hosts, timeout=120)
+    with running(world, tap=tap, network=network) as (guest, used, served):
+        session = Session(used.end(GUEST), "c", world.model.hosts, timeout=120)
         try:
             people = ids or world.tables[GUEST].ids
             classes = have_ages(session, "host0", key, people, feature, place)
@@ -153,9 +154,14 @@ def test_what_would_disclose_more_is_refused(asked, sender, reason):
             list(host.answer(sender, message))
 
 
-def test_a_host_that_reports_impossibly_many_classes_is_stopped(monkeypatch):
-    monkeypatch.setattr(
-        "backend.protocols.scoring.permuted_values_host.AgesAssigned", lambda name, classes: AgesAssigned(name, 1000)
-    )
+class ManyClasses(Network):
+    """A Host on it reports a thousand classes."""
+
+    def send(self, sender, receiver, message):
+        many = isinstance(message, AgesAssigned)
+        return super().send(sender, receiver, replace(message, classes=1000) if many else message)
+
+
+def test_a_host_that_reports_impossibly_many_classes_is_stopped():
     with pytest.raises(SecurityError, match="1000 classes of age"):
-        scored_at(world_of_ages(), PlainKeySide(), 0)
+        scored_at(world_of_ages(), PlainKeySide(), 0, network=ManyClasses())

@@ -3,6 +3,7 @@
 import struct
 from dataclasses import replace
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,9 +21,9 @@ from backend.protocols.training import algorithms
 from backend.protocols.training.guest import draw_parts
 from backend.protocols.training.joint import Joint
 from backend.protocols.training.messages import Ranks, StartRanks
+from backend.protocols.training.opboost import sampling
 from backend.protocols.training.opboost.grow import grow
 from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns
-from backend.protocols.training.opboost.maps import Noise
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.packing import to_numbers
@@ -34,9 +35,9 @@ SMALL = OpBoostParameters(trees=4, depth=3, epsilon=1.0, levels=32)
 
 @pytest.fixture
 def quiet(monkeypatch):
-    """Noise that changes nothing."""
-    for name in ("desensitise", "desensitise_flags"):
-        monkeypatch.setattr(Noise, name, lambda self, values: values)
+    """The system draws the middle of every distribution: at ε = 20 that is the true value."""
+    middle = np.uint64(1 << 63).tobytes()
+    monkeypatch.setattr(sampling, "os", SimpleNamespace(urandom=lambda size: middle * (size // 8)))
 
 
 @pytest.fixture
@@ -79,10 +80,10 @@ def test_the_guest_holds_rules_of_its_own_splits_only(runtime):
     assert all(model.trees[t].nodes[i].feature == rule.feature for (t, i), rule in model.rules.items())
 
 
-def test_a_host_sends_ranks_and_nothing_else_about_its_values(tmp_path, monkeypatch):
+def test_a_host_sends_ranks_and_nothing_else_about_its_values(tmp_path):
     tap = []
-    monkeypatch.setattr("backend.protocols.simulation.simulator.Network", lambda: TappedNetwork(tap))
-    runtime = FederationRuntime(write_demo(tmp_path, rows=400), tmp_path / "parties", key_floor=512, pools=False)
+    federation, network = write_demo(tmp_path, rows=400), TappedNetwork(tap)
+    runtime = FederationRuntime(federation, tmp_path / "parties", key_floor=512, pools=False, network=network)
     trained, transcript = train(runtime)
     kept = partial_models(runtime, trained.model_id)
     runtime.close()
@@ -104,7 +105,7 @@ def test_without_noise_the_released_scores_are_the_sums_of_the_leaves_of_the_ran
     """So rank cuts, own rules and thresholds on the true scale all say the same, missing values included."""
     seen = []
     monkeypatch.setitem(algorithms._GROW, OpBoostParameters, lambda *asked: seen.append(grow(*asked)) or seen[0])
-    trained, _ = train(runtime, replace(SMALL, levels=256, score_bits=20))
+    trained, _ = train(runtime, replace(SMALL, epsilon=20.0, levels=256, score_bits=20))
     compiled = CompiledGuest(trained.model)
     rows = np.array([runtime.table.row_of[i] for i in trained.part_of])
     session = runtime.open_session(runtime.hosts)

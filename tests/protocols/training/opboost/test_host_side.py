@@ -1,5 +1,7 @@
 """The Host's side: ranks by hand, rules that mean what a rank cut means, noise that is drawn once, messages that are refused."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,11 +12,12 @@ from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.host import HostParty
 from backend.protocols.training.messages import AskBinSums, Ranks, StartRanks, TakeRankSplits
+from backend.protocols.training.opboost import sampling
 from backend.protocols.training.opboost.host_side import INDICATORS, HostRanks, NoisyColumns
-from backend.protocols.training.opboost.maps import Noise
 from backend.protocols.transport.packing import from_numbers
 from backend.store.party_store import memory_store
 
+MIDDLE = SimpleNamespace(urandom=lambda size: np.uint64(1 << 63).tobytes() * (size // 8))
 NUMBER = Feature(name="x", meaning="x")
 FLAG = Feature(name="b", meaning="b", kind=Kind.BOOLEAN)
 CODE = Feature(name="c", meaning="c", kind=Kind.CATEGORICAL)
@@ -22,9 +25,8 @@ CODE = Feature(name="c", meaning="c", kind=Kind.CATEGORICAL)
 
 @pytest.fixture
 def quiet(monkeypatch):
-    """Noise that changes nothing, so that answers can be worked out by hand."""
-    for name in ("desensitise", "desensitise_flags"):
-        monkeypatch.setattr(Noise, name, lambda self, values: values)
+    """The system draws the middle of every distribution, so that answers can be worked out by hand: at ε = 20 that is the true value."""
+    monkeypatch.setattr(sampling, "os", MIDDLE)
 
 
 def start(**changes):
@@ -41,7 +43,7 @@ def table(**columns):
 
 def ranked(held, features, rows=None, **changes):
     rows = np.arange(len(held.ids)) if rows is None else np.array(rows)
-    return HostRanks(NoisyColumns(held, features), rows, start(**changes))
+    return HostRanks(NoisyColumns(held, features), rows, start(**{"epsilon": 20.0} | changes))
 
 
 def read(answer, column):
@@ -101,7 +103,7 @@ def test_left_out_features_are_not_sent():
 def test_without_noise_a_rule_sends_every_record_where_its_rank_goes(values, default_left):
     held = table(x=[np.nan if v is None else v for v in values])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Noise, "desensitise", lambda self, levels: levels)
+        patch.setattr(sampling, "os", MIDDLE)
         host = ranked(held, [NUMBER])
     answer = host.ranks("c")
     rank = np.array(read(answer, 0))
