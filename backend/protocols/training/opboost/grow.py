@@ -69,11 +69,14 @@ def grow(joint: Joint, parameters: OpBoostParameters) -> Grown:
     Cancelled, PartyUnreachable, SecurityError
         See :meth:`Session.expect`; or a Host's answer does not fit its dictionary.
     """
+    # 1. every Host pre-processes, desensitises and sends ranks
     columns = [_own(joint, feature) for feature in joint.features[joint.guest]]
     columns += _ask_ranks(joint, parameters)
+    # 2. splits are found on ranks alone: gains of XGBoost depend on the order of values only
     base = joint.base_margins(np.ones(len(joint.labels)), parameters.score_bits)
     boosting = _Boosting(joint, parameters, columns, base)
     whole = boosting.run()
+    # 3. each Host gets the ranks of its cuts; the paper has their desensitised values sent back (docs/opboost.md says why not here)
     rules, cuts = _divide(whole, columns, joint)
     for host, splits in cuts.items():
         joint.conversation.send(host, splits)

@@ -85,7 +85,7 @@ class NoisyColumns:
         if feature.kind is Kind.BOOLEAN:
             return [NoisyColumn(feature.name, _noisy(YES_OR_NO.level(values), noise, flags=True), YES_OR_NO)]
         lower, upper = (float(known.min()), float(known.max())) if len(known) else (0.0, 0.0)
-        mapping = ValueMap(lower, upper, noise.levels)
+        mapping = ValueMap(lower, upper, noise.levels)  # to the common domain
         return [NoisyColumn(feature.name, _noisy(mapping.level(values), noise), mapping)]
 
 
@@ -145,6 +145,7 @@ class HostRanks:
     def ranks(self, conversation: str) -> Ranks:
         """Each joint record's rank among the distinct noisy values of a column; nothing else leaves the Host."""
         blobs = []
+        # the training process: desensitised values are replaced by their ranks before they are sent
         for levels, distinct in zip(self._joint, self._distinct, strict=True):
             rank = np.where(levels == MISSING, len(distinct), np.searchsorted(distinct, levels))
             blobs.append(to_numbers(rank, len(distinct) + 1))

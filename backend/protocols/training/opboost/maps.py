@@ -83,6 +83,7 @@ class Noise:
         """ε of one step of distance: ε itself; under Adj-Map ε_ner = ε/(alpha + θ/|D|), so that the whole width costs ε·|D|."""
         epsilon = Fraction(str(self.epsilon))
         if self.map == "adj":
+            # where Partition-dLDP becomes dLDP, the paper has α = 1: ε_prt = θ·ε_ner and ε_ner = ε/(1 + θ/|D|)
             return epsilon / (Fraction(str(self.alpha)) + Fraction(self.theta, self.levels))
         return epsilon
 
@@ -93,13 +94,16 @@ class Noise:
 
     def desensitise(self, values: IntArray, words: Words = system_words) -> IntArray:
         """Noisy levels of ``(n,)`` true levels 0 … levels-1, each drawn on its own."""
+        # Global-Map: dLDP, Pr[y | x] ≤ e^(t·ε)·Pr[y | x'] for |x - x'| ≤ t
         if self.map == "global":
             return Sampler(self.step, self.levels, self.mechanism).draw(values, words)
         own, position = np.divmod(values, self.theta)
         partition = own
+        # Adj-Map, first step: a partition, by Global-Map under ε_prt; under Local-Map (ε_prt = ∞) it is the value's own
         if self.map == "adj":
             partition = Sampler(self.jump, self.levels // self.theta, self.mechanism).draw(own, words)
             position = np.where(partition > own, 0, np.where(partition < own, self.theta - 1, position))
+        # second step: a value of that partition, by Global-Map under ε_ner
         return partition * self.theta + Sampler(self.step, self.theta, self.mechanism).draw(position, words)
 
     def desensitise_flags(self, flags: IntArray, words: Words = system_words) -> IntArray:
@@ -131,7 +135,7 @@ class ValueMap:
 
     def level(self, values: NDArray[np.float64]) -> IntArray:
         """``(n,)`` levels; MISSING where a value is NaN."""
-        # ⌈s⌉ is the number of integers 0, 1, 2 … below s
+        # pre-processing of feature values: ⌈s⌉ is the number of integers 0, 1, 2 … below s
         found = np.searchsorted(self.edges, values, side="left")
         return np.where(np.isnan(values), MISSING, found).astype(np.int64)
 

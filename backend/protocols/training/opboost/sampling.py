@@ -71,6 +71,7 @@ class Sampler:
         return self._by_rejection(values, words)
 
     def _from_own_tables(self, values: IntArray, words: Words) -> IntArray:
+        # Global-Map's exponential mechanism, whose utility is the distance
         drawn, noisy = words(len(values)), np.empty_like(values)
         for anchor in range(self._size):
             rows = np.flatnonzero(values == anchor)
@@ -82,11 +83,12 @@ class Sampler:
         noisy, reach = values.copy(), self._size - 1
         waiting = np.arange(len(values))
         while len(waiting):
+            # Lap_Z(λ): Pr[z] = (e^(1/λ) - 1)/(e^(1/λ) + 1)·e^(-|z|/λ), here with λ = 2/ε (docs/opboost.md says why not 1/ε)
             steps = _inverted(self._epsilon, 2 * reach + 1, reach, words(len(waiting)), words) - reach
             found = values[waiting] + steps
             inside = (found >= 0) & (found < self._size)
             noisy[waiting[inside]] = found[inside]
-            waiting = waiting[~inside]
+            waiting = waiting[~inside]  # drawn again, as the paper does
         return noisy
 
 
