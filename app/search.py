@@ -82,7 +82,7 @@ def _pages(t: Texts, names: Iterable[str]) -> Iterator[Hit]:
     for name in names:
         yield Hit(
             t(f"{name}.title"),
-            _text(*(said(f"{name}.{part}") for said in BOTH for part in ("title", "question"))),
+            _text(*(write(f"{name}.{part}") for write in BOTH for part in ("title", "question"))),
             name,
         )
 
@@ -109,7 +109,7 @@ def _findings(t: Texts, view: View) -> Iterator[Hit]:
 def _trees(t: Texts, view: View) -> Iterator[Hit]:
     """Trees, by number."""
     for number in range(1, len(view.model.trees) + 1):
-        names = (said("structure.tree", tree=number) for said in BOTH)
+        names = (write("structure.tree", tree=number) for write in BOTH)
         yield Hit(t("structure.tree", tree=number), _text(*names), "structure", {"tree": str(number)})
 
 

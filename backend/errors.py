@@ -91,14 +91,14 @@ class ReleaseRefused(ParameterError):  # noqa: N818 - reads as what happened
     Parameters
     ----------
     words : str
-    named, most : float
+    named, bound : float
         Share of scores that would identify their path, and the largest allowed.
     bits : int or None
         The finest resolution that would do; None where none does.
     """
 
-    def __init__(self, words: str, named: float, most: float, bits: int | None) -> None:
-        self.named, self.most, self.bits = named, most, bits
+    def __init__(self, words: str, named: float, bound: float, bits: int | None) -> None:
+        self.named, self.bound, self.bits = named, bound, bits
         super().__init__(words)
 
 
@@ -210,8 +210,8 @@ class ApprovalDenied(HostRefused):
     @classmethod
     def read(cls, host: str, refusal: str) -> ApprovalDenied | None:
         """What a Host said; None where it refused for something else."""
-        said = cls._SAID.fullmatch(refusal)
-        return None if said is None else cls(host, *said.groups())
+        match = cls._SAID.fullmatch(refusal)
+        return None if match is None else cls(host, *match.groups())
 
 
 def _ago(past: timedelta) -> str:

@@ -21,7 +21,7 @@ import pandas as pd
 from backend.data.credit_card import split_credit_card
 from backend.data.dictionary import Feature, Kind
 from backend.evaluation.performance import RESAMPLES
-from backend.fairness.alternatives import Cells, Decision, Sums, Tried, judge, marks
+from backend.fairness.alternatives import Cells, CutoffComparison, Sums, Tried, judge, marks
 from backend.jobs import Job
 from backend.protocols.group_sums.grouping import group
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -134,7 +134,7 @@ def _judged(models: list[TestedModel]) -> dict[str, Any]:
         sums = [np.array([flag[grouped.index == k].sum() for k in range(size)]) for flag in flags]
         pairs = (Sums(sums[0], *both) for both in zip(sums[1::2], sums[2::2], strict=True))
         cells = [Cells.of_sums(pair, grouped.groups, RESAMPLES, draw) for pair in pairs]
-        decisions.append(Decision(first, sums[0], tuple(zip(others, cells, strict=True))))
+        decisions.append(CutoffComparison(first, sums[0], tuple(zip(others, cells, strict=True))))
     reference = max(range(size), key=lambda k: grouped.groups[k].n)
     decided = judge(decisions, grouped.groups, reference=reference, tolerance=TOLERANCE)
     rows = [

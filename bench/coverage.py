@@ -21,7 +21,16 @@ from scipy.stats import beta, norm
 from backend.evaluation.difference import paired_difference
 from backend.evaluation.performance import RESAMPLES, draws
 from backend.fairness.age_discrimination import check_ages
-from backend.fairness.alternatives import Candidate, Cells, Decision, DrawnQuality, Sums, cells_drawn, judge, marks
+from backend.fairness.alternatives import (
+    Candidate,
+    Cells,
+    CutoffComparison,
+    DrawnQuality,
+    Sums,
+    cells_drawn,
+    judge,
+    marks,
+)
 from backend.fairness.disparity import Disparity, Measure, Rate, from_sums
 from backend.fairness.marking import mark
 from backend.fairness.proxies import associations
@@ -186,7 +195,7 @@ def alternatives(shapes: Sequence[tuple[float, float]], draw: np.random.Generato
         for s in scores
     ]
     groups = tuple(Group("code", str(k), int((index == k).sum())) for k in (0, 1))
-    places: dict[str, list[Decision]] = {"at the Guest": [], "at a Host": []}
+    places: dict[str, list[CutoffComparison]] = {"at the Guest": [], "at a Host": []}
     for share in ACCEPTED:
         first, *others = (
             Candidate(f"c{k}", cutoff, s < cutoff, found, found)
@@ -204,7 +213,7 @@ def alternatives(shapes: Sequence[tuple[float, float]], draw: np.random.Generato
             "at a Host": [Cells.of_sums(p, groups, RESAMPLES, draw) for p in pairs],
         }
         for place, decisions in places.items():
-            decisions.append(Decision(first, sums[0], tuple(zip(others, cells[place], strict=True))))
+            decisions.append(CutoffComparison(first, sums[0], tuple(zip(others, cells[place], strict=True))))
     for place, decisions in places.items():
         held = []
         for share, decided in zip(ACCEPTED, judge(decisions, groups, reference=0, tolerance=0.002), strict=True):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from backend.evaluation.validation.suite import Limit, Test, standard
+from backend.evaluation.validation.suite import MeasureLimits, Test, standard
 from backend.i18n import Catalogue
 from docs.page import write_or_check
 
@@ -36,7 +36,7 @@ def _row(test: Test) -> str:
     return f"| {asks} | {'yes' if test.floor else 'no'} | {limits} | {test.source}. {test.reason} |\n"
 
 
-def _limit(limit: Limit) -> str:
+def _limit(limit: MeasureLimits) -> str:
     side = "below" if limit.sense == "min" else "above"
     ends = [f"{name} {side} {end:g}" for name, end in (("warns", limit.warn), ("fails", limit.fail)) if end is not None]
     how = {"": "", "fail": " (fails by its whole interval)", "both": " (by its whole interval)"}[limit.certain]

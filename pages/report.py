@@ -20,7 +20,7 @@ provided, states = backend.report_details, backend.models.states()
 others = [one for one in backend.models.all(view.federation.name) if one.id != model_id]
 report_details.panel(
     t,
-    report_details.Details(
+    report_details.ReportDetailsPanel(
         provided.get(model_id),
         provided.missing(model_id),
         {party: palette.plain(t, view.federation, party) for party in provided.parties(model_id)},

@@ -157,7 +157,7 @@ def ready(cipher: str, bits: int) -> bool | None:
     return not run.low(levels) if levels else None
 
 
-class Asked(NamedTuple):
+class ScoringInput(NamedTuple):
     """How people were given, their sheet, the answer's place, the cipher with its key's bits, and what scores them again."""
 
     way: str
@@ -167,7 +167,7 @@ class Asked(NamedTuple):
     again: Callable[[], None] | None
 
 
-def ask() -> Asked:
+def ask() -> ScoringInput:
     """Whom to score, under which cipher, and the button."""
     if held is not None and session.once("held_upload", held.name):
         session.choose("score_way", "upload")
@@ -207,7 +207,7 @@ def ask() -> Asked:
     if go:
         score()
         session.rerun()
-    return Asked(way, sheet, answer, (cipher, bits), score if usable else None)
+    return ScoringInput(way, sheet, answer, (cipher, bits), score if usable else None)
 
 
 def analyse() -> None:
@@ -290,7 +290,7 @@ def explained(done: ScoreBatch, sheet: SampleSheet | None, under: tuple[engine.E
     reasons.draw(t, view, done, why, own, backend.reasons.notice, session.rerun, explain if against else None)
     if view.task == "binary":
         provided, name = backend.notice_details, view.federation.name
-        stands = notice_details.Details(
+        stands = notice_details.NoticeDetailsPanel(
             provided.of(name),
             provided.missing(name, t.language),
             {p.name: palette.plain(t, view.federation, p.name) for p in view.federation.parties},

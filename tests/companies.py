@@ -19,7 +19,7 @@ from tempfile import mkdtemp
 import tomli_w
 
 from backend.link.agreement import Agreement, load_agreement, sign
-from backend.link.identity import Identity, load_identity, make_identity, party_toml
+from backend.link.identity import PartyKeys, load_identity, make_identity, party_toml
 from backend.link.kinds import PROTOCOLS, kinds_of
 from backend.link.peers import MIB, LinkSettings
 from backend.link.wire import LinkWire
@@ -42,7 +42,7 @@ class Companies:
     def keys(self, party: str) -> Path:
         return self.folder / party / "keys"
 
-    def identity(self, party: str) -> Identity:
+    def identity(self, party: str) -> PartyKeys:
         return load_identity(self.keys(party))
 
     def amended(self, *signed_by: str, **changes: object) -> Path:
@@ -55,11 +55,11 @@ class Companies:
         return path
 
 
-def company_keys(folder: Path, party: str) -> Identity:
+def company_keys(folder: Path, party: str) -> PartyKeys:
     return make_identity(folder / party / "keys", f"{party}.example", ROLES[party])
 
 
-def agreement_data(identities: dict[str, Identity], address: str = "localhost:1") -> dict[str, object]:
+def agreement_data(identities: dict[str, PartyKeys], address: str = "localhost:1") -> dict[str, object]:
     today = datetime.now(UTC).date()
     parties = [tomllib.loads(party_toml(one, name, name.title()))["parties"][0] for name, one in identities.items()]
     parties[0]["address"] = address

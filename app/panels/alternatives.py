@@ -213,15 +213,17 @@ def _one(t: Texts, view: View, work: Searching, found: Search, decided: DecidedM
 def settings(t: Texts, view: View, found: Search, tried: Tried) -> str:
     """What sets a model apart from the first one."""
     first = found.tried[0]
-    told = (
+    changes = (
         [t("lda.told_without", features=t.listed([evidence.plain(t, view, f) for f in tried.without]))]
         if tried.without
         else []
     )
-    told += [t("lda.told_constraints")] if tried.constraints != first.constraints else []
-    told += [t("lda.told_depth", depth=tried.depth)] if tried.depth != first.depth else []
-    told += [f"λ {tried.reg_lambda:g}"] if tried.reg_lambda is not None and tried.reg_lambda != first.reg_lambda else []
-    return t("words.comma").join(told) or t("lda.itself")
+    changes += [t("lda.told_constraints")] if tried.constraints != first.constraints else []
+    changes += [t("lda.told_depth", depth=tried.depth)] if tried.depth != first.depth else []
+    changes += (
+        [f"λ {tried.reg_lambda:g}"] if tried.reg_lambda is not None and tried.reg_lambda != first.reg_lambda else []
+    )
+    return t("words.comma").join(changes) or t("lda.itself")
 
 
 def _sentence(t: Texts, view: View, found: Search, decided: DecidedModels) -> str:

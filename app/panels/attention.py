@@ -18,8 +18,8 @@ def to(key: str, label: str, token: str, words: str, *, focus: bool = True) -> N
     if not session.once(f"attention:{key}", token):
         st.html(MARK)  # else what comes next would take the place of an element that nobody sees, and stay unseen too
         return
-    told = {"key": key, "label": label, "words": _plain(words), "focus": focus, "token": token}
-    code = json.dumps(told).replace("<", "\\u003c")
+    settings = {"key": key, "label": label, "words": _plain(words), "focus": focus, "token": token}
+    code = json.dumps(settings).replace("<", "\\u003c")
     st.html(f"{MARK}<script>{CODE}({code})</script>", unsafe_allow_javascript=True)
 
 

@@ -218,7 +218,7 @@ def bars(rows: Sequence[Bar], top: int = 0) -> go.Figure:
 
 def write(chart: go.Figure, words: Sequence[Mapping[str, Any]]) -> go.Figure:
     """Words onto a chart, all at once: each one that Plotly adds alone has it look at all those before it again."""
-    chart.layout.annotations = (*chart.layout.annotations, *({**NOTE, **said} for said in words))
+    chart.layout.annotations = (*chart.layout.annotations, *({**NOTE, **note} for note in words))
     return chart
 
 

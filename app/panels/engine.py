@@ -42,7 +42,7 @@ def line(
         The cipher, and the bits of its key (of Paillier's).
     """
     with st.container(horizontal=True, vertical_alignment="center", key="engine_line"):
-        said = st.container(width="content")
+        slot = st.container(width="content")
         with st.popover(t("engine.change"), icon=":material/tune:", type="tertiary", key="engine_panel"):
             wanted = _wanted(t) if one_output else _alone(t)
             automatic = wanted == SUITED
@@ -59,7 +59,7 @@ def line(
         words.append(t("engine.pace", rough=t.duration(people / last.a_second)))
     if enough is not None:
         words.append(t("engine.ready" if enough else "engine.preparing"))
-    with said:
+    with slot:
         st.caption(":material/lock: " + " · ".join(words))
     return cipher, bits
 

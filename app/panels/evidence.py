@@ -199,8 +199,8 @@ def _against(
 
 def _at(t: Texts, on: Basis | None) -> str:
     """At which cut-off decisions were compared, where that was kept, and when, where that was before."""
-    said = "" if on is None or on.cutoff is None else " " + t("compliance.at_cutoff", cutoff=percent(on.cutoff))
-    return said + (" " + t("compliance.answered_before", day=on.measured) if on is not None and on.measured else "")
+    text = "" if on is None or on.cutoff is None else " " + t("compliance.at_cutoff", cutoff=percent(on.cutoff))
+    return text + (" " + t("compliance.answered_before", day=on.measured) if on is not None and on.measured else "")
 
 
 def _apart(t: Texts, reference: Evidence, furthest: Evidence, compared: Mapping[tuple[str, str], Evidence]) -> str:

@@ -181,9 +181,9 @@ def _headline(t: Texts, own: Sequence[Finding], work: Casework) -> str:
     verdicts = [_verdict(finding, work) for finding in own]
     decided = sum(verdict != "open" for verdict in verdicts)
     alike = len(set(verdicts)) == 1
-    said = t(f"report.{verdicts[0]}") if alike else t("compliance.partly", n=decided, whole=len(own))
+    text = t(f"report.{verdicts[0]}") if alike else t("compliance.partly", n=decided, whole=len(own))
     icon = reviews.ICONS[verdicts[0] if alike else "open"]
-    return f"{' · '.join(parts)} :gray-badge[:material/{icon}: {said}]"
+    return f"{' · '.join(parts)} :gray-badge[:material/{icon}: {text}]"
 
 
 def _evidence(t: Texts, view: View, finding: Finding) -> None:

@@ -41,8 +41,8 @@ def draw(t: Texts, operator: HostOperator, key: str) -> None:
     if operator.draining:
         st.info(t("host.draining"), icon=":material/pause_circle:")
     names = ("waiting", "decided", "models", "people", "traffic", "log")
-    said = [t("host.tab_waiting", count=len(waiting)), *(t(f"host.tab_{name}") for name in names[1:])]
-    places = st.tabs(said, key=f"{key}_tabs")
+    titles = [t("host.tab_waiting", count=len(waiting)), *(t(f"host.tab_{name}") for name in names[1:])]
+    places = st.tabs(titles, key=f"{key}_tabs")
     with places[0]:
         _waiting(t, operator, waiting, key)
     with places[1]:
@@ -267,15 +267,15 @@ def _models(t: Texts, operator: HostOperator, key: str) -> None:
             )
             allowed = t.listed([_purpose(t, purpose) for purpose in model.purposes])
             words = t("host.allowed", purposes=allowed) if allowed else t("host.nothing_allowed")
-            told = t("waits.model_bits", bits=number(model.capacity))
-            st.caption(t.joined(words if operator.decides else "", told))
+            text = t("waits.model_bits", bits=number(model.capacity))
+            st.caption(t.joined(words if operator.decides else "", text))
             _splits(t, model.splits, f"{key}_{model.id}")
 
 
 def _people(t: Texts, operator: HostOperator, key: str) -> None:
     """Budgets, and what left about a person, for a request for access."""
-    people, most = operator.answered()
-    st.markdown(t("waits.answered", n=people, bits=number(most), days=operator.limits.days))
+    people, max_bits = operator.answered()
+    st.markdown(t("waits.answered", n=people, bits=number(max_bits), days=operator.limits.days))
     person = st.text_input(t("host.person"), key=f"{key}_person", help=t("host.person_help"), width=320).strip()
     if not person:
         return

@@ -18,7 +18,7 @@ from backend.services.fairness import measure_in_words, widest
 if TYPE_CHECKING:
     from backend.fairness.evidence import Evidence
     from backend.jobs import Job
-    from backend.reports.model_comparison import Figure, OutcomePair, Shift, SideBySide
+    from backend.reports.model_comparison import OutcomePair, QualityFigure, Shift, SideBySide
     from backend.results import ModelRecord
     from backend.services.compliance import Finding
     from backend.services.model_difference import ModelDifference
@@ -94,7 +94,7 @@ def sentence(t: Texts, view: View, found: SideBySide) -> None:
     st.markdown(t.joined(*parts))
 
 
-def _moved(t: Texts, figure: Figure) -> str:
+def _moved(t: Texts, figure: QualityFigure) -> str:
     """Better or worse only where the interval of the difference lies on one side of 0; unchanged only where both scored the same people."""
     undecided = "moved" if math.isnan(figure.low) else "within" if figure.paired else "unclear"
     words = {1: "better", -1: "worse", 0: undecided}[figure.better]
@@ -163,7 +163,7 @@ def numbers(t: Texts, found: SideBySide) -> None:
     _table(t, ("figure", "first", "second", "difference"), rows, "comparison.numbers")
 
 
-def _between(t: Texts, figure: Figure) -> str:
+def _between(t: Texts, figure: QualityFigure) -> str:
     change = _change(figure.before, figure.after)
     if math.isnan(figure.low):
         return change
@@ -205,14 +205,14 @@ def _share(t: Texts, share: float | None) -> str:
 
 
 def _paired(t: Texts, view: View, shifts: Sequence[Shift]) -> go.Figure:
-    figure, y, said = charts.figure(10, top=34, barmode="overlay"), 0, []
+    figure, y, notes = charts.figure(10, top=34, barmode="overlay"), 0, []
     # opacity → length, place and colour of each bar
     drawn: dict[float, list[tuple[float, float, str]]] = {BEFORE: [], 1.0: []}
     for shift in shifts:
         sign = palette.mark(view.federation, shift.party)
         words = f"{sign.glyph} {wrap(evidence.plain(t, view, shift.feature), ONE_LINE, 2)}"
         change = f"{label(_share(t, shift.before))} → {label(_share(t, shift.after))}"
-        said.append({"x": 0, "y": -y, "text": f"{words}  {change}", "yanchor": "top"})
+        notes.append({"x": 0, "y": -y, "text": f"{words}  {change}", "yanchor": "top"})
         y += LINE * (words.count("<br>") + 1) + 6
         for share, opacity in ((shift.before, BEFORE), (shift.after, 1.0)):
             drawn[opacity].append((share or 0.0, -y, sign.colour))
@@ -222,7 +222,7 @@ def _paired(t: Texts, view: View, shifts: Sequence[Shift]) -> go.Figure:
         lengths, places, colours = zip(*rows, strict=True) if rows else ((), (), ())
         bar = {"x": lengths, "y": places, "orientation": "h", "width": BAR, "marker": {"color": colours}}
         figure.add_bar(**bar, opacity=opacity, hoverinfo="skip", showlegend=False)
-    charts.write(figure, said)
+    charts.write(figure, notes)
     for name, opacity in ((t("comparison.first_pale"), BEFORE), (t("comparison.second_full"), 1.0)):
         figure.add_bar(x=[None], y=[None], name=label(name), marker={"color": palette.INK}, opacity=opacity)
     figure.update_xaxes(visible=False)

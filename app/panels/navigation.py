@@ -136,6 +136,6 @@ def tell_browser(t: Texts, role: str, here: str, *, walked: bool) -> None:
     """
     shown = listed(role)
     at = shown.index(here) if here in shown else None
-    told = {"language": t("nav.language_code"), "label": t("nav.label"), "open": at, "walked": walked}
-    told |= {"upload": t("nav.upload"), "most": t("nav.upload_most", size="0")}
-    st.html(f"<script>{SCRIPT}({json.dumps(told)})</script>", unsafe_allow_javascript=True)
+    settings = {"language": t("nav.language_code"), "label": t("nav.label"), "open": at, "walked": walked}
+    settings |= {"upload": t("nav.upload"), "most": t("nav.upload_most", size="0")}
+    st.html(f"<script>{SCRIPT}({json.dumps(settings)})</script>", unsafe_allow_javascript=True)

@@ -22,7 +22,7 @@ MAX_CHARS = 2000
 
 
 @dataclass(frozen=True)
-class Details:
+class NoticeDetailsPanel:
     """What stands, and how it is kept.
 
     Attributes
@@ -49,7 +49,7 @@ class Details:
     template: Callable[[], str]
 
 
-def panel(t: Texts, details: Details, attempt: Attempt) -> None:
+def panel(t: Texts, details: NoticeDetailsPanel, attempt: Attempt) -> None:
     """What is lacking, and in a box the form and the file."""
     box = frame.box(t("notice_details.title"), "edit_note", "notice_details_box")
     if box is None:
@@ -57,17 +57,17 @@ def panel(t: Texts, details: Details, attempt: Attempt) -> None:
     with box:
         st.caption(t("notice_details.note"))
         lacking = [_of(t, details, party, name) for party, name in details.lacking]
-        said = t("notice_details.missing", fields=t.listed(lacking)) if lacking else t("notice_details.complete")
-        st.markdown(said)
+        text = t("notice_details.missing", fields=t.listed(lacking)) if lacking else t("notice_details.complete")
+        st.markdown(text)
         _form(t, details, attempt)
         toml_file.panel(t, "notice_details", details.template, details.keep_file, t("notice_details.saved"), attempt)
 
 
-def _of(t: Texts, details: Details, party: str, name: str) -> str:
+def _of(t: Texts, details: NoticeDetailsPanel, party: str, name: str) -> str:
     return t("notice_details.of_party", field=t(f"notice_details.{name}"), party=markdown(details.parties[party]))
 
 
-def _form(t: Texts, details: Details, attempt: Attempt) -> None:
+def _form(t: Texts, details: NoticeDetailsPanel, attempt: Attempt) -> None:
     with st.form("notice_details", border=False):
         given = {}
         titles = [markdown(details.parties[party]) for party in details.stands]
@@ -78,7 +78,7 @@ def _form(t: Texts, details: Details, attempt: Attempt) -> None:
             attempt(t("notice_details.saved"), lambda: details.keep(given))
 
 
-def _fields(t: Texts, details: Details, party: str) -> dict[str, Any]:
+def _fields(t: Texts, details: NoticeDetailsPanel, party: str) -> dict[str, Any]:
     stands = details.stands[party]
     given: dict[str, Any] = {}
     row: Sequence[DeltaGenerator] = ()

@@ -105,7 +105,7 @@ def fields(t: Texts, view: View, lines: Sequence[LedgerLine]) -> None:
 
 def told(t: Texts, view: View, found: Sequence[GivenAway], person: str) -> None:
     """What the Hosts' answers have given away, and what more answers about the model would: upper bounds."""
-    hosts = [palette.plain(t, view.federation, told.host) for told in found]
+    hosts = [palette.plain(t, view.federation, one.host) for one in found]
     counted = [host for host in found if host.people is not None]
     most = max(counted, key=lambda host: host.largest or 0.0, default=None)
     st.markdown(_told_sentence(t, view, most))
@@ -199,11 +199,11 @@ def reading(t: Texts, score: Score, read: LeakReading) -> None:
 
 def bounded(t: Texts, score: Score, bound: LeakBound) -> bool:
     """What one score tells at most, where counting takes longer than a page may; whether it is to be counted all the same."""
-    told, times = _bits(t, bound.told), _many(ceil(2**bound.told))
-    st.markdown(t("leak_bound.sentence", id=markdown(score.id), told=told, times=times))
+    disclosed, times = _bits(t, bound.told), _many(ceil(2**bound.told))
+    st.markdown(t("leak_bound.sentence", id=markdown(score.id), told=disclosed, times=times))
     least = t("privacy.bits", bits=bare(floor(10 * bound.min_entropy) / 10))
     with st.container(horizontal=True):
-        for name, value in (("told", told), ("least", least)):
+        for name, value in (("told", disclosed), ("least", least)):
             st.metric(t(f"leak_bound.{name}"), value, help=t(f"leak_bound.{name}_help"), border=True)
     st.caption(f":material/info: {t('leak_bound.hint')}")
     return st.button(t("leak_bound.count"), icon=":material/speed:", key="leak_count")
@@ -258,8 +258,8 @@ def _chart(t: Texts, view: View, points: Sequence[LeakPoint]) -> go.Figure:
     own = view.record.score_bits
     if own in widths:
         figure.add_vline(own, line={"color": charts.look().quiet, "width": 3, "dash": "dot"}, layer="below")
-        said = label(t("privacy.this_model"))
-        charts.write(figure, [{"x": own, "y": 1.0, "text": said, "xanchor": "right", "xshift": -8}])
+        text = label(t("privacy.this_model"))
+        charts.write(figure, [{"x": own, "y": 1.0, "text": text, "xanchor": "right", "xshift": -8}])
     figure.update_xaxes(title_text=t("privacy.width"), tickvals=widths, showgrid=False)
     return figure.update_yaxes(range=[-0.03, 1.06], tickformat=".0%")
 

@@ -15,7 +15,7 @@ from app.texts import Texts, bare, label, number, wrap
 from backend.services.protocol_comparison import PAIR, leads
 
 if TYPE_CHECKING:
-    from backend.protocols.baselines.batch_sizes import Lead, Point
+    from backend.protocols.baselines.batch_sizes import BatchTimes, Lead
     from backend.protocols.baselines.comparison import ProtocolResult
     from backend.services.protocol_comparison import Compared
 
@@ -203,7 +203,7 @@ def who_wins(t: Texts, found: Sequence[Lead]) -> str:
     )
 
 
-def _table(t: Texts, measured: Sequence[Point]) -> frame.Columns:
+def _table(t: Texts, measured: Sequence[BatchTimes]) -> frame.Columns:
     return {
         t("protocols.people"): [point.samples for point in measured],
         named(t, PAIR[0]): [t.duration(point.fed_eini) for point in measured],
@@ -212,7 +212,7 @@ def _table(t: Texts, measured: Sequence[Point]) -> frame.Columns:
     }
 
 
-def _lines(t: Texts, measured: Sequence[Point]) -> go.Figure:
+def _lines(t: Texts, measured: Sequence[BatchTimes]) -> go.Figure:
     """Seconds by people, both logarithmic; the stretches where Fed-EINI is ahead are shaded."""
     figure = charts.figure(320, top=40, hovermode="x unified")
     people = [point.samples for point in measured]

@@ -140,11 +140,11 @@ def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
     identity, issued = found.report.content.identity, found.report.issued
     words = {"model": identity.model, "time": issued.time[:16].replace("T", " "), "actor": markdown(issued.actor)}
     holds = t("report.holds_nobody" if issued.actor == NOBODY else "report.holds", **words)
-    said = t.joined(holds, t(f"report.drawn_{found.drawn}"))
+    text = t.joined(holds, t(f"report.drawn_{found.drawn}"))
     if found.verdict == "issued":
-        st.success(said, icon=":material/verified:")
+        st.success(text, icon=":material/verified:")
     else:
-        st.warning(said, icon=":material/gpp_maybe:")
+        st.warning(text, icon=":material/gpp_maybe:")
     for federation, entry in found.named_by:
         st.markdown(t("report.named_by", number=f"{entry.number:,}", federation=markdown(federation)))
     if not found.named_by:

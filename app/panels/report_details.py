@@ -21,7 +21,7 @@ LINES = ("owner", "tier", "period", "validator")  # that one line holds
 
 
 @dataclass(frozen=True)
-class Details:
+class ReportDetailsPanel:
     """What stands, and how it is kept.
 
     Attributes
@@ -48,7 +48,7 @@ class Details:
     template: Callable[[], str]
 
 
-def panel(t: Texts, details: Details, attempt: Attempt) -> None:
+def panel(t: Texts, details: ReportDetailsPanel, attempt: Attempt) -> None:
     """How much is provided, a form for the rest, and the same as a file."""
     lacking = len(details.lacking)
     st.markdown(t("details.state", n=lacking) if lacking else t("details.complete"))
@@ -62,7 +62,7 @@ def panel(t: Texts, details: Details, attempt: Attempt) -> None:
         toml_file.panel(t, "report_details", details.template, details.keep_file, t("details.saved"), attempt)
 
 
-def _form(t: Texts, details: Details, attempt: Attempt) -> None:
+def _form(t: Texts, details: ReportDetailsPanel, attempt: Attempt) -> None:
     st.caption(t("details.form_note"))
     with st.form("details", border=False):
         given: dict[str, Any] = {}
@@ -76,7 +76,7 @@ def _form(t: Texts, details: Details, attempt: Attempt) -> None:
             attempt(t("details.saved"), lambda: details.keep(given))
 
 
-def _field(t: Texts, details: Details, name: str) -> str:
+def _field(t: Texts, details: ReportDetailsPanel, name: str) -> str:
     stands = str(getattr(details.found, name, ""))
     key, title, why = f"details_{name}", t(f"details.{name}"), t(f"details.{name}_help")
     if name == "challenger":
@@ -91,7 +91,7 @@ def _field(t: Texts, details: Details, name: str) -> str:
     return st.text_area(title, stands, 80, MAX_CHARS, key, help=why)
 
 
-def _by_party(t: Texts, details: Details, name: str) -> dict[str, str]:
+def _by_party(t: Texts, details: ReportDetailsPanel, name: str) -> dict[str, str]:
     stands: Mapping[str, str] = getattr(details.found, name, {})
     return {
         party: st.text_area(

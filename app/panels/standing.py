@@ -25,7 +25,7 @@ FEW = 20  # people of one run from which on they stand in its own table alone
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredPerson:
     """One person scored in this session."""
 
     time: str
@@ -38,11 +38,11 @@ class Scored:
         return f"{self.score.id} · {self.time}"
 
 
-def noted(before: Sequence[Scored], done: ScoreBatch, time: str) -> tuple[Scored, ...]:
+def noted(before: Sequence[ScoredPerson], done: ScoreBatch, time: str) -> tuple[ScoredPerson, ...]:
     """The session's people with those of one more run, newest first."""
     if len(done.scores) >= FEW:
         return tuple(before)
-    new = [Scored(time, done.model_id, score) for score in done.scores if score.status == "ok"]
+    new = [ScoredPerson(time, done.model_id, score) for score in done.scores if score.status == "ok"]
     return (*new, *before)[:KEPT]
 
 
@@ -106,7 +106,7 @@ def _whole(share: float) -> str:
     return f"{100 * share:.0f}\u00a0%"
 
 
-def session(t: Texts, view: View, history: Sequence[Scored], people: pd.DataFrame) -> None:
+def session(t: Texts, view: View, history: Sequence[ScoredPerson], people: pd.DataFrame) -> None:
     """Who was scored with this model in this session, and two of them side by side."""
     own = [one for one in history if one.model_id == view.record.id]
     if len(own) < 2:
@@ -117,7 +117,7 @@ def session(t: Texts, view: View, history: Sequence[Scored], people: pd.DataFram
             _session(t, view, own, people)
 
 
-def _session(t: Texts, view: View, own: Sequence[Scored], people: pd.DataFrame) -> None:
+def _session(t: Texts, view: View, own: Sequence[ScoredPerson], people: pd.DataFrame) -> None:
     st.markdown(t("score.history_sentence", n=len(own)))
     columns: frame.Columns = {
         t("score.when"): [one.time for one in own],
@@ -131,7 +131,7 @@ def _session(t: Texts, view: View, own: Sequence[Scored], people: pd.DataFrame) 
     beside(t, view, one.score, other.score, people)
 
 
-def _choice(title: str, own: Sequence[Scored], start: int, key: str) -> Scored:
+def _choice(title: str, own: Sequence[ScoredPerson], start: int, key: str) -> ScoredPerson:
     at: int = st.selectbox(title, range(len(own)), index=start, format_func=lambda i: own[i].name, key=key, width=230)
     return own[min(at, len(own) - 1)]
 

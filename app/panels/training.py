@@ -402,13 +402,13 @@ def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Fi
     low, high = min(known, default=0.0), max(known, default=1.0)
     room = (high - low) * 0.08 or abs(high) * 0.05 or 0.05
     figure = charts.figure(46 * len(records) + 80)
-    said = []
+    notes = []
     for row, record in enumerate(records):
         shown = label(frame.figure(record.metrics, name, unit))
         size = t("train.trees", n=record.n_trees)
         words = f"<b>{shown}</b>  {label(frame.algorithm(t, record))} · {size} · {t.duration(record.seconds)}"
         height = -46 * row
-        said.append({"x": low - room, "y": height, "text": words, "yanchor": "bottom"})
+        notes.append({"x": low - room, "y": height, "text": words, "yanchor": "bottom"})
     places = [-46 * row - 10 for row in range(len(records))]
     figure.add_scatter(
         x=[x for _ in places for x in (low - room, high + room, None)],
@@ -428,12 +428,12 @@ def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Fi
             "color": palette.INK,
             "line": {"width": 2, "color": palette.INK},
         },
-        hovertext=[one["text"] for one in said],
+        hovertext=[one["text"] for one in notes],
         hovertemplate="%{hovertext}<extra></extra>",
         cliponaxis=False,
         showlegend=False,
     )
-    charts.write(figure, said)
+    charts.write(figure, notes)
     title = t("train.axis_low" if name == "rmse" else "train.axis_high", figure=t(f"figure.{name}"))
     suffix = " %" if name == "accuracy" else ""
     figure.update_xaxes(range=[low - room, high + room], title_text=title, zeroline=False, ticksuffix=suffix)

@@ -82,9 +82,9 @@ def draw(t: Texts, page: str, model: str | None) -> tuple[Places, frozenset[str]
         if job.job is None and job.state != "cancelled":
             _note(t, job)
     others = [job for job in jobs if not (_of(job, page, model) or session.presenting())]
-    told = [job for job in others if job.name in session.kept("announced", ()) and job.state not in BUSY]
-    if told:
-        st.set_page_config(page_title=t(f"jobs.tab_{told[0].state}", kind=t(f"jobs.kind_{told[0].kind}")))
+    ended = [job for job in others if job.name in session.kept("announced", ()) and job.state not in BUSY]
+    if ended:
+        st.set_page_config(page_title=t(f"jobs.tab_{ended[0].state}", kind=t(f"jobs.kind_{ended[0].kind}")))
     places = Places(st.empty(), st.container())
     with places.still.container():
         _lines(t, others, still=True)

@@ -17,12 +17,12 @@ def draw(t: Texts, why: GlassleafError | None, again: Callable[[], None] | None 
     """The panel, with a button where `again` asks the same once more; False, and nothing, where it ended for another reason."""
     if isinstance(why, ApprovalPending):
         words, past = {"host": _name(t, why.host), "number": why.number}, datetime.now(UTC) - why.since
-        title, said = t("waits.title", **words, past=t.past(past.total_seconds())), t("waits.ask", **words)
-        st.info(said, icon=":material/hourglass_top:", title=title)
+        title, text = t("waits.title", **words, past=t.past(past.total_seconds())), t("waits.ask", **words)
+        st.info(text, icon=":material/hourglass_top:", title=title)
     elif isinstance(why, ApprovalDenied):
         host, reason = _name(t, why.host), markdown(why.reason)
-        said = f"{t('waits.because', day=why.day, reason=reason)}\n\n{t('waits.change', host=host)}"
-        st.info(said, icon=":material/block:", title=t(f"waits.{why.state}", host=host))
+        text = f"{t('waits.because', day=why.day, reason=reason)}\n\n{t('waits.change', host=host)}"
+        st.info(text, icon=":material/block:", title=t(f"waits.{why.state}", host=host))
     else:
         return False
     if again is not None and st.button(t("waits.again"), icon=":material/refresh:", key="waits_again"):
@@ -40,8 +40,8 @@ def pause(t: Texts, why: Waits | None) -> None:
     """For whom work under way waits at this moment; nothing where it does not."""
     if why is not None:
         hosts = t.listed([_name(t, host) for host in why.hosts])
-        said = t("pause.busy", hosts=hosts) if why.kind == "busy" else t("pause.down", hosts=hosts)
-        st.info(said, icon=":material/hourglass_top:")
+        text = t("pause.busy", hosts=hosts) if why.kind == "busy" else t("pause.down", hosts=hosts)
+        st.info(text, icon=":material/hourglass_top:")
 
 
 def _name(t: Texts, host: str) -> str:

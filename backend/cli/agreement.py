@@ -49,13 +49,13 @@ def draft(
 ) -> None:
     """Write an agreement to begin with: one purpose, every kind of message, the usual floors. Read it before you sign it."""
     from backend.link.agreement import load_agreement
-    from backend.link.draft import Terms
+    from backend.link.draft import AgreementTerms
     from backend.link.draft import draft as drafted
 
     check_out(out)
     if out.exists():
         raise ParameterError(f"{out} is there already; name another file, or amend what it says.")
-    terms = Terms(title, purpose, legal_basis, day_of(until), address, rows_per_day)
+    terms = AgreementTerms(title, purpose, legal_basis, day_of(until), address, rows_per_day)
     save(out, drafted(parties, disclosed, terms).encode())
     found = load_agreement(out)
     text = f"Written to {out}. Read it, change what is to be changed; then every party signs it.\n" + "\n".join(

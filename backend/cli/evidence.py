@@ -147,22 +147,24 @@ def given_away(
         "Upper bounds in bits (10 single out one of 1,024 possibilities); trainings and measurements are not in them."
     ]
     print_result(
-        [asdict(told) for told in found], "\n".join([*lines, *(_told(told, person) for told in found)]), as_json
+        [asdict(given) for given in found],
+        "\n".join([*lines, *(_given_away(given, person) for given in found)]),
+        as_json,
     )
 
 
-def _told(told: GivenAway, person: str) -> str:
-    if told.people is None:
-        lines = [f"{told.host}: has no limit, so nothing is counted"]
+def _given_away(one: GivenAway, person: str) -> str:
+    if one.people is None:
+        lines = [f"{one.host}: has no limit, so nothing is counted"]
     else:
-        limit = "none" if told.limit is None else f"{told.limit:g}"
+        limit = "none" if one.limit is None else f"{one.limit:g}"
         lines = [
-            f"{told.host}: {told.people:,} people answered about in {told.days} days, at most {_up(told.largest)} about one; limit {limit}"
+            f"{one.host}: {one.people:,} people answered about in {one.days} days, at most {_up(one.largest)} about one; limit {limit}"
         ]
-    if told.person is not None:
-        lines.append(f"  {person}: at most {_up(told.person)}")
-    costs = ", ".join(f"{kind} {_up(bits)}" for kind, bits in told.costs.items()) or "nothing"
-    return "\n".join([*lines, f"  one answer of this model at most: {costs}; all of them {_up(told.capacity)}"])
+    if one.person is not None:
+        lines.append(f"  {person}: at most {_up(one.person)}")
+    costs = ", ".join(f"{kind} {_up(bits)}" for kind, bits in one.costs.items()) or "nothing"
+    return "\n".join([*lines, f"  one answer of this model at most: {costs}; all of them {_up(one.capacity)}"])
 
 
 def _up(bits: float | None) -> str:

@@ -18,7 +18,7 @@ from backend.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from backend.link.identity import Identity
+    from backend.link.identity import PartyKeys
     from backend.services.keys import Key
 
 Federation = Annotated[str, typer.Argument(help="A federation's name.")]
@@ -132,7 +132,7 @@ def show(folder: KeysFolder = Path("keys"), as_json: AsJson = False) -> None:
     print_result(_public(identity), _public_text(identity), as_json)
 
 
-def _public(identity: Identity) -> dict[str, str]:
+def _public(identity: PartyKeys) -> dict[str, str]:
     from backend.link.identity import fingerprint, validity_words
 
     return {
@@ -144,7 +144,7 @@ def _public(identity: Identity) -> dict[str, str]:
     }
 
 
-def _public_text(identity: Identity) -> str:
+def _public_text(identity: PartyKeys) -> str:
     return "\n".join(f"{name:8} {value}" for name, value in _public(identity).items())
 
 

@@ -517,8 +517,13 @@ class Vocabulary(BaseModel):
         if any(pattern.asks(texts) for pattern in self.patterns.values()):
             return False
         said = any(word.isalpha() for word in texts.meaning.has - self.context.fillers)
-        told = said and texts.meaning.has != texts.name.has
-        if told or not self.context.unsaid(texts) or self.context.codes_say(texts) or CHINESE.search(texts.name.text):
+        described = said and texts.meaning.has != texts.name.has
+        if (
+            described
+            or not self.context.unsaid(texts)
+            or self.context.codes_say(texts)
+            or CHINESE.search(texts.name.text)
+        ):
             return True
         words = frozenset(word for word in texts.name_in_full.has if word.isalpha())
         return bool(words & self._trade) and words <= self._trade | self._around

@@ -34,7 +34,7 @@ SHOWN_EXAMPLES = 3  # cells or lines that one problem names before it only count
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class FileLimits:
     """How large a table's file may be; checked before and while it is read.
 
     Attributes
@@ -51,7 +51,7 @@ class Limits:
     max_cells: int
 
 
-TABLE = Limits(max_bytes=250_000_000, max_rows=1 << 20, max_columns=5_000, max_cells=20_000_000)
+TABLE = FileLimits(max_bytes=250_000_000, max_rows=1 << 20, max_columns=5_000, max_cells=20_000_000)
 """Of a party's table; it stays in memory."""
 
 
@@ -135,7 +135,7 @@ def read_csv(path: Path) -> TableText:
 
 
 def read_csv_groups(
-    path: Path, limits: Limits = TABLE, max_rows: int = GROUP, max_characters: int = CHARACTERS
+    path: Path, limits: FileLimits = TABLE, max_rows: int = GROUP, max_characters: int = CHARACTERS
 ) -> Generator[TableText, None, None]:
     """The same in groups of consecutive rows; see :func:`csv_groups`."""
     try:
@@ -161,7 +161,7 @@ def read_csv_groups(
         ) from None
 
 
-def parse_csv(name: str, data: bytes, limits: Limits = TABLE, encoding: str = UTF_8) -> TableText:
+def parse_csv(name: str, data: bytes, limits: FileLimits = TABLE, encoding: str = UTF_8) -> TableText:
     """Split a CSV file's bytes into header and rows.
 
     UTF-8 with or without a byte order mark, or the `encoding` that was named; the separator (comma, semicolon, tab or vertical bar) is the
@@ -181,7 +181,7 @@ def parse_csv(name: str, data: bytes, limits: Limits = TABLE, encoding: str = UT
 
 
 def csv_groups(
-    name: str, file: BinaryIO, encoding: str, limits: Limits, max_rows: int, max_characters: int
+    name: str, file: BinaryIO, encoding: str, limits: FileLimits, max_rows: int, max_characters: int
 ) -> Generator[TableText, None, None]:
     """A CSV file in groups of consecutive rows, at least one, of at most `max_rows`; a group ends early behind `max_characters`.
 
@@ -260,7 +260,7 @@ def too_large(where: str, found: str, limit: str) -> FederationError:
     return FederationError(f"{where}: found {found}, expected at most {limit}. Split the file.")
 
 
-def _too_many_bytes(name: str, limits: Limits) -> FederationError:
+def _too_many_bytes(name: str, limits: FileLimits) -> FederationError:
     return too_large(name, f"more than {limits.max_bytes:,} bytes", f"{limits.max_bytes:,}")
 
 
@@ -291,7 +291,7 @@ def _separator(data: bytes, encoding: str) -> str:
     return max(SEPARATORS, key=parts)
 
 
-def check_header(name: str, header: tuple[str, ...], limits: Limits) -> None:
+def check_header(name: str, header: tuple[str, ...], limits: FileLimits) -> None:
     """Raise FederationError where a table has too many columns, or one without a name or with another's."""
     if len(header) > limits.max_columns or max(map(len, header)) > MAX_NAME:
         raise FederationError(

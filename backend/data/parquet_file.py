@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from backend.data.csv_file import PACKED, Limits, TableText, check_header, shown, too_large
+from backend.data.csv_file import PACKED, FileLimits, TableText, check_header, shown, too_large
 from backend.data.xlsx_file import as_text
 from backend.errors import FederationError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 BATCH = 512  # rows that are unpacked at once, so that no short file becomes a long one unseen
 
 
-def parse_parquet(name: str, data: bytes, limits: Limits) -> TableText:
+def parse_parquet(name: str, data: bytes, limits: FileLimits) -> TableText:
     """Read a flat table.
 
     Raises
@@ -29,7 +29,7 @@ def parse_parquet(name: str, data: bytes, limits: Limits) -> TableText:
 
 
 def parquet_groups(
-    name: str, file: BinaryIO, limits: Limits, max_rows: int, max_unpacked: int
+    name: str, file: BinaryIO, limits: FileLimits, max_rows: int, max_unpacked: int
 ) -> Generator[TableText, None, None]:
     """The same in groups of consecutive rows, at least one, of at most `max_rows`, and of `max_unpacked` bytes and a batch more."""
     try:
@@ -77,7 +77,7 @@ def rows_of(file: Path) -> int:
         raise FederationError(f"{file.name}: the Parquet file cannot be read ({type(error).__name__}).") from None
 
 
-def _check_footer(name: str, footer: Any, limits: Limits) -> None:
+def _check_footer(name: str, footer: Any, limits: FileLimits) -> None:
     """Raise FederationError where the file says that it holds more than is allowed."""
     groups = (
         [footer.row_group(index) for index in range(footer.num_row_groups)]

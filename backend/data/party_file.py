@@ -191,9 +191,9 @@ def _cell_problems(read: _Read, feature: Feature, unread: dict[int, str]) -> lis
     if not unread:
         return []
     marks = sorted({cell for cell in unread.values() if looks_missing(cell)})
-    said = json.dumps(marks, ensure_ascii=False)
+    listed_marks = json.dumps(marks, ensure_ascii=False)
     advice = (
-        f"If {listed([shown(mark) for mark in marks])} means that there is no value, say so: missing = {said} in "
+        f"If {listed([shown(mark) for mark in marks])} means that there is no value, say so: missing = {listed_marks} in "
         f"the federation file, or --missing {shlex.quote(f'{feature.name}={marks[0]}')} for init; "
         'a column of codes has kind = "categorical", and then it is one of them.'
         if marks

@@ -22,7 +22,7 @@ from backend.data.csv_file import (
     GROUP,
     TABLE,
     UTF_8,
-    Limits,
+    FileLimits,
     TableText,
     check_header,
     csv_groups,
@@ -40,16 +40,16 @@ from backend.data.table import (
     number_columns,
     sheet_of,
 )
-from backend.data.table_file import DECIMALS, ENCODINGS, PARQUET, Reading, opened, place_of, unclear_decimals
+from backend.data.table_file import DECIMALS, ENCODINGS, PARQUET, Reading, opened, row_of_cell, unclear_decimals
 from backend.errors import FederationError, SampleError
 from backend.jobs import work
 
 MAX_ROWS = 10_000_000  # 60 bytes a row are held: a fingerprint of its id, and its line
-LONG = Limits(max_bytes=1 << 42, max_rows=MAX_ROWS, max_columns=MAX_COLUMNS, max_cells=MAX_ROWS * MAX_COLUMNS)
+LONG = FileLimits(max_bytes=1 << 42, max_rows=MAX_ROWS, max_columns=MAX_COLUMNS, max_cells=MAX_ROWS * MAX_COLUMNS)
 """Of a table that is read in groups."""
 
 
-class Source(Protocol):
+class TableSource(Protocol):
     """A table that can be read again and again."""
 
     @property
@@ -81,7 +81,7 @@ class LongFile:
         return self.path.name
 
     def groups(self) -> Generator[TableText, None, None]:
-        """See :class:`Source`."""
+        """See :class:`TableSource`."""
         with opened(self.path) as file:
             is_parquet = file.read(len(PARQUET)) == PARQUET
             file.seek(0)
@@ -127,7 +127,7 @@ class DatabaseTable:
         return self.table
 
     def groups(self) -> Generator[TableText, None, None]:
-        """See :class:`Source`."""
+        """See :class:`TableSource`."""
         from sqlalchemy import MetaData, Table, create_engine, select  # noqa: PLC0415 - slow to import
         from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 (as above)
 
@@ -177,7 +177,7 @@ class DatabaseTable:
         )
 
 
-def read_database(table: DatabaseTable, limits: Limits = TABLE) -> tuple[TableText, str]:
+def read_database(table: DatabaseTable, limits: FileLimits = TABLE) -> tuple[TableText, str]:
     """The whole of a table as it is at this moment, and SHA-256 of what was read, in hexadecimal.
 
     Raises
@@ -229,7 +229,7 @@ class Survey:
         return {row - first: line for row, line in self.repeats[start:end].tolist()}
 
 
-def survey(federation: Federation, source: Source, how: Reading) -> Survey:
+def survey(federation: Federation, source: TableSource, how: Reading) -> Survey:
     """Read a table for the first time.
 
     Raises
@@ -253,7 +253,7 @@ def survey(federation: Federation, source: Source, how: Reading) -> Survey:
                 evidence.add(set(text.cells(column)))
                 for cell in (*evidence.proof.values(), *evidence.unproved.values()):
                     if cell not in places:
-                        places[cell] = place_of(text, cell)
+                        places[cell] = row_of_cell(text, cell)
             prints.append(_fingerprints(text.cells(federation.guest.id)))
             lines.append(np.array(text.lines, dtype=np.int64))
     if how.decimal:
@@ -266,7 +266,7 @@ def survey(federation: Federation, source: Source, how: Reading) -> Survey:
 
 
 def sheets(
-    federation: Federation, source: Source, known: Survey, records: Callable[[], PartyTable], first: int = 0
+    federation: Federation, source: TableSource, known: Survey, records: Callable[[], PartyTable], first: int = 0
 ) -> Generator[SampleSheet, None, None]:
     """The groups from the `first` on as sheets of samples; see :func:`backend.data.table.sheet_of`.
 
@@ -292,7 +292,7 @@ def sheets(
         raise _changed(source)
 
 
-def _changed(source: Source) -> SampleError:
+def _changed(source: TableSource) -> SampleError:
     return SampleError(
         f"{source.name} was changed while it was read; what was not read yet was not scored. Leave it as it is, and begin again."
     )

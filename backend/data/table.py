@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.csv_file import Limits, TableText, listed, read_csv, shown, to_column
+from backend.data.csv_file import FileLimits, TableText, listed, read_csv, shown, to_column
 from backend.data.decimal_mark import Marks, like_a_number
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation, Party, capped
@@ -28,7 +28,7 @@ from backend.errors import FederationError, NotAvailable, SampleError, Unclear
 
 MAX_COLUMNS = 200
 MAX_CELL = 500  # characters
-SAMPLES = Limits(max_bytes=5_000_000, max_rows=5_000, max_columns=MAX_COLUMNS, max_cells=5_000 * MAX_COLUMNS)
+SAMPLES = FileLimits(max_bytes=5_000_000, max_rows=5_000, max_columns=MAX_COLUMNS, max_cells=5_000 * MAX_COLUMNS)
 """Of a sheet of samples."""
 
 
@@ -202,7 +202,7 @@ def read_samples(
     name: str = "samples",
     how: Reading = AS_IT_IS,
     hosts_allowed: bool = True,
-    limits: Limits = SAMPLES,
+    limits: FileLimits = SAMPLES,
 ) -> SampleSheet:
     """Read a sheet of samples: the Guest's id column and feature columns, and optionally Hosts' columns, in any order.
 
@@ -278,7 +278,7 @@ def _sheet_text(
     source: bytes | Path,
     name: str,
     how: Reading,
-    limits: Limits,
+    limits: FileLimits,
     numbers: Sequence[str] = (),
 ) -> TableText:
     """A sheet's cells under the federation's names, its columns checked."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from backend.data.csv_file import TABLE, Limits, TableText, parse_csv, shown
+from backend.data.csv_file import TABLE, FileLimits, TableText, parse_csv, shown
 from backend.data.decimal_mark import chosen, decided, plain
 from backend.errors import FederationError, ParameterError, Unclear
 
@@ -51,7 +51,9 @@ class Reading:
 AS_IT_IS = Reading()
 
 
-def read_table_file(source: bytes | Path, name: str = "", how: Reading = AS_IT_IS, limits: Limits = TABLE) -> TableText:
+def read_table_file(
+    source: bytes | Path, name: str = "", how: Reading = AS_IT_IS, limits: FileLimits = TABLE
+) -> TableText:
     """Read a table from its bytes or its file.
 
     Parameters
@@ -105,20 +107,20 @@ def with_marks(text: TableText, columns: Iterable[str], decimal: str = "") -> Ta
     found = decided(cells, semicolons=text.separator == ";")
     if not isinstance(found, tuple):
         return replace(text, marks=found)
-    raise unclear_decimals(text.name, {cell: place_of(text, cell) for cell in found})
+    raise unclear_decimals(text.name, {cell: row_of_cell(text, cell) for cell in found})
 
 
-def unclear_decimals(name: str, places: Mapping[str, int]) -> Unclear:
+def unclear_decimals(name: str, rows: Mapping[str, int]) -> Unclear:
     """The question how decimals are written, by the one or two cells that leave it open and the rows that they stand in."""
-    found = tuple(places)
+    found = tuple(rows)
     if len(found) == 2:
-        where = " and ".join(f"{shown(cell)} in row {place}" for cell, place in places.items())
+        where = " and ".join(f"{shown(cell)} in row {row}" for cell, row in rows.items())
         problem = (
             f"{name}: some numbers have a decimal comma and others a decimal point ({where}). Say which of them it is."
         )
     else:
         problem = (
-            f"{name}, row {places[found[0]]}: {shown(found[0])} may be a number with decimals or one with thousands, and no other "
+            f"{name}, row {rows[found[0]]}: {shown(found[0])} may be a number with decimals or one with thousands, and no other "
             "number tells which. Say whether decimals have a comma or a point."
         )
     choices = {
@@ -128,12 +130,12 @@ def unclear_decimals(name: str, places: Mapping[str, int]) -> Unclear:
     return Unclear(f"{problem} (--decimal point or --decimal comma)", "decimal", choices)
 
 
-def place_of(text: TableText, cell: str) -> int:
+def row_of_cell(text: TableText, cell: str) -> int:
     """The line of the first row that has a cell."""
     return next(line for line, row in zip(text.lines, text.rows, strict=True) if cell in row)
 
 
-def _bytes_of(path: Path, limits: Limits) -> bytes:
+def _bytes_of(path: Path, limits: FileLimits) -> bytes:
     """A regular file's bytes, one more than is allowed at most."""
     with opened(path) as file:
         try:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
-from backend.data.csv_file import PACKED, Fault, Limits, TableText, check_header, shown, too_large
+from backend.data.csv_file import PACKED, Fault, FileLimits, TableText, check_header, shown, too_large
 from backend.errors import FederationError, Unclear
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ PEEKED = 20  # rows that tell whether a sheet is empty
 _CELL = re.compile(rb"<(?:\w+:)?c[\s/>]")
 
 
-def parse_xlsx(name: str, data: bytes, limits: Limits, sheet: str = "") -> TableText:
+def parse_xlsx(name: str, data: bytes, limits: FileLimits, sheet: str = "") -> TableText:
     """Read one sheet; the only one with cells unless `sheet` names it.
 
     Raises
@@ -56,7 +56,7 @@ def parse_xlsx(name: str, data: bytes, limits: Limits, sheet: str = "") -> Table
         ) from error
 
 
-def _check_packed(name: str, data: bytes, limits: Limits) -> None:
+def _check_packed(name: str, data: bytes, limits: FileLimits) -> None:
     """Raise FederationError where it is no workbook, or one that would unpack to too much."""
     max_bytes = limits.max_bytes * PACKED
     try:
@@ -91,7 +91,7 @@ def _all_sheets(data: bytes) -> bytes:
         return b"".join(packed.read(part) for part in packed.namelist() if part.startswith("xl/worksheets/"))
 
 
-def _chosen_sheet(name: str, book: Workbook, sheet: str, limits: Limits) -> str:
+def _chosen_sheet(name: str, book: Workbook, sheet: str, limits: FileLimits) -> str:
     titles = [one.title for one in book.worksheets if one.sheet_state == "visible"]
     if sheet:
         if sheet not in titles:
@@ -111,7 +111,7 @@ def _chosen_sheet(name: str, book: Workbook, sheet: str, limits: Limits) -> str:
     return filled[0]
 
 
-def _first_rows(sheet: Any, limits: Limits) -> list[list[str]]:
+def _first_rows(sheet: Any, limits: FileLimits) -> list[list[str]]:
     sheet.reset_dimensions()  # what a sheet says about its size may be wrong
     found = []
     for index, row in enumerate(sheet.iter_rows(max_col=min(12, limits.max_columns), values_only=True)):
@@ -123,7 +123,7 @@ def _first_rows(sheet: Any, limits: Limits) -> list[list[str]]:
     return found
 
 
-def _formulas(data: bytes, title: str, limits: Limits) -> dict[tuple[int, int], str]:
+def _formulas(data: bytes, title: str, limits: FileLimits) -> dict[tuple[int, int], str]:
     """Row and column, from 0, of each cell with a formula."""
     import openpyxl  # noqa: PLC0415 (as above)
 
@@ -137,7 +137,7 @@ def _formulas(data: bytes, title: str, limits: Limits) -> dict[tuple[int, int], 
     }
 
 
-def _bounded(rows: Any, limits: Limits) -> Iterator[tuple[int, Any]]:
+def _bounded(rows: Any, limits: FileLimits) -> Iterator[tuple[int, Any]]:
     """A sheet's rows with their places, from 0; no more and no wider ones than a table may have."""
     cells = 0
     for index, row in enumerate(rows(max_col=limits.max_columns + 1)):
@@ -147,7 +147,7 @@ def _bounded(rows: Any, limits: Limits) -> Iterator[tuple[int, Any]]:
         yield index, row
 
 
-def _text(name: str, rows: Any, formulas: dict[tuple[int, int], str], limits: Limits) -> TableText:
+def _text(name: str, rows: Any, formulas: dict[tuple[int, int], str], limits: FileLimits) -> TableText:
     """Header and rows with their cells as text."""
     header: tuple[str, ...] = ()
     found: list[list[str]] = []

@@ -32,7 +32,7 @@ class AgeGap:
     Attributes
     ----------
     place : int
-        Position of the class, 1 being the youngest.
+        Index of the class, 1 being the youngest; of this name in stored measurements and reports.
     predicted : float
         Mean probability of the positive label with ages of this class.
     worse, low, high : float

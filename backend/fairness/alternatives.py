@@ -341,7 +341,7 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Decision:
+class CutoffComparison:
     """What is known of all models at one cut-off of the first.
 
     Attributes
@@ -367,7 +367,7 @@ class _Beside:
 
 
 def judge(
-    decisions: Sequence[Decision], groups: Sequence[Group], *, reference: int, tolerance: float
+    decisions: Sequence[CutoffComparison], groups: Sequence[Group], *, reference: int, tolerance: float
 ) -> tuple[DecidedModels, ...]:
     """The first model and its alternatives at every decision, with frontiers, and with intervals over all alternatives together.
 

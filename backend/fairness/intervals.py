@@ -33,8 +33,8 @@ def of_ratio(share: float, n: int, reference: float, reference_n: int) -> tuple[
     product = share * reference
     below, under = low * (2 * share - low), to * (2 * reference - to)
     above, over = high * (2 * share - high), from_ * (2 * reference - from_)
-    least = below / (product + sqrt(product**2 - below * under)) if low > 0 else 0.0
-    return least, (product + sqrt(product**2 - above * over)) / over
+    lower = below / (product + sqrt(product**2 - below * under)) if low > 0 else 0.0
+    return lower, (product + sqrt(product**2 - above * over)) / over
 
 
 def of_mean(mean: float, deviation: float, n: int) -> tuple[float, float]:

@@ -28,7 +28,7 @@ from backend.link.identity import Role, host_name
 from backend.link.kinds import ALWAYS, all_kinds, kinds_of
 
 if TYPE_CHECKING:
-    from backend.link.identity import Identity
+    from backend.link.identity import PartyKeys
 
 ALGORITHM = "Ed25519"
 Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -267,7 +267,7 @@ def signatures_file(agreement: Path) -> Path:
     return agreement.with_suffix(".sig.json")
 
 
-def sign(path: Path, identity: Identity, amends: Path | None = None) -> tuple[str, ...]:
+def sign(path: Path, identity: PartyKeys, amends: Path | None = None) -> tuple[str, ...]:
     """Add a party's signature, and return the names of those who have signed.
 
     Parameters
@@ -353,7 +353,7 @@ def _payload(agreement: Agreement) -> str:
     return urlsafe_b64encode(agreement.canonical).decode()
 
 
-def _signature(agreement: Agreement, identity: Identity) -> _Signed:
+def _signature(agreement: Agreement, identity: PartyKeys) -> _Signed:
     from joserfc import jws  # noqa: PLC0415
 
     header = {"alg": ALGORITHM, "kid": identity.spiffe}

@@ -15,7 +15,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_when_eve
 from tenacity.nap import sleep_using_event
 
 from backend.errors import SecurityError
-from backend.link.frames import Receipt, unpack
+from backend.link.frames import DeliveryReceipt, unpack
 from backend.link.handshake import CHECK
 from backend.link.identity import host_name, validity_words
 from backend.link.node import Node
@@ -56,12 +56,12 @@ class Connection:
             raise
         self._deliver = self.channel.stream_unary(DELIVER)
 
-    def deliver(self, node: Node, message: Outgoing) -> Receipt:
+    def deliver(self, node: Node, message: Outgoing) -> DeliveryReceipt:
         """Deliver one message; what became of it."""
         left = max(1.0, message.deadline - time.time())
         answer = self._deliver(node.outgoing_frames(message), timeout=left, metadata=self.metadata)
         receipt = unpack(answer)
-        if not isinstance(receipt, Receipt) or receipt.id != message.id:
+        if not isinstance(receipt, DeliveryReceipt) or receipt.id != message.id:
             raise SecurityError("A receipt was expected, something else came.")
         return receipt
 
@@ -188,7 +188,7 @@ def reason(error: BaseException, node: Node) -> str:
                 f"certificate refused: {validity_words(expires, datetime.now(UTC))}; `glassleaf keys renew` renews it"
             )
     code, details = _code(error), str(getattr(error, "details", str)() or "")
-    refused = next((words for said, words in _CERTIFICATE.items() if said in details), "")
+    refused = next((words for phrase, words in _CERTIFICATE.items() if phrase in details), "")
     if refused:
         return refused
     if code == grpc.StatusCode.UNAVAILABLE and "Socket closed" in details:

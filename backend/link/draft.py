@@ -44,7 +44,7 @@ class _Disclosed(_Strict):
 
 
 @dataclass(frozen=True)
-class Terms:
+class AgreementTerms:
     """What people have agreed on.
 
     Attributes
@@ -78,7 +78,7 @@ def disclosure(config: HostConfig) -> str:
     return tomli_w.dumps({"hosts": [host]})
 
 
-def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: Terms) -> str:
+def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: AgreementTerms) -> str:
     """``agreement.toml`` with one purpose, every kind of message, and the usual floors.
 
     Parameters

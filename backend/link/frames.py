@@ -88,7 +88,7 @@ class Header:
 
 
 @dataclass(frozen=True)
-class Receipt:
+class DeliveryReceipt:
     """What became of a message: taken, or to be sent again after some seconds, or refused, with why in words."""
 
     id: _Id
@@ -127,13 +127,13 @@ def frames(header: Header, blob: bytes) -> Iterator[bytes]:
         yield pack(replace(header, chunk=chunk), blob)
 
 
-def pack_control(control: Receipt | Beat) -> bytes:
+def pack_control(control: DeliveryReceipt | Beat) -> bytes:
     """A receipt or a sign of life as a frame."""
     packed: bytes = msgpack.packb(asdict(control), use_bin_type=True)
     return bytes((_CONTROL,)) + packed
 
 
-def unpack(frame: bytes) -> tuple[Header, bytes] | Receipt | Beat:
+def unpack(frame: bytes) -> tuple[Header, bytes] | DeliveryReceipt | Beat:
     """What a frame is: a piece of a message, a receipt or a sign of life.
 
     Raises
@@ -145,7 +145,7 @@ def unpack(frame: bytes) -> tuple[Header, bytes] | Receipt | Beat:
         if not 1 < len(frame) <= MAX_FRAME:
             raise ValueError("length")
         if frame[0] == _CONTROL and len(frame) <= MAX_CONTROL:
-            return read_as(Beat, frame[1:]) if len(frame) < MAX_BEAT else read_as(Receipt, frame[1:])
+            return read_as(Beat, frame[1:]) if len(frame) < MAX_BEAT else read_as(DeliveryReceipt, frame[1:])
         if frame[0] != _MESSAGE:
             raise ValueError("first byte")
         end = 3 + int.from_bytes(frame[1:3], "big")

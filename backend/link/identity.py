@@ -66,7 +66,7 @@ def host_name(spiffe: str) -> str:
 
 
 @dataclass(frozen=True)
-class Identity:
+class PartyKeys:
     """One party's keys, read from its folder; no secret shows in its `repr`.
 
     Attributes
@@ -94,7 +94,7 @@ class Identity:
         return self.sealing.public_key().public_bytes_raw().hex()
 
 
-def make_identity(folder: Path, domain: str, role: Role, root: Path | None = None) -> Identity:
+def make_identity(folder: Path, domain: str, role: Role, root: Path | None = None) -> PartyKeys:
     """Make a party's keys once; `root` is the folder of the root's key (`folder`/root where none is given).
 
     Raises
@@ -118,7 +118,7 @@ def make_identity(folder: Path, domain: str, role: Role, root: Path | None = Non
     return _issue(folder, key, certificate, spiffe, LEAF_DAYS)
 
 
-def renew(folder: Path, root: Path | None = None, days: float = LEAF_DAYS) -> Identity:
+def renew(folder: Path, root: Path | None = None, days: float = LEAF_DAYS) -> PartyKeys:
     """Write a leaf with a new key in place of the old one; links that run change to it by themselves.
 
     Raises
@@ -135,7 +135,7 @@ def renew(folder: Path, root: Path | None = None, days: float = LEAF_DAYS) -> Id
     return _issue(folder, key, certificate, spiffe, days)
 
 
-def load_identity(folder: Path) -> Identity:
+def load_identity(folder: Path) -> PartyKeys:
     """A party's keys as they are now.
 
     Raises
@@ -155,7 +155,7 @@ def load_identity(folder: Path) -> Identity:
         raise SecurityError(f"Key and certificate in {folder / LEAF} do not belong together.")
     if numbers is None:
         raise SecurityError(f"The signing key is not in {folder}; bring it back from a backup.")
-    return Identity(
+    return PartyKeys(
         spiffe=spiffe_of(chain[0]),
         chain=b"".join(one.public_bytes(Encoding.PEM) for one in chain),
         bundle=bundle,
@@ -166,7 +166,7 @@ def load_identity(folder: Path) -> Identity:
     )
 
 
-def party_toml(identity: Identity, name: str, title: str) -> str:
+def party_toml(identity: PartyKeys, name: str, title: str) -> str:
     """What a party hands out: its table of the agreement, all of it public."""
     table = {
         "name": name,
@@ -262,7 +262,7 @@ def _root_certificate(key: ec.EllipticCurvePrivateKey, domain: str) -> x509.Cert
 
 def _issue(
     folder: Path, root: ec.EllipticCurvePrivateKey, above: x509.Certificate, spiffe: str, days: float
-) -> Identity:
+) -> PartyKeys:
     key = ec.generate_private_key(ec.SECP256R1())
     names = x509.SubjectAlternativeName([x509.UniformResourceIdentifier(spiffe), x509.DNSName(host_name(spiffe))])
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "glassleaf")])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from backend.errors import PartyUnreachable, SecurityError
 from backend.link.agreement import AgreedParty
-from backend.link.frames import ENVELOPE, Header, Lane, Memory, Receipt
+from backend.link.frames import ENVELOPE, DeliveryReceipt, Header, Lane, Memory
 from backend.protocols.transport.messages import EndConversation
 
 MAX_IDS = 65_536  # of messages that were taken: delivered again they are acknowledged, not taken again
@@ -143,7 +143,7 @@ class Inbox:
 
     def __init__(self, hand: Hand, memory: Memory) -> None:
         self._hand, self._memory = hand, memory
-        self._ids: OrderedDict[str, Receipt] = OrderedDict()
+        self._ids: OrderedDict[str, DeliveryReceipt] = OrderedDict()
         self._sequences: OrderedDict[str, int] = OrderedDict()
         self._open: OrderedDict[str, None] = OrderedDict()  # what it has begun and not ended
         self._instance = ""
@@ -160,7 +160,7 @@ class Inbox:
             self._open.clear()
             return left
 
-    def accept(self, peer: AgreedParty, header: Header, blob: bytes, now: float | None = None) -> Receipt:
+    def accept(self, peer: AgreedParty, header: Header, blob: bytes, now: float | None = None) -> DeliveryReceipt:
         """Take a whole message, or say why not; its bytes are given back to the memory unless it was taken."""
         with self._lock:
             known = self._ids.get(header.id)
@@ -173,31 +173,31 @@ class Inbox:
                     self._ids.popitem(last=False)
             return receipt
 
-    def refuse(self, header: Header, words: str) -> Receipt:
+    def refuse(self, header: Header, words: str) -> DeliveryReceipt:
         """Refuse a message of which nothing was taken; the next one of its conversation follows it."""
         with self._lock:
             last = self._sequences.get(header.conversation, 0)
             if header.sequence > last + 1:
-                return Receipt(header.id, "busy", after=GAP_SECONDS)
+                return DeliveryReceipt(header.id, "busy", after=GAP_SECONDS)
             self._sequences[header.conversation] = max(last, header.sequence)
-            return Receipt(header.id, "refused", words)
+            return DeliveryReceipt(header.id, "refused", words)
 
-    def _judge(self, peer: AgreedParty, header: Header, blob: bytes, now: float) -> Receipt:
+    def _judge(self, peer: AgreedParty, header: Header, blob: bytes, now: float) -> DeliveryReceipt:
         last = self._sequences.get(header.conversation, 0)
         if header.sequence <= last:
-            return Receipt(header.id, "refused", f"message {header.sequence} of the conversation came before")
+            return DeliveryReceipt(header.id, "refused", f"message {header.sequence} of the conversation came before")
         if header.sequence > last + 1:  # it overtook one that found no room
-            return Receipt(header.id, "busy", after=GAP_SECONDS)
-        receipt = Receipt(header.id, "taken")
+            return DeliveryReceipt(header.id, "busy", after=GAP_SECONDS)
+        receipt = DeliveryReceipt(header.id, "taken")
         try:
             if header.deadline <= now:
                 raise SecurityError("Its deadline was over when it came; nobody was asked.")
             if not self._hand(peer, header, blob):
-                return Receipt(header.id, "busy", after=BUSY_SECONDS)
+                return DeliveryReceipt(header.id, "busy", after=BUSY_SECONDS)
         except SecurityError as error:
-            receipt = Receipt(header.id, "refused", str(error)[:1000])
+            receipt = DeliveryReceipt(header.id, "refused", str(error)[:1000])
         except PartyUnreachable as error:  # of whom it is to be passed on to; later it may be there
-            receipt = Receipt(header.id, "refused", str(error)[:1000], after=AGAIN)
+            receipt = DeliveryReceipt(header.id, "refused", str(error)[:1000], after=AGAIN)
         self._sequences.pop(header.conversation, None)
         self._sequences[header.conversation] = header.sequence
         while len(self._sequences) > MAX_CONVERSATIONS:

@@ -24,15 +24,15 @@ from backend.link.frames import (
     ENVELOPE,
     PROTOCOL,
     Assembly,
+    DeliveryReceipt,
     Header,
     Lane,
     Memory,
-    Receipt,
     frames,
     length_in_chunks,
 )
 from backend.link.handshake import CHECK, MAX_SKEW, Greeting, check_greeting, greeting, pack_greeting, unpack_greeting
-from backend.link.identity import Identity, check_chain, load_identity, spiffe_of
+from backend.link.identity import PartyKeys, check_chain, load_identity, spiffe_of
 from backend.link.inbox import AGAIN, Letter, Mailboxes
 from backend.link.outbox import Outgoing, header_of
 from backend.link.peers import LANE_SECONDS, LinkSettings, Peer
@@ -96,7 +96,7 @@ class Node:
         """Whether this party asks."""
         return self.party.role == "guest"
 
-    def identity(self) -> Identity:
+    def identity(self) -> PartyKeys:
         """The keys as they are now."""
         return load_identity(self._keys)
 
@@ -181,7 +181,7 @@ class Node:
         if kind not in self.agreement.allowed(now):
             raise SecurityError(f"No purpose of the agreement allows {kind[:64]} at this hour; it was refused.")
 
-    def accept(self, peer: Peer, assembly: Assembly) -> Receipt:
+    def accept(self, peer: Peer, assembly: Assembly) -> DeliveryReceipt:
         """Take a whole message."""
         header, blob = assembly.whole()
         return peer.inbox.accept(peer.party, header, blob)

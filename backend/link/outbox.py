@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from backend.errors import PartyUnreachable, SecurityError
-from backend.link.frames import LANES, Header, Lane, Memory, Receipt
+from backend.link.frames import LANES, DeliveryReceipt, Header, Lane, Memory
 
 
 @dataclass(eq=False)
@@ -125,7 +125,7 @@ class Outbox:
                 return message
         return None
 
-    def settle(self, receipt: Receipt) -> None:
+    def settle(self, receipt: DeliveryReceipt) -> None:
         """What became of a message in flight: done with, to be sent again, or refused."""
         with self._changed:
             message = self._in_flight.pop(receipt.id, None)

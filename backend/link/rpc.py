@@ -18,9 +18,9 @@ from backend.link.frames import (
     Assembly,
     Beat,
     BusyError,
+    DeliveryReceipt,
     Header,
     Lane,
-    Receipt,
     pack_control,
     unpack,
 )
@@ -62,7 +62,7 @@ class Outflow:
 
     def __init__(self, node: Node, peer: Peer) -> None:
         self._node, self._peer = node, peer
-        self._receipts: list[Receipt] = []
+        self._receipts: list[DeliveryReceipt] = []
         self._ended, self._leaves = threading.Event(), False
         self._handed = math.inf  # when the frame was handed over that gRPC has not taken yet
         self._lock = threading.Lock()
@@ -72,7 +72,7 @@ class Outflow:
         """Whether the peer has taken nothing of a frame for as long as three signs of life, though it may send its own."""
         return time.monotonic() - self._handed > self._peer.silence_timeout
 
-    def receipt(self, receipt: Receipt) -> None:
+    def receipt(self, receipt: DeliveryReceipt) -> None:
         """Send a receipt."""
         with self._lock:
             self._receipts.append(receipt)
@@ -110,7 +110,7 @@ class Outflow:
     def _has_more(self) -> bool:
         return bool(self._receipts) or self._ended.is_set()
 
-    def _due(self) -> list[Receipt]:
+    def _due(self) -> list[DeliveryReceipt]:
         with self._lock:
             receipts, self._receipts = self._receipts, []
         return receipts
@@ -146,7 +146,7 @@ class Inflow:
         """Take one frame; raises SecurityError where it is none, and the stream has to end."""
         self._peer.heard()
         found = unpack(frame)
-        if isinstance(found, Receipt):
+        if isinstance(found, DeliveryReceipt):
             self._peer.outbox.settle(found)
         elif isinstance(found, Beat):
             self._node.check_clock(self._peer, found.beat)
@@ -178,7 +178,7 @@ class Inflow:
             whole = assembly.add(header, piece)
             receipt = self._node.accept(self._peer, assembly) if whole else None
         except BusyError:
-            receipt = Receipt(header.id, "busy", after=1.0)
+            receipt = DeliveryReceipt(header.id, "busy", after=1.0)
             self._skip(header)
         if receipt is not None:
             self._assemblies.pop(header.lane)[1].drop()
@@ -195,7 +195,7 @@ class Inflow:
         self._assemblies.clear()
 
 
-def delivered(node: Node, peer: Peer, frames: Iterator[bytes], checking: bool = False) -> Receipt:
+def delivered(node: Node, peer: Peer, frames: Iterator[bytes], checking: bool = False) -> DeliveryReceipt:
     """Take one message that comes in frames; of somebody who only checks the link, an echo.
 
     Raises
@@ -222,7 +222,7 @@ def delivered(node: Node, peer: Peer, frames: Iterator[bytes], checking: bool = 
         assembly.drop()
 
 
-def _echo(node: Node, assembly: Assembly) -> Receipt:
+def _echo(node: Node, assembly: Assembly) -> DeliveryReceipt:
     header, blob = assembly.whole()
     node.memory.give(len(blob))
-    return Receipt(header.id, "taken")
+    return DeliveryReceipt(header.id, "taken")

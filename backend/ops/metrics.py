@@ -30,7 +30,7 @@ ABOUT = ("answered", "no_record", "limit_reached")  # what a Host does about a p
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120)
 
 
-class Metrics:
+class ProcessCounts:
     """The counts of one process, Guest or Host; safe to use from several threads."""
 
     def __init__(self) -> None:

@@ -66,7 +66,7 @@ class _Sums:
         return untilted
 
 
-def told_at_most(trees: Sequence[Tree], target: int, dither: int) -> float:
+def disclosed_at_most(trees: Sequence[Tree], target: int, dither: int) -> float:
     """At least -log2 of the probability that offsets sum to `target` ± `dither`, bits; inf where no such sum was met."""
     whole = sum(int(offsets[-1]) for offsets, _ in trees)
     low, high = max(0, target - dither), min(whole, target + dither)

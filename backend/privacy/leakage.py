@@ -15,8 +15,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.privacy.disclosed import disclosed_at_most
 from backend.privacy.likeliest import likeliest
-from backend.privacy.told import told_at_most
 from backend.privacy.windows import windows
 from backend.protocols.baselines.messages import AskCandidates, CandidateLeaves
 from backend.protocols.scoring.packing import Packing
@@ -194,7 +194,7 @@ class LeakMeter:
     def _bound(self, kept: Flags, released: Integers, dither: int) -> LeakBound:
         trees, targets, _, _ = self._options(kept, released)
         parts = [
-            told_at_most([(tree.offsets, tree.values[1]) for tree in options], int(targets[slot]), dither)
+            disclosed_at_most([(tree.offsets, tree.values[1]) for tree in options], int(targets[slot]), dither)
             for slot, options in trees.items()
         ]
         # of several numbers a leaf, the one that tells most: the reading's is one of them

@@ -30,7 +30,7 @@ from backend.protocols.explanations.opening import TermsOpening
 from backend.protocols.guest import GuestParty
 from backend.protocols.guest_keys import GuestKeys
 from backend.protocols.purposes.protocol import state_purpose
-from backend.protocols.scoring.host import Decision
+from backend.protocols.scoring.host import PersonAtHost
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.training.algorithms import Parameters
 from backend.protocols.transport.channel import TIMEOUT, Session
@@ -85,7 +85,7 @@ class HostsOperator:
         """What all answers about a model can tell about one record at most, bits."""
         raise NotAvailable(host, "what its answers can tell")
 
-    def decision(self, host: str, model_id: str, person: str) -> Decision:
+    def decision(self, host: str, model_id: str, person: str) -> PersonAtHost:
         """What it holds about one person, and which entries it keeps."""
         raise NotAvailable(host, "its own view of a person")
 
@@ -153,7 +153,7 @@ class GuestRuntime:
         pools: bool = True,
         on_key: Callable[[str, int], None] = lambda cipher, bits: None,
         journal: Journal | None = None,
-        on_approval: Callable[[dict[str, Any]], None] = lambda told: None,
+        on_approval: Callable[[dict[str, Any]], None] = lambda decided: None,
         witnesses: Mapping[str, str] = MappingProxyType({}),
         on_close: Callable[[], None] = lambda: None,
         on_receipts: OnReceipts | None = None,
@@ -192,7 +192,7 @@ class GuestRuntime:
         """Width on a logit of the dither that scores through these Hosts get: the widest that one of them asks for."""
         return max((self.operator.dither(host) for host in chain), default=0.0)
 
-    def decision(self, host: str, model_id: str, person: str) -> Decision:
+    def decision(self, host: str, model_id: str, person: str) -> PersonAtHost:
         """What a Host holds about one synthetic person and which entries it keeps; for demonstrations alone.
 
         Raises SecurityError where the people of this federation are not synthetic, or the Host owns no split of the model.

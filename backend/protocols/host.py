@@ -36,7 +36,7 @@ from backend.protocols.lanes import SIZES, Lanes, LaneSize
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.purposes.protocol import answer_purpose, check_purpose
 from backend.protocols.scoring.dither import DITHER, Dither
-from backend.protocols.scoring.host import Decision, ScoringHandler
+from backend.protocols.scoring.host import PersonAtHost, ScoringHandler
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.scoring.permuted_values_host import PermutedValuesHandler
 from backend.protocols.training.host import TrainingHandler
@@ -311,7 +311,7 @@ class HostParty:
             raise SecurityError("Only a simulated Host takes a partial model unseen; a real one's operator checks it.")
         return self._partial_models.put(partial_model, model_id)
 
-    def decision(self, model_id: str, person: str) -> Decision:
+    def decision(self, model_id: str, person: str) -> PersonAtHost:
         """What it holds about a person and which entries it keeps (simulation: a demonstration on synthetic people)."""
         if not self._simulated:
             raise SecurityError("Only a simulated Host shows what it does; a real one's records stay with it.")

@@ -320,7 +320,7 @@ class Answering:
 
     def count(
         self, question: Question, conversation: str, ids: Sequence[str], held: Flags, digest: str = ""
-    ) -> tuple[Flags, HeldRecords, Asked | None]:
+    ) -> tuple[Flags, HeldRecords, ReceivedQuestion | None]:
         """Count a question about those of `ids`, ``(n,)``, who are `held`; with the `digest` of its bytes where they are all there.
 
         Returns
@@ -329,7 +329,7 @@ class Answering:
             ``(n,)``: about whom a limit was reached before.
         message : HeldRecords
             What the Guest learns of it.
-        asked : Asked, optional
+        asked : ReceivedQuestion, optional
             The question bound to its bytes (:meth:`bind`), where they are all there.
 
         Raises
@@ -341,7 +341,7 @@ class Answering:
         asked = None
         if accountant is not None and digest:
             spent[held], kept = accountant.count_bound(question, digest)
-            asked = Asked(accountant, question.guest, question.request, kept)
+            asked = ReceivedQuestion(accountant, question.guest, question.request, kept)
         elif accountant is not None:
             spent[held] = accountant.count(question)
         if accountant is None or not spent.any():
@@ -382,18 +382,18 @@ class Answering:
             "person in common could tell about that person. Ask about others, or wait."
         )
 
-    def bind(self, guest: str, request: str, conversation: str, digest: str) -> Asked:
+    def bind(self, guest: str, request: str, conversation: str, digest: str) -> ReceivedQuestion:
         """Bind a counted question to the bytes in which it came, so that it is repeated in the same ones or not at all.
 
         Raises QuestionRefused where it came in others before.
         """
         accountant = self.account(conversation) if request else None
         kept = accountant.reply_to(guest, request, digest) if accountant is not None else None
-        return Asked(accountant, guest, request, kept)
+        return ReceivedQuestion(accountant, guest, request, kept)
 
 
 @dataclass(frozen=True, repr=False)
-class Asked:
+class ReceivedQuestion:
     """A question as it came in, and the answer that it got before, if any."""
 
     accountant: Accountant | None

@@ -110,7 +110,7 @@ class Difference(Generic[V]):
 
 
 @dataclass(frozen=True)
-class Figure(Difference[float]):
+class QualityFigure(Difference[float]):
     """One figure of quality.
 
     Attributes
@@ -172,7 +172,7 @@ class SideBySide:
 
     Attributes
     ----------
-    figures : tuple of Figure
+    figures : tuple of QualityFigure
         That apply to both.
     shifts : tuple of Shift
         Features that at least one of them uses, or that only one was given; by the larger share.
@@ -192,7 +192,7 @@ class SideBySide:
 
     before: Side
     after: Side
-    figures: tuple[Figure, ...]
+    figures: tuple[QualityFigure, ...]
     shifts: tuple[Shift, ...]
     findings: tuple[FindingPair, ...]
     outcomes: tuple[OutcomePair, ...]
@@ -224,7 +224,7 @@ def compare(before: Side, after: Side, paired: Sequence[Estimate] = (), paired_o
     )
 
 
-def _figures(before: Side, after: Side, paired: Mapping[str, Estimate]) -> Iterator[Figure]:
+def _figures(before: Side, after: Side, paired: Mapping[str, Estimate]) -> Iterator[QualityFigure]:
     for name in FIGURES:
         one, other = getattr(before.record.metrics, name), getattr(after.record.metrics, name)
         if math.isfinite(one) and math.isfinite(other):
@@ -232,7 +232,7 @@ def _figures(before: Side, after: Side, paired: Mapping[str, Estimate]) -> Itera
             low, high = (measured.low, measured.high) if measured else _apart(name, one, other, before, after)
             sign = (low > 0) - (high < 0)
             better = sign if name in HIGHER_IS_BETTER else -sign
-            yield Figure(name, one, other, low, high, better, measured is not None)
+            yield QualityFigure(name, one, other, low, high, better, measured is not None)
 
 
 def _apart(name: str, one: float, other: float, before: Side, after: Side) -> tuple[float, float]:

@@ -649,10 +649,10 @@ class DossierSection(Part):
         """
         if not self.references:
             return self
-        place = self.trained.get(model)
-        day = "" if place is None else self.references[place]
+        index = self.trained.get(model)
+        day = "" if index is None else self.references[index]
         columns = tuple(
-            c.model_copy(update={"drift": "not measured" if place is None else c.drifts[place]}) for c in self.columns
+            c.model_copy(update={"drift": "not measured" if index is None else c.drifts[index]}) for c in self.columns
         )
         return self.model_copy(update={"reference": day, "columns": columns})
 

@@ -19,9 +19,9 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from backend.errors import GlassleafError
-from backend.ops.metrics import Metrics
+from backend.ops.metrics import ProcessCounts
 from backend.results import ModelRecord, ScoreBatch
-from backend.server.batches import Batcher, Question
+from backend.server.batches import Batcher, PendingRequest
 from backend.server.guard import Guard
 from backend.server.problems import (
     Problem,
@@ -112,7 +112,7 @@ class _Kept:
 
     digest: str
     until: datetime
-    question: Question | None = None
+    question: PendingRequest | None = None
     task: asyncio.Task[Reasons] | None = None
 
     def running(self) -> asyncio.Task[Reasons] | None:
@@ -124,7 +124,7 @@ class _Kept:
 class ServerState:
     """What the server holds while it runs: callers' keys, and a batcher a caller and model."""
 
-    def __init__(self, glassleaf: Glassleaf, settings: Settings, metrics: Metrics) -> None:
+    def __init__(self, glassleaf: Glassleaf, settings: Settings, metrics: ProcessCounts) -> None:
         self.glassleaf, self.settings, self.metrics = glassleaf, settings, metrics
         self.tokens = Tokens(glassleaf.home)
         self._kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
@@ -220,9 +220,9 @@ class ServerState:
             await batcher.close()
 
 
-def create_app(glassleaf: Glassleaf, settings: Settings, metrics: Metrics | None = None) -> FastAPI:
+def create_app(glassleaf: Glassleaf, settings: Settings, metrics: ProcessCounts | None = None) -> FastAPI:
     """The server's application over some services, which stay open when it ends; what it does is counted in `metrics`."""
-    counted = metrics or Metrics()
+    counted = metrics or ProcessCounts()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -317,7 +317,7 @@ async def _scores(
     return Response(ScoresAnswer.of(batch).model_dump_json(), media_type="application/json")
 
 
-async def _in_time(state: ServerState, name: tuple[str, ...], question: Question, seconds: float) -> ScoreBatch:
+async def _in_time(state: ServerState, name: tuple[str, ...], question: PendingRequest, seconds: float) -> ScoreBatch:
     """The scores; what came to nothing before anything was asked leaves no trace of its key."""
     try:
         return await asyncio.wait_for(asyncio.shield(question.answer), seconds)

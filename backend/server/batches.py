@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from backend.errors import GlassleafError, SampleError
-from backend.ops.metrics import Metrics
+from backend.ops.metrics import ProcessCounts
 from backend.results import ScoreBatch
 from backend.services.online import OpenModel, Person
 
@@ -34,14 +34,14 @@ _log = logging.getLogger("glassleaf")
 
 
 @dataclass(eq=False, repr=False)
-class Question:
+class PendingRequest:
     """One request's people.
 
     Attributes
     ----------
     answer : Future of ScoreBatch
         Their scores, in their order; or what went wrong.
-    batch : Batch or None
+    batch : RequestBatch or None
         That it went to the Hosts in.
     dropped : bool
         Nobody waits for it and nothing was asked.
@@ -51,27 +51,29 @@ class Question:
 
     people: tuple[Person, ...]
     answer: asyncio.Future[ScoreBatch]
-    batch: Batch | None = None
+    batch: RequestBatch | None = None
     dropped: bool = False
     came: float = 0.0
 
 
 @dataclass(eq=False, repr=False)
-class Batch:
+class RequestBatch:
     """Requests that are one question to the Hosts; `sheet` is made once."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[PendingRequest, ...]
     sheet: SampleSheet | None = None
-    parts: dict[Question, slice] = field(default_factory=dict)
+    parts: dict[PendingRequest, slice] = field(default_factory=dict)
 
 
 class Batcher:
     """The requests of one caller about one model; everything but the work itself runs in the event loop."""
 
-    def __init__(self, model: OpenModel, metrics: Metrics, wait: float = WAIT, max_people: int = MAX_PEOPLE) -> None:
+    def __init__(
+        self, model: OpenModel, metrics: ProcessCounts, wait: float = WAIT, max_people: int = MAX_PEOPLE
+    ) -> None:
         self._model, self._metrics, self._wait, self._max_people = model, metrics, wait, max_people
-        self._waiting: deque[Question] = deque()
-        self._again: deque[Batch] = deque()
+        self._waiting: deque[PendingRequest] = deque()
+        self._again: deque[RequestBatch] = deque()
         self._some, self._full = asyncio.Event(), asyncio.Event()
         # requests that a batch's end left, and until when they are likely to be back
         self._asking, self._back_by = 0, 0.0
@@ -89,14 +91,14 @@ class Batcher:
         """Requests that are in no batch yet, and batches that are to be sent again."""
         return len(self._waiting) + len(self._again)
 
-    def ask(self, people: tuple[Person, ...]) -> Question:
+    def ask(self, people: tuple[Person, ...]) -> PendingRequest:
         """Queue a request."""
-        question = Question(people, asyncio.get_running_loop().create_future(), came=time.perf_counter())
+        question = PendingRequest(people, asyncio.get_running_loop().create_future(), came=time.perf_counter())
         self._waiting.append(question)
         self._rouse()
         return question
 
-    def again(self, question: Question) -> None:
+    def again(self, question: PendingRequest) -> None:
         """Queue a request whose batch failed, with all that was in it."""
         batch = question.batch
         if batch is None:
@@ -172,10 +174,10 @@ class Batcher:
         except Exception as error:  # as above
             _log.error("Hosts could not be told where the audit log stands: %s", type(error).__name__)
 
-    def _next(self) -> Batch:
+    def _next(self) -> RequestBatch:
         """Those that waited longest; nobody is twice in a question."""
-        taken: list[Question] = []
-        left: list[Question] = []
+        taken: list[PendingRequest] = []
+        left: list[PendingRequest] = []
         ids: set[str] = set()
         for question in self._waiting:
             own = {one.id.strip() for one in question.people}
@@ -188,13 +190,13 @@ class Batcher:
             else:
                 left.append(question)
         self._waiting = deque(left)
-        batch = Batch(tuple(taken))
+        batch = RequestBatch(tuple(taken))
         for question in taken:
             question.batch = batch
             self._metrics.took("queue", time.perf_counter() - question.came)
         return batch
 
-    def _score(self, batch: Batch, in_loop: Callable[..., object]) -> None:
+    def _score(self, batch: RequestBatch, in_loop: Callable[..., object]) -> None:
         """In the thread: a sheet of all, then their scores; every request gets its own, or what went wrong."""
         try:
             if batch.sheet is None:
@@ -216,7 +218,7 @@ class Batcher:
         except Exception as error:  # they have their scores
             _log.error("A batch of scores could not be put aside: %s", type(error).__name__)
 
-    def _hand_over(self, batch: Batch, done: ScoreBatch) -> None:
+    def _hand_over(self, batch: RequestBatch, done: ScoreBatch) -> None:
         """In the loop: every request gets its own scores."""
         self._asking = len(self._waiting) + len(batch.parts)
         for question, part in batch.parts.items():
@@ -233,7 +235,7 @@ class Batcher:
         about = {"run": done.run, "people": len(done.scores), "failed": failed, "seconds": round(done.seconds, 4)}
         _log.info("People were scored.", extra=about)
 
-    def _prepare(self, batch: Batch, in_loop: Callable[..., object]) -> None:
+    def _prepare(self, batch: RequestBatch, in_loop: Callable[..., object]) -> None:
         """One sheet of all requests that can be used whole; the others are refused, and nothing is asked about their people."""
         sheet = self._model.sheet([one for question in batch.questions for one in question.people])
         rows: list[int] = []
@@ -251,7 +253,7 @@ class Batcher:
             batch.sheet = sheet.take(rows)
 
 
-def _fail(question: Question, error: Exception) -> None:
+def _fail(question: PendingRequest, error: Exception) -> None:
     if not question.answer.done():
         question.answer.set_exception(error)
         question.answer.exception()  # somebody who waits no more is no fault

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from backend.errors import ParameterError
 from backend.ops.health import serving
 from backend.ops.logs import log_as_json
-from backend.ops.metrics import Metrics
+from backend.ops.metrics import ProcessCounts
 from backend.server.app import Settings, create_app
 from backend.server.tokens import Tokens
 from backend.services import Glassleaf
@@ -64,7 +64,7 @@ def serve(
         )
     if json_logs:
         log_as_json()
-    metrics = Metrics()
+    metrics = ProcessCounts()
     app = create_app(glassleaf, settings, metrics)
     options: dict[str, Any] = {"access_log": False, "server_header": False, "timeout_graceful_shutdown": CLOSING}
     options |= {"log_config": None} if json_logs else {}

@@ -83,7 +83,7 @@ def measure_ages(context: MeasurementContext, request: AgeRequest, job: Job[AgeC
     party, feature = _asked_about(context, request.feature)
     ages = (_OwnAges if party == context.record.guest else _HostAges)(context, party, feature, request, job)
     elderly = ages.predicted(0)
-    younger = [ages.predicted(place) for place in range(1, ages.classes)]
+    younger = [ages.predicted(index) for index in range(1, ages.classes)]
     return check_ages(party, feature.name, elderly, younger)
 
 
@@ -130,15 +130,15 @@ class _Ages:
             )
         self.classes = classes
 
-    def predicted(self, place: int) -> Floats:
+    def predicted(self, index: int) -> Floats:
         """``(n,)``: everybody's probability of the positive label at ages of a class."""
         n = len(self._people.ids)
         kept, margins = self._sessions.score(
             self._context,
-            self._changed(place),
+            self._changed(index),
             self._cipher,
-            lambda session, key: self._first(session, key, place),
-            at=(place * n, (self.classes or 1 + YOUNGER) * n),
+            lambda session, key: self._first(session, key, index),
+            at=(index * n, (self.classes or 1 + YOUNGER) * n),
         )
         if len(kept) < n:
             raise ParameterError(
@@ -148,27 +148,27 @@ class _Ages:
         predicted: Floats = self._context.compiled.outputs.predict(margins)[:, 0]
         return predicted
 
-    def _changed(self, place: int) -> PartyTable:
+    def _changed(self, index: int) -> PartyTable:
         """The Guest's table."""
         return self._people
 
-    def _first(self, session: Session, key: KeySide, place: int) -> None:
+    def _first(self, session: Session, key: KeySide, index: int) -> None:
         """What is asked before scoring."""
 
 
 class _OwnAges(_Ages):
     """The Guest holds the ages."""
 
-    def _changed(self, place: int) -> PartyTable:
+    def _changed(self, index: int) -> PartyTable:
         column = self._context.runtime.table.columns[self._feature.name]
         classes = age_classes(self._feature, column)
         self._begin(len(classes))
-        ages = column[self._draw.choice(classes[place], size=len(self._people.ids))]
+        ages = column[self._draw.choice(classes[index], size=len(self._people.ids))]
         return PartyTable(self._people.party, self._people.ids, {**self._people.columns, self._feature.name: ages})
 
 
 class _HostAges(_Ages):
     """A Host holds the ages."""
 
-    def _first(self, session: Session, key: KeySide, place: int) -> None:
-        self._begin(have_ages(session, self._party, key, self._people.ids, self._feature.name, place))
+    def _first(self, session: Session, key: KeySide, index: int) -> None:
+        self._begin(have_ages(session, self._party, key, self._people.ids, self._feature.name, index))

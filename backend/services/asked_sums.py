@@ -39,7 +39,7 @@ class AnsweredSums:
     ----------
     about : dict
         What was marked: the fields of a marking, say.
-    most : int
+    max_groups : int
         Groups that were asked for, at most.
     people : str
         Hash of those who were marked (:func:`people_hash`).
@@ -50,7 +50,7 @@ class AnsweredSums:
     """
 
     about: dict[str, Any]
-    most: int
+    max_groups: int
     people: str
     day: str
     groups: tuple[Group, ...]
@@ -69,16 +69,16 @@ class AskedSums:
     ----------
     part : str
         ``test``, ``training``, … or of a later sheet: answers about one part never serve for another.
-    most : int
+    max_groups : int
         Groups of a feature, at most.
     same_people : bool
         Whether an answer serves again for the same people alone, and not for others drawn from the same part.
     """
 
     def __init__(
-        self, context: MeasurementContext, sessions: Sessions, part: str, most: int, *, same_people: bool = False
+        self, context: MeasurementContext, sessions: Sessions, part: str, max_groups: int, *, same_people: bool = False
     ) -> None:
-        self._context, self._sessions, self._most = context, sessions, most
+        self._context, self._sessions, self._max_groups = context, sessions, max_groups
         self._kind, self._same = KIND + part, same_people
 
     def kept(self, keys: Iterable[Key], about: Mapping[str, Any], ids: Sequence[str] = ()) -> dict[Key, AnsweredSums]:
@@ -88,7 +88,7 @@ class AskedSums:
         return {
             key: table
             for key, table in tables.items()
-            if table.most == self._most
+            if table.max_groups == self._max_groups
             and about.items() <= table.about.items()
             and (not self._same or table.people == people_hash(ids))
         }
@@ -100,7 +100,7 @@ class AskedSums:
         marking = mark(cutoff, labels, probabilities, own=True)
         marks, _ = marking.marks(labels, probabilities)
         sums = summed(marks, grouped.index, len(grouped.groups))
-        table = AnsweredSums(asdict(marking), self._most, "", _today(), grouped.groups, sums)
+        table = AnsweredSums(asdict(marking), self._max_groups, "", _today(), grouped.groups, sums)
         self.keep(grouped.feature, table)
         return table
 
@@ -144,7 +144,7 @@ class AskedSums:
         refused : dict
             What a Host would not, or did not, answer; of it nothing was counted.
         """
-        refused = self._sessions.refused_ahead(questions, wanted, self._most)
+        refused = self._sessions.refused_ahead(questions, wanted, self._max_groups)
         asked = [(host, name) for host, names in wanted.items() for name in names if (host, name) not in refused]
         found: dict[Key, AnsweredSums] = {}
         if not asked:
@@ -155,20 +155,25 @@ class AskedSums:
         for host, name in asked:
             self._sessions.job.at("sums", host)
             try:
-                tables = questions.ask({host: (name,)}, self._most)
+                tables = questions.ask({host: (name,)}, self._max_groups)
             except (HostRefused, QuestionRefused) as error:  # another process was first
                 refused[host, name] = error
                 continue
             none = GroupTable((), np.zeros((len(marks), 0), dtype=np.int64))
             table = tables.get((host, name), none)
-            found[host, name] = AnsweredSums(about, self._most, people, day, table.groups, table.sums)
+            found[host, name] = AnsweredSums(about, self._max_groups, people, day, table.groups, table.sums)
             self.keep(name, found[host, name])
         return found, refused
 
     def keep(self, feature: str, table: AnsweredSums) -> None:
         """Keep an answer, in place of an earlier one about the same model and part; the Guest's own sums too."""
         body = {"about": table.about, "groups": to_wire(table.groups), "sums": table.sums.tolist()}
-        basis = {"most": table.most, "people": table.people, "day": table.day, "n": sum(g.n for g in table.groups)}
+        basis = {
+            "most": table.max_groups,
+            "people": table.people,
+            "day": table.day,
+            "n": sum(g.n for g in table.groups),
+        }
         self._context.kept.put(self._context.record.content_hash, self._kind, feature, Kept([body], basis))
 
 

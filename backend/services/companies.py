@@ -23,7 +23,7 @@ from backend.data.demo import write_demo
 from backend.data.federation import MEASURES, Federation, GuestLink, Party, write_federation
 from backend.errors import ParameterError
 from backend.link.agreement import dictionary_hash, sign, signatures_file
-from backend.link.identity import Identity, make_identity, party_toml
+from backend.link.identity import PartyKeys, make_identity, party_toml
 from backend.link.kinds import PROTOCOLS, kinds_of
 from backend.store.accountant import usual_limit
 
@@ -105,12 +105,12 @@ def part_companies(federation: Federation, folder: Path, port: int = 0, budget: 
     return Companies(guest, folders, port)
 
 
-def _keys(folder: Path, name: str, guest: bool) -> Identity:
+def _keys(folder: Path, name: str, guest: bool) -> PartyKeys:
     return make_identity(folder / KEYS, f"{name}-{secrets.token_hex(4)}.example", "guest" if guest else "host")
 
 
 def _agree(
-    federation: Federation, identities: dict[str, Identity], folders: dict[str, Path], port: int, budget: int
+    federation: Federation, identities: dict[str, PartyKeys], folders: dict[str, Path], port: int, budget: int
 ) -> None:
     """One agreement, signed by every party with its own key, in each folder."""
     today = datetime.now(UTC).date()

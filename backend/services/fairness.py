@@ -354,8 +354,8 @@ def _proxies_work(
     return GroupWork(0, len(hosts), n, pairs, *shape, marked=marked)
 
 
-def _most_groups(feature: Feature, most: int) -> int:
-    return most if feature.kind is Kind.NUMERIC else min(most, max(2, len(feature.categories)))
+def _most_groups(feature: Feature, limit: int) -> int:
+    return limit if feature.kind is Kind.NUMERIC else min(limit, max(2, len(feature.categories)))
 
 
 def feature_of(federation: Federation, name: str) -> tuple[str, Feature]:
@@ -367,10 +367,10 @@ def feature_of(federation: Federation, name: str) -> tuple[str, Feature]:
 
 
 def _check_groups(*numbers: int) -> None:
-    least, most = GROUP_LIMITS
+    low, high = GROUP_LIMITS
     for number in numbers:
-        if not least <= number <= most:
-            raise ParameterError(f"Choose {least} to {most} groups for a feature; {number} were requested.")
+        if not low <= number <= high:
+            raise ParameterError(f"Choose {low} to {high} groups for a feature; {number} were requested.")
 
 
 def _some(context: MeasurementContext, joint: Rows, request: ProxyRequest) -> NDArray[np.bool_]:

@@ -122,9 +122,9 @@ class Leakage:
             )
         capacities = {host: runtime.operator.capacity(host, record.id) for host in chain}
         return tuple(
-            replace(told, capacity=most, costs={kind: min(bits, most) for kind, bits in costs.items()})
+            replace(told, capacity=max_bits, costs={kind: min(bits, max_bits) for kind, bits in costs.items()})
             for told in found
-            for most in [capacities.get(told.host, 0.0)]
+            for max_bits in [capacities.get(told.host, 0.0)]
         )
 
     def _costs(self, record: ModelRecord) -> dict[str, float]:

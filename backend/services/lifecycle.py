@@ -35,7 +35,7 @@ DEMO_REASON = "The built-in demo opens on it: synthetic people, put in use witho
 
 
 @dataclass(frozen=True)
-class Step:
+class Transition:
     """A step that a model can take.
 
     Attributes
@@ -54,12 +54,12 @@ class Step:
     reason: bool = False
 
 
-STEPS: Mapping[str, Step] = {
-    "submit": Step((DRAFT,), "in_review", (OPERATOR, ANALYST)),
-    "approve": Step(("in_review",), APPROVED, (REGULATOR,)),
-    "use": Step((APPROVED,), IN_USE, (OPERATOR,)),
-    "return": Step(("in_review", APPROVED, IN_USE), DRAFT, (REGULATOR,), reason=True),
-    "retire": Step((DRAFT, "in_review", APPROVED, IN_USE), "retired", (OPERATOR,), reason=True),
+STEPS: Mapping[str, Transition] = {
+    "submit": Transition((DRAFT,), "in_review", (OPERATOR, ANALYST)),
+    "approve": Transition(("in_review",), APPROVED, (REGULATOR,)),
+    "use": Transition((APPROVED,), IN_USE, (OPERATOR,)),
+    "return": Transition(("in_review", APPROVED, IN_USE), DRAFT, (REGULATOR,), reason=True),
+    "retire": Transition((DRAFT, "in_review", APPROVED, IN_USE), "retired", (OPERATOR,), reason=True),
 }
 
 

@@ -94,20 +94,20 @@ class Sessions:
 
     def __init__(self, runtime: GuestRuntime, job: Job[Any], purpose: Measure | None = None) -> None:
         self._runtime, self.job, self._purpose = runtime, job, purpose
-        self._said: tuple[TranscriptEntry, ...] = ()
+        self._transcript: tuple[TranscriptEntry, ...] = ()
         self._allowed = set[str]()
 
     @contextmanager
     def begin(self, hosts: tuple[str, ...], *, counted: bool = True) -> Iterator[Session]:
         """One conversation, closed at the end."""
         session = self._runtime.open_session(hosts, self.job.cancelled, counted=counted, purpose=self._purpose)
-        before = self._said
+        before = self._transcript
         self.job.read_transcript = lambda: (*before, *session.transcript())
         try:
             yield session
         finally:
-            self._said = (*before, *session.close())
-            self.job.read_transcript = lambda: self._said
+            self._transcript = (*before, *session.close())
+            self.job.read_transcript = lambda: self._transcript
 
     def allowed(self, context: MeasurementContext, people: int) -> None:
         """Have the operators of real Hosts decide, all of them before anybody is counted at the first; once a model.
@@ -146,15 +146,15 @@ class Sessions:
     def ask_about(self, session: Session, cipher: Cipher, bits: int, rows: Rows) -> tuple[GroupQuestions, Rows]:
         """The same about some of the Guest's `rows`; returns where among these the joint ones are."""
         questions, joint = self.ask(session, cipher, bits, lambda joint: np.isin(joint, rows))
-        place = {row: i for i, row in enumerate(rows.tolist())}
-        return questions, np.array([place[row] for row in joint.tolist()], dtype=np.intp)
+        index_of = {row: i for i, row in enumerate(rows.tolist())}
+        return questions, np.array([index_of[row] for row in joint.tolist()], dtype=np.intp)
 
     def ask_ahead(
         self,
         context: MeasurementContext,
         rows: Rows,
         wanted: Mapping[str, Sequence[str]],
-        most: int,
+        max_groups: int,
         cipher: Cipher,
         bits: int,
     ) -> HostRefused | None:
@@ -169,7 +169,7 @@ class Sessions:
         """
         with self.begin(tuple(wanted)) as session, work.part(0.0, 0.0):
             questions, _ = self.ask_about(session, cipher, bits, rows)
-            for (_, feature), refused in self.refused_ahead(questions, wanted, most).items():
+            for (_, feature), refused in self.refused_ahead(questions, wanted, max_groups).items():
                 if isinstance(refused, (ApprovalPending, ApprovalDenied, HostBusy)):
                     raise refused
                 return HostRefused("\n".join([f"Nothing was begun: {refused}", *context.last_asked(feature)]))
@@ -177,14 +177,14 @@ class Sessions:
 
     @staticmethod
     def refused_ahead(
-        questions: GroupQuestions, wanted: Mapping[str, Sequence[str]], most: int
+        questions: GroupQuestions, wanted: Mapping[str, Sequence[str]], max_groups: int
     ) -> dict[tuple[str, str], HostRefused | QuestionRefused]:
         """(Host, feature) → what its sums would be refused with, if they were asked for now; the others would be answered."""
         refused: dict[tuple[str, str], HostRefused | QuestionRefused] = {}
         for host, names in wanted.items():
             for name in names:
                 try:
-                    questions.would_answer(host, (name,), most)
+                    questions.would_answer(host, (name,), max_groups)
                 except (HostRefused, QuestionRefused) as error:
                     refused[host, name] = error
         return refused

@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from backend.atomic_file import write_whole
 from backend.data.column_kinds import guess, label_numbers, readable
-from backend.data.csv_file import Limits, TableText
+from backend.data.csv_file import FileLimits, TableText
 from backend.data.dictionary import NO_MEANING, ExpectedDirection, Kind
 from backend.data.dictionary_file import cells_of, features_from, parse_dictionary
 from backend.data.federation import Federation
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UPLOAD", "Column", "Draft", "Outcomes", "OwnData", "OwnHost"]
 
-UPLOAD = Limits(max_bytes=50_000_000, max_rows=1 << 20, max_columns=1_000, max_cells=10_000_000)
+UPLOAD = FileLimits(max_bytes=50_000_000, max_rows=1 << 20, max_columns=1_000, max_cells=10_000_000)
 """Of a table from a browser; a larger one is for ``glassleaf init``."""
 DRAFTS = "drafts"
 KEPT = timedelta(days=30)  # a draft holds a whole table about people; one that nobody has touched so long is deleted

@@ -18,7 +18,7 @@ from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
 from backend.errors import NotAvailable, ParameterError
 from backend.jobs import Job
-from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, Point, expected_seconds, leads, points
+from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, BatchTimes, expected_seconds, leads, points
 from backend.protocols.baselines.comparison import PROTOCOLS, Comparison, compare, protocols
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.fed_eini import CompiledGuest
@@ -111,7 +111,7 @@ class Compared:
     left_out: tuple[int, ...] = ()
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[BatchTimes, ...]:
         """Fed-EINI against its baseline by the number of samples, the race itself included."""
         return points((self.runs, *(batch.runs for batch in self.batches)))
 

@@ -35,7 +35,7 @@ from backend.atomic_file import held_alone, write_whole
 from backend.crypto.registry import Cipher
 from backend.data.federation import Federation
 from backend.data.remark import Remark
-from backend.data.row_groups import DatabaseTable, LongFile, Source, Survey, sheets, survey
+from backend.data.row_groups import DatabaseTable, LongFile, Survey, TableSource, sheets, survey
 from backend.data.table import SAMPLES, SampleSheet
 from backend.data.table_file import AS_IT_IS, OLE, PARQUET, ZIP, Reading, opened
 from backend.errors import GlassleafError, ParameterError, SampleError, StoreError
@@ -142,7 +142,7 @@ class Streaming:
     def _groups(
         self,
         record: ModelRecord,
-        source: Source,
+        source: TableSource,
         known: Survey,
         cipher: Cipher,
         request: StreamRequest,
@@ -372,7 +372,7 @@ def _as_parquet(file: Path, out: Path) -> None:
     draft.replace(out)
 
 
-def source_of(request: StreamRequest, federation: Federation) -> Source:
+def source_of(request: StreamRequest, federation: Federation) -> TableSource:
     """The table that a request names.
 
     Raises

@@ -23,8 +23,8 @@ from backend.evaluation.performance import RESAMPLES, draws
 from backend.fairness.alternatives import (
     Candidate,
     Cells,
+    CutoffComparison,
     DecidedModels,
-    Decision,
     DrawnQuality,
     Sums,
     Tried,
@@ -275,11 +275,11 @@ def _far_apart(decisions: Sequence[Sequence[Candidate]], at: NDArray[np.intp]) -
     asked, measured = [np.ones(len(at), dtype=bool)], []
     for candidates in decisions:
         first, kept = candidates[0].accepted[at], []
-        for place, candidate in enumerate(candidates):
+        for index, candidate in enumerate(candidates):
             accepted = candidate.accepted[at]
             if not any(too_close(asked, flags) for flags in (accepted, accepted & first)):
                 asked += [accepted, accepted & first]
-                kept.append(place)
+                kept.append(index)
         if 0 not in kept:
             raise ParameterError(
                 "At one of the cut-offs the model declines or accepts fewer than 20 of the people, or decides nearly as at another "
@@ -315,15 +315,15 @@ def _decided(
     rows, draw, judged = iter(sums), np.random.default_rng(request.seed), []
     for number, (candidates, kept) in enumerate(zip(decisions, measured, strict=True)):
         own, cells = next(rows), {}
-        for k, place in enumerate(kept):
+        for k, index in enumerate(kept):
             found = Sums(own, next(rows), next(rows))
-            cells[place] = (
+            cells[index] = (
                 Cells.of_sums(found, groups, RESAMPLES, draw)
                 if drawn is None
                 else Cells(found.cells(groups), drawn[number][k])
             )
-        others = ((candidate, cells.get(place)) for place, candidate in enumerate(candidates) if place)
-        judged.append(Decision(candidates[0], own, tuple(others)))
+        others = ((candidate, cells.get(index)) for index, candidate in enumerate(candidates) if index)
+        judged.append(CutoffComparison(candidates[0], own, tuple(others)))
     return judge(judged, groups, reference=reference_of(groups, request.reference), tolerance=request.tolerance)
 
 

@@ -59,7 +59,7 @@ class Workspace:
         pools: bool = True,
         on_key: Callable[[str, str, int], None] = lambda federation, cipher, bits: None,
         on_expired: Callable[[str, dict[str, dict[str, int]]], None] = lambda federation, deleted: None,
-        on_approval: Callable[[str, dict[str, Any]], None] = lambda federation, told: None,
+        on_approval: Callable[[str, dict[str, Any]], None] = lambda federation, decision: None,
         workers: Workers | None = None,
     ) -> None:
         self.home, self._key_floor, self._pools, self._on_key = home, key_floor, pools, on_key

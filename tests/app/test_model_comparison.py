@@ -7,7 +7,7 @@ import pytest
 from app.panels import model_comparison
 from app.texts import Texts
 from backend.i18n import LANGUAGES
-from backend.reports.model_comparison import Figure
+from backend.reports.model_comparison import QualityFigure
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -27,6 +27,6 @@ def test_the_interval_of_the_difference_decides_between_better_worse_and_practic
     t = Texts(language)
     interval = {name: f"{'−' if end < 0 else '+'}{abs(end):.3f}" for name, end in (("low", low), ("high", high))}
     figures = {"figure": t("figure.auc"), "before": "0.850", "after": "0.849", **interval}
-    assert model_comparison._moved(t, Figure("auc", 0.85, 0.849, low, high, better, paired)) == t(
+    assert model_comparison._moved(t, QualityFigure("auc", 0.85, 0.849, low, high, better, paired)) == t(
         f"comparison.{key}", **figures
     )

@@ -7,7 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from backend.data.csv_file import TABLE, Limits, parse_csv, read_csv, to_column
+from backend.data.csv_file import TABLE, FileLimits, parse_csv, read_csv, to_column
 from backend.data.dictionary import Feature
 from backend.errors import FederationError
 
@@ -75,10 +75,10 @@ def test_short_rows_of_a_wide_table_take_no_more_memory_than_they_hold():
 @pytest.mark.parametrize(
     ("data", "limits", "told"),
     [
-        (b"a,b\n1,2\n", Limits(7, 9, 9, 99), "found more than 7 bytes"),
-        (b"a,b\n1,2\n3,4\n", Limits(99, 1, 9, 99), "found more than 1 rows, expected at most 1"),
-        (b"a,b\n" + b"1\n" * 6, Limits(99, 9, 9, 10), "found more than 5 rows of 2 columns"),
-        (b"a,b,c\n", Limits(99, 9, 2, 99), "found 3 columns, expected at most 2"),
+        (b"a,b\n1,2\n", FileLimits(7, 9, 9, 99), "found more than 7 bytes"),
+        (b"a,b\n1,2\n3,4\n", FileLimits(99, 1, 9, 99), "found more than 1 rows, expected at most 1"),
+        (b"a,b\n" + b"1\n" * 6, FileLimits(99, 9, 9, 10), "found more than 5 rows of 2 columns"),
+        (b"a,b,c\n", FileLimits(99, 9, 2, 99), "found 3 columns, expected at most 2"),
         (b"a" * 501 + b",b\n", TABLE, "names of at most 500 characters"),
         (b"a,b\n1," + b"x," * 600_000, TABLE, "line 2: found a row of more than 1,000,000 characters"),
         (b"a,b\n" + b'"\n",' * 400_000, TABLE, "line 2: found a row of more than 1,000,000 characters"),

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from backend.data.csv_file import Limits
+from backend.data.csv_file import FileLimits
 from backend.data.decimal_mark import Marks, decided, plain
 from backend.data.federation import load_federation
 from backend.data.remark import Remark
@@ -202,7 +202,7 @@ def test_what_would_unpack_to_too_much_is_refused_before_any_work():
         packed.writestr("[Content_Types].xml", "")
         packed.writestr("xl/worksheets/sheet1.xml", b"<c/>" * 2_000_000)
     with pytest.raises(FederationError, match="once unpacked"):
-        read_table_file(out.getvalue(), "bomb.xlsx", limits=Limits(1_000_000, 99, 9, 999))
+        read_table_file(out.getvalue(), "bomb.xlsx", limits=FileLimits(1_000_000, 99, 9, 999))
     with pytest.raises(FederationError, match="a sheet of 2,000,000 cells"):
         read_table_file(out.getvalue(), "bomb.xlsx", limits=SAMPLES)
     long = io.BytesIO()

@@ -18,7 +18,7 @@ from backend.evaluation.validation import figures, slices
 from backend.evaluation.validation.suite import (
     EXCUSED,
     Figure,
-    Limit,
+    MeasureLimits,
     OperatorConfig,
     OwnLimit,
     Validation,
@@ -284,7 +284,7 @@ def test_there_are_twenty_five_tests_each_with_a_source_a_reason_and_something_t
     ],
 )
 def test_a_verdict_follows_from_value_interval_and_thresholds(certain, sense, figure, verdict):
-    limit = Limit(measure="m", sense=sense, warn=0.1, fail=0.2 if sense == "max" else 0.1, certain=certain)
+    limit = MeasureLimits(measure="m", sense=sense, warn=0.1, fail=0.2 if sense == "max" else 0.1, certain=certain)
     assert verdict_of(limit, Figure("m", *figure)) == verdict
 
 

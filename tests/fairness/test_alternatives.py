@@ -10,7 +10,7 @@ from backend.evaluation.performance import draws
 from backend.fairness.alternatives import (
     Candidate,
     Cells,
-    Decision,
+    CutoffComparison,
     DrawnQuality,
     Sums,
     cells_drawn,
@@ -51,7 +51,7 @@ def decision(first, *others, measured=True, seed=1):
     own = np.array([first.accepted[k == INDEX].sum() for k in (0, 1)])
     draw, times = np.random.default_rng(seed), len(first.auc.drawn)
     cells = [Cells.of_sums(sums_of(first, other), GROUPS, times, draw) if measured else None for other in others]
-    return Decision(first, own, tuple(zip(others, cells, strict=True)))
+    return CutoffComparison(first, own, tuple(zip(others, cells, strict=True)))
 
 
 def judged(first, *others, measured=True):
@@ -137,7 +137,7 @@ def test_intervals_that_hold_together_are_those_of_a_plain_bootstrap_of_all_reco
     sums = [np.array([flag[index == k].sum() for k in (0, 1)]) for flag in flags]
     found = [Sums(sums[0], *both).cells(groups) for both in ((sums[1], sums[2]), (sums[3], sums[4]))]
     cells = [Cells(*both) for both in zip(found, cells_drawn(flags, index, 2, draws(n, times, 5)), strict=True)]
-    own = Decision(first, sums[0], tuple(zip(others, cells, strict=True)))
+    own = CutoffComparison(first, sums[0], tuple(zip(others, cells, strict=True)))
     [decided] = judge([own], groups, reference=1, tolerance=0.002)
     shown = [figure for p in decided.points[1:] for figure in (p.auc_together, p.gap_together)]
     assert [figure.value for figure in shown] == pytest.approx(values)

@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from backend.errors import SecurityError
-from backend.link.frames import CHUNK, PROTOCOL, Beat, Header, Receipt, frames, pack_control, unpack
+from backend.link.frames import CHUNK, PROTOCOL, Beat, DeliveryReceipt, Header, frames, pack_control, unpack
 from backend.link.handshake import greeting, pack_greeting
 from backend.link.identity import host_name
 from backend.link.rpc import ATTACH, DELIVER, HELLO, INSTANCE
@@ -82,9 +82,9 @@ def test_damaged_frames_are_refused_and_the_door_stays_open(door, data):
     how = {"timeout": 60, "metadata": ((INSTANCE, ME),)}
     try:
         if data.draw(st.booleans()):
-            assert isinstance(unpack(deliver(iter(sent), **how)), Receipt)
+            assert isinstance(unpack(deliver(iter(sent), **how)), DeliveryReceipt)
         else:
-            assert {type(unpack(answer)) for answer in attach(iter(sent), **how)} <= {Beat, Receipt}
+            assert {type(unpack(answer)) for answer in attach(iter(sent), **how)} <= {Beat, DeliveryReceipt}
     except grpc.RpcError as error:
         assert error.code() in REFUSED, error
     until(lambda: emptied(bank))
@@ -116,4 +116,4 @@ def test_any_bytes_are_a_frame_or_refused(blob):
         found = unpack(blob)
     except SecurityError:
         return
-    assert isinstance(found, tuple | Receipt | Beat)
+    assert isinstance(found, tuple | DeliveryReceipt | Beat)

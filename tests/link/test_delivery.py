@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from backend.link.frames import LANES, PROTOCOL, Memory, Receipt
+from backend.link.frames import LANES, PROTOCOL, DeliveryReceipt, Memory
 from backend.link.inbox import Inbox
 from backend.link.outbox import Outbox, Outgoing, header_of
 
@@ -118,5 +118,5 @@ TestDelivery = Line.TestCase
 
 def test_a_receipt_of_nothing_that_is_on_its_way_changes_nothing():
     outbox = Outbox(dict.fromkeys(LANES, 1), Memory(100), lambda *told: None)
-    outbox.settle(Receipt("0" * 32, "taken"))
+    outbox.settle(DeliveryReceipt("0" * 32, "taken"))
     assert outbox.depth() == dict.fromkeys(LANES, 0)

@@ -19,7 +19,18 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from backend.errors import SecurityError
 from backend.link import identity as identities
-from backend.link.frames import CHUNK, MAX_FRAME, PROTOCOL, Beat, Header, Receipt, frames, pack, pack_control, unpack
+from backend.link.frames import (
+    CHUNK,
+    MAX_FRAME,
+    PROTOCOL,
+    Beat,
+    DeliveryReceipt,
+    Header,
+    frames,
+    pack,
+    pack_control,
+    unpack,
+)
 from backend.link.handshake import greeting, pack_greeting
 from backend.link.identity import host_name, load_identity, make_identity, renew
 from backend.link.peers import MIB
@@ -116,7 +127,7 @@ def sound(bank, **changes):
 
 def test_a_sound_message_is_taken(bank, shop):
     head, blob = sound(bank)
-    assert unpack(deliver(shop, frames(head, blob))) == Receipt(head.id, "taken")
+    assert unpack(deliver(shop, frames(head, blob))) == DeliveryReceipt(head.id, "taken")
     assert bank.receive(timeout=IN_TIME).sender == "shop"
     assert unpack(deliver(shop, frames(head, blob))).result == "taken", "delivered again, it is acknowledged"
     assert bank.receive(timeout=0.1) is None, "and not taken again"

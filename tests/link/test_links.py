@@ -13,7 +13,7 @@ import pytest
 from companies import IN_TIME, Proxy, until
 
 from backend.errors import ParameterError, PartyUnreachable, SecurityError
-from backend.link.frames import LANES, Memory, Receipt, unpack
+from backend.link.frames import LANES, DeliveryReceipt, Memory, unpack
 from backend.link.identity import renew
 from backend.link.node import Node
 from backend.link.outbox import Outbox, Outgoing
@@ -270,7 +270,7 @@ def test_what_may_be_sent_later_alone_keeps_no_sender_busy():
     put("one")
     put("one")
     tried = outbox.next("bulk")
-    outbox.settle(Receipt(tried.id, "busy", after=86_400.0))
+    outbox.settle(DeliveryReceipt(tried.id, "busy", after=86_400.0))
     waiting = threading.Thread(target=outbox.wait, args=(86_400.0,))
     waiting.start()
     waiting.join(0.05)

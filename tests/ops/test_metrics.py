@@ -3,7 +3,7 @@
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from backend.ops.metrics import Metrics
+from backend.ops.metrics import ProcessCounts
 
 
 def figures(metrics):
@@ -17,7 +17,7 @@ def figures(metrics):
 
 
 def test_people_answers_stages_and_queues_are_counted():
-    metrics, waiting = Metrics(), [1, 2, 3]
+    metrics, waiting = ProcessCounts(), [1, 2, 3]
     metrics.count_people(5, 2)
     metrics.count_people(1, 0)
     for code in (200, 200, 429, 503):
@@ -36,7 +36,7 @@ def test_people_answers_stages_and_queues_are_counted():
 
 @pytest.mark.parametrize("word", ["A152504", "income", "m0123456789", "platform", 'x"} 1\nevil_total{a="', ""])
 def test_a_word_that_is_none_of_the_programs_becomes_other(word):
-    metrics = Metrics()
+    metrics = ProcessCounts()
     metrics.took(word, 1.0)
     metrics.watch_queue(word, lambda: 1)
     metrics.count_answer(299)
@@ -46,13 +46,13 @@ def test_a_word_that_is_none_of_the_programs_becomes_other(word):
 
 
 def test_a_stage_that_fails_is_counted_too():
-    metrics = Metrics()
+    metrics = ProcessCounts()
     with pytest.raises(KeyError), metrics.timed("question"):
         raise KeyError
     assert figures(metrics)["glassleaf_stage_seconds_count", "question"] == 1
 
 
 def test_two_processes_counts_are_their_own():
-    one, other = Metrics(), Metrics()
+    one, other = ProcessCounts(), ProcessCounts()
     one.count_people(1, 0)
     assert ("glassleaf_people_total", "scored") not in figures(other)

@@ -30,7 +30,7 @@ from backend.data.federation import load_federation, write_federation
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError, PartyUnreachable
 from backend.ops.logs import JsonLines
-from backend.ops.metrics import Metrics
+from backend.ops.metrics import ProcessCounts
 from backend.results import ScoreBatch
 from backend.server import guard
 from backend.server.app import Settings, create_app
@@ -537,7 +537,7 @@ def test_tokens_are_made_listed_and_revoked_from_a_shell(run, home):
 
 
 def test_what_is_counted_and_logged_of_scores_says_how_many_and_never_who(glassleaf, monkeypatch):
-    metrics, stream = Metrics(), io.StringIO()
+    metrics, stream = ProcessCounts(), io.StringIO()
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines())
     ours = logging.getLogger("glassleaf")
@@ -675,7 +675,7 @@ def test_what_was_handed_over_is_put_aside_once_nobody_asks_and_hosts_are_told(m
     async def idle():
         settled, loop, model = asyncio.Event(), asyncio.get_running_loop(), Scorer()
         model.settle = lambda: loop.call_soon_threadsafe(settled.set)
-        batcher = Batcher(model, Metrics())
+        batcher = Batcher(model, ProcessCounts())
         await asyncio.wait_for(settled.wait(), 30)
         await loop.run_in_executor(None, model.told.wait, 30)
         await batcher.close()
@@ -689,7 +689,7 @@ def test_callers_who_come_straight_back_are_one_question_and_nobody_else_is_wait
 
     async def some():
         model, go = Scorer(), threading.Event()
-        batcher = Batcher(model, Metrics(), wait=60.0, max_people=8)
+        batcher = Batcher(model, ProcessCounts(), wait=60.0, max_people=8)
 
         async def ask(names):
             return await asyncio.wait_for(batcher.ask(tuple(Person(name) for name in names)).answer, 30)
@@ -714,7 +714,7 @@ def test_hosts_that_are_slow_to_be_told_hold_no_question_up():
     async def some():
         model, go = Scorer(), threading.Event()
         model.tell = go.wait
-        batcher = Batcher(model, Metrics(), wait=0.0)
+        batcher = Batcher(model, ProcessCounts(), wait=0.0)
         for one in "abc":
             await asyncio.wait_for(batcher.ask((Person(one),)).answer, 30)
         go.set()

@@ -120,7 +120,7 @@ def test_the_finest_resolution_that_fits_is_named():
         refuse_if_identifying(release, 0.1, 5)
     with pytest.raises(ReleaseRefused, match="fewer trees") as refused:
         refuse_if_identifying(release, 0.001, 5)
-    assert (refused.value.named, refused.value.most, refused.value.bits) == (0.9, 0.001, None)
+    assert (refused.value.named, refused.value.bound, refused.value.bits) == (0.9, 0.001, None)
 
 
 @pytest.mark.slow

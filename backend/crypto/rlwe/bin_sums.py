@@ -103,13 +103,13 @@ class BinSumming:
         self._offered, self._ring, self._block, self._numbers = offered, of, block, numbers
         self._places, self._workers = places_of(bins).astype(np.int32), workers
         rows = self._places.shape[1]
-        most = features_a_reply(of.parameters, rows)
-        if not most:
+        max_features = features_a_reply(of.parameters, rows)
+        if not max_features:
             raise SecurityError(
                 f"{rows:,} rows make more noise than {of.parameters.name} can hide; this Host's bins would show in the reply. Offer a key "
                 "of a larger parameter set."
             )
-        self._groups = groups([count for _, count in bins], block, of.parameters.degree, most)
+        self._groups = groups([count for _, count in bins], block, of.parameters.degree, max_features)
         self._awaited = pieces(len(blocks(rows, block)), of, numbers)
         products = sum(map(len, self._awaited)) * len(self._groups) * numbers
         self._parallel = workers.parallel and products >= PARALLEL_MIN

@@ -110,7 +110,7 @@ def region_gaps(test: dict[Key, tuple[Slice, ...]], training: dict[Key, tuple[Sl
     return out or "few_people"
 
 
-def periods(times: NDArray[np.str_], most: int) -> tuple[tuple[Group, ...], NDArray[np.intp]]:
+def periods(times: NDArray[np.str_], max_periods: int) -> tuple[tuple[Group, ...], NDArray[np.intp]]:
     """Neighbouring days, months or years in at most so many groups of about equal size and 20 records or more, the earliest first.
 
     Parameters
@@ -119,7 +119,7 @@ def periods(times: NDArray[np.str_], most: int) -> tuple[tuple[Group, ...], NDAr
         ``(n,)``, which sort as time does. Fewer than 20 records left at the end join the last group.
     """
     distinct, at, counts = np.unique(times, return_inverse=True, return_counts=True)
-    wanted, runs, held = max(MIN_GROUP, len(times) / most), list[list[int]]([[]]), 0
+    wanted, runs, held = max(MIN_GROUP, len(times) / max_periods), list[list[int]]([[]]), 0
     for k, n in enumerate(counts.tolist()):
         runs[-1].append(k)
         held += n

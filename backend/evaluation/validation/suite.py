@@ -56,7 +56,7 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class Limit(_Part):
+class MeasureLimits(_Part):
     """Thresholds of one measure.
 
     Attributes
@@ -90,7 +90,7 @@ class Test(_Part):
     floor: bool
     source: str
     reason: str
-    limit: tuple[Limit, ...]
+    limit: tuple[MeasureLimits, ...]
 
 
 class _File(_Part):
@@ -332,7 +332,7 @@ def overall(tested: Sequence[Tested]) -> Overall:
     return "warn" if "warn" in verdicts else "pass"
 
 
-def verdict_of(limit: Limit, figure: Figure) -> Verdict:
+def verdict_of(limit: MeasureLimits, figure: Figure) -> Verdict:
     """Pass, warn or fail by one figure; a figure that is not disclosed is not provided."""
     value = figure.value
     if value is None:
@@ -345,7 +345,7 @@ def verdict_of(limit: Limit, figure: Figure) -> Verdict:
     return "warn" if limit.warn is not None and limit.worse(seen, limit.warn) else "pass"
 
 
-def _judged(limit: Limit, figure: Figure) -> Judged:
+def _judged(limit: MeasureLimits, figure: Figure) -> Judged:
     return Judged(figure, limit.sense, limit.warn, limit.fail, limit.certain, verdict_of(limit, figure))
 
 
@@ -419,7 +419,7 @@ def with_config(suite: Suite, config: OperatorConfig) -> Suite:
     )
 
 
-def _loosened(limit: Limit, own: OwnLimit) -> list[str]:
+def _loosened(limit: MeasureLimits, own: OwnLimit) -> list[str]:
     pairs, side = (("warn", limit.warn, own.warn), ("fail", limit.fail, own.fail)), "larger"
     if limit.sense == "max":
         side = "smaller"
@@ -430,7 +430,7 @@ def _loosened(limit: Limit, own: OwnLimit) -> list[str]:
     ]
 
 
-def _tightened(limit: Limit, own: OwnLimit | None) -> Limit:
+def _tightened(limit: MeasureLimits, own: OwnLimit | None) -> MeasureLimits:
     given = {} if own is None else {name: value for name, value in own if value is not None}
     return limit.model_copy(update=given)
 

@@ -159,9 +159,9 @@ def followed(on_count: Callable[[], None]) -> Iterator[None]:
 def count(attack: Callable[P, tuple[int, int]], *args: P.args, **kwargs: P.kwargs) -> SuccessCount:
     """Run one side: `attack`, called with what follows, returns how much it got right, and of how much."""
     work.check()
-    told = _on_count.get()
-    if told is not None:
-        told()
+    counter = _on_count.get()
+    if counter is not None:
+        counter()
     began = time.perf_counter()
     right, trials = attack(*args, **kwargs)
     return SuccessCount(right, trials, time.perf_counter() - began)

@@ -29,7 +29,7 @@ class AskAuditHeads(Message, readable_by=HOST):
 
     HOLDS = "how many heads are asked for, and below which number"
     below: int
-    most: int
+    most: int  # heads; of this name on the wire
 
 
 class AuditHeads(Message, readable_by=GUEST, max_bytes=LISTS):

@@ -14,7 +14,7 @@ BATCHES = (1, 3, 10, 30, 100)  # samples
 
 
 @dataclass(frozen=True)
-class Point:
+class BatchTimes:
     """Seconds from start to scores that both protocols of :data:`PAIR` took for a batch, over the chosen link."""
 
     samples: int
@@ -40,17 +40,17 @@ class Lead:
     until: float | None
 
 
-def points(runs: Iterable[Comparison]) -> tuple[Point, ...]:
+def points(runs: Iterable[Comparison]) -> tuple[BatchTimes, ...]:
     """One point a run that holds both protocols, by size; of two runs of one size the first."""
-    found: dict[int, Point] = {}
+    found: dict[int, BatchTimes] = {}
     for run in runs:
         totals = {row.protocol: row.exchange.total for row in run.rows}
         if all(name in totals for name in PAIR):
-            found.setdefault(run.samples, Point(run.samples, *(totals[name] for name in PAIR)))
+            found.setdefault(run.samples, BatchTimes(run.samples, *(totals[name] for name in PAIR)))
     return tuple(found[n] for n in sorted(found))
 
 
-def leads(measured: Sequence[Point]) -> tuple[Lead, ...]:
+def leads(measured: Sequence[BatchTimes]) -> tuple[Lead, ...]:
     """Which protocol is faster between which sizes."""
     groups = [(wins, list(group)) for wins, group in groupby(measured, lambda point: point.wins)]
     until = [_crossing(before[-1], after[0]) for (_, before), (_, after) in pairwise(groups)]
@@ -68,7 +68,7 @@ def expected_seconds(runs: Iterable[Comparison], samples: int) -> float:
     return pair * samples / largest.samples
 
 
-def _crossing(one: Point, other: Point) -> float:
+def _crossing(one: BatchTimes, other: BatchTimes) -> float:
     """Samples at which two straight lines in a double logarithmic chart meet."""
     gap, then = (math.log(p.fed_eini / p.by_level) for p in (one, other))
     share = gap / (gap - then)

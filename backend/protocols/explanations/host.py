@@ -99,11 +99,13 @@ class ReasonsHandler:
         """Step 1 for names; everybody is a question of their own, since their terms come one after the other."""
         session, served = self._opened(sender, asked)
         columns, held = session.look_up(self.table, asked.ids)
-        told = shape_of(asked).told
+        disclosed = shape_of(asked).told
         reached, message = np.zeros(len(held), dtype=np.uint8), HeldRecords(asked.conversation, to_bitmap(held))
         for i in np.flatnonzero(held).tolist():
             only = np.arange(len(held)) == i
-            question = self._question(session, served, asked, asked.ids[i : i + 1], told, of_person(asked.request, i))
+            question = self._question(
+                session, served, asked, asked.ids[i : i + 1], disclosed, of_person(asked.request, i)
+            )
             _, told_guest, _ = self.answering.count(question, asked.conversation, asked.ids[i : i + 1], held[only])
             if told_guest.spent:
                 reached[i] = told_guest.spent[0]
@@ -130,8 +132,8 @@ class ReasonsHandler:
             raise SecurityError(
                 f"A cohort of {len(people)} people with a record here was asked about; {min_people} or more are needed."
             )
-        told = sums_bits(sum(asked.features), asked.value_bits, len(people))
-        question = self._question(session, served, asked, people, told, "")
+        disclosed = sums_bits(sum(asked.features), asked.value_bits, len(people))
+        question = self._question(session, served, asked, people, disclosed, "")
         self.answering.count_all(question, asked.conversation, only_look=True)
         request = self._begin(session, served, asked, columns, held, np.ones(len(asked.ids), dtype=bool))
         request.cohort = question
@@ -143,11 +145,11 @@ class ReasonsHandler:
         served: ServedModel,
         asked: AskReasons | AskCohort,
         people: tuple[str, ...],
-        told: float,
+        disclosed: float,
         request: str,
     ) -> Question:
         kind, capacity = COHORT if isinstance(asked, AskCohort) else REASONS, served.model.capacity
-        return Question(session.guest, request, kind, served.structure, people, min(told, capacity), capacity)
+        return Question(session.guest, request, kind, served.structure, people, min(disclosed, capacity), capacity)
 
     def _opened(self, sender: str, asked: AskReasons | AskCohort) -> tuple[HostSession, ServedModel]:
         session, served = self.sessions.of(asked.conversation), self.answering.partial_models.get(asked.model_id)

@@ -23,7 +23,7 @@ from backend.errors import SecurityError
 from backend.protocols.explanations.host_factors import AnyFactors, CompiledDropFactors, CompiledFactors, Decided, Flags
 from backend.protocols.explanations.paillier_layout import PaillierLayout
 from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape
-from backend.protocols.ranking.host import Marks, RankingHost
+from backend.protocols.ranking.host import MarkedNumbers, RankingHost
 from backend.protocols.ranking.packing import PackedBlinds
 
 _Sums = dict[int, tuple[list[int], list[int]]]
@@ -249,7 +249,7 @@ class PersonWeighting:
 
     def ranking(self, values: tuple[Any, Any], sides: Flags, shape: ReasonShape) -> RankingHost:
         """Who ranks contributions, and marks names by drops and by this Host's shares of `sides`, ``(2, n)``."""
-        marks = Marks(partial(self._drops.blinded, values[1]), sides)
+        marks = MarkedNumbers(partial(self._drops.blinded, values[1]), sides)
         return RankingHost(partial(self._contributions.blinded, values[0]), shape.ranking, marks)
 
     def _cut(self, terms: bytes) -> tuple[bytes, bytes]:

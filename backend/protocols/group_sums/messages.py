@@ -26,7 +26,7 @@ class AskGroupSums(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.BULK):
     HOLDS = "whose pairs are to be summed, by which of the Host's features, in how many groups"
     source: str
     features: tuple[str, ...]
-    most: int
+    most: int  # groups; of this name on the wire, like `least`
     least: int = 0
 
 
@@ -47,7 +47,7 @@ class AskGroupPairs(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.BULK):
     HOLDS = "which joint records count; one of the Host's features, in how many groups; for which Hosts"
     rows: bytes
     feature: str
-    most: int
+    most: int  # as above
     receivers: tuple[str, ...]
 
 

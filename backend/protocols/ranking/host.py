@@ -20,7 +20,7 @@ Blinded = Callable[[Sequence[int]], tuple[bytes, list[int]]]
 
 
 @dataclass(frozen=True, repr=False)
-class Marks:
+class MarkedNumbers:
     """What belongs to the numbers of a marked ranking.
 
     Attributes
@@ -43,11 +43,11 @@ class RankingHost:
     blinded : callable
         ``(n,)`` integers → the encrypted numbers u, 2^tie_bits·v plus the integer each, blinded over the whole plaintext, as they may
         leave; and this side's share of each u. The caller vouches that every value keeps the shape's bound.
-    marks : Marks, optional
+    marks : MarkedNumbers, optional
         Where the shape is marked.
     """
 
-    def __init__(self, blinded: Blinded, shape: RankingShape, marks: Marks | None = None) -> None:
+    def __init__(self, blinded: Blinded, shape: RankingShape, marks: MarkedNumbers | None = None) -> None:
         self._blinded, self._shape = (blinded, *([marks.blinded] if marks else [])), shape
         self._sides = shape.sides(marks.sides if marks else None, OTHER)
         self._turns = Turns()

@@ -23,7 +23,16 @@ from backend.crypto.interface import Fold, PublicSide
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.host_state import Answer, Answering, Asked, Flags, Handlers, HostSession, ServedModel, members
+from backend.protocols.host_state import (
+    Answer,
+    Answering,
+    Flags,
+    Handlers,
+    HostSession,
+    ReceivedQuestion,
+    ServedModel,
+    members,
+)
 from backend.protocols.scoring.dither import Dither, dithers, half_units, headroom
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.permuted_values_host import OtherValues
@@ -37,7 +46,7 @@ _log = logging.getLogger("glassleaf")
 
 
 @dataclass(frozen=True, repr=False)
-class Decision:
+class PersonAtHost:
     """What a Host holds about one person and what it does with the person's entries: it never leaves the Host.
 
     Attributes
@@ -63,7 +72,7 @@ class _Batch:
     spent: Flags
     missing: int
     digest: Any
-    known: Asked | None
+    known: ReceivedQuestion | None
 
 
 @dataclass(repr=False)
@@ -81,14 +90,14 @@ class ScoringHandler:
         """What this handler answers."""
         return {DecisionVectors: self._decision_vectors, MoreVectors: self._more_vectors}
 
-    def decision(self, model_id: str, person: str) -> Decision:
+    def decision(self, model_id: str, person: str) -> PersonAtHost:
         """Steps 3 and 4 about one person, for this Host's own operator; nothing is sent and nothing counted."""
         served, known = self.answering.partial_models.get(model_id), person in self.table.row_of
         rows = np.array([self.table.row_of.get(person, 0)], dtype=np.intp)
         columns = self.table.take(rows).columns
         keep = served.compiled.decide(columns, np.array([known]))[0]
         entries = tuple(bool(kept) if own else None for kept, own in zip(keep, served.plan.own, strict=True))
-        return Decision({name: column[0] for name, column in columns.items()} if known else {}, entries)
+        return PersonAtHost({name: column[0] for name, column in columns.items()} if known else {}, entries)
 
     def _decision_vectors(self, sender: str, request: DecisionVectors) -> Answer:
         """Steps 1 to 4, and 5 where the batch is one message."""
@@ -123,9 +132,9 @@ class ScoringHandler:
     def _question(session: HostSession, request: DecisionVectors, served: ServedModel, held: Flags) -> Question:
         """What is counted: a score of everybody held, by the structure of the trees."""
         capacity = served.model.capacity
-        told = min(capacity, request.sum_bits or capacity)
+        disclosed = min(capacity, request.sum_bits or capacity)
         people = members(request.ids, held)
-        return Question(session.guest, request.request, SCORE, served.structure, people, told, capacity)
+        return Question(session.guest, request.request, SCORE, served.structure, people, disclosed, capacity)
 
     def _checked(self, sender: str, request: DecisionVectors) -> tuple[HostSession, ServedModel, PublicSide]:
         """Step 1: refuse vectors of another party, before a key or of another shape."""

@@ -60,7 +60,7 @@ class AssignAges(Message, readable_by=HOST, max_bytes=PEOPLE):
     HOLDS = "ids who are to be scored at other ages; by which of the Host's features, in which class of age"
     ids: tuple[str, ...]
     feature: str
-    place: int
+    place: int  # the class's index; of this name on the wire
 
 
 class AgesAssigned(Message, readable_by=GUEST):

@@ -82,18 +82,18 @@ class PermutedValuesHandler:
         return {PermuteValues: self._permute_values, BlankValues: self._blank_values, AssignAges: self._assign_ages}
 
     def _permute_values(self, sender: str, asked: PermuteValues) -> None:
-        self._session(sender, asked).keep(OtherValues, permute(self.table, asked, self._least))
+        self._session(sender, asked).keep(OtherValues, permute(self.table, asked, self._min_people))
 
     def _blank_values(self, sender: str, asked: BlankValues) -> None:
         _check_own(self.table, asked.features)
-        nothing = dict.fromkeys(_with_record(self.table, asked.ids, self._least))
+        nothing = dict.fromkeys(_with_record(self.table, asked.ids, self._min_people))
         self._session(sender, asked).keep(OtherValues, OtherValues(asked.features, nothing))
 
     def _assign_ages(self, sender: str, asked: AssignAges) -> Answer:
         session, feature = self._session(sender, asked), self.features.get(asked.feature)
         if feature is None or not is_in_years(feature):
             raise SecurityError("People were to be scored at other ages by a feature that is no number of years here.")
-        people = _with_record(self.table, asked.ids, self._least)
+        people = _with_record(self.table, asked.ids, self._min_people)
         self.answering.count_all(Question(sender, "", TABLE, "ages", (EVERYBODY,)), asked.conversation)
         min_size = max(MIN_GROUP, self.answering.min_group)
         classes = age_classes(feature, self.table.columns[feature.name], min_size)
@@ -106,7 +106,7 @@ class PermutedValuesHandler:
         yield sender, AgesAssigned(asked.conversation, len(classes))
 
     @property
-    def _least(self) -> int:
+    def _min_people(self) -> int:
         return max(MIN_PEOPLE, self.answering.min_group)
 
     def _session(self, sender: str, asked: PermuteValues | BlankValues | AssignAges) -> HostSession:

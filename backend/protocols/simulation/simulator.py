@@ -20,7 +20,7 @@ from backend.protocols.approvals.host import Approvals
 from backend.protocols.guest_runtime import GuestRuntime, HostsOperator, OnReceipts, PoolLevel
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import usual_dither
-from backend.protocols.scoring.host import Decision
+from backend.protocols.scoring.host import PersonAtHost
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.transport.network import Network
 from backend.store.accountant import Accountant, Limits, usual_limit
@@ -126,7 +126,7 @@ class SimulatedFederation(HostsOperator):
         """What all answers about a model can tell about one record at most, bits."""
         return self.served.hosts[host].capacity(model_id)
 
-    def decision(self, host: str, model_id: str, person: str) -> Decision:
+    def decision(self, host: str, model_id: str, person: str) -> PersonAtHost:
         """What it holds about one person, and which entries it keeps."""
         return self.served.hosts[host].decision(model_id, person)
 
@@ -175,7 +175,7 @@ class FederationRuntime(GuestRuntime):
         dither: float | None = None,
         on_key: Callable[[str, int], None] = lambda cipher, bits: None,
         journal: Journal | None = None,
-        on_approval: Callable[[dict[str, Any]], None] = lambda told: None,
+        on_approval: Callable[[dict[str, Any]], None] = lambda decided: None,
         on_receipts: OnReceipts | None = None,
         workers: Workers | None = None,
         network: Network | None = None,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from backend.errors import SecurityError
 from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
-from backend.protocols.training.growing import Flags, Growing, GrownTree, IntArray, Node, TreeJob, flags, root
+from backend.protocols.training.growing import Flags, Growing, GrowingNode, GrownTree, IntArray, TreeJob, flags, root
 from backend.protocols.training.joint import FeatureKey, Joint
 from backend.protocols.training.label_bound import told_bits
 from backend.protocols.training.messages import FeatureBins, SplitRows, StartTraining, TakeSplit
@@ -49,12 +49,12 @@ class _Chosen:
     """A node and its best split."""
 
     tree: Growing
-    node: Node
+    node: GrowingNode
     best: BestSplit
     split: _Asked
 
 
-Family = tuple[Growing, Node, Node, Node]  # tree, parent, left child, right child
+Family = tuple[Growing, GrowingNode, GrowingNode, GrowingNode]  # tree, parent, left child, right child
 
 
 def start(joint: Joint, bins: int, *, hide_order: bool = False) -> TreeGrower:
@@ -158,18 +158,18 @@ class TreeGrower:
             work.reached((level + 1) / (depth + 1))  # children take half the rows of their level: levels are alike
         return [tree.grown() for tree in trees]
 
-    def _best(self, job: TreeJob, node: Node) -> tuple[str, str, BestSplit] | None:
+    def _best(self, job: TreeJob, node: GrowingNode) -> tuple[str, str, BestSplit] | None:
         """Step 3: the best split over all parties; on a tie the first in party and feature order."""
         winner: tuple[str, str, BestSplit] | None = None
         for key in self.features:
             if key in node.histograms:
-                criterion = job.told if job.told and key[0] != self._guest else job.criterion
+                criterion = job.reported if job.reported and key[0] != self._guest else job.criterion
                 found = criterion.best_split(node.histograms[key], job.directions.get(key, 0), node.bounds)
                 if found is not None and (winner is None or found.gain > winner[2].gain):
                     winner = (*key, found)
         return winner
 
-    def _note_told(self, job: TreeJob, *nodes: Node) -> None:
+    def _note_told(self, job: TreeJob, *nodes: GrowingNode) -> None:
         if self.label_bits is not None:
             counted = [node.rows[job.rows[node.rows]] for node in nodes]
             counts = [
@@ -243,6 +243,6 @@ class TreeGrower:
             parent.histograms = {}
 
 
-def _chosen(tree: Growing, node: Node, owner: str, feature: str, best: BestSplit) -> _Chosen:
+def _chosen(tree: Growing, node: GrowingNode, owner: str, feature: str, best: BestSplit) -> _Chosen:
     how = owner, feature, tuple(best.left_bins), best.default_left
     return _Chosen(tree, node, best, _Asked(tree.job.number, node.number, node.rows, *how))

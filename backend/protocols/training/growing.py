@@ -34,7 +34,7 @@ class TreeJob:
         (party, feature) pairs that may split; None = all.
     directions : mapping of (str, str) to int
         +1 or -1: predictions must rise or fall with the feature.
-    told : BoundedSplits, optional
+    reported : BoundedSplits, optional
         Judges the splits of Hosts in place of `criterion`; its bound says of which nodes they may be told. None = of all.
     """
 
@@ -45,7 +45,7 @@ class TreeJob:
     features: frozenset[FeatureKey] | None = None
     guest_only: bool = False
     directions: Mapping[FeatureKey, int] = field(default_factory=dict)
-    told: BoundedSplits | None = None
+    reported: BoundedSplits | None = None
 
     def uses(self, party: str, feature: str) -> bool:
         """Whether it may split by a feature."""
@@ -53,7 +53,7 @@ class TreeJob:
 
     def may_tell(self, *sums: IntArray) -> bool:
         """Whether Hosts may be told of nodes with these sums."""
-        bound = self.told.bound if self.told else None
+        bound = self.reported.bound if self.reported else None
         return bound is None or all(bound.allows(s[COUNTS:]) for s in sums)
 
 
@@ -66,7 +66,7 @@ class GrownTree:
 
 
 @dataclass(eq=False, repr=False)
-class Node:
+class GrowingNode:
     """A node under growth: indices of its joint records (training, validation and test) and its sums over the rows that count.
 
     No Host is told of a node that is `untold`, nor of any below it.
@@ -85,20 +85,22 @@ class Growing:
     """A tree under growth; nodes are numbered level by level; a split is known once its owner has answered."""
 
     job: TreeJob
-    level: list[Node]
+    level: list[GrowingNode]
     leaf: NDArray[np.intp]
     nodes: list[Split | Leaf | None] = field(default_factory=lambda: [None])
 
-    def counted(self, node: Node) -> Flags:
+    def counted(self, node: GrowingNode) -> Flags:
         """``(n_joint,)``: the node's rows whose sums count."""
         return self.job.rows & flags(node.rows, len(self.leaf))
 
-    def end(self, node: Node) -> None:
+    def end(self, node: GrowingNode) -> None:
         """Make a node a leaf."""
         self.nodes[node.number] = self.job.criterion.leaf(node.sums, node.bounds)
         self.leaf[node.rows] = node.number
 
-    def divide(self, node: Node, owner: str, feature: str, best: BestSplit, left: Flags) -> tuple[Node, Node]:
+    def divide(
+        self, node: GrowingNode, owner: str, feature: str, best: BestSplit, left: Flags
+    ) -> tuple[GrowingNode, GrowingNode]:
         """Make a node a split; its children come last in the numbering."""
         number, goes_left = len(self.nodes), left[node.rows]
         cover = self.job.criterion.cover(node.sums)
@@ -108,8 +110,8 @@ class Growing:
         # of either: the other is what remains of the parent
         untold = node.untold or not self.job.may_tell(best.left, right)
         children = (
-            Node(number, node.rows[goes_left], best.left, best.bounds[0], untold=untold),
-            Node(number + 1, node.rows[~goes_left], right, best.bounds[1], untold=untold),
+            GrowingNode(number, node.rows[goes_left], best.left, best.bounds[0], untold=untold),
+            GrowingNode(number + 1, node.rows[~goes_left], right, best.bounds[1], untold=untold),
         )
         self.level += children
         return children
@@ -119,12 +121,12 @@ class Growing:
         return GrownTree(GuestTree(tuple(n for n in self.nodes if n is not None)), self.leaf)
 
 
-Wanted = tuple[Growing, Node]  # a node whose bin sums are requested
+Wanted = tuple[Growing, GrowingNode]  # a node whose bin sums are requested
 
 
 def root(job: TreeJob, n: int, sums: IntArray) -> Growing:
     """A tree of one node with all ``n`` joint records."""
-    return Growing(job, [Node(0, np.arange(n), sums, FREE)], np.zeros(n, dtype=np.intp))
+    return Growing(job, [GrowingNode(0, np.arange(n), sums, FREE)], np.zeros(n, dtype=np.intp))
 
 
 def flags(rows: NDArray[np.intp], n: int) -> Flags:

@@ -15,7 +15,7 @@ from backend.data.dictionary import Kind
 from backend.errors import ParameterError, SecurityError
 from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
-from backend.protocols.training.growing import Flags, Growing, Histograms, IntArray, Node, TreeJob, Wanted
+from backend.protocols.training.growing import Flags, Growing, GrowingNode, Histograms, IntArray, TreeJob, Wanted
 from backend.protocols.training.joint import Joint
 from backend.protocols.training.messages import AskBinSums, AskNodeSums, BinSums, FeatureBins, Gradients, NodePairs
 from backend.protocols.training.node_numbers import NodeNumbers
@@ -183,7 +183,7 @@ class NodeSums:
         sums = numbers.split(key.decrypt(answer.sums[0][0], rows, *shape))
         node.histograms |= self._histograms(host, tree.job, sums)
 
-    def asks(self, job: TreeJob, node: Node) -> bool:
+    def asks(self, job: TreeJob, node: GrowingNode) -> bool:
         """Whether a Host is asked for a node's sums, and so told which records are in it."""
         return not node.untold and any(self._uses(job, host).any() for host in self._host_bins)
 
@@ -219,7 +219,7 @@ class NodeSums:
         """Which of a Host's features a tree may use, in the order of its `FeatureBins`."""
         return np.array([not job.guest_only and job.uses(host, name) for name in self._host_bins[host].names])
 
-    def _own_histograms(self, tree: Growing, node: Node) -> Histograms:
+    def _own_histograms(self, tree: Growing, node: GrowingNode) -> Histograms:
         job = tree.job
         rows = node.rows[job.rows[node.rows]]
         channels = self._values(job, rows)

@@ -144,7 +144,7 @@ class _Boosting:
                 features,
                 guest_only=alone,
                 directions=self._directions,
-                told=criteria[c] if bound else None,
+                reported=criteria[c] if bound else None,
             )
             for c in range(k)
         ]

@@ -27,7 +27,7 @@ def _search(write: Writer, search: SearchLine) -> list[Block]:
     reference = write.words.either(search.reference, search.reference_zh)
     how = write(f"lda_{search.source}", n=whole(search.n), reference=reference)
     chosen = search.choice
-    said = (
+    sentence = (
         write.text("lda_not_chosen")
         if chosen is None
         else write.text("lda_chosen", time=minute(chosen.time), **chosen.model_dump(exclude={"time"}))
@@ -36,7 +36,7 @@ def _search(write: Writer, search: SearchLine) -> list[Block]:
         write.text("lda_found", model=search.model, tolerance=f"{search.tolerance:g}", **counts),
         Text(how, "note"),
         _table(write, search),
-        said,
+        sentence,
         write.note("lda_note"),
     ]
 
@@ -57,14 +57,14 @@ def _table(write: Writer, search: SearchLine) -> Table:
 
 def settings(write: Writer, first: AlternativeLine, line: AlternativeLine) -> str:
     """What sets a model apart from the first one."""
-    told = [write("lda_without", features=write.enumerated(line.without))] if line.without else []
+    changes = [write("lda_without", features=write.enumerated(line.without))] if line.without else []
     if line.constraints != first.constraints:
-        told.append(write("lda_constraints", constraints=line.constraints or NONE))
+        changes.append(write("lda_constraints", constraints=line.constraints or NONE))
     if line.depth != first.depth:
-        told.append(write("lda_depth", depth=line.depth))
+        changes.append(write("lda_depth", depth=line.depth))
     if line.reg_lambda != first.reg_lambda and line.reg_lambda is not None:
-        told.append(write("lda_lambda", value=f"{line.reg_lambda:g}"))
-    return write.listed(told) or write("lda_itself")
+        changes.append(write("lda_lambda", value=f"{line.reg_lambda:g}"))
+    return write.listed(changes) or write("lda_itself")
 
 
 def _gap(write: Writer, line: AlternativeLine, gap: IntervalLine | None) -> str:

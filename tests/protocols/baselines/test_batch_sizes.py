@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.protocols.baselines.batch_sizes import PAIR, Lead, Point, expected_seconds, leads, points
+from backend.protocols.baselines.batch_sizes import PAIR, BatchTimes, Lead, expected_seconds, leads, points
 from backend.protocols.baselines.comparison import Comparison, ProtocolResult
 from backend.protocols.transport.simulated_latency import Exchange, Link
 
@@ -16,36 +16,41 @@ def run(samples, ours, theirs, network=0.0, names=PAIR):
 
 
 def test_a_point_holds_the_whole_times_of_both_and_points_are_sorted():
-    assert points([run(10, 1.0, 2.0, network=0.5), run(1, 4.0, 3.0)]) == (Point(1, 4.0, 3.0), Point(10, 1.5, 2.5))
+    assert points([run(10, 1.0, 2.0, network=0.5), run(1, 4.0, 3.0)]) == (
+        BatchTimes(1, 4.0, 3.0),
+        BatchTimes(10, 1.5, 2.5),
+    )
 
 
 def test_of_two_runs_of_one_size_the_first_counts_and_a_run_without_both_does_not():
     alone = run(5, 1.0, 1.0, names=("fed-eini", "collaborative"))
-    assert points([run(3, 1.0, 2.0), run(3, 9.0, 9.0), alone]) == (Point(3, 1.0, 2.0),)
+    assert points([run(3, 1.0, 2.0), run(3, 9.0, 9.0), alone]) == (BatchTimes(3, 1.0, 2.0),)
 
 
 def test_lines_cross_half_way_on_a_logarithmic_scale():
     # ten times as fast at 1, ten times as slow at 100: even at 10
-    first, second = leads([Point(1, 1.0, 10.0), Point(100, 20.0, 2.0)])
+    first, second = leads([BatchTimes(1, 1.0, 10.0), BatchTimes(100, 20.0, 2.0)])
     assert first.until == pytest.approx(10.0)
     assert (first.wins, first.first, first.last) == (True, 1, 1)
     assert second == Lead(False, 100, 100, None)
 
 
 def test_a_lead_spans_neighbouring_sizes():
-    found = leads([Point(1, 1, 2), Point(3, 1, 2), Point(10, 3, 2), Point(30, 4, 2), Point(100, 1, 2)])
+    found = leads(
+        [BatchTimes(1, 1, 2), BatchTimes(3, 1, 2), BatchTimes(10, 3, 2), BatchTimes(30, 4, 2), BatchTimes(100, 1, 2)]
+    )
     assert [(lead.wins, lead.first, lead.last) for lead in found] == [(True, 1, 3), (False, 10, 30), (True, 100, 100)]
     assert 3 < found[0].until < 10
     assert 30 < found[1].until < 100
 
 
 def test_one_winner_has_one_lead_that_never_ends():
-    assert leads([Point(1, 3.0, 2.0), Point(10, 5.0, 4.0)]) == (Lead(False, 1, 10, None),)
+    assert leads([BatchTimes(1, 3.0, 2.0), BatchTimes(10, 5.0, 4.0)]) == (Lead(False, 1, 10, None),)
     assert leads([]) == ()
 
 
 def test_a_tie_is_no_win():
-    assert leads([Point(1, 2.0, 2.0)]) == (Lead(False, 1, 1, None),)
+    assert leads([BatchTimes(1, 2.0, 2.0)]) == (Lead(False, 1, 1, None),)
 
 
 def test_the_pace_is_that_of_the_largest_run_and_smaller_batches_need_no_guess():
