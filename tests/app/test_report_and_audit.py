@@ -11,6 +11,7 @@ from app.texts import Texts
 from backend import services
 from backend.i18n import LANGUAGES
 from backend.reports.document import canonical, sha256
+from backend.results import NOBODY
 from backend.services import Glassleaf
 from backend.store.audit_log import Head, Verdict
 from tests.app.conftest import Answers, Opened, World
@@ -44,7 +45,7 @@ def test_a_decision_is_kept_logged_and_shown(opened: Opened, world: World) -> No
     assert "It has to go before use." in everything(at)
     glassleaf = Glassleaf(world.home, pools=False)
     entry = glassleaf.audit.entries("demo")[-1]
-    assert (entry.action, entry.actor, entry.role) == ("override", "not signed in", "operator")
+    assert (entry.action, entry.actor, entry.role) == ("override", NOBODY, "operator")
     assert glassleaf.reviews.history(world.record.id)[-1].person == "Rita"
     glassleaf.close()
 

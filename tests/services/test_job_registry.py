@@ -10,6 +10,7 @@ from sqlalchemy import select
 
 from backend.errors import Cancelled, ParameterError
 from backend.jobs import Job
+from backend.results import NOBODY
 from backend.services import Glassleaf, job_registry
 from backend.services.job_registry import HELD, JobRegistry, Upload
 from backend.services.workspace import Workspace
@@ -182,8 +183,8 @@ def test_seconds_of_parts_are_found_again_newest_first(registry):
 
 def test_everybody_of_a_home_who_does_not_sign_in_is_one_user_and_another_home_is_another(tmp_path, go):
     one, two = (Glassleaf(tmp_path / name, pools=False) for name in ("one", "two"))
-    job = one.acting("not signed in", "analyst").jobs.of("").start("score", waiting(go))
-    assert one.acting("not signed in", "operator").jobs.of("").find("score") is job
+    job = one.acting(NOBODY, "analyst").jobs.of("").start("score", waiting(go))
+    assert one.acting(NOBODY, "operator").jobs.of("").find("score") is job
     assert two.jobs.of("").all() == ()
     for glassleaf in (one, two):
         glassleaf.close()
