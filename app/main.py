@@ -14,7 +14,7 @@ if sys.path[0] != ROOT:
 
 import streamlit as st  # noqa: E402
 
-from app import glossary, search, session  # noqa: E402
+from app import glossary, search, session, user_jobs  # noqa: E402
 from app.panels import finder, frame, navigation, sidebar, sign_in, tray, walk  # noqa: E402
 from backend.errors import GlassleafError  # noqa: E402
 
@@ -63,7 +63,7 @@ try:
         finder.window(t, partial(search.hits, search.everything(t, pages, names, view, glossary.terms())))
     if chosen and session.walking() and not session.presenting():
         walk.line(t, role, here, session.end_walk)
-    session.new_draw()
+    user_jobs.new_draw()
     places, others = tray.draw(t, here, chosen)
     if navigation.open_to(here, role):
         page.run()
@@ -71,7 +71,7 @@ try:
             navigation.next_step(t, role, here)
     else:
         sidebar.not_for(t, navigation.FOR[here], session.known_as())
-    if session.started():
+    if user_jobs.started():
         session.rerun()
     tray.follow(t, places, others)
 except GlassleafError as error:

@@ -1,15 +1,13 @@
 """The one place that reads and writes what a browser session remembers, its links, and the shared service.
 
-Holds no key and no upload: jobs and the files that they work on are the service's, by user; another upload stays in its widget.
+Holds no key and no upload: another upload than a job's (:mod:`app.user_jobs`) stays in its widget.
 """
 
 from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Container, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Container, MutableMapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -20,7 +18,7 @@ import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.texts import Texts
-from app.view_models import Speed, View, speed
+from app.view_models import View
 from backend.errors import GlassleafError, SignInError
 from backend.i18n import LANGUAGES
 from backend.results import NOBODY
@@ -32,43 +30,14 @@ if TYPE_CHECKING:
 
     from backend.explain.importance import Measure as ImportanceMeasure
     from backend.explain.stability import Interaction
-    from backend.jobs import Job
     from backend.results import ModelRecord
     from backend.services.accounts import Account
     from backend.services.explanation import SteadyImportance
-    from backend.services.job_registry import JobStatus, Upload, UserJobs
     from backend.services.lifecycle import Standing
 
 PAGES = Path(str(files("pages")))
 WALKED = "glassleaf_walked"  # the cookie that assets/page.js leaves
 CARRIED = ("lang", "role", "model")  # what a link from page to page takes along
-
-
-@dataclass(frozen=True)
-class Work:
-    """One kind of work that a page offers.
-
-    Attributes
-    ----------
-    name : str
-    job : Job or None
-        The last one that this user started.
-    refused : str
-        Why the last start was refused; empty if it was not.
-    busy : bool
-        Whether this or other work of the page is running.
-    start : callable
-        Takes a function that starts the job.
-    redraw : callable
-        Draws the page again.
-    """
-
-    name: str
-    job: Job[Any] | None
-    refused: str
-    busy: bool
-    start: Callable[[Callable[[], Job[Any]]], None]
-    redraw: Callable[[], None]
 
 
 def service() -> Glassleaf:
@@ -503,133 +472,7 @@ def standing() -> Standing | None:
     return service().lifecycle.standing(chosen) if chosen else None
 
 
-# -- jobs and memory ----------------------------------------
-
-
-def _jobs() -> UserJobs:
-    """The jobs of whoever is signed in; where nobody has to be, of the home."""
-    return service().jobs.of(decides_as())
-
-
-def job(name: str) -> Job[Any] | None:
-    """The job that this user started under `name` in whatever tab or browser, running or ended."""
-    return _jobs().find(name)
-
-
-def jobs() -> tuple[JobStatus, ...]:
-    """All jobs of this user that are known, newest first."""
-    return _jobs().all()
-
-
-def note_seen(*names: str) -> None:
-    """The user has been shown how these have ended."""
-    _jobs().note_seen(*names)
-
-
-def busy() -> bool:
-    """Whether anything of this user runs."""
-    return any(status.state in ("running", "elsewhere") for status in jobs())
-
-
-def new_draw() -> None:
-    """A page is about to be drawn: no clock is on it yet."""
-    st.session_state["ticking"] = st.session_state["started"] = False
-
-
-def note_clock() -> None:
-    """A fragment with a clock of its own is on the page; one page has one, for two could drop what is drawn at a job's end."""
-    st.session_state["ticking"] = True
-
-
-def at_every_tick(act: Callable[[], None]) -> None:
-    """Have `act` done whenever a clock of the page moves."""
-    st.session_state["at_every_tick"] = act
-
-
-def tick() -> None:
-    """A clock of the page has moved."""
-    note_clock()
-    act = st.session_state.get("at_every_tick")
-    if act is not None:
-        act()
-
-
-def ticking() -> bool:
-    """Whether the page has a clock."""
-    return bool(st.session_state.get("ticking"))
-
-
-def started() -> bool:
-    """Whether a job was started while this page was drawn: what stands above it shows the time before."""
-    return bool(st.session_state.get("started"))
-
-
-def about(name: str) -> Any:
-    """What the job under `name` was asked for, as :func:`start` was told."""
-    return _jobs().about(name)
-
-
-def upload(name: str) -> Upload | None:
-    """The file that the job under `name` works on, as long as it runs."""
-    return _jobs().upload(name)
-
-
-def took(kind: str) -> Mapping[str, float]:
-    """Seconds that the parts of such work of this user took the last time, by part."""
-    return _jobs().took(kind)
-
-
-def running(current: Job[Any] | None) -> Job[Any] | None:
-    """The job while it runs."""
-    return current if current is not None and current.state == "running" else None
-
-
-def start(name: str, begin: Callable[[], Job[Any]], about: object = None, upload: Upload | None = None) -> None:
-    """Start a job unless one is running under `name`, or keep the reason why it did not start.
-
-    Parameters
-    ----------
-    about : object, optional
-        What was asked for, where a page needs it after a reload: no person's data.
-    upload : Upload, optional
-        The file that is worked on, for whoever leaves the page and comes back before the job has ended.
-    """
-    st.session_state.pop(f"refused:{name}", None)
-    st.session_state["started"] = True
-    try:
-        _jobs().start(name, begin, model=name.partition(":")[2] or chosen_model() or "", about=about, upload=upload)
-    except GlassleafError as error:
-        _jobs().forget(name)
-        st.session_state[f"refused:{name}"] = str(error)
-
-
-def progress(name: str) -> int:
-    """Samples that the job is through with: the highest count so far, for some stages of a round count again."""
-    current = job(name)
-    return 0 if current is None else current.through
-
-
-def speeds(model_id: str, guest: str) -> Mapping[str, Speed]:
-    """Cipher → what this session's last scoring with that model and cipher took."""
-    found: dict[str, Speed] = kept(f"speeds:{model_id}", {})
-    last = job("score")
-    if last is not None and last.result is not None and last.result.model_id == model_id:
-        found[last.result.cipher] = speed(last.result, guest)
-        keep(f"speeds:{model_id}", found)
-    return found
-
-
-def works(model_id: str, *names: str) -> tuple[Work, ...]:
-    """Kinds of work on one model, of which one runs at a time."""
-    keys = {name: f"{name}:{model_id}" for name in names}
-    jobs = {name: job(key) for name, key in keys.items()}
-    busy = any(running(found) for found in jobs.values())
-    return tuple(Work(name, jobs[name], refused(key), busy, partial(start, key), rerun) for name, key in keys.items())
-
-
-def refused(name: str) -> str:
-    """Why the last start under `name` was refused; empty if it was not."""
-    return str(st.session_state.get(f"refused:{name}", ""))
+# -- memory ----------------------------------------
 
 
 def keep(name: str, value: object) -> None:

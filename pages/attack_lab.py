@@ -2,14 +2,14 @@
 
 import streamlit as st
 
-from app import session
+from app import session, user_jobs
 from app.panels import attack_lab, frame, run
 
 t, backend = session.texts(), session.service()
 frame.header(t, "attack_lab", session.notices())
 st.markdown(t("attack_lab.intro"))
-job = session.job("attacks")
-running = session.running(job)
+job = user_jobs.find("attacks")
+running = user_jobs.running(job)
 shown = job.through if job is not None else 0
 results = {result.id: result for result in (job.result if job is not None else None) or ()}
 attacks = attack_lab.chosen(t, backend.attack_runs.all())
@@ -17,17 +17,17 @@ attacks = attack_lab.chosen(t, backend.attack_runs.all())
 
 def begin(names: list[str]) -> None:
     """Start some attacks and draw the page again."""
-    took = session.took("attacks")
-    session.start("attacks", lambda: backend.attack_runs.start(names, took=took, before=tuple(results.values())))
+    took = user_jobs.took("attacks")
+    user_jobs.start("attacks", lambda: backend.attack_runs.start(names, took=took, before=tuple(results.values())))
     session.rerun()
 
 
 if attack_lab.all_button(t, attacks, bool(running)):
     begin([attack.id for attack in attacks])
-if session.refused("attacks"):
-    frame.problem(t, session.refused("attacks"))
+if user_jobs.refused("attacks"):
+    frame.problem(t, user_jobs.refused("attacks"))
 if running:
-    attack_lab.follow(t, running, shown, session.rerun, session.took("attacks"))
+    attack_lab.follow(t, running, shown, session.rerun, user_jobs.took("attacks"))
 elif job is not None:
     run.ended(t, job, "attack_lab.cancelled")
 if results:

@@ -1,6 +1,6 @@
 """Which of two models, and what changed?"""
 
-from app import session
+from app import session, user_jobs
 from app.panels import frame, model_comparison
 from backend.services.model_difference import DifferenceRequest
 
@@ -22,7 +22,7 @@ def beside() -> None:
     """The model beside another one."""
     model_comparison.choose(t, view, others, key, lambda: session.swap("model", "other"))
     other = session.publish("other") or ids[0]
-    (pairing,) = session.works(f"{model_id}~{other}", "difference")
+    (pairing,) = user_jobs.works(f"{model_id}~{other}", "difference")
     found = backend.reports.compare(model_id, other)  # after the job's state: never older
     model_comparison.headline(t, view, found)
     pair = DifferenceRequest(model_id, other)

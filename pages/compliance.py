@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import session, view_models
+from app import session, user_jobs, view_models
 from app.panels import alternatives, compliance, findings, frame, law_calendar, reviews
 from app.panels.casework import Casework
-from app.session import Work
+from app.user_jobs import Work
 from backend.services.age_check import AgeRequest
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ t = session.texts()
 model_id = frame.model_or_stop(t, "compliance")
 
 backend, role = session.service(), session.role()
-measuring, retraining, searching = session.works(model_id, "evidence", "retrain", "alternatives")
+measuring, retraining, searching = user_jobs.works(model_id, "evidence", "retrain", "alternatives")
 report = backend.compliance.assess(model_id)  # after the jobs' state: never older
 view = replace(session.view(model_id), compliance=report)
 found = {view_models.key_of(finding): finding for finding in report.findings}

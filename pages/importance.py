@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import session
+from app import session, user_jobs
 from app.panels import (
     frame,
     importance,
@@ -21,7 +21,7 @@ t = session.texts()
 model_id = frame.model_or_stop(t, "importance")
 
 view, backend = session.view(model_id), session.service()
-worth, shap, means = session.works(model_id, "worth", "shap", "means")
+worth, shap, means = user_jobs.works(model_id, "worth", "shap", "means")
 frame.header(t, "importance", session.notices(), view.federation)
 measure, everything = importance.chosen(t, view)
 rows: importance.Rows = ()

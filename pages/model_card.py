@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import session
+from app import session, user_jobs
 from app.panels import frame, model_card, model_card_charts, offers
 from backend.services.model_card import CardRequest
 
@@ -10,7 +10,7 @@ t = session.texts()
 model_id = frame.model_or_stop(t, "model_card")
 
 view, backend = session.view(model_id), session.service()
-(scoring,) = session.works(model_id, "card")
+(scoring,) = user_jobs.works(model_id, "card")
 frame.header(t, "model_card", session.notices(), view.federation)
 with st.spinner(t("card.drawing")):
     card = backend.model_cards.get(model_id)  # after the job's state: never older

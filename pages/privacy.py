@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import session
+from app import session, user_jobs
 from app.panels import frame, links, person, privacy, release, run
 from backend.errors import GlassleafError
 
@@ -15,7 +15,7 @@ view, backend = session.view(model_id), session.service()
 frame.header(t, "privacy", session.notices(), view.federation)
 
 frame.section(t, "privacy.ledger", "table_two")
-last = session.job("score")
+last = user_jobs.find("score")
 done = last.result if last is not None and last.result is not None and last.result.model_id == model_id else None
 if done is None:
     other = last is not None and last.result is not None
@@ -64,22 +64,22 @@ if apart:
     st.info(t("linked.widths"), icon=":material/domain:")
 else:
     release.before(t, view.record)
-    job = session.job(f"leak:{model_id}")
-    running = session.running(job)
+    job = user_jobs.find(f"leak:{model_id}")
+    running = user_jobs.running(job)
     points = (job.result if job is not None else None) or ()
     if not points and not running:
         st.markdown(t("privacy.widths_hint"))
 
     def measure() -> None:
         """Start measuring what narrower scores would leak."""
-        session.start(f"leak:{model_id}", lambda: backend.leakage.start_curve(model_id))
+        user_jobs.start(f"leak:{model_id}", lambda: backend.leakage.start_curve(model_id))
 
     if st.button(
         t("privacy.go"), type=frame.emphasis(), icon=":material/speed:", disabled=bool(running), key="privacy_go"
     ):
         measure()
-        job, points = session.job(f"leak:{model_id}"), ()
-        running = session.running(job)
+        job, points = user_jobs.find(f"leak:{model_id}"), ()
+        running = user_jobs.running(job)
     if running:
         privacy.follow(t, running, points, session.rerun)
     if points:
@@ -89,15 +89,15 @@ else:
 
 if not apart:
     frame.section(t, "privacy.frontier", "dither")
-    work = session.job(f"frontier:{model_id}")
-    working = session.running(work)
+    work = user_jobs.find(f"frontier:{model_id}")
+    working = user_jobs.running(work)
     found = (work.result if work is not None else None) or ()
     if not found and not working:
         st.markdown(t("privacy.frontier_hint"))
     if st.button(t("privacy.go"), icon=":material/balance:", disabled=bool(working), key="frontier_go"):
-        session.start(f"frontier:{model_id}", lambda: backend.leakage.start_tradeoff(model_id))
-        work, found = session.job(f"frontier:{model_id}"), ()
-        working = session.running(work)
+        user_jobs.start(f"frontier:{model_id}", lambda: backend.leakage.start_tradeoff(model_id))
+        work, found = user_jobs.find(f"frontier:{model_id}"), ()
+        working = user_jobs.running(work)
     if working:
         privacy.follow(t, working, found, session.rerun, "frontier")
     if found and not working:

@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from app import session
+from app import session, user_jobs
 from app.panels import frame, protocols, race, run, serving
 from backend.services.protocol_comparison import BATCHES, ComparisonRequest
 
@@ -11,8 +11,8 @@ model_id = frame.model_or_stop(t, "protocols")
 
 view, backend = session.view(model_id), session.service()
 frame.header(t, "protocols", session.notices(), view.federation)
-job = session.job("protocols")
-running = session.running(job)
+job = user_jobs.find("protocols")
+running = user_jobs.running(job)
 left, right = st.columns([5, 8], gap="large")
 with left:
     frame.section(t, "protocols.setup", "transcript")
@@ -23,17 +23,17 @@ with left:
         request = ComparisonRequest(
             model_id, chosen.samples, chosen.cipher, chosen.key_bits, shape=chosen.shape, batches=BATCHES
         )
-        session.start("protocols", lambda: backend.protocol_comparison.start(request))
-        job = session.job("protocols")
-        running = session.running(job)
+        user_jobs.start("protocols", lambda: backend.protocol_comparison.start(request))
+        job = user_jobs.find("protocols")
+        running = user_jobs.running(job)
 so_far = job.result if job is not None else None
 with right:
     frame.section(t, "protocols.race", "simulated_time")
     link = protocols.link(t)
     fits = so_far is not None and (so_far.shape is not None or so_far.model_id == model_id)
     done = so_far.over(link) if so_far is not None and fits else None
-    if session.refused("protocols"):
-        frame.problem(t, session.refused("protocols"))
+    if user_jobs.refused("protocols"):
+        frame.problem(t, user_jobs.refused("protocols"))
     if done is not None:
         race.draw(t, done)
     elif running:
@@ -60,5 +60,5 @@ if done is not None:
     protocols.learned(t, view, done)
 if view.record.algorithm == "forest":
     frame.section(t, "serving.title", "forest")
-    (work,) = session.works(model_id, "serving")
+    (work,) = user_jobs.works(model_id, "serving")
     serving.offer(t, view, work, backend.forest_serving.start)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import streamlit as st
 
-from app import session, view_models
+from app import session, user_jobs, view_models
 from app.panels import (
     attention,
     engine,
@@ -43,9 +43,9 @@ model_id = frame.model_or_stop(t, "score")
 
 view, backend = session.view(model_id), session.service()
 people = session.samples(model_id)
-job, why = session.job("score"), session.job("reasons")
-running = session.running(job)
-held = session.upload("score")  # of a running job that was left
+job, why = user_jobs.find("score"), user_jobs.find("reasons")
+running = user_jobs.running(job)
+held = user_jobs.upload("score")  # of a running job that was left
 last: ScoreBatch | None = job.result if job is not None else None
 if last is not None and last.model_id != model_id:
     last = None
@@ -64,13 +64,13 @@ def follow(*, narrow: bool = False) -> None:
     """A scoring that is under way, and what the parties see of it."""
     if running:
         seen = lambda: sight.draw(t, view, scene(session.kept("asked", ())), "live")  # noqa: E731
-        run.follow(t, view, running, lambda: session.progress("score"), session.rerun, seen, narrow=narrow)
+        run.follow(t, view, running, lambda: user_jobs.progress("score"), session.rerun, seen, narrow=narrow)
 
 
 def begin(request: ScoringRequest, given: Upload | None = None) -> None:
     """Start a scoring, of a file that is kept until it has ended."""
     session.keep("asked", tuple(request.samples.ids))
-    session.start("score", lambda: backend.scoring.start(request), upload=given)
+    user_jobs.start("score", lambda: backend.scoring.start(request), upload=given)
 
 
 def received(done: ScoreBatch) -> None:
@@ -106,8 +106,8 @@ def present(step: str) -> None:
     asked = tuple(one.id for one in done.scores) if done is not None else ()
     seen = scene(asked, done)
     beside = presenter.draw(t, view, step, seen, score if chosen else None, restart, follow if running else None)
-    if session.refused("score"):
-        frame.problem(t, session.refused("score"))
+    if user_jobs.refused("score"):
+        frame.problem(t, user_jobs.refused("score"))
     if job is not None and job.result is None and not running:
         run.ended(t, job, again=score if chosen else None)
     with beside:
@@ -149,7 +149,7 @@ def ready(cipher: str, bits: int) -> bool | None:
         backend.federations.warm_up(view.record.federation, bits)
     read = partial(backend.federations.pools, view.record.federation)
     pools = partial(run.pools, t, view, read, cipher)
-    if session.busy():
+    if user_jobs.busy():
         pools()
     else:
         run.pools_filling(pools)
@@ -186,7 +186,7 @@ def ask() -> ScoringInput:
     usable = sheet.usable if sheet is not None else 0
     with above:
         one_output = view.model.outputs.slots(view.record.n_trees) == 1
-        speeds = session.speeds(model_id, view.model.guest)
+        speeds = user_jobs.speeds(model_id, view.model.guest)
         cipher, bits = engine.line(
             t, max(1, usable), speeds, one_output, partial(backend.scoring.suited, model_id), ready
         )
@@ -215,8 +215,8 @@ def analyse() -> None:
     way, sheet, answer, under, again = ask()
     own = person.row(people, sheet.ids[0]) if way == "pick" and sheet is not None else None
     with answer:
-        if session.refused("score"):
-            frame.problem(t, session.refused("score"))
+        if user_jobs.refused("score"):
+            frame.problem(t, user_jobs.refused("score"))
         if running:
             attention.to("score_answer", t("score.answer"), f"running:{id(running)}", t("score.started"))
             follow(narrow=way != "pick")
@@ -280,7 +280,7 @@ def explained(done: ScoreBatch, sheet: SampleSheet | None, under: tuple[engine.E
             wanted = ReasonsRequest(
                 model_id, sheet, cutoff=done.cutoff, cipher=cipher, key_bits=bits, scored=done, against=against
             )
-            session.start("reasons", lambda: backend.reasons.start(wanted))
+            user_jobs.start("reasons", lambda: backend.reasons.start(wanted))
 
     if go:
         explain()

@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import session
+from app import session, user_jobs
 from app.panels import frame, release, run, training
 from backend.services.training import TrainingRequest
 
@@ -16,8 +16,8 @@ if not federations:
     frame.empty(t, backend.training.start_demo)
     st.stop()
 
-job = session.job("train")
-running = session.running(job)
+job = user_jobs.find("train")
+running = user_jobs.running(job)
 who, how = st.columns(2, gap="large")
 with who:
     frame.section(t, "train.who", "federation")
@@ -41,7 +41,7 @@ with growth:
 
 def begin(request: TrainingRequest) -> None:
     """Start a training."""
-    session.start("train", lambda: backend.training.start(request), about=request)
+    user_jobs.start("train", lambda: backend.training.start(request), about=request)
 
 
 start, progress = st.columns([5, 8], gap="large")
@@ -55,14 +55,14 @@ with start:
     if pressed and chosen is not None:
         request = TrainingRequest(federation.name, chosen, hosts, excluded, max_named, coarser)
         begin(request)
-        job = session.job("train")
-        running = session.running(job)
+        job = user_jobs.find("train")
+        running = user_jobs.running(job)
 with progress:
     frame.section(t, "train.progress", "rmse" if task == "number" else "log_loss")
-    asked = session.about("train")
+    asked = user_jobs.about("train")
     whose = federations.get(asked.federation, federation) if asked else federation
-    if session.refused("train"):
-        frame.problem(t, session.refused("train"))
+    if user_jobs.refused("train"):
+        frame.problem(t, user_jobs.refused("train"))
     if running:
         run.train(t, whose, running, asked.parameters.ALGORITHM, session.rerun)
     elif job is None:

@@ -4,7 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from app import session
+from app import session, user_jobs
 from app.panels import frame, monitoring, offers, validation
 from backend.services.validation import OperatorConfig, ValidationRequest
 
@@ -12,7 +12,7 @@ t = session.texts()
 model_id = frame.model_or_stop(t, "validation")
 
 view, backend = session.view(model_id), session.service()
-running, watching = session.works(model_id, "validation", "monitoring")
+running, watching = user_jobs.works(model_id, "validation", "monitoring")
 frame.header(t, "validation", session.notices(), view.federation)
 done = backend.validation.last(model_id)
 if done is None:

@@ -12,8 +12,8 @@ import streamlit as st
 from app import session, view_models
 from app.panels import evidence, frame, links, offers, retraining, reviews
 from app.panels.reviews import SignOffs
-from app.session import Work
 from app.texts import Texts
+from app.user_jobs import Work
 from app.view_models import View
 from backend.services.roles import OPERATOR
 

@@ -14,7 +14,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import errors, session, view_models
+from app import errors, session, user_jobs, view_models
 from app.panels import charts, links, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.results import NOBODY, cell_text
@@ -261,7 +261,7 @@ def working(t: Texts, job: Job[Any], words: str, key: str, who: str = "") -> Non
 
 def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     """A bar with what is done, the seconds so far and those still to go; `share` where the work is not weighed."""
-    session.tick()
+    user_jobs.tick()
     waits.pause(t, job.waits)
     counts = done < job.total and job.total > 1  # what comes after the last one is not counted
     parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if counts else []
@@ -301,7 +301,7 @@ def empty(t: Texts, start: Callable[[], Job[str]]) -> None:
         if not demo_preparing(t):
             with st.container(horizontal=True):
                 icon = ":material/play_arrow:"
-                words, begin = t("empty.prepare"), partial(session.start, "demo", start)
+                words, begin = t("empty.prepare"), partial(user_jobs.start, "demo", start)
                 st.button(words, type=emphasis(), icon=icon, key="prepare_demo", on_click=begin)
                 links.page("train", t("empty.train"), "model_training")
     demo_ended(t)
@@ -309,7 +309,7 @@ def empty(t: Texts, start: Callable[[], Job[str]]) -> None:
 
 def demo_preparing(t: Texts) -> bool:
     """How far the demo is, with a way to stop it; whether it is being made."""
-    running = session.running(session.job("demo"))
+    running = user_jobs.running(user_jobs.find("demo"))
     if running is not None:
         _preparing(t, running, session.rerun)
     return running is not None
@@ -317,7 +317,7 @@ def demo_preparing(t: Texts) -> bool:
 
 def demo_ended(t: Texts) -> None:
     """Why the demo that was begun was not made."""
-    job = session.job("demo")
+    job = user_jobs.find("demo")
     if job is not None and job.state == "cancelled":
         st.info(t("empty.cancelled"), icon=":material/stop_circle:")
     elif job is not None and job.error:

@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import charts, evidence, frame, links, offers, palette
-from app.session import Work
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
+from app.user_jobs import Work
 from app.view_models import View
 from backend.services.fairness import measure_in_words, widest
 

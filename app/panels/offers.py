@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import streamlit as st
 
 from app.panels import frame, run
-from app.session import Work
 from app.texts import Texts
+from app.user_jobs import Work
 from app.view_models import View
 
 if TYPE_CHECKING:

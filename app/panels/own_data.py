@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
-from app import session
+from app import session, user_jobs
 from app.panels import frame, links, upload
 from app.texts import Texts, bare, markdown, percent
 from backend.errors import GlassleafError
@@ -572,8 +572,8 @@ def ready_made(
     with st.container(border=True):
         st.markdown(f"**{t('own_data.demo')}**  \n{t('own_data.demo_about')}")
         if not frame.demo_preparing(t):
-            st.button(t("own_data.go_demo"), key="own_go_demo", on_click=session.start, args=("demo", demo))
-        made = session.job("demo")
+            st.button(t("own_data.go_demo"), key="own_go_demo", on_click=user_jobs.start, args=("demo", demo))
+        made = user_jobs.find("demo")
         frame.outcome(t, (True, t("own_data.added")) if made is not None and made.state == "done" else None)
         frame.demo_ended(t)
     with st.container(border=True):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import session
+from app import session, user_jobs
 from app.panels import frame, links, run
 from app.texts import Texts, markdown, number
 from backend.services.job_registry import Upload
@@ -41,8 +41,8 @@ def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str],
         file = st.file_uploader(t("own_model.file"), type=TYPES, key="own_model_file", max_upload_size=MEGABYTES)
     with right:
         given = _options(t, by_name[name], outcomes)
-    job = session.job(JOB)
-    idle = file is not None and session.running(job) is None
+    job = user_jobs.find(JOB)
+    idle = file is not None and user_jobs.running(job) is None
     with st.container(horizontal=True):
         checked = st.button(t("own_model.check"), icon=":material/fact_check:", disabled=not idle, key="own_check")
         kept = st.button(
@@ -50,17 +50,17 @@ def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str],
         )
     if file is not None and (checked or kept):
         data = file.getvalue()
-        session.start(JOB, lambda: begin(name, file.name, data, keep=kept, **given), upload=Upload(file.name, data))
+        user_jobs.start(JOB, lambda: begin(name, file.name, data, keep=kept, **given), upload=Upload(file.name, data))
         session.rerun()
-    if session.refused(JOB):
-        frame.problem(t, session.refused(JOB))
+    if user_jobs.refused(JOB):
+        frame.problem(t, user_jobs.refused(JOB))
     elif job is not None:
         _job(t, job)
 
 
 def _job(t: Texts, job: Job[Brought]) -> None:
     """How far the checks are, or what became of them."""
-    upload = session.upload(JOB)
+    upload = user_jobs.upload(JOB)
     if upload is not None:
         st.caption(f":material/description: {t('importing.kept', name=markdown(upload.name))}")
     if job.state == "running":

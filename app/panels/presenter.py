@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import session
+from app import session, user_jobs
 from app.panels import attack_lab, attention, frame, result, sight
 from app.texts import Texts
 from app.view_models import View, moments
@@ -178,13 +178,13 @@ def attack(t: Texts, wanted: str) -> None:
     """The switch that replays a step in the lab, without its defence and with it: no Host is asked and nothing is counted."""
     if not wanted or not st.toggle(t("presenter.attack"), key="presenter_attack", help=t("presenter.attack_help")):
         return
-    lab, job = session.service().attack_runs, session.job("attacks")
+    lab, job = session.service().attack_runs, user_jobs.find("attacks")
     done = (job.result if job is not None else None) or ()
     results = session.kept("attacks", {}) | {one.id: one for one in done}
     session.keep("attacks", results)
-    running = session.running(job)
+    running = user_jobs.running(job)
     if running is not None:
-        attack_lab.follow(t, running, len(done), session.rerun, session.took("attacks"))
+        attack_lab.follow(t, running, len(done), session.rerun, user_jobs.took("attacks"))
     row = next(row for row in lab.all() if row.id == wanted)
     pressed = attack_lab.card(t, row, results.get(wanted), running.stage if running is not None else "")
     if wanted in results and running is None:
@@ -193,5 +193,5 @@ def attack(t: Texts, wanted: str) -> None:
     st.caption(f":material/science: {t('presenter.attack_note')}")
     # Switched on, it starts by itself once; one that was stopped or failed waits for its button.
     if running is None and (pressed or (session.once("attacked", wanted) and wanted not in results)):
-        session.start("attacks", lambda: lab.start([wanted]))
+        user_jobs.start("attacks", lambda: lab.start([wanted]))
         session.rerun()

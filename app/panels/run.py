@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import session
+from app import user_jobs
 from app.panels import charts, frame, links, palette, parties, release, waits
 from app.texts import Texts, amount, markdown, number
 from app.texts import label as escape
@@ -38,7 +38,7 @@ def cutoff(t: Texts, task: str = "binary", key: str = "score_cutoff") -> float:
 @st.fragment(run_every=1.0)
 def pools_filling(draw: Callable[[], None]) -> None:
     """The pools while nothing else is under way: a second clock beside a job's could drop what is drawn at the job's end."""
-    session.note_clock()
+    user_jobs.note_clock()
     draw()
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.panels import charts, frame, palette, run
-from app.session import Work
 from app.texts import Texts, number
+from app.user_jobs import Work
 from app.view_models import View
 from backend.services.forest_serving import ServingRequest
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
-from app import session
+from app import session, user_jobs
 from app.panels import frame, links, waits
 from app.texts import Texts, percent
 from backend.errors import ApprovalPending
@@ -70,14 +70,14 @@ def draw(t: Texts, page: str, model: str | None) -> tuple[Places, frozenset[str]
 
     Returns the places of the lines, and the names of the jobs in them.
     """
-    every = [job for job in session.jobs() if job.kind in PAGES]
+    every = [job for job in user_jobs.known() if job.kind in PAGES]
     _announce(t, page)
     session.keep("watched", tuple(job.name for job in every if job.state == "running"))
-    session.at_every_tick(partial(_announce, t, page))
+    user_jobs.at_every_tick(partial(_announce, t, page))
     jobs = [job for job in every if not job.seen]
     own = [job for job in jobs if _of(job, page, model)]
     known = (job.name for job in own if (job.job is not None or job.state == "cancelled") and not _waiting(job))
-    session.note_seen(*known)
+    user_jobs.note_seen(*known)
     for job in own:
         if job.job is None and job.state != "cancelled":
             _note(t, job)
@@ -93,7 +93,7 @@ def draw(t: Texts, page: str, model: str | None) -> tuple[Places, frozenset[str]
 
 def _announce(t: Texts, page: str) -> None:
     """Tell that a long job has ended which this session saw running, and link to what it found; its own page shows that itself."""
-    watched = {name: session.job(name) for name in session.kept("watched", ())}
+    watched = {name: user_jobs.find(name) for name in session.kept("watched", ())}
     ended = {name: job for name, job in watched.items() if job is not None and job.state != "running"}
     session.keep("watched", tuple(name for name in watched if name not in ended))
     for name, job in ended.items():
@@ -111,13 +111,13 @@ def _announce(t: Texts, page: str) -> None:
 
 def follow(t: Texts, places: Places, names: Collection[str]) -> None:
     """Let the lines follow their jobs, where the page has no clock of its own: two could drop what is drawn at a job's end."""
-    shown = [job for job in session.jobs() if job.name in names and not job.seen]
-    if session.ticking() or not any(job.state in BUSY for job in shown):
+    shown = [job for job in user_jobs.known() if job.name in names and not job.seen]
+    if user_jobs.ticking() or not any(job.state in BUSY for job in shown):
         return
-    session.note_clock()
+    user_jobs.note_clock()
     places.still.empty()
     with places.live:
-        st.fragment(_follow, run_every=TICK)(t, names, session.jobs, session.rerun)
+        st.fragment(_follow, run_every=TICK)(t, names, user_jobs.known, session.rerun)
 
 
 def _of(job: JobStatus, page: str, model: str | None) -> bool:
@@ -134,7 +134,7 @@ def _follow(
     t: Texts, names: Collection[str], read: Callable[[], Sequence[JobStatus]], redraw: Callable[[], None]
 ) -> None:
     """The lines once a second; `redraw` draws the whole page once one has ended."""
-    session.tick()
+    user_jobs.tick()
     jobs = [job for job in read() if job.name in names and not job.seen]
     _lines(t, jobs)
     if not any(job.state in BUSY for job in jobs):
@@ -182,7 +182,7 @@ def _note(t: Texts, job: JobStatus) -> None:
     key = f"jobs.{job.state}_note"
     if job.state == "done":
         found = job.kind == "train" and job.result in {record.id for record in session.models()}
-        found = found or session.job(job.name) is not None
+        found = found or user_jobs.find(job.name) is not None
         key = "jobs.kept_note" if job.kind in KEPT or found else "jobs.lost_note"
         if job.kind == "score":
             key = "jobs.waits_note" if job.waits else "jobs.lost_note"
@@ -195,7 +195,7 @@ def _note(t: Texts, job: JobStatus) -> None:
         if job.kind == "train" and key == "jobs.kept_note":
             links.to_model(job.result, t("train.open"))
         if job.state not in BUSY:
-            st.button(t("jobs.read"), key=f"jobs_read_{job.name}", on_click=session.note_seen, args=(job.name,))
+            st.button(t("jobs.read"), key=f"jobs_read_{job.name}", on_click=user_jobs.note_seen, args=(job.name,))
     if job.message:
         frame.problem(t, job.message)
 

@@ -152,7 +152,7 @@ class Federation(BaseModel):
     name : str
         As `Party.name`.
     synthetic : bool
-        Whether the data are made up.
+        Whether the data are synthetic.
     time : str
         Column of the Guest's file with each record's day, month or year (ISO 8601): models are tested on the latest ones. Empty = none.
     link : GuestLink, optional

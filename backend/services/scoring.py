@@ -108,7 +108,7 @@ class Conversation:
         self._due += self._owed.pop(run, [])
 
     def _acknowledge(self, session: Session) -> None:
-        """A Host that cannot be told now is told with the question after the next."""
+        """A Host that is down now gets it with the question after the next."""
         for host in sorted({host for host, _ in self._due}):
             requests = tuple(request for one, request in self._due if one == host)
             with suppress(PartyUnreachable):

@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-from app import session
+from app import session, user_jobs
 from app.panels import tray
 from app.texts import Texts, catalogue
 from backend.jobs import Job
@@ -94,12 +94,12 @@ def test_nobody_sees_the_jobs_of_another_account(
     opened: Opened, go: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signed_in(monkeypatch, "ana")
-    session.start("score", lambda: waiting(go), upload=Upload("secret.csv", b"id"))
-    assert session.job("score") is not None and session.upload("score") is not None
+    user_jobs.start("score", lambda: waiting(go), upload=Upload("secret.csv", b"id"))
+    assert user_jobs.find("score") is not None and user_jobs.upload("score") is not None
     assert opened("score").button(key="cancel_score") is not None
     assert links(opened("audit"))
     signed_in(monkeypatch, "ben")
-    assert session.job("score") is session.upload("score") is None and session.jobs() == ()
+    assert user_jobs.find("score") is user_jobs.upload("score") is None and user_jobs.known() == ()
     with pytest.raises(KeyError):
         opened("score").button(key="cancel_score")
     assert links(opened("audit")) == []
@@ -109,7 +109,7 @@ def test_two_accounts_of_one_name_are_two_users(monkeypatch: pytest.MonkeyPatch,
     users = []
     for sub in "12":
         sign_in(monkeypatch, sub=sub, name="Kim")
-        users.append(session._jobs()._user)
+        users.append(user_jobs._own()._user)
     assert len(set(users)) == 2 and "" not in users
 
 
@@ -117,9 +117,9 @@ def test_an_account_keeps_its_jobs_under_another_name_and_address(
     monkeypatch: pytest.MonkeyPatch, opened: Opened
 ) -> None:
     sign_in(monkeypatch, name="Kim", email="kim@example.org")
-    user = session._jobs()._user
+    user = user_jobs._own()._user
     sign_in(monkeypatch, name="Kim Li", email="kim.li@example.org")
-    assert session._jobs()._user == user
+    assert user_jobs._own()._user == user
 
 
 def test_an_upload_is_there_again_while_its_scoring_runs_and_forgotten_afterwards(
@@ -146,7 +146,7 @@ def test_after_a_restart_an_interrupted_scoring_says_that_nothing_was_counted_tw
     opened: Opened, go: threading.Event
 ) -> None:
     at = restarted(opened, lambda jobs: jobs.of("").start("score", lambda: waiting(go)), "score")
-    [status] = [job for job in session.jobs() if not job.seen]
+    [status] = [job for job in user_jobs.known() if not job.seen]
     words = {"kind": T("jobs.kind_score"), "started": tray._when(status.started)}
     assert says(at, "jobs.interrupted_score_note", **words)
     at.button(key="jobs_read_score").click().run()
@@ -156,7 +156,7 @@ def test_after_a_restart_an_interrupted_scoring_says_that_nothing_was_counted_tw
 def test_after_a_restart_a_trained_model_is_one_press_away(opened: Opened, world: World) -> None:
     done = Job(lambda job: world.record, 1).start().wait(60)
     at = restarted(opened, lambda jobs: jobs.of("").start("train", lambda: done), "train")
-    [status] = [job for job in session.jobs() if not job.seen]
+    [status] = [job for job in user_jobs.known() if not job.seen]
     assert status.result == world.record.id
     assert says(at, "jobs.kept_note", kind=T("jobs.kind_train"), started=tray._when(status.started))
 
@@ -168,14 +168,14 @@ def test_after_a_restart_scores_wait_in_the_journal_and_are_not_counted_again(op
     made = service.scoring.start(request)
     at = restarted(opened, lambda jobs: jobs.of("").start("score", lambda: made.wait(60)), "score")
     assert made.result is not None
-    [status] = [job for job in session.jobs() if not job.seen]
+    [status] = [job for job in user_jobs.known() if not job.seen]
     assert status.waits and status.result == made.result.run
     assert says(at, "jobs.waits_note", kind=T("jobs.kind_score"), started=tray._when(status.started))
     again = service.scoring.start(request).wait(60)
     assert again.result is not None and again.result.run == made.result.run
     assert again.result.scores == made.result.scores
     service.scoring.handed_over(again.result)
-    [status] = [job for job in session.jobs() if not job.seen]
+    [status] = [job for job in user_jobs.known() if not job.seen]
     assert not status.waits
 
 
@@ -184,7 +184,7 @@ def test_after_a_restart_a_leak_run_is_drawn_again(opened: Opened, world: World)
     done = Job(lambda job: points, 1).start().wait(60)
     name = f"leak:{world.record.id}"
     at = restarted(opened, lambda jobs: jobs.of("").start(name, lambda: done), "privacy")
-    [status] = [job for job in session.jobs() if not job.seen]
+    [status] = [job for job in user_jobs.known() if not job.seen]
     assert not at.exception and says(at, "jobs.kept_note", kind=T("jobs.kind_leak"), started=tray._when(status.started))
     assert job_of(name).result == points and not says(at, "privacy.widths_hint")
 

@@ -17,7 +17,8 @@ from backend.crypto.interface import IntArray
 EXACT = 1 << 50  # below it x/t in float64 is nearer to its true value than to the next half
 LARGEST = 1 << 25  # t, so that a digit of 13 bits times a number, added up, stays below that
 DIGIT = 12  # bits of a low digit
-ALONE = 1 << 18  # products of a multiplication up to which OpenBLAS starts no thread (its interface/gemm.c: 4 · 65,536)
+# products of a multiplication up to which OpenBLAS starts no thread (its interface/gemm.c: 4 · 65,536)
+SERIAL_PRODUCTS = 1 << 18
 Floats = NDArray[np.float64]
 
 
@@ -63,7 +64,7 @@ class SlotTransform:
         those of the others keep the cores, for longer than the multiplication takes.
         """
         size = digits.shape[1]
-        slices = max(1, digits.size * numbers.shape[1] // ALONE)
+        slices = max(1, digits.size * numbers.shape[1] // SERIAL_PRODUCTS)
         product = (digits.reshape(slices, -1, size) @ numbers).reshape(len(digits), -1)
         if len(product) == size:
             return self._reduced(product)
