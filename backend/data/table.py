@@ -201,7 +201,6 @@ def read_samples(
     *,
     name: str = "samples",
     how: Reading = AS_IT_IS,
-    hosts_allowed: bool = True,
     limits: FileLimits = SAMPLES,
 ) -> SampleSheet:
     """Read a sheet of samples: the Guest's id column and feature columns, and optionally Hosts' columns, in any order.
@@ -217,8 +216,6 @@ def read_samples(
         What problems call the sheet; a file's own name where `source` is one.
     how : Reading
         What the user said about the file.
-    hosts_allowed : bool
-        False ignores Hosts' columns, with a note.
 
     Raises
     ------
@@ -228,9 +225,7 @@ def read_samples(
         The sheet as a whole is not usable: too large, no table, no id column, no rows, some Guest columns absent.
     """
     text = _sheet_text(federation, source, name, how, limits)
-    return sheet_of(
-        federation, text, _repeated(text.cells(federation.guest.id), text.lines), hosts_allowed=hosts_allowed
-    )
+    return sheet_of(federation, text, _repeated(text.cells(federation.guest.id), text.lines))
 
 
 def read_later_sheet(

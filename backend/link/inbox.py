@@ -160,11 +160,11 @@ class Inbox:
             self._open.clear()
             return left
 
-    def accept(self, peer: AgreedParty, header: Header, blob: bytes, now: float | None = None) -> DeliveryReceipt:
+    def accept(self, peer: AgreedParty, header: Header, blob: bytes) -> DeliveryReceipt:
         """Take a whole message, or say why not; its bytes are given back to the memory unless it was taken."""
         with self._lock:
             known = self._ids.get(header.id)
-            receipt = known or self._judge(peer, header, blob, time.time() if now is None else now)
+            receipt = known or self._judge(peer, header, blob, time.time())
             if known is not None or receipt.result != "taken":
                 self._memory.give(len(blob))
             if known is None and receipt.result != "busy":

@@ -275,7 +275,7 @@ def test_a_job_that_another_of_its_name_replaced_is_not_followed(monkeypatch: py
     """Following it would draw the page again and again, for as long as its process is taken to be alive."""
     ended = JobStatus("score", "m1", "done", None, "2026-01-02T00:00:00+00:00", "", "", False)
     replaced = replace(ended, state="elsewhere", started="2026-01-01T00:00:00+00:00", seen=True)
-    monkeypatch.setattr(tray.session, "ticking", lambda: False)
-    monkeypatch.setattr(tray.session, "jobs", lambda: (ended, replaced))
-    monkeypatch.setattr(tray.session, "note_clock", lambda: pytest.fail("a clock was started"))
+    monkeypatch.setattr(tray.user_jobs, "ticking", lambda: False)
+    monkeypatch.setattr(tray.user_jobs, "known", lambda: (ended, replaced))
+    monkeypatch.setattr(tray.user_jobs, "note_clock", lambda: pytest.fail("a clock was started"))
     tray.follow(Texts("en"), tray.Places(st.empty(), st.empty()), {"score"})
