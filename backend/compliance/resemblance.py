@@ -6,21 +6,25 @@ word is what they find.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from math import log, sqrt
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from backend.compliance.assessment import texts_of
 from backend.compliance.rule_pack import words
 
 if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
     from backend.data.dictionary import Feature
 
 LEAST = 0.58  # cosine similarity from which a word is proposed; tried on misspelt words of the examples
 SHORTEST = 5  # letters of a word that is compared: shorter ones resemble too many
+GRAMS = (2, 3, 4)  # characters of a part of a word that is compared, with a space before and after the word
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +49,12 @@ class Proposal:
 def propose(feature: Feature) -> Proposal | None:
     """The concept whose word is most alike a word of the feature; None where none is alike enough."""
     texts = texts_of(feature)
-    vectors, model, known = _model()
     own = sorted({word for text in (texts.name, texts.meaning) for word in text.words.split() if _compared(word)})
     if not own:
         return None
-    alike = (model.transform(own) @ vectors.T).toarray()
+    alike = np.array([_similarities(word) for word in own])
     row, column = divmod(int(alike.argmax()), alike.shape[1])
-    concept, resembles = known[column]
+    concept, resembles = _vocabulary().known[column]
     best = float(alike[row, column])
     if best < LEAST or own[row] in words().affixes.known:
         return None
@@ -71,11 +74,50 @@ def _common() -> frozenset[str]:
     )
 
 
-@cache
-def _model() -> tuple[csr_matrix, TfidfVectorizer, list[tuple[str, str]]]:
-    """The vocabulary's words as vectors, and which concept each belongs to; a word of several concepts belongs to none."""
-    from sklearn.feature_extraction.text import TfidfVectorizer  # noqa: PLC0415 - half a second that most commands do not need
+class _Vocabulary(NamedTuple):
+    """The vocabulary's words, each of one concept, and their n-grams.
 
+    Attributes
+    ----------
+    known : list of (str, str)
+        Concept and word.
+    rarity : mapping of str to float
+        Of an n-gram: its smoothed inverse document frequency.
+    holders : mapping of str to (ndarray of int64, ndarray of float64)
+        N-gram → which words hold it, and its part of each word's vector, whose length is 1.
+    """
+
+    known: list[tuple[str, str]]
+    rarity: Mapping[str, float]
+    holders: Mapping[str, tuple[NDArray[np.int64], NDArray[np.float64]]]
+
+
+def _similarities(word: str) -> NDArray[np.float64]:
+    """``(words of the vocabulary,)``: cosine similarity of their n-grams and a word's, 0–1."""
+    vocabulary = _vocabulary()
+    alike = np.zeros(len(vocabulary.known))
+    for gram, weight in _vector(_grams(word), vocabulary.rarity).items():
+        held, weights = vocabulary.holders[gram]
+        alike[held] += weight * weights
+    return alike
+
+
+def _grams(word: str) -> Counter[str]:
+    """How often each n-gram stands in a word."""
+    letters = f" {word} "
+    return Counter(letters[i : i + n] for n in GRAMS for i in range(len(letters) - n + 1))
+
+
+def _vector(grams: Mapping[str, int], rarity: Mapping[str, float]) -> dict[str, float]:
+    """N-gram → its weight (1 + log tf) · idf in a vector of length 1; n-grams that no word of the vocabulary has are left out."""
+    weights = {gram: (1 + log(count)) * rarity[gram] for gram, count in grams.items() if gram in rarity}
+    length = sqrt(sum(weight**2 for weight in weights.values())) or 1.0
+    return {gram: weight / length for gram, weight in weights.items()}
+
+
+@cache
+def _vocabulary() -> _Vocabulary:
+    """The vocabulary's words as vectors; a word of several concepts belongs to none."""
     owners: dict[str, set[str]] = {}
     for concept, pattern in words().patterns.items():
         for phrase in pattern.phrases:
@@ -84,5 +126,15 @@ def _model() -> tuple[csr_matrix, TfidfVectorizer, list[tuple[str, str]]]:
                 for word in filter(_compared, phrase.first):
                     owners.setdefault(word, set()).add(concept)
     known = sorted((min(of), word) for word, of in owners.items() if len(of) == 1)
-    model = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True)
-    return model.fit_transform([word for _, word in known]), model, known
+    grams = [_grams(word) for _, word in known]
+    in_words = Counter(gram for of_word in grams for gram in of_word)
+    rarity = {gram: log((1 + len(known)) / (1 + count)) + 1 for gram, count in in_words.items()}
+    holders: dict[str, list[tuple[int, float]]] = {}
+    for i, of_word in enumerate(grams):
+        for gram, weight in _vector(of_word, rarity).items():
+            holders.setdefault(gram, []).append((i, weight))
+    arrays = {
+        gram: (np.array([i for i, _ in held], dtype=np.int64), np.array([weight for _, weight in held]))
+        for gram, held in holders.items()
+    }
+    return _Vocabulary(known, rarity, arrays)

@@ -121,10 +121,16 @@ def as_evidence(found: tuple[Association, ...]) -> tuple[Evidence, ...]:
 
 def permuted_chi_squared(table: Table, draw: np.random.Generator) -> Floats:
     """``(PERMUTATIONS,)``: χ² of random tables with the same margins."""
-    rows, columns = table.sum(axis=1), table.sum(axis=0)
-    from scipy.stats import random_table  # noqa: PLC0415 - slow to import, and few runs need it
-
-    drawn: Table = random_table.rvs(rows, columns, size=PERMUTATIONS, random_state=draw).astype(np.int64)
+    drawn = np.zeros((PERMUTATIONS, *table.shape), dtype=np.int64)
+    left = np.tile(table.sum(axis=0), (PERMUTATIONS, 1))  # of each column, for this row and those below
+    # A row after the other, and cell by cell, as if drawn from an urn; scipy.stats, which can, takes 50 MB.
+    for i, wanted in enumerate(table.sum(axis=1)):
+        missing, others = np.full(PERMUTATIONS, wanted), left.sum(axis=1)
+        for j in range(table.shape[1]):
+            others -= left[:, j]
+            drawn[:, i, j] = draw.hypergeometric(left[:, j], others, missing)
+            missing -= drawn[:, i, j]
+        left -= drawn[:, i]
     return chi_squared(drawn)
 
 

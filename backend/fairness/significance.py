@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 PERMUTATIONS = 2000
 MIN_EXPECTED = 5  # of each cell of a table of two shares, for the normal distribution to do (Cochran 1954)
+TIED = 1e-9  # by how much the logarithms of two chances differ where only rounding tells them apart
 
 
 def of_two_shares(counted: int, n: int, other_counted: int, other_n: int) -> float:
@@ -24,12 +25,22 @@ def of_two_shares(counted: int, n: int, other_counted: int, other_n: int) -> flo
     if total in (0, of):
         return 1.0
     if min(total, of - total) * min(n, other_n) / of < MIN_EXPECTED:
-        from scipy.stats import fisher_exact  # noqa: PLC0415 - slow to import, and few runs need it
-
-        return float(fisher_exact([[counted, n - counted], [other_counted, other_n - other_counted]]).pvalue)
+        return _exact(counted, n, total, of)
     pooled = total / of
     z = (counted / n - other_counted / other_n) / sqrt(pooled * (1 - pooled) * (1 / n + 1 / other_n))
     return 2 * NormalDist().cdf(-abs(z))
+
+
+def _exact(counted: int, n: int, total: int, of: int) -> float:
+    """Fisher's exact test, two-sided: the chance of all tables with these margins that are no likelier than the one that was seen."""
+    first, last = max(0, total - (of - n)), min(n, total)
+    k = np.arange(first, last)
+    # from one table to the next, as logarithms: the ways to choose them have thousands of digits
+    steps = np.log((n - k) * (total - k)) - np.log((k + 1) * (of - n - total + k + 1))
+    likely = np.concatenate([[0.0], np.cumsum(steps)])
+    chances = np.exp(likely - likely.max())
+    as_seldom = likely <= likely[counted - first] + TIED
+    return float(chances[as_seldom].sum() / chances.sum())
 
 
 def of_two_means(apart: float, deviation: float, n: int, other_deviation: float, other_n: int) -> float:
@@ -37,10 +48,10 @@ def of_two_means(apart: float, deviation: float, n: int, other_deviation: float,
     own, other = deviation**2 / n, other_deviation**2 / other_n
     if own + other == 0:
         return 1.0 if apart == 0 else 0.0
-    from scipy.stats import t  # noqa: PLC0415 - slow to import, and few runs need it
+    from scipy.special import stdtr  # noqa: PLC0415 - slow to import, and few runs need it; scipy.stats takes 50 MB
 
     freedom = (own + other) ** 2 / (own**2 / (n - 1) + other**2 / (other_n - 1))
-    return float(2 * t.sf(abs(apart) / sqrt(own + other), freedom))
+    return float(2 * stdtr(freedom, -abs(apart) / sqrt(own + other)))
 
 
 def by_chance(counted: NDArray[np.int64], behind: NDArray[np.int64], draw: np.random.Generator) -> float:

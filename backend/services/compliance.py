@@ -206,7 +206,7 @@ class Compliance:
 
 
 def _proposed(features: list[Feature]) -> tuple[Proposed, ...]:
-    from backend.compliance.resemblance import propose  # noqa: PLC0415 - scikit-learn, which most commands do not need
+    from backend.compliance.resemblance import propose  # noqa: PLC0415 - its n-grams take half a second, which most commands do not need
 
     return tuple(Proposed(feature, proposal) for feature in features if (proposal := propose(feature)))
 

@@ -6,10 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from sklearn.feature_extraction.text import TfidfVectorizer
 from typer.testing import CliRunner
 
 from backend.cli import app
 from backend.cli.rules import PARTS
+from backend.compliance import resemblance
 from backend.compliance.feature_list import read_feature_list
 from backend.compliance.recall import UNSEEN, measure
 from backend.compliance.resemblance import LEAST, propose
@@ -175,6 +177,15 @@ def test_a_misspelt_word_is_proposed_with_what_it_resembles(name, concept):
     proposal = propose(Feature(name=name, meaning="A column"))
     assert proposal is not None and (proposal.concept, proposal.word) == (concept, name)
     assert proposal.resembles in words().affixes.known and LEAST <= proposal.similarity < 1
+
+
+def test_words_are_as_alike_as_scikit_learn_finds_them():
+    known = [word for _, word in resemblance._vocabulary().known]
+    model = TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True)
+    vectors = model.fit_transform(known)
+    for word in ("relgion", "nationalty", "postcod", "banana", "信用状况记录", known[0]):
+        expected = (model.transform([word]) @ vectors.T).toarray()[0]
+        assert resemblance._similarities(word) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(

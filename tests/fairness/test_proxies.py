@@ -90,7 +90,8 @@ def test_a_p_value_counts_how_many_features_were_looked_at():
     alone = one(weak).p
     noise = {("host", f"n{i}"): np.array([[50, 50], [50, 50]]) for i in range(9)}
     among = {a.feature: a.p for a in associations({("host", "f"): weak} | noise, 0)}
-    assert 0.02 < alone < 0.06 and among["f"] == pytest.approx(min(1, 10 * alone), rel=0.3) and among["n0"] == 1
+    # 0.047 in all permutations; four standard errors of 2,000 of them
+    assert 0.028 < alone < 0.067 and among["f"] == pytest.approx(min(1, 10 * alone), rel=0.3) and among["n0"] == 1
 
 
 def test_the_interval_holds_the_truth_about_as_often_as_it_says():

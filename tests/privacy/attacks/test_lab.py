@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from scipy.stats import binomtest
 
 from backend.errors import ParameterError
 from backend.privacy.attacks.lab import ATTACKS, Attack, run_all
@@ -113,3 +114,11 @@ def test_every_attack_is_measured_by_a_test_beside_its_claim():
     """Where it is measured, the `measured` fixture asks whether its defence is called planned where none is shipped."""
     claims = "".join(file.read_text() for file in Path(__file__).parent.glob("test_*_attacks.py"))
     assert [id_ for id_ in ATTACKS if f'"{id_}"' not in claims] == []
+
+
+@pytest.mark.parametrize(
+    ("right", "trials", "chance"), [(0, 5, 0.5), (5, 5, 0.5), (14, 20, 0.4), (60, 100, 0.5), (3, 9, 0.0)]
+)
+def test_an_attack_beats_chance_where_scipys_binomial_test_says_so(right, trials, chance):
+    expected = binomtest(right, trials, chance, alternative="greater").pvalue <= ALPHA
+    assert SuccessCount(right, trials, 0.0).beats(chance) == expected
