@@ -27,7 +27,9 @@ from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature, Side
 from backend.errors import ParameterError
 from backend.i18n import Catalogue
+from backend.jobs.apart import apart
 from backend.reports.blocks import Block, Facts, Heading, Outline, Text
+from backend.reports.render.fonts import language_of_pdf
 from backend.reports.render.html_form import page
 from backend.store.model_states import Standing
 from backend.trees.backgrounds import Against
@@ -345,14 +347,18 @@ def draw(notice: Notice, language: str, kind: str) -> bytes:
     if kind not in FORMATS:
         raise ParameterError(f"A notice cannot be written as {kind!r}; choose one of {', '.join(FORMATS)}.")
     if kind == "pdf":
-        # Slow to import, and few runs need it.
-        from backend.reports.render.pdf_form import language_of_pdf, pages  # noqa: PLC0415
-
         shown = language_of_pdf(language)
-        time = dt.datetime.fromisoformat(notice.date).replace(tzinfo=dt.UTC)
-        return bytes(pages(notice.outline(shown), shown, time).output())
+        return apart(
+            _pages, notice.outline(shown), shown, dt.datetime.fromisoformat(notice.date).replace(tzinfo=dt.UTC)
+        )
     drawn = notice.outline(language)
     return (page(drawn, language) if kind == "html" else _as_text(drawn)).encode()
+
+
+def _pages(drawn: Outline, language: str, time: dt.datetime) -> bytes:
+    from backend.reports.render.pdf_form import pages  # noqa: PLC0415 - slow to import, and few runs need it
+
+    return bytes(pages(drawn, language, time).output())
 
 
 def _as_text(drawn: Outline) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Literal
 
 from backend.errors import ModelError
+from backend.jobs.apart import apart
 from backend.reports.document import Report, read, to_json
 from backend.reports.render.html_form import read_html, to_html
 from backend.store.audit_log import Entry
@@ -17,20 +17,22 @@ MAX_BYTES = 5_000_000  # of a file that is checked
 FORMS: dict[str, Callable[[Report, str], bytes]] = {
     "json": lambda report, language: to_json(report).encode(),
     "html": lambda report, language: to_html(report, language).encode(),
-    "pdf": lambda report, language: _pdf_form().to_pdf(report, language),
+    # Fonts and pages take a fifth of a gigabyte.
+    "pdf": lambda report, language: apart(_to_pdf, report, language),
 }
 
 
-def _pdf_form() -> ModuleType:
-    # Slow to import, and few runs need it.
-    from backend.reports.render import pdf_form  # noqa: PLC0415
+def _to_pdf(report: Report, language: str) -> bytes:
+    from backend.reports.render.pdf_form import to_pdf  # noqa: PLC0415 - slow to import, and few runs need it
 
-    return pdf_form
+    return to_pdf(report, language)
 
 
-def language_of_pdf(language: str) -> str:
-    """The language that a PDF can be drawn in on this machine."""
-    return str(_pdf_form().language_of_pdf(language))
+def _checked_pdf(blob: bytes) -> Checked:
+    from backend.reports.render.pdf_form import is_drawn_here, read_pdf  # noqa: PLC0415 - as above
+
+    report = read_pdf(blob)
+    return Checked(report, "yes" if is_drawn_here(blob, report) else "other")
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,7 @@ def check(blob: bytes) -> Checked:
         raise ModelError(f"The file has {len(blob):,} bytes, a report at most {MAX_BYTES:,}. Choose another file.")
     try:
         if blob.startswith(b"%PDF"):
-            report = _pdf_form().read_pdf(blob)
-            return Checked(report, "yes" if _pdf_form().is_drawn_here(blob, report) else "other")
+            return apart(_checked_pdf, blob)
         text = blob.decode("utf-8", errors="replace")
         return Checked(read_html(text), "yes") if text.startswith("<") else Checked(read(text), "json")
     except ModelError:

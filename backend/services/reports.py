@@ -19,9 +19,10 @@ from backend.privacy.given_away import GivenAway, given_away
 from backend.reports import model_comparison
 from backend.reports.build import Card, Sources, content_of, issued_of, sign_offs_of
 from backend.reports.document import SIGN_OFF, Report, digest_of, make, schema, sign_off_holds, written
-from backend.reports.files import FORMS, Checked, check, language_of_pdf
+from backend.reports.files import FORMS, Checked, check
 from backend.reports.model_comparison import Side, SideBySide, Sizes
 from backend.reports.model_comparison import as_dict as comparison_as_dict
+from backend.reports.render.fonts import language_of_pdf
 from backend.reports.sections import answers
 from backend.results import ALTERNATIVES, MONITORING, VALIDATION, ModelRecord
 from backend.services.audit import Auditor, AuditTrail, Note, recorded

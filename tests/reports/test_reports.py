@@ -26,7 +26,7 @@ from backend.reports.blocks import Facts, Heading, Table, Text
 from backend.reports.build import content_of
 from backend.reports.document import canonical, make, read, schema, sha256, to_json, written
 from backend.reports.files import check
-from backend.reports.render import pdf_form, pdf_page
+from backend.reports.render import fonts, pdf_form, pdf_page
 from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
 from backend.reports.schema import (
@@ -50,7 +50,7 @@ from backend.store.party_store import PartyStore
 from backend.trees.serialization import load_host
 
 ROOT = Path(__file__).resolve().parents[2]
-CJK, DEJAVU = pdf_page.CHINESE[0], pdf_page.SYMBOLS[0]
+CJK, DEJAVU = fonts.CHINESE[0], fonts.SYMBOLS[0]
 OFFSET = 770_000  # added to every number of a Host, so that none of them can turn up by chance
 HOST_NUMBER = re.compile(r"(?<![\w.,-])77\d,?\d{3}(?:\.\d+)?(?![\w])")
 HASH = re.compile(r"[0-9a-f]{64}")
@@ -450,15 +450,15 @@ def test_an_unknown_form_or_language_is_refused(glassleaf):
 
 @pytest.mark.slow
 def test_without_a_font_with_chinese_letters_the_pdf_is_english(report, monkeypatch):
-    monkeypatch.setattr(pdf_page, "CHINESE", ())
-    assert pdf_form.language_of_pdf("zh") == "en"
+    monkeypatch.setattr(fonts, "CHINESE", ())
+    assert fonts.language_of_pdf("zh") == "en"
     assert Catalogue("en")("document.summary") in pdf_text(to_pdf(report, "zh"))
 
 
 @pytest.mark.slow
 def test_without_any_font_the_pdf_is_drawn_all_the_same(report, monkeypatch):
-    monkeypatch.setattr(pdf_page, "CHINESE", ())
-    monkeypatch.setattr(pdf_page, "LATIN", ())
+    monkeypatch.setattr(fonts, "CHINESE", ())
+    monkeypatch.setattr(fonts, "LATIN", ())
     text = squeezed(pdf_text(to_pdf(report, "en")))
     assert [n for n in numbers(report) if squeezed(n).replace("−", "-") not in text] == []  # Latin-1 has no minus sign
 
@@ -466,8 +466,8 @@ def test_without_any_font_the_pdf_is_drawn_all_the_same(report, monkeypatch):
 @pytest.mark.slow
 @pytest.mark.skipif(not all(font.installed() for font in (CJK, DEJAVU)), reason="a machine without these fonts")
 def test_letters_that_the_chosen_font_lacks_come_from_another(monkeypatch):
-    monkeypatch.setattr(pdf_page, "CHINESE", ())
-    monkeypatch.setattr(pdf_page, "LATIN", (CJK,))
+    monkeypatch.setattr(fonts, "CHINESE", ())
+    monkeypatch.setattr(fonts, "LATIN", (CJK,))
     page = pdf_page.Page(Catalogue("en"), datetime.now(UTC))
     assert [page._family(letter) for letter in "a信Ա"] == ["latin", "latin", "symbols"]  # the last one is Armenian
     page.output()  # closes the fonts' files

@@ -19,8 +19,9 @@ from backend.errors import ModelError
 from backend.i18n import LANGUAGES, Catalogue
 from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
 from backend.reports.document import Report, canonical, read
+from backend.reports.render.fonts import language_of_pdf
 from backend.reports.render.html_form import TICKS, colour
-from backend.reports.render.pdf_page import FAINT, INK, LINE, RED, SIZE, SMALL, Page, has_chinese, in_a_row
+from backend.reports.render.pdf_page import FAINT, INK, LINE, RED, SIZE, SMALL, Page, in_a_row
 from backend.reports.sections import outline
 
 ATTACHED = "report.json"
@@ -30,11 +31,6 @@ KEPT, BEGINNING = 140.0, 45.0
 PANEL = 78.0  # millimetres: side of a small chart with its words
 # Millimetres of a table: right of a cell's text, above and below it.
 BESIDE, ABOVE = 2.4, 0.8
-
-
-def language_of_pdf(language: str) -> str:
-    """The language that a PDF can be drawn in here: English where Chinese is asked for and no font has its letters."""
-    return language if language != "zh" or has_chinese() else "en"
 
 
 def to_pdf(report: Report, language: str) -> bytes:

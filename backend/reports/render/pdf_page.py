@@ -3,57 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from datetime import datetime
 from itertools import groupby
-from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from fpdf import FPDF
 from fpdf.fonts import TTFFont
 
 from backend.i18n import Catalogue
+from backend.reports.render import fonts
 from backend.reports.render.line_breaks import broken
 
 SIZE, SMALL, LINE = 9.5, 7.5, 4.6  # points of text and of tables; millimetres of a line
 INK, FAINT, RED = (34, 48, 60), (85, 96, 106), (163, 39, 30)
-_NOTO, _LATIN = "/usr/share/fonts/opentype/noto/NotoSansCJK", "/usr/share/fonts/truetype/noto/NotoSans"
-_DEJAVU = "/usr/share/fonts/truetype/dejavu/DejaVuSans"
-_FEDORA = "/usr/share/fonts"
-
-
-class Font(NamedTuple):
-    """A family's files; `face` is the index of the face in a collection."""
-
-    plain: str
-    bold: str
-    face: int = 0
-
-    def installed(self) -> bool:
-        """Whether this machine has it."""
-        return Path(self.plain).is_file() and Path(self.bold).is_file()
-
-
-CHINESE = (
-    Font(f"{_NOTO}-Regular.ttc", f"{_NOTO}-Bold.ttc", 2),  # Debian, Ubuntu: fonts-noto-cjk; 2 = simplified Chinese
-    Font(f"{_FEDORA}/google-noto-cjk/NotoSansCJK-Regular.ttc", f"{_FEDORA}/google-noto-cjk/NotoSansCJK-Bold.ttc", 2),
-    Font("/usr/share/fonts/truetype/wqy/wqy-microhei.ttc", "/usr/share/fonts/truetype/wqy/wqy-microhei.ttc"),
-    Font("/System/Library/Fonts/STHeiti Light.ttc", "/System/Library/Fonts/STHeiti Medium.ttc"),
-    Font("C:/Windows/Fonts/msyh.ttc", "C:/Windows/Fonts/msyhbd.ttc"),
-)
-SYMBOLS = (
-    Font(f"{_DEJAVU}.ttf", f"{_DEJAVU}-Bold.ttf"),
-    Font(f"{_FEDORA}/dejavu-sans-fonts/DejaVuSans.ttf", f"{_FEDORA}/dejavu-sans-fonts/DejaVuSans-Bold.ttf"),
-)
-LATIN = (
-    Font(f"{_LATIN}-Regular.ttf", f"{_LATIN}-Bold.ttf"),  # Debian, Ubuntu: fonts-noto-core
-    Font(f"{_FEDORA}/google-noto/NotoSans-Regular.ttf", f"{_FEDORA}/google-noto/NotoSans-Bold.ttf"),
-    *SYMBOLS,
-    Font("/Library/Fonts/Arial Unicode.ttf", "/Library/Fonts/Arial Unicode.ttf"),
-    Font("C:/Windows/Fonts/arial.ttf", "C:/Windows/Fonts/arialbd.ttf"),
-)
-
-
 PAGES = "0{nb}0"  # stands for how many pages there are, and is set apart from Chinese as a number is
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
 
@@ -80,9 +42,9 @@ class Page(FPDF):
         self.set_lang(words.language)
         self.set_margins(16, 16)
         self.set_auto_page_break(True, margin=18)
-        latin, chinese = _first(LATIN), _first(CHINESE)
+        latin, chinese = fonts.first(fonts.LATIN), fonts.first(fonts.CHINESE)
         self.only_latin1 = latin is None and chinese is None
-        symbols = None if self.only_latin1 or latin in SYMBOLS else _first(SYMBOLS)
+        symbols = None if self.only_latin1 or latin in fonts.SYMBOLS else fonts.first(fonts.SYMBOLS)
         found = (("latin", latin), ("chinese", chinese), ("symbols", symbols))
         named = {name: font for name, font in found if font is not None}
         self.family = (
@@ -96,7 +58,7 @@ class Page(FPDF):
         self._broken: dict[tuple[str, float, bool], list[str]] = {}
         self._bold, self._colour = False, INK
 
-    def _load(self, family: str, font: Font) -> None:
+    def _load(self, family: str, font: fonts.Font) -> None:
         self.add_font(family, "", font.plain, collection_font_number=font.face)
         self.add_font(family, "B", font.bold, collection_font_number=font.face)
         for key in (family, family + "B"):
@@ -241,12 +203,3 @@ class Page(FPDF):
     def _fitting(self, line: str, width: float) -> str:
         """The end of a line that is too long: there stands what tells one model from another."""
         return line if self.wide(line) <= width else "… " + self.lines_of(line[::-1], width - 6)[0][::-1]
-
-
-def _first(fonts: Iterable[Font]) -> Font | None:
-    return next((font for font in fonts if font.installed()), None)
-
-
-def has_chinese() -> bool:
-    """Whether a font here has Chinese letters."""
-    return _first(CHINESE) is not None
