@@ -21,6 +21,7 @@ from app.texts import Texts
 from app.view_models import View
 from backend.errors import GlassleafError, SignInError
 from backend.i18n import LANGUAGES
+from backend.jobs.memory import keep_no_large_blocks
 from backend.results import NOBODY
 from backend.services import Glassleaf
 from backend.services.roles import OPERATOR, ROLES
@@ -65,6 +66,7 @@ def _shared() -> Glassleaf:
 
 @st.cache_resource(show_spinner=False)
 def _service(home: str) -> Glassleaf:
+    keep_no_large_blocks()
     return Glassleaf(Path(home) if home else None)
 
 

@@ -3,6 +3,20 @@
 import ctypes
 import gc
 import sys
+from contextlib import suppress
+
+M_MMAP_THRESHOLD, LARGE = -3, 1 << 19  # a setting of glibc's mallopt; bytes
+
+
+def keep_no_large_blocks() -> None:
+    """From now on a large block goes back to the machine when it is freed.
+
+    By itself glibc moves the size from which it does to 32 MB, and keeps the holes that arrays of several threads leave: 100 MB of a
+    long table, 30 of a training.
+    """
+    if sys.platform == "linux":
+        with suppress(AttributeError):  # another C library
+            ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
 def give_back() -> None:

@@ -15,13 +15,11 @@ counts twice. Killed before 4, the next run does 4 first.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import sys
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
@@ -40,6 +38,7 @@ from backend.data.table import SAMPLES, SampleSheet
 from backend.data.table_file import AS_IT_IS, OLE, PARQUET, ZIP, Reading, opened
 from backend.errors import GlassleafError, ParameterError, SampleError, StoreError
 from backend.jobs import Job, work
+from backend.jobs.memory import keep_no_large_blocks
 from backend.results import ModelRecord, Score, ScoreBatch, Streamed, scores_head, scores_rows
 from backend.services.registry import Registry
 from backend.services.scoring import KEY_BITS, Scoring, ScoringRequest, failed_score
@@ -50,9 +49,6 @@ PARQUET_SUFFIX = ".parquet"
 IN_FLIGHT = 2  # groups that are scored at once, so that one's end and another's beginning keep no core idle
 POLL = 0.1  # seconds between looks at a group that is being scored
 SURVEYED = 0.02  # share of the time that the first reading takes
-# bytes from which on glibc gives a block back to the system when it is freed. By itself it moves this up to 32 MB, and keeps the holes that
-# arrays of several threads leave: 100 MB of a long table
-M_MMAP_THRESHOLD, LARGE = -3, 1 << 19
 END_OF_STREAM = b"\xff\xff\xff\xff\x00\x00\x00\x00"  # Arrow's columnar format, "IPC Streaming Format"
 
 
@@ -118,9 +114,7 @@ class Streaming:
         record = self._models.get(request.model_id)
         federation = self._workspace.federation(record.federation)
         form = form_of(request.out, record.task == "classes")
-        if sys.platform == "linux":
-            with suppress(AttributeError):  # another C library
-                ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
+        keep_no_large_blocks()
         with held_alone(_beside(request.out, "lock")):
             job.at("read")
             source = source_of(request, federation)
