@@ -3,6 +3,8 @@
 import json
 import re
 import sqlite3
+import subprocess
+import sys
 
 import pytest
 from fpdf import FPDF
@@ -172,6 +174,24 @@ def test_forged_pages_around_the_true_report_are_not_called_issued(glassleaf, re
     for blob in (around, later):
         for found in (glassleaf.reports.check(blob), check_signed(blob, report.public_key)):
             assert found.drawn == "other" and found.verdict != "issued"
+
+
+@pytest.mark.slow
+def test_whoever_has_a_pdf_written_and_checked_holds_neither_fonts_nor_libraries_of_one_function(home, written):
+    (home / "report.pdf").write_bytes(written["pdf"])
+    work = """
+import sys
+from pathlib import Path
+from backend.services import Glassleaf
+with Glassleaf(Path(sys.argv[1]), pools=False) as glassleaf:
+    glassleaf.reports.export("latest", "pdf", "zh")
+    assert glassleaf.reports.check((glassleaf.home / "report.pdf").read_bytes()).verdict == "issued"
+    glassleaf.compliance.assess(glassleaf.models.get("latest").id)
+    glassleaf.compliance.proposed(glassleaf.models.get("latest").id)
+print([name for name in ("fpdf", "pypdf", "sklearn", "scipy.stats") if name in sys.modules])
+"""
+    command = [sys.executable, "-c", work, str(home)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout == "[]\n"
 
 
 def test_a_page_of_html_that_begins_like_a_pdf_is_refused(report):
