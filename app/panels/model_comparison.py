@@ -101,8 +101,8 @@ def _moved(t: Texts, figure: QualityFigure) -> str:
     return t(
         f"comparison.{words}",
         figure=t(f"figure.{figure.name}"),
-        before=number(figure.before),
-        after=number(figure.after),
+        before=_digits(figure.before),
+        after=_digits(figure.after),
         low=_signed(figure.low),
         high=_signed(figure.high),
     )
@@ -110,7 +110,12 @@ def _moved(t: Texts, figure: QualityFigure) -> str:
 
 def _signed(value: float) -> str:
     """A difference in the figure's own digits, with its sign."""
-    return f"{'−' if value < 0 else '+'}{number(abs(value))}"
+    return f"{'−' if value < 0 else '+'}{_digits(abs(value))}"
+
+
+def _digits(value: float) -> str:
+    """Four decimals below 1, as the report has them: with fewer, two rounded figures would not differ by their rounded difference."""
+    return f"{value:.4f}".replace("-", "−") if abs(value) < 1 else number(value)
 
 
 def pairing(t: Texts, view: View, found: SideBySide, work: Work, begin: Callable[[], Job[ModelDifference]]) -> None:
@@ -122,18 +127,17 @@ def pairing(t: Texts, view: View, found: SideBySide, work: Work, begin: Callable
 def tiles(t: Texts, view: View, found: SideBySide) -> None:
     """The figures that decide and the size, the second model's with the change from the first."""
     sizes = found.before.sizes, found.after.sizes
-    with st.grid(4, min_column_width=170):
+    with st.grid(4, min_column_width=130):
         for figure in found.figures:
             if figure.name in TILES[view.task]:
-                _tile(t, f"figure.{figure.name}", figure.before, figure.after, number)
+                _tile(t, f"figure.{figure.name}", figure.before, figure.after, _digits)
         for name in ("used", "leaves"):
             _tile(t, f"sizes.{name}", getattr(sizes[0], name), getattr(sizes[1], name), bare)
 
 
 def _tile(t: Texts, key: str, before: float, after: float, words: Callable[[float], str]) -> None:
     change = after - before
-    sign = "+" if change > 0 else "−" if change < 0 else "±"
-    delta = t("comparison.change", change=f"{sign}{words(abs(change))}", before=words(before))
+    delta = t("comparison.change", before=words(before))
     arrow: Literal["off", "up", "down"] = "off" if change == 0 else "up" if change > 0 else "down"
     st.metric(t(key), words(after), delta=delta, delta_color="off", delta_arrow=arrow, border=True)
 
@@ -156,7 +160,7 @@ def to_both(t: Texts, found: SideBySide) -> None:
 def numbers(t: Texts, found: SideBySide) -> None:
     """Every figure of quality and size as a table."""
     sizes = found.before.sizes, found.after.sizes
-    rows = [(t(f"figure.{f.name}"), number(f.before), number(f.after), _between(t, f)) for f in found.figures]
+    rows = [(t(f"figure.{f.name}"), _digits(f.before), _digits(f.after), _between(t, f)) for f in found.figures]
     for name in SIZES:
         one, other = getattr(sizes[0], name), getattr(sizes[1], name)
         rows.append((t(f"sizes.{name}"), f"{one:,}", f"{other:,}", _change(one, other)))
@@ -164,7 +168,7 @@ def numbers(t: Texts, found: SideBySide) -> None:
 
 
 def _between(t: Texts, figure: QualityFigure) -> str:
-    change = _change(figure.before, figure.after)
+    change = _signed(figure.after - figure.before)
     if math.isnan(figure.low):
         return change
     return t("compliance.interval", value=change, low=_signed(figure.low), high=_signed(figure.high))

@@ -25,8 +25,8 @@ def test_the_interval_of_the_difference_decides_between_better_worse_and_practic
     language, low, high, better, paired, key
 ):
     t = Texts(language)
-    interval = {name: f"{'−' if end < 0 else '+'}{abs(end):.3f}" for name, end in (("low", low), ("high", high))}
-    figures = {"figure": t("figure.auc"), "before": "0.850", "after": "0.849", **interval}
+    interval = {name: f"{'−' if end < 0 else '+'}{abs(end):.4f}" for name, end in (("low", low), ("high", high))}
+    figures = {"figure": t("figure.auc"), "before": "0.8500", "after": "0.8490", **interval}
     assert model_comparison._moved(t, QualityFigure("auc", 0.85, 0.849, low, high, better, paired)) == t(
         f"comparison.{key}", **figures
     )

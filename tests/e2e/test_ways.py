@@ -173,3 +173,12 @@ def test_on_paper_stands_the_whole_page_and_nothing_else(address: str, page, tmp
     assert T("law.title") in printed  # among the last lines, far below the first screen
     for gone in ("attack_lab.title", "nav.protection"):
         assert T(gone) not in printed
+
+
+def test_a_wide_window_draws_no_chart_that_paper_would_cut(address: str, page) -> None:
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    open_at(page, f"{address}/structure", T("structure.title"))
+    widths = page.locator(".js-plotly-plot").evaluate_all(
+        "all => all.map(chart => chart.getBoundingClientRect().width)"
+    )
+    assert widths and max(widths) <= 980  # what assets/print.css makes fit
