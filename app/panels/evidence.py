@@ -207,6 +207,7 @@ def _apart(t: Texts, reference: Evidence, furthest: Evidence, compared: Mapping[
     """The reference group's share of acceptance, the group that is furthest from it, and what chance alone would do."""
     own = compared[furthest.about, "selection rate"]
     by_chance = next((row.value for (_, measure), row in compared.items() if measure == f"selection rate, {P}"), None)
+    p = disparity.chance(by_chance)
     return t(
         "compliance.outcomes_apart",
         reference=group(t, reference),
@@ -218,7 +219,7 @@ def _apart(t: Texts, reference: Evidence, furthest: Evidence, compared: Mapping[
         gap=points(furthest.value or 0.0),
         gap_low=points(furthest.low or 0.0),
         gap_high=points(furthest.high or 0.0),
-        p=disparity.chance(by_chance),
+        p=p if p.startswith("<") else f"= {p}",
     )
 
 

@@ -119,7 +119,9 @@ def test_a_card_shows_evidence_with_its_number_of_records_and_interval(
     accepted = next(table.value for table in at.table if t("compliance.accepted") in table.value)
     assert accepted[t("compliance.records")].tolist() == ["148", "137"]
     assert accepted[t("compliance.group")].tolist() == ["male", t.either("bin 1 of 2", "第 1 箱")]
-    assert says(shown, "compliance.outcomes_apart", language, reference="male", gap="+20.0", gap_low="+9.0", p="0.0005")
+    assert says(
+        shown, "compliance.outcomes_apart", language, reference="male", gap="+20.0", gap_low="+9.0", p="= 0.0005"
+    )
     assert accepted[t("compliance.difference")].tolist() == [
         "–",
         t("compliance.interval", value="+20.0", low="+9.0", high="+30.0"),

@@ -525,6 +525,8 @@ def test_a_search_says_that_acceptance_by_group_was_measured(report, language):
     ):
         said = "\n".join(b.text for b in (*claims.evidence(writer), *operator.verdicts(writer)) if isinstance(b, Text))
         assert all(words(key) in said for key in keys)
+        tones = {line: b.tone for b in operator.verdicts(writer) if isinstance(b, Text) for line in b.text.split("\n")}
+        assert tones[words(keys[1])] == ("plain" if writer is searched else "finding")  # red is for what is missing
 
 
 def make_writer(content, report, language):

@@ -98,7 +98,7 @@ def test_age_is_conditional_and_its_direction_for_elderly_applicants_is_told_wit
     found = finding_on(walk, "AGE")
     assert (found.status, found.check) == ("conditional", "elderly") and found.ages.n == 1200
     worst = max(found.ages.gaps, key=lambda gap: gap.worse)
-    sure = {"negative": "SCORE WORSE", "not_negative": "score no worse", "undecided": "It is not disclosed"}
+    sure = {"negative": "score worse than class", "not_negative": "score no worse", "undecided": "It is not disclosed"}
     says(walk, sure[found.ages.verdict], f"Checked on {found.ages.n:,} people", "1002.6(b)(2)(ii)")
     says(walk, f"{points(worst.worse)} [{points(worst.low)}, {points(worst.high)}] percentage points")
     says(walk, *(share(gap.predicted) for gap in found.ages.gaps))

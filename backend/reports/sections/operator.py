@@ -259,19 +259,23 @@ def _lacks(write: Writer, name: str) -> bool:
 def verdicts(write: Writer) -> list[Block]:
     """For the first page: one sentence each on quality, differences between groups, and what is not provided."""
     words, content = write.words, write.content
-    lines, found = [], content.performance
+    known: list[str] = []
+    missing: list[str] = []
+    found = content.performance
     figures = {f.name: f for f in found.figures} if found else {}
     best = next((figures[name] for name in ("auc", "accuracy", "rmse") if name in figures), None)
     if found and best:
         shown = {"value": figure(best.value), "low": figure(best.low), "high": figure(best.high)}
-        lines.append(words("details.verdict_quality", figure=words(f"figure.{best.name}"), n=found.n, **shown))
+        known.append(words("details.verdict_quality", figure=words(f"figure.{best.name}"), n=found.n, **shown))
     else:
-        lines.append(words("details.verdict_no_quality"))
-    unmeasured = content.fairness is None and not content.searches
-    searched = "details.verdict_no_fairness" if unmeasured else "details.verdict_searched"
-    lines.append(words(searched if content.fairness is None else "details.verdict_fairness"))
+        missing.append(words("details.verdict_no_quality"))
+    if content.fairness is not None or content.searches:
+        known.append(words("details.verdict_searched" if content.fairness is None else "details.verdict_fairness"))
+    else:
+        missing.append(words("details.verdict_no_fairness"))
     empty = len(not_provided(write))
-    lines.append(words("details.verdict_missing" if empty else "details.verdict_provided", n=empty))
-    hosts = undocumented(write)
-    lines += [words("dossier.incomplete", host=write.party(host)) for host in hosts]
-    return [Text("\n".join(lines), "finding" if empty or hosts or unmeasured else "plain")]
+    (missing if empty else known).append(
+        words("details.verdict_missing" if empty else "details.verdict_provided", n=empty)
+    )
+    missing += [words("dossier.incomplete", host=write.party(host)) for host in undocumented(write)]
+    return [Text("\n".join(lines), look) for lines, look in ((known, "plain"), (missing, "finding")) if lines]
