@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.panels import frame, upload, validation
-from app.texts import Texts, markdown, number
+from app.texts import Texts, number, percent
 from app.view_models import View
 from backend.errors import GlassleafError
 from backend.services.monitoring import MonitoringRequest
@@ -32,14 +32,13 @@ def last(t: Texts, view: View, done: Monitored) -> None:
         st.markdown(f"{t('monitoring.brier')} **{number(done.brier)}**")
     if done.tenths:
         rows = {
-            t("monitoring.head_predicted"): [number(row.predicted) for row in done.tenths],
-            t("monitoring.head_observed"): [number(row.observed) for row in done.tenths],
+            t("monitoring.head_predicted"): [percent(row.predicted) for row in done.tenths],
+            t("monitoring.head_observed"): [percent(row.observed) for row in done.tenths],
             t("monitoring.head_people"): [f"{row.n:,}" for row in done.tenths],
         }
         frame.table(rows, t("monitoring.tenths"))
     if done.unexamined:
-        names = [markdown(t.noted(feature, t.party(view.federation, party))) for party, feature in done.unexamined]
-        st.caption(t("monitoring.unexamined", listed=t.listed(names)))
+        st.caption(t("monitoring.unexamined", listed=validation.columns(t, view, done.unexamined)))
     validation.answered_before(t, view, done.again)
     st.caption(t.joined(t("monitoring.run_on", made=done.made[:16].replace("T", " ") + " UTC"), t("monitoring.note")))
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import charts, controls, frame, palette
+from app.panels import charts, controls, evidence, frame, palette
 from app.texts import Texts, markdown, number, percent
 from app.view_models import View
-from backend.services.validation import about_in_words, by_day, limit_in_words, room_used, value_in_words
+from backend.services.validation import OWN_SOURCE, about_in_words, by_day, limit_in_words, room_used, value_in_words
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from backend.data.dictionary import Feature
     from backend.results import ModelRecord
@@ -78,8 +78,9 @@ def verdict(t: Texts, view: View, done: Validation) -> None:
             t("validation.tightened", listed=t.listed([t(f"validation.measure_{name}") for name in done.tightened]))
         )
     if done.unexamined:
-        names = [markdown(t.noted(feature, t.party(view.federation, party))) for party, feature in done.unexamined]
-        st.warning(t("validation.unexamined", listed=t.listed(names)), icon=":material/visibility_off:")
+        st.warning(
+            t("validation.unexamined", listed=columns(t, view, done.unexamined)), icon=":material/visibility_off:"
+        )
     answered_before(t, view, done.again)
     st.caption(t("validation.made", version=done.version, made=done.made[:16].replace("T", " ") + " UTC"))
 
@@ -87,8 +88,13 @@ def verdict(t: Texts, view: View, done: Validation) -> None:
 def answered_before(t: Texts, view: View, again: Again) -> None:
     """A sentence a day on which Hosts gave answers that were taken again."""
     for day, keys in by_day(again).items():
-        names = [markdown(t.noted(feature, t.party(view.federation, party))) for party, feature in keys]
-        st.caption(t("validation.answered", day=day, listed=t.listed(names)))
+        st.caption(t("validation.answered", day=day, listed=columns(t, view, keys)))
+
+
+def columns(t: Texts, view: View, keys: Iterable[tuple[str, str]]) -> str:
+    """Features of parties, each by its meaning and whose it is, as Markdown."""
+    named = ((evidence.plain(t, view, feature), t.party(view.federation, party)) for party, feature in keys)
+    return t.listed([markdown(t.noted(meaning, party)) for meaning, party in named])
 
 
 def tests(t: Texts, view: View, done: Validation) -> None:
@@ -107,7 +113,9 @@ def table(t: Texts, view: View, shown: Sequence[Tested], name: str) -> None:
     rows = {
         t("validation.head_test"): [_named(t, test) for test in shown],
         t("validation.head_figure"): [_worst(t, view, known, test) for test in shown],
-        t("validation.head_source"): [markdown(test.source) for test in shown],
+        t("validation.head_source"): [
+            markdown(test.source.replace(OWN_SOURCE, t("document.own_source"))) for test in shown
+        ],
     }
     frame.table(rows, name)
 
@@ -125,10 +133,15 @@ def _worst(t: Texts, view: View, known: Mapping[str, Feature], test: Tested) -> 
     if test.missing:
         return t(f"validation.missing_{test.missing}")
     one = test.figures[0]
-    words = markdown(f"{_about(t, view, known, one)}: {value_in_words(one.figure, number)}")
+    words = markdown(f"{_about(t, view, known, one)}: {value_in_words(one.figure, _signed)}")
     limits = limit_in_words(t, one.sense, one.warn, one.fail, one.certain)
     more = "" if test.compared == 1 else t("validation.compared", n=test.compared)
     return f"{t.noted(words, more)}  \n{limits}"
+
+
+def _signed(value: float) -> str:
+    """A number with a true minus sign."""
+    return number(value).replace("-", "−")
 
 
 def _about(t: Texts, view: View, known: Mapping[str, Feature], judged: Judged) -> str:

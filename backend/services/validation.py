@@ -22,7 +22,13 @@ from backend.evaluation.validation.suite import (
     standard,
     with_config,
 )
-from backend.evaluation.validation.words import about_in_words, limit_in_words, room_used, value_in_words
+from backend.evaluation.validation.words import (
+    OWN_SOURCE,
+    about_in_words,
+    limit_in_words,
+    room_used,
+    value_in_words,
+)
 from backend.jobs import Job, work
 from backend.results import SCORES, TRAINING, VALIDATION, ModelRecord
 from backend.services.compliance import Compliance, MeasuredEvidence
@@ -31,6 +37,7 @@ from backend.services.model_difference import ModelDifferences
 from backend.services.validation_run import ValidationRequest, ValidationRun
 
 __all__ = [
+    "OWN_SOURCE",
     "Again",
     "Judged",
     "OperatorConfig",

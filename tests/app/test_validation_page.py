@@ -36,6 +36,7 @@ def test_every_test_stands_there_with_its_verdict_and_nothing_leaks(
     assert not at.exception
     missing = [test.id for test in done.tests if t(f"validation.test_{test.id}") not in text]
     assert not missing and t(f"validation.overall_{done.verdict}") in text
+    assert t("document.own_source") in text and (language == "en" or Texts("en")("document.own_source") not in text)
     assert not leaks(world, text)
 
 
@@ -47,7 +48,7 @@ def test_what_an_operator_changed_and_a_host_refused_is_shown(
     changed = replace(done, tests=(off, *rest), tightened=("auc",), unexamined=(("telecom", "gender"),))
     answers["validation.last"] = lambda model_id: changed
     text = everything(opened("validation"))
-    for words in ("second line, file 17", "Tightened by the operator", "Not examined", "gender"):
+    for words in ("second line, file 17", "Tightened by the operator", "Not examined", "Gender of the subscriber"):
         assert words in text
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from backend.evaluation.validation.suite import Figure, Judged, Sense
 
 Say = Callable[..., str]
+OWN_SOURCE = "the suite's own"  # as suite.toml has it; the names of papers and libraries stay
 
 
 def about_in_words(say: Say, figure: Figure, feature: str, party: str, codes: Mapping[str, str]) -> str:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from backend.evaluation.validation.suite import Again, Figure, by_day
-from backend.evaluation.validation.words import about_in_words, limit_in_words, value_in_words
+from backend.evaluation.validation.words import OWN_SOURCE, about_in_words, limit_in_words, value_in_words
 from backend.reports.blocks import Block, Table, Text
 from backend.reports.schema import FigureLine, TestLine, ValidationSection
 from backend.reports.sections.writer import Writer, figure, minute, percent, whole
-
-OWN_SOURCE = "the suite's own"  # as suite.toml has it; the names of papers and libraries stay
 
 
 def answered_before(write: Writer, again: Again) -> list[str]:
