@@ -101,7 +101,7 @@ def present(step: str) -> None:
 
     def restart() -> None:
         session.keep("put_aside", (last.run, last.seconds) if last is not None else None)
-        session.announce(presenter.LINK, presenter.PARTIES)
+        presenter.go(presenter.PARTIES)
 
     asked = tuple(one.id for one in done.scores) if done is not None else ()
     seen = scene(asked, done)

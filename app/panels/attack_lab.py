@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import charts, frame, palette
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 SEVERITIES = ("critical", "high", "medium", "by design")
 ICONS = {"critical": "gpp_bad", "high": "priority_high", "medium": "drag_handle", "by design": "architecture"}
-BAR = 26  # pixels
 
 Results = Mapping[str, AttackResult]
 
@@ -137,7 +135,7 @@ def _outcome(t: Texts, result: AttackResult) -> None:
     works, outcome = attack_works(result), result.outcome
     icon = "report" if works else "check_circle"
     st.markdown(f":material/{icon}: {said(t, result)}")
-    frame.picture(_bars(t, result, works), _rates(t, result), f"attack_bars_{result.id}")
+    frame.drawing(_bars(t, result, works), f"attack_bars_{result.id}")
     box = frame.box(t("attack_lab.more"), "science", f"attack_more_{result.id}")
     if box is None:
         return
@@ -175,24 +173,14 @@ def _figures(result: AttackResult) -> dict[str, str]:
     }
 
 
-def _bars(t: Texts, result: AttackResult, works: bool) -> go.Figure:
+def _bars(t: Texts, result: AttackResult, works: bool) -> str:
     """Two bars, without and with the defence, and a line where guessing is."""
     rows = [(t("attack_lab.without"), result.defence_off, palette.FINDING)]
     if result.defence_on is not None:
         rows.append((t("attack_lab.with"), result.defence_on, palette.FINDING if works else palette.INK))
-    figure = charts.figure(44 + BAR * len(rows), top=4, bargap=0.25).add_bar(
-        y=[name for name, _, _ in rows],
-        x=[100 * rate for _, rate, _ in rows],
-        orientation="h",
-        marker_color=[colour for _, _, colour in rows],
-        text=[percent(rate) for _, rate, _ in rows],
-        textposition="auto",
-        hoverinfo="skip",
-    )
-    figure.add_vline(x=100 * result.chance, line={"dash": "dot", "color": palette.INK, "width": 2})
-    figure.update_xaxes(range=[0, 104], ticksuffix=" %", tickvals=[0, 50, 100])
-    charts.room(figure, [name for name, _, _ in rows])
-    return figure.update_yaxes(autorange="reversed").update_layout(margin_r=12)
+    drawn = [(f"{name}  {percent(rate)}", rate, colour) for name, rate, colour in rows]
+    guessed = result.chance, f"{t('attack_lab.guessing')}  {percent(result.chance)}"
+    return charts.lying(drawn, 1.0, _rates(t, result), guessed)
 
 
 def table(t: Texts, attacks: Sequence[Attack], results: Results) -> None:

@@ -17,6 +17,8 @@ from backend.services.cache import Cache
 
 TEXT = 12  # pixels; no chart writes smaller, so that a phone shows what can be read
 LINE = 16  # pixels that a line of words above a bar takes
+LYING = 40  # pixels of a bar with its words
+EDGE = 14  # percent of a drawing's width, at either end, where words do not fit around a place
 ROOM = 30  # pixels from one bar's words to the next, those words left out
 ONE_LINE = 56  # letters of a bar's words that a phone shows beside each other
 NOTE = {"showarrow": False, "xanchor": "left", "align": "left"}  # words on a chart
@@ -91,6 +93,49 @@ def svg(parts: Sequence[str], height: float, sentence: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{about}" width="100%" height="{height:.0f}" '
         f'fill="currentColor" font-size="{TEXT}" text-anchor="middle">{"".join(parts)}</svg>'
     )
+
+
+def lying(
+    rows: Sequence[tuple[str, float, str]], end: float, sentence: str, at: tuple[float, str] | None = None
+) -> str:
+    """Bars from zero on, each under its words, as an SVG.
+
+    Parameters
+    ----------
+    rows : sequence of (str, float, str)
+        Words, value and colour.
+    end : float
+        The value whose bar is as long as the drawing is wide.
+    at : (float, str), optional
+        A value to compare with, as a dotted line, and the words below it.
+    """
+    parts = []
+    for row, (words, value, colour) in enumerate(rows):
+        top = LYING * row
+        parts.append(f'<text x="0" y="{top + TEXT}" text-anchor="start">{label(words)}</text>')
+        parts.append(
+            f'<rect y="{top + LINE + 2}" width="{100 * value / end:.2f}%" height="14" fill="{colour}">'
+            f"<title>{label(words)}</title></rect>"
+        )
+    height = LYING * len(rows)
+    if at is not None:
+        value, words = at
+        x = 100 * value / end
+        for row in range(len(rows)):  # not through the words above a bar
+            y = LYING * row + LINE - 2
+            parts.append(
+                f'<line x1="{x:.2f}%" x2="{x:.2f}%" y1="{y}" y2="{y + 22}" stroke="currentColor" stroke-width="2" '
+                'stroke-dasharray="3 3"/>'
+            )
+        parts.append(said(x, height + TEXT - 2, label(words)))
+        height += LINE
+    return svg(parts, height, sentence)
+
+
+def said(x: float, y: float, words: str) -> str:
+    """Words at a place of a drawing, in percent and pixels, that never leave it."""
+    anchor = "start" if x < EDGE else "end" if x > 100 - EDGE else "middle"
+    return f'<text x="{x:.2f}%" y="{y:.0f}" text-anchor="{anchor}">{words}</text>'
 
 
 def room(chart: go.Figure, labels: Sequence[str] = (), below: int = TICKS, beside: int = 4) -> go.Figure:

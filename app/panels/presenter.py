@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
     from backend.results import ScoreBatch
 
-LINK = "presenter"  # what the address calls the step
+LINK, ATTACK = "presenter", "attack"  # what the address calls the step, and the switch that attacks it
+ON = "on"
 PARTIES, ANSWER = "parties", "answer"
 # Kind of step → the attack of the lab that goes for it; a Host that passes numbers on to the next one is attacked otherwise.
 ATTACKS = {"encrypt": "A4", "pass": "A3", "mask": "A1", "return": "A7", "answer": "A5"}
@@ -50,8 +51,20 @@ def step_of(view: View, done: ScoreBatch | None) -> str:
 def switch(t: Texts, presenting: bool) -> None:
     """The switch that begins and ends a presentation."""
     session.choose("presenting", presenting)
-    turn = partial(session.forget, LINK) if presenting else partial(session.announce, LINK, PARTIES)
+    turn = leave if presenting else partial(go, PARTIES)
     st.toggle(t("presenter.switch"), key="presenting", on_change=turn, help=t("presenter.switch_help"))
+
+
+def go(step: str) -> None:
+    """Show a step, which nobody attacks yet, from a button's callback."""
+    session.forget(ATTACK)
+    session.announce(LINK, step)
+
+
+def leave() -> None:
+    """End the presentation, from the switch's callback."""
+    for name in (LINK, ATTACK):
+        session.forget(name)
 
 
 def draw(
@@ -84,7 +97,9 @@ def draw(
         else:
             st.markdown(t(f"presenter.step_{_kind(step)}", **_names(t, view, step), **_counts(view, done)))
     beside = st.container()
-    attention.to("presenter_words", _title(t, view, step), f"{step}:{done is not None}", _title(t, view, step))
+    # With the focus on a switch the arrow keys would be dead: its press moves it back to the words.
+    token = f"{step}:{done is not None}:{attacked()}"
+    attention.to("presenter_words", _title(t, view, step), token, _title(t, view, step))
     if running is not None:
         running()
     elif done is None and step != PARTIES:
@@ -147,12 +162,12 @@ def _buttons(
             icon=":material/arrow_back:",
             shortcut="Left",
             disabled=at == 0 or busy,
-            on_click=session.announce,
-            args=(LINK, every[max(at - 1, 0)]),
+            on_click=go,
+            args=(every[max(at - 1, 0)],),
             key="presenter_back",
         )
         following = every[min(at + 1, len(every) - 1)]
-        act = partial(session.announce, LINK, following) if ready else score
+        act = partial(go, following) if ready else score
         words, icon = (t("presenter.next"), "arrow_forward") if ready else (t("presenter.start"), "lock")
         off = busy or act is None or (ready and step == following)
         st.button(
@@ -174,17 +189,25 @@ def _buttons(
         switch(t, presenting=True)
 
 
+def attacked() -> bool:
+    """Whether the address asks for the attack on its step."""
+    return session.linked(ATTACK, (ON,)) is not None
+
+
 def attack(t: Texts, wanted: str) -> None:
     """The switch that replays a step in the lab, without its defence and with it: no Host is asked and nothing is counted."""
-    if not wanted or not st.toggle(t("presenter.attack"), key="presenter_attack", help=t("presenter.attack_help")):
+    if not wanted:
+        return
+    session.choose("presenter_attack", attacked())
+    turn = partial(session.forget, ATTACK) if attacked() else partial(session.announce, ATTACK, ON)
+    if not st.toggle(t("presenter.attack"), key="presenter_attack", help=t("presenter.attack_help"), on_change=turn):
         return
     lab, job = session.service().attack_runs, user_jobs.find("attacks")
     done = (job.result if job is not None else None) or ()
-    results = session.kept("attacks", {}) | {one.id: one for one in done}
-    session.keep("attacks", results)
+    results = {one.id: one for one in done}
     running = user_jobs.running(job)
     if running is not None:
-        attack_lab.follow(t, running, len(done), session.rerun, user_jobs.took("attacks"))
+        attack_lab.follow(t, running, running.through, session.rerun, user_jobs.took("attacks"))
     row = next(row for row in lab.all() if row.id == wanted)
     pressed = attack_lab.card(t, row, results.get(wanted), running.stage if running is not None else "")
     if wanted in results and running is None:
@@ -193,5 +216,5 @@ def attack(t: Texts, wanted: str) -> None:
     st.caption(f":material/science: {t('presenter.attack_note')}")
     # Switched on, it starts by itself once; one that was stopped or failed waits for its button.
     if running is None and (pressed or (session.once("attacked", wanted) and wanted not in results)):
-        user_jobs.start("attacks", lambda: lab.start([wanted]))
+        user_jobs.start("attacks", lambda: lab.start([wanted], before=done))
         session.rerun()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from app.panels import frame, result_batch, result_person, transcript
+from app.panels import charts, frame, palette, result_batch, result_person, transcript
 from app.texts import Texts, amount, markdown, number
 from app.view_models import View, speed
 
@@ -121,13 +121,19 @@ def _textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits
         leaves=f"{done.leaves:,}",
     )
     ways = ("here", "there")
+    names = [t(f"score.textbook_{way}") for way in ways]
+    took = [t.duration(here), t.duration(there)]
+    ciphers = [frame.cipher(t, done.cipher, done.key_bits), frame.cipher(t, "paillier", bits)]
+    words = [f"{t.noted(name, cipher)}  {time}" for name, cipher, time in zip(names, ciphers, took, strict=True)]
+    bars = [(said, seconds, palette.INK) for said, seconds in zip(words, (here, there), strict=True)]
     columns: frame.Columns = {
-        t("score.textbook_way"): [t(f"score.textbook_{way}") for way in ways],
-        t("score.time"): [t.duration(here), t.duration(there)],
-        t("engine.cipher"): [frame.cipher(t, done.cipher, done.key_bits), frame.cipher(t, "paillier", bits)],
+        t("score.textbook_way"): names,
+        t("score.time"): took,
+        t("engine.cipher"): ciphers,
         t("score.textbook_counts"): [t(f"score.textbook_counts_{way}") for way in ways],
     }
     with slot.container():
         st.markdown(sentence)
-        frame.table(columns, t("score.textbook"))
+        frame.drawing(charts.lying(bars, max(here, there), sentence), "textbook")
+        frame.table_twin(t, columns, sentence, "textbook")
         st.caption(f":material/straighten: {t('score.textbook_note', bits=f'{bits:,}')}")

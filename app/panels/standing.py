@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 KEPT = 50  # people of a session; the oldest are forgotten first
 TOP, PLOT = 22, 94  # pixels: above the bars, and of the highest
-EDGE = 12  # percent of the drawing's width, at either end
 FEW = 20  # people of one run from which on they stand in its own table alone
 
 
@@ -85,21 +84,15 @@ def _among(t: Texts, edges: Sequence[float], counts: Sequence[int], cutoff: floa
         )
     parts.append(
         f'<line x1="{cutoff:.0f}%" x2="{cutoff:.0f}%" y1="{TOP}" y2="{ground}" stroke="{palette.INK}" stroke-width="2" '
-        f'stroke-dasharray="6 4"/>{_said(cutoff, TOP - 7, label(t("score.cutoff_short")))}'
+        f'stroke-dasharray="6 4"/>{charts.said(cutoff, TOP - 7, label(t("score.cutoff_short")))}'
     )
-    parts += [_said(tick, ground + 17, f"{tick}\u00a0%") for tick in range(0, 101, 20)]
+    parts += [charts.said(tick, ground + 17, f"{tick}\u00a0%") for tick in range(0, 101, 20)]
     if at is not None:
         parts.append(
             f'<svg x="{at:.2f}%" y="{ground}" overflow="visible"><path d="M-8-13H8L0 1Z" fill="{palette.GUEST.colour}" '
             f'stroke="currentColor"><title>{at:.1f}\u00a0%</title></path></svg>'
         )
     return charts.svg(parts, ground + charts.TICKS, words)
-
-
-def _said(x: float, y: float, words: str) -> str:
-    """Words at a place that never leave the drawing."""
-    anchor = "start" if x < EDGE else "end" if x > 100 - EDGE else "middle"
-    return f'<text x="{x:.0f}%" y="{y}" text-anchor="{anchor}">{words}</text>'
 
 
 def _whole(share: float) -> str:

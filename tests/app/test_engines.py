@@ -187,7 +187,7 @@ def test_a_score_stands_beside_the_textbook_whichever_is_faster(
     assert set(asked) == {3072}
     assert says(at, key, n=1)
     assert says(at, "score.textbook_note", bits="3,072")
-    shown = next(one.value for one in at.table if WAY in one.value)
+    shown = next(one.value for one in at.dataframe if WAY in one.value)
     assert list(shown[WAY]) == [T("score.textbook_here"), T("score.textbook_there")]
     assert list(shown[T("engine.cipher")]) == [frame.cipher(T, "rlwe", 8192), frame.cipher(T, "paillier", 3072)]
 
@@ -228,7 +228,7 @@ def test_many_people_are_shown_page_by_page_with_their_speed_and_downloaded_whol
     assert says(bulk, "score.rows", first=201, last=230, n=230)
     assert any(says(caption.value, "engine.suits_rlwe", n=PEOPLE) for caption in bulk.caption)
     assert (
-        list(next(one.value for one in bulk.table if WAY in one.value)[T("score.time")])[1] == "3.83\u00a0h"
+        list(next(one.value for one in bulk.dataframe if WAY in one.value)[T("score.time")])[1] == "3.83\u00a0h"
     )  # 230 minutes
 
     bulk.get_by_key("batch_order").set_value("highest")

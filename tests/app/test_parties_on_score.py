@@ -13,7 +13,7 @@ from inside import runtime_of
 from streamlit.testing.v1 import AppTest
 
 from app import session, view_models
-from app.panels import frame, palette, person, presenter, result, standing, transcript
+from app.panels import charts, frame, palette, person, presenter, result, standing, transcript
 from app.texts import Texts, size
 from backend.errors import SecurityError
 from backend.jobs import Job
@@ -117,12 +117,34 @@ def test_a_presentation_begins_where_its_link_says_and_goes_on_with_a_key(opened
 def test_an_attack_on_a_step_is_the_labs_and_asks_no_host(opened: Opened, answers: dict[str, object]) -> None:
     started: list[list[str]] = []
     over = Job[tuple[()]](lambda job: (), 1).start().wait(60)
-    answers["attack_runs.start"] = lambda names: started.append(names) or over
+    answers["attack_runs.start"] = lambda names, before: started.append(names) or over
     answers["scoring.start"] = lambda request: pytest.fail("an attack asks no Host")
     at = opened("score", presenter="encrypt")
     at.toggle(key="presenter_attack").set_value(True).run()
     assert not at.exception
     assert started[0] == ["A4"] and says(at, "presenter.attack_note")
+
+
+def test_the_link_of_an_attacked_step_opens_the_attack_and_the_next_step_begins_without(
+    opened: Opened, answers: dict[str, object]
+) -> None:
+    over = Job[tuple[()]](lambda job: (), 1).start().wait(60)
+    answers["attack_runs.start"] = lambda names, before: over
+    at = opened("score", presenter="encrypt")
+    at.toggle(key="presenter_attack").set_value(True).run()
+    assert at.query_params[presenter.ATTACK] == presenter.ON
+    there = opened("score", presenter="encrypt", attack=presenter.ON)
+    assert there.toggle(key="presenter_attack").value and says(there, "presenter.attack_note")
+    there.button(key="presenter_back").click().run()
+    assert presenter.ATTACK not in there.query_params
+    at.toggle(key="presenter_attack").set_value(False).run()
+    assert presenter.ATTACK not in at.query_params and not says(at, "presenter.attack_note")
+
+
+def test_a_link_to_a_step_that_is_none_says_so(opened: Opened) -> None:
+    at = opened("score", presenter="mask-nobody")
+    assert not at.exception
+    assert says(at, "frame.unknown_link", what=T("frame.link_presenter"), linked="mask-nobody")
 
 
 def test_a_presentation_shows_no_other_work_and_an_attack_says_once_how_long_it_will_take(
@@ -192,6 +214,15 @@ def test_where_a_score_stands_is_drawn_with_a_bar_for_all_who_were_scored(glassl
         assert dark == [(low + high) / 2 >= 50 for low, high in pairwise(edges)]
         assert [mark.get("x") for mark in picture.iter(f"{SVG}svg") if mark is not picture] == (["7.25%"] if at else [])
         assert picture.get("aria-label") == "7 people"
+
+
+def test_lying_bars_are_as_long_as_their_values_and_a_dotted_line_marks_what_they_are_compared_with() -> None:
+    rows = [("A < B", 0.2, palette.INK), ("C", 0.8, palette.FINDING)]
+    picture = ElementTree.fromstring(charts.lying(rows, 0.8, "**2** bars", (0.4, "half")))  # noqa: S314 - our own
+    assert [bar.get("width") for bar in picture.iter(f"{SVG}rect")] == ["25.00%", "100.00%"]
+    assert {line.get("x1") for line in picture.iter(f"{SVG}line")} == {"50.00%"}
+    assert [text.text for text in picture.iter(f"{SVG}text")] == ["A < B", "C", "half"]
+    assert picture.get("aria-label") == "2 bars"
 
 
 def test_how_a_score_was_computed_is_made_and_the_textbook_measured_once_the_box_is_opened(
