@@ -278,4 +278,5 @@ def verdicts(write: Writer) -> list[Block]:
         words("details.verdict_missing" if empty else "details.verdict_provided", n=empty)
     )
     missing += [words("dossier.incomplete", host=write.party(host)) for host in undocumented(write)]
-    return [Text("\n".join(lines), look) for lines, look in ((known, "plain"), (missing, "finding")) if lines]
+    blocks: list[Block] = [Text("\n".join(known))] if known else []
+    return [*blocks, Text("\n".join(missing), "finding")] if missing else blocks
