@@ -178,6 +178,8 @@ class ScoreBatch:
         Its name in the Guest's journal; empty where nothing was counted.
     days : int
         Where a Host's limit was reached, after so many days at the latest it answers again; 0 where none was.
+    recalled : int
+        People whose scores the Guest's journal had from an earlier attempt that was broken off: the transcript has no message about them.
     """
 
     model_id: str
@@ -195,6 +197,7 @@ class ScoreBatch:
     canaries: int = 0
     run: str = ""
     days: int = 0
+    recalled: int = 0
 
 
 @dataclass(frozen=True)

@@ -307,7 +307,7 @@ def seen_by_all(done: ScoreBatch) -> None:
         return
     frame.section(t, "transcript.sight")
     seen = scene(tuple(score.id for score in done.scores if score.status == "ok"), done)
-    if done.cipher != "none" and view.model.hosts and not seen.carried:
+    if done.recalled and not seen.carried:
         st.caption(f":material/history: {t('transcript.from_journal')}")
     sight.draw(t, view, seen, "seen")
 

@@ -105,7 +105,7 @@ def draw(
     elif done is None and step != PARTIES:
         st.info(t("presenter.score_first"), icon=":material/lock:")
     else:
-        if done is not None and not scene.carried:
+        if done is not None and done.recalled and not scene.carried:
             st.info(t("transcript.from_journal"), icon=":material/history:")
         shown = _at(view, scene, step)
         attention.order_on_a_phone(f"presented_{shown.turn or view.model.guest}")

@@ -44,11 +44,14 @@ def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow],
     cipher = frame.cipher(t, done.cipher, done.key_bits)
     if done.cipher == "none":
         st.markdown(t("privacy.plain"))
-    elif not hidden:
-        st.markdown(t("transcript.from_journal"))
-    else:
+    elif hidden:
         words = t("privacy.sentence", n=len(done.scores), cipher=cipher, hidden=hidden, all=len(done.transcript))
         st.markdown(t.joined(words, _others(t, done, lines)))
+    elif not done.recalled:
+        st.markdown(t("privacy.nobody_asked"))
+    if done.recalled:
+        counts = {"recalled": f"{done.recalled:,}", "people": f"{len(done.scores):,}"}
+        st.markdown(t("privacy.recalled", n=done.recalled, **counts))
     alike: dict[tuple[str, ...], list[str]] = {}
     for host in view.model.hosts:
         alike.setdefault(tuple(row.hosts[host] for row in rows), []).append(host)

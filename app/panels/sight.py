@@ -104,7 +104,7 @@ def _sum(t: Texts, view: View, done: ScoreBatch) -> str:
         return t("transcript.sums", n=len(good))
     score = good[0]
     words = t("transcript.sum", units=f"{score.units:,}".replace("-", "−"), score=signed(score.margin))
-    return words if view.task != "binary" else f"{words} = **{percent(score.probability)}**"
+    return words if view.task != "binary" else words + t("transcript.chance", chance=percent(score.probability))
 
 
 def _host(t: Texts, view: View, scene: Scene, party: str) -> None:

@@ -98,7 +98,8 @@ def _announce(t: Texts, page: str) -> None:
     session.keep("watched", tuple(name for name in watched if name not in ended))
     for name, job in ended.items():
         kind, _, models = name.partition(":")
-        if job.seconds < LONG or PAGES[kind] == page or job.cancelled() or isinstance(job.failure, ApprovalPending):
+        shown = PAGES[kind] == page or session.presenting()
+        if job.seconds < LONG or shown or job.cancelled() or isinstance(job.failure, ApprovalPending):
             continue
         session.keep("announced", (*session.kept("announced", ()), name))
         known = {record.id for record in session.models()}

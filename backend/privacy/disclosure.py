@@ -6,7 +6,7 @@ What a class of messages discloses is declared with the class (:mod:`backend.pro
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -108,7 +108,13 @@ def lines(transcript: Sequence[TranscriptEntry], guest: str, scheme: str) -> tup
 
 
 def table_two(
-    transcript: Sequence[TranscriptEntry], guest: str, hosts: Sequence[str], scheme: str, *, by_tree: bool = False
+    transcript: Sequence[TranscriptEntry],
+    guest: str,
+    hosts: Sequence[str],
+    scheme: str,
+    *,
+    by_tree: bool = False,
+    asked_before: Collection[str] = (),
 ) -> tuple[PartyDisclosure, ...]:
     """Fed-EINI, Table II, for the protocol that was run.
 
@@ -126,8 +132,12 @@ def table_two(
         The cipher of the run, "none" for plaintext.
     by_tree : bool
         Whether the Guest decrypts the answer of every tree (a median), not their sum.
+    asked_before : collection of str
+        Hosts that got decision vectors in an earlier attempt whose answers the Guest's journal kept.
     """
     received = {party: {entry.kind for entry in transcript if entry.receiver == party} for party in (guest, *hosts)}
+    for host in asked_before:
+        received[host].add("DecisionVectors")
     path_at_guest: Extent = "complete" if received[guest] & PATHS else "answers" if by_tree else "own"
     plaintext = {host for host in hosts if scheme == PLAIN and received[host] & VECTORS}
 

@@ -88,11 +88,16 @@ class Leakage:
         self._workspace, self._models, self._auditor, self._samples = workspace, models, auditor, samples
 
     def disclosures(self, batch: ScoreBatch) -> tuple[tuple[PartyDisclosure, ...], tuple[DisclosedField, ...]]:
-        """Who saw what in a scoring: the paper's Table II, and every field of every message."""
+        """Who saw what in a scoring: the paper's Table II, and every field of every message of its transcript.
+
+        The table has what was seen in an earlier attempt, too, whose answers came from the Guest's journal.
+        """
         record = self._models.get(batch.model_id)
         by_tree = self._models.partial_model(record).outputs.aggregation == "median"
+        steps = self._models.compiled(record).guest.folding.steps
+        before = [step.host for step in steps] if batch.recalled else []
         return (
-            table_two(batch.transcript, record.guest, record.hosts, batch.cipher, by_tree=by_tree),
+            table_two(batch.transcript, record.guest, record.hosts, batch.cipher, by_tree=by_tree, asked_before=before),
             lines(batch.transcript, record.guest, batch.cipher),
         )
 

@@ -328,6 +328,7 @@ def score(
         canaries=scored.canaries,
         run="" if run is None else run.name,
         days=scored.days,
+        recalled=scored.recalled,
     )
 
 

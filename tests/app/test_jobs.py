@@ -174,6 +174,7 @@ def test_after_a_restart_scores_wait_in_the_journal_and_are_not_counted_again(op
     again = service.scoring.start(request).wait(60)
     assert again.result is not None and again.result.run == made.result.run
     assert again.result.scores == made.result.scores
+    assert (made.result.recalled, again.result.recalled) == (0, 1)
     service.scoring.handed_over(again.result)
     [status] = [job for job in user_jobs.known() if not job.seen]
     assert not status.waits
@@ -235,7 +236,7 @@ def test_the_end_of_a_long_job_is_told_once_on_whatever_page_with_a_way_to_the_r
     assert links(at) == [line("leak", T("jobs.done"))]
 
 
-def test_a_short_job_one_that_was_stopped_and_one_on_its_own_page_are_not_told(
+def test_a_short_job_one_that_was_stopped_one_on_its_own_page_and_one_beside_a_presentation_are_not_told(
     opened: Opened, go: threading.Event
 ) -> None:
     put_job("train", waiting(go, "tree"))
@@ -243,10 +244,10 @@ def test_a_short_job_one_that_was_stopped_and_one_on_its_own_page_are_not_told(
     go.set()
     job_of("train").wait(60)
     assert not at.run().toast
-    for page, stop in (("train", False), ("audit", True)):
+    for page, link, stop in (("train", {}, False), ("audit", {}, True), ("score", {"presenter": "encrypt"}, False)):
         wait = threading.Event()
         put_job("train", aged(waiting(wait, "tree"), 30.0))
-        at = opened(page)
+        at = opened(page, **link)
         if stop:
             job_of("train").cancel()
         wait.set()

@@ -166,12 +166,23 @@ def test_a_run_without_encryption_is_called_one(seen: AppTest, batch: ScoreBatch
 
 
 def test_an_answer_from_the_journal_is_called_one(seen: AppTest, batch: ScoreBatch) -> None:
-    assert not says(seen, "transcript.from_journal")
+    assert not says(seen, "privacy.recalled", n=1)
+    before = seen.table[0].value
     entries = tuple(entry for entry in batch.transcript if entry.kind not in NUMBERS)
     assert 0 < len(entries) < len(batch.transcript)
-    job_of("score").result = replace(batch, transcript=entries)
+    job_of("score").result = replace(batch, transcript=entries, recalled=1)
     seen.run()
-    assert says(seen, "transcript.from_journal")
+    assert says(seen, "privacy.recalled", n=1, recalled=1, people=len(batch.scores))
+    assert seen.table[0].value.equals(before)  # what Hosts saw then they have seen
+
+
+def test_a_model_that_asks_no_host_is_not_said_to_be_answered_from_the_journal(
+    seen: AppTest, batch: ScoreBatch
+) -> None:
+    job_of("score").result = replace(batch, transcript=())
+    seen.run()
+    assert not seen.exception
+    assert says(seen, "privacy.nobody_asked") and not says(seen, "privacy.recalled", n=1)
 
 
 def test_a_press_starts_the_audit_and_it_can_be_stopped(opened: Opened, world: World) -> None:

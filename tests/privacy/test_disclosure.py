@@ -70,6 +70,16 @@ def test_table_two_of_fed_eini_is_the_papers(transcripts):
     assert (found["score"].hosts["host1"], found["ids"].hosts["host1"]) == ("no", "yes")
 
 
+def test_what_an_earlier_attempt_disclosed_is_disclosed():
+    def found(scheme, before):
+        table = table_two((), GUEST, HOSTS, scheme, asked_before=before)
+        return {row.what: row.hosts for row in table if row.what in ("ids", "leaf_weights")}
+
+    assert found("paillier", ()) == {"leaf_weights": dict.fromkeys(HOSTS, "no"), "ids": dict.fromkeys(HOSTS, "no")}
+    assert found("paillier", HOSTS[:1])["ids"] == {"host0": "yes", "host1": "no"}
+    assert found("none", HOSTS)["leaf_weights"] == dict.fromkeys(HOSTS, "sent")
+
+
 def test_a_median_discloses_the_answer_of_every_tree(transcripts):
     found = table_two(transcripts["fed-eini"], GUEST, HOSTS, "paillier", by_tree=True)
     assert [row.guest for row in found if row.what == "path"] == ["answers"]

@@ -93,6 +93,8 @@ class Scored:
         Rows whose score came back with the canary that it was sent with.
     days : int
         The longest window of a Host whose limit was reached; 0 where none was.
+    recalled : int
+        Rows whose score the journal had from an earlier attempt: of these nothing was sent.
     """
 
     units: list[int]
@@ -103,6 +105,7 @@ class Scored:
     dither: int = 0
     canaries: int = 0
     days: int = 0
+    recalled: int = 0
 
 
 @dataclass(repr=False, eq=False)
@@ -162,7 +165,7 @@ class ScoringClient:
         self._units = [0] * n
         self._held = {host: np.ones(n, dtype=bool) for host in self._chain}
         self._refused: dict[int, str] = {}
-        self._dither, self._days, self._timings = 0, 0, Timings()
+        self._dither, self._days, self._recalled, self._timings = 0, 0, 0, Timings()
         self._before = len(self.session.transcript())
         self._sent_pieces = self._encrypted_pieces = self._masked_rows = self._decrypted_rows = 0
         begun = range(len(self._batches)) if self._chain else ()
@@ -196,7 +199,7 @@ class ScoringClient:
         self.on_stage("done", self.guest, n)
         intact = 0 if self._canaries is None else n - len(self._refused)
         done = self._units, self._held, self._entries, self._timings, self._refused, self._dither, intact
-        return Scored(*done, self._days)
+        return Scored(*done, self._days, self._recalled)
 
     def _ask(self, number: int, batch: slice, vectors_enc: Iterator[bytes]) -> None:
         """Steps 2 to 6 for one batch."""
@@ -237,6 +240,7 @@ class ScoringClient:
         """Put a batch that was answered before in its place; False where it was not."""
         if number not in self._journal or (answer := self._journal[number].answer) is None:
             return False
+        self._recalled += batch.stop - batch.start
         units, held, refused, dither, *days = msgpack.unpackb(answer, strict_map_key=False)
         self._units[batch] = [int(unit) for unit in units]
         for host, bitmap in held.items():
