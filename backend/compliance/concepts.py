@@ -23,7 +23,6 @@ _OF = frozenset({"of", "de", "du", "des", "do", "da", "del", "der", "della"})
 _CLAUSE = re.compile(r"[,;:.?!/()\[\]{}|]|\s[-–—]+\s")  # where what belongs together ends
 _NO_WORD = re.compile(r"[\W_]+")
 _BRACKETS = re.compile(r"\([^()]*\)")
-_COMMON = 0.25  # share of a column's codes that have to speak of a concept, where it is fewer than two
 
 MatchedIn = Literal["name", "meaning", "meaning_zh", "unit", "codes"]
 Text = Annotated[str, StringConstraints(min_length=1)]
@@ -387,7 +386,7 @@ class Pattern:
             return ""
         strong = [hit for text in codes if (hit := self._hit(text))]
         of_object = self._context.of_object(texts)
-        if strong and (len(strong) >= 2 or (len(strong) >= _COMMON * len(codes) and not of_object)):
+        if len(strong) >= 2 or (strong and len(codes) == 1 and not of_object):
             return strong[0]
         weak = [hit for text in codes if (hit := next(self._uncovered(text, self._codes), ""))]
         return weak[0] if len(weak) + len(strong) >= 2 and weak and not of_object else ""

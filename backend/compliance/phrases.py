@@ -31,7 +31,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-_WORD = re.compile(r"[A-ZÀ-ÖØ-Þ]+(?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]+|\d+")
+_WORD = re.compile(r"[A-ZÀ-ÖØ-Þ]{2,}s?(?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ](?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]+|\d+")
 _LATIN = re.compile("[À-ÿ]")
 HAN = "\u3400-\u9fff"
 CHINESE = re.compile(f"[{HAN}]")
