@@ -44,6 +44,9 @@ _UNIVERSE = re.compile(
     re.IGNORECASE,
 )
 
+_LONG = 15  # words of a meaning above which what follows its first sentence explains and does not define
+_SENTENCE = re.compile(r"[.:;]\s+(?!this\b|it\b)", re.IGNORECASE)  # its end; "Country Code. This field stores …" is one
+
 _BEGINS = "(?<= )"  # where an English phrase may begin
 _SHORTEST = 4  # letters of a word that may be read out of a longer one; beside an affix one fewer
 _SHORTEST_CUT = 5  # letters of a word that may be a longer one cut off
@@ -163,8 +166,7 @@ class FeatureTexts:
     ) -> FeatureTexts:
         """Tokenise each."""
         names = PhraseMatch.of(name, affixes), PhraseMatch.of(name, affixes, in_full=True)
-        if re.search(r"\d", meaning):
-            meaning = _UNIVERSE.sub("", meaning)
+        meaning = _lead(_UNIVERSE.sub("", meaning) if re.search(r"\d", meaning) else meaning)
         texts = *names, PhraseMatch.of(meaning), PhraseMatch.of(meaning_zh), PhraseMatch.of(unit)
         of_codes = tuple(map(PhraseMatch.of, codes))
         every = (*texts, *of_codes)
@@ -301,6 +303,14 @@ class Segmenter:
             known = ((fewest[at][0] + 1, fewest[at][1]) for at in starts if text[at:end] in self._words)
             fewest.append(min((single, *known)))
         return fewest[-1]
+
+
+def _lead(meaning: str) -> str:
+    """The first sentence of a long meaning, if it has three words."""
+    if len(meaning.split()) <= _LONG:
+        return meaning
+    ends = (found.start() for found in _SENTENCE.finditer(meaning))
+    return next((meaning[:end] for end in ends if len(meaning[:end].split()) > 2), meaning)
 
 
 def _without_accent(letter: re.Match[str]) -> str:
