@@ -338,7 +338,8 @@ class Pattern:
     def _is_the_names(self, text: PhraseMatch, span: Span, texts: FeatureTexts) -> bool:
         """Whether a hit in a meaning has a word of the name in it, or is Chinese: "Gender-neutral" denies no `sex`."""
         hit = text.text[span[0] : span[1]]
-        return bool(CHINESE.search(hit)) or not PhraseMatch.of(hit).has.isdisjoint(texts.name.has)
+        in_name = tuple(word for word in texts.name.has if len(word) > _INITIALS)  # "lat" is short for "latitude"
+        return bool(CHINESE.search(hit)) or any(word.startswith(in_name) for word in PhraseMatch.of(hit).has)
 
     def _in_name(self, texts: FeatureTexts, confirmed: bool) -> str:
         counts = confirmed or self._context.unsaid(texts)
