@@ -19,7 +19,7 @@ RESAMPLES = 500
 BINS = 10  # of a calibration table, and of a comparison of two parts
 BARS = 20  # of a distribution
 MAX_POINTS = 200  # of a curve
-BLOCK = 2_000_000  # weights held at a time: 16 MB
+BLOCK = 250_000  # weights held at a time: 2 MB, and ten times that while figures are made of them
 
 Floats = NDArray[np.float64]
 

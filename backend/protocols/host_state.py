@@ -416,4 +416,7 @@ def members(ids: Sequence[str], held: Flags) -> tuple[str, ...]:
 
 def digest_of(*parts: bytes | str | float | Sequence[str]) -> str:
     """SHA-256 in hexadecimal of parts of a question, each with its length."""
-    return hashlib.sha256(msgpack.packb(parts)).hexdigest()
+    digest = hashlib.sha256(msgpack.Packer().pack_array_header(len(parts)))
+    for part in parts:  # one by one: together they may be tens of megabytes
+        digest.update(msgpack.packb(part))
+    return digest.hexdigest()
