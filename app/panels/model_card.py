@@ -12,6 +12,8 @@ from app import view_models
 from app.panels import charts, controls, frame, palette, parties
 from app.texts import Texts, amount, bare, label, markdown, number, percent
 from app.view_models import View
+from backend.i18n import Catalogue
+from backend.services.model_card import parameters_in_words
 
 if TYPE_CHECKING:
     from backend.evaluation.performance import Estimate, Stability
@@ -72,10 +74,8 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
     frame.table(table, t("card.identity"))
     box = frame.box(t("card.parameters"), "tune", "card_parameters_box")
     if box is not None:
-        named = {
-            t(f"parameter.{name}") if t.has(f"parameter.{name}") else name: str(value)
-            for name, value in record.parameters.items()
-        }
+        asked = {name: str(value) for name, value in record.parameters.items()}
+        named = parameters_in_words(Catalogue(t.language), asked, record.cipher, record.key_bits)
         values = {t("card.fact"): list(named), t("card.is"): list(named.values())}
         with box:
             frame.data(values, "card_parameters", t("card.parameters"))

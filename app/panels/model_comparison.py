@@ -168,7 +168,7 @@ def numbers(t: Texts, found: SideBySide) -> None:
 
 
 def _between(t: Texts, figure: QualityFigure) -> str:
-    change = _signed(figure.after - figure.before)
+    change = _signed(figure.after - figure.before) if figure.after != figure.before else "0"
     if math.isnan(figure.low):
         return change
     return t("compliance.interval", value=change, low=_signed(figure.low), high=_signed(figure.high))

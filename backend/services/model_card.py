@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from backend.crypto.registry import Cipher
 from backend.evaluation.performance import Performance, Stability, performance, stability
 from backend.jobs import Job
+from backend.reports.parameters import parameters_in_words
 from backend.results import JOINT, SCORES, SCORING, TRAINING, ModelRecord
 from backend.services.audit import DONE, of_model
 from backend.services.cache import Cache
@@ -22,7 +23,7 @@ from backend.services.measurement import Measurement, MeasurementContext, Sessio
 from backend.store.measurements import Kept
 from backend.trees.outputs import Outputs
 
-__all__ = ["CardRequest", "ModelCard", "ModelCards", "Performance"]
+__all__ = ["CardRequest", "ModelCard", "ModelCards", "Performance", "parameters_in_words"]
 
 PARTS = ("test", JOINT, "validation", "training")  # the first that is kept is what counts
 REFERENCE = TRAINING  # the part that others are held against

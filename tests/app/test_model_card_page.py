@@ -4,6 +4,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app.texts import Texts
+from backend.i18n import LANGUAGES
 from backend.services import Glassleaf
 from backend.services.model_card import CardRequest, ModelCard
 from tests.app.conftest import Answers, Opened, World, _fresh, job_of
@@ -28,6 +29,15 @@ def test_the_registered_figures_stand_with_their_intervals(opened: Opened, glass
         T(f"card.{name}") for name in ("how_good", "roc", "ks", "calibration", "spread", "stability")
     ]
     assert "n=" not in at.markdown[0].value and not leaks(world, everything(at))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_parameters_are_told_in_words(opened: Opened, language: str) -> None:
+    t, at = Texts(language), opened("model_card", lang=language)
+    [table] = [found.value for found in at.dataframe if t("parameter.learning_rate") in found.value.to_string()]
+    cells = {str(cell) for cell in table.to_numpy().ravel()}
+    assert t("alignment.name_dh") in cells
+    assert not cells & {"False", "None", "none", "dh", "0.0", "cipher", "alignment", "key_bits", "3072"}
 
 
 def test_another_part_says_that_the_model_was_trained_on_it(opened: Opened) -> None:

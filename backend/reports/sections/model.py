@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
-
 from backend.i18n import brief
 from backend.reports.blocks import BarRow, Bars, Block, Facts, Panel, Panels, Table, Text
 from backend.reports.model_comparison import FIGURES
+from backend.reports.parameters import cipher_in_words, parameters_in_words
 from backend.reports.schema import CutoffLine, PerformanceSection
 from backend.reports.sections.writer import NONE, Writer, figure, interval, minute, percent, whole
 
 TOP = 3  # features named in a sentence
-SHARES = ("row_sample", "column_sample")  # parameters from 0 to 1
-OFF = ("early_stopping", "label_bound", "goss_top", "goss_other")  # parameters that 0 switches off
-CIPHERS = ("none", "ranks", "paillier", "rlwe")
 
 
 def identity(write: Writer) -> list[Block]:
@@ -26,7 +22,7 @@ def identity(write: Writer) -> list[Block]:
             "predicts": write.words.either(i.predicts, i.predicts_zh),
             "created": minute(i.created),
             "algorithm": write.words.named("algorithm.", f"name_{i.algorithm}").removeprefix("name_"),
-            "grown_on": _cipher(write, i.cipher),
+            "grown_on": cipher_in_words(write.words, i.cipher, i.key_bits),
             "training_seconds": f"{i.training_seconds:,.1f} {write.words('words.s')}",
             "score_bits": str(i.score_bits),
             "structure": write("structure_is", trees=s.trees, leaves=s.leaves, depth=s.depth, splits=s.splits),
@@ -36,48 +32,8 @@ def identity(write: Writer) -> list[Block]:
         }
     )
     hosts = ((write("host_hash", party=write.party(host)), digest) for host, digest in i.host_sha256.items())
-    parameters = ((_parameter(write, name), _setting(write, name, value)) for name, value in i.parameters.items())
-    return [Facts((*facts.rows, *hosts)), write.heading("parameters"), Facts(tuple(parameters))]
-
-
-def _cipher(write: Writer, name: str) -> str:
-    """What training was encrypted with; Paillier with short random exponents is Paillier."""
-    kind = name.removesuffix("-short")
-    return write(f"cipher_{kind}", bits=write.content.identity.key_bits) if kind in CIPHERS else name
-
-
-def _parameter(write: Writer, name: str) -> str:
-    """As the Train page names it; a few are on no page."""
-    on_page = write.words.named("parameter.", name)
-    return write.words.named("document.parameter_", name) if on_page == name else on_page
-
-
-def _setting(write: Writer, name: str, value: str) -> str:
-    """A parameter's value in words: choices as the Train page names them, yes and no, numbers without empty decimals."""
-    if name == "cipher":
-        return _cipher(write, value)
-    for prefix, key in (("choice.", f"{name}_{value}"), ("alignment.name_", value)):
-        if (words := write.words.named(prefix, key)) != key:
-            return words
-    if value in ("True", "False"):
-        return write("yes" if value == "True" else "no")
-    # RLWE has no key of the length that Paillier would have had
-    if value in ("", "None", "none", "()") or (name == "key_bits" and write.content.identity.cipher == "rlwe"):
-        return NONE
-    return _number(write, name, value)
-
-
-def _number(write: Writer, name: str, value: str) -> str:
-    """A parameter's number: a share in percent, and off where 0 means that; any other text as it is."""
-    try:
-        number = float(value)
-    except ValueError:
-        return value
-    if name in OFF and number == 0:
-        return write("off")
-    if not math.isfinite(number):
-        return value
-    return f"{number * 100:.10g}\u00a0%" if name in SHARES else f"{number:,.10g}"
+    parameters = parameters_in_words(write.words, i.parameters, i.cipher, i.key_bits)
+    return [Facts((*facts.rows, *hosts)), write.heading("parameters"), Facts(tuple(parameters.items()))]
 
 
 def parties(write: Writer) -> list[Block]:
