@@ -45,15 +45,12 @@ def choose(t: Texts, view: View, others: Sequence[ModelRecord], key: str, swap: 
 
     def named(model_id: str) -> str:
         record = by_id[model_id]
-        words = [
-            record.id,
-            record.created[:16].replace("T", " "),
-            frame.quality(t, record, t.unit(view.federation.label)),
-        ]
+        words = [record.id]  # what tells models apart stands first: a phone shows no more
         if record.retrained_from == view.record.id:
             words.append(t("compare_models.replaces"))
         elif view.record.retrained_from == record.id:
             words.append(t("compare_models.replaced"))
+        words += [frame.quality(t, record, t.unit(view.federation.label)), record.created[:16].replace("T", " ")]
         return " · ".join(words)
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
