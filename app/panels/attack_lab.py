@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.panels import charts, frame, palette
 from app.texts import Texts, number, percent
-from backend.services.attack_runs import AttackResult, text_of
+from backend.services.attack_runs import ALPHA, AttackResult, text_of
 from backend.services.attack_runs import works as attack_works
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _verdict(t: Texts, result: AttackResult) -> str:
 def card(t: Texts, attack: Attack, result: AttackResult | None, stage: str) -> bool:
     """One attack; whether it is to be run. `stage` is that of the job at work, empty where none is."""
     with st.container(border=True):
-        left, right = st.columns([7, 5], gap="large")
+        left, right = st.columns([7, 5], gap="medium")
         with left:
             st.markdown(
                 f"**{attack.id} · {t(f'attack.{attack.text}_title')}** :gray-badge[{_severity(t, attack.severity)}]"
@@ -145,6 +145,9 @@ def _outcome(t: Texts, result: AttackResult) -> None:
         st.markdown(t(f"attack.{result.text}_setting", **_figures(result)))
         if t.has(found):
             st.markdown(t(found, **_figures(result)))
+        off, on = (None if one is None else f"{one.right:,} / {one.trials:,}" for one in (outcome.off, outcome.on))
+        counted = "attack_lab.counted_alone" if on is None else "attack_lab.counted"
+        st.markdown(t(counted, off=off, on=on, often=f"{1 / ALPHA:,.0f}"))
         st.caption(t("attack_lab.took", seconds=t.duration(seconds)))
 
 

@@ -72,10 +72,14 @@ def look() -> palette.Look:
     return palette.DARK if dark() else palette.LIGHT
 
 
+def ground() -> str:
+    """The colour of the page, as .streamlit/config.toml has it."""
+    return "#0E1114" if dark() else "#FFFFFF"
+
+
 def halo() -> str:
     """Around words that may lie on a line: the page's ground, so that they can be read."""
-    ground = "#0E1114" if dark() else "#FFFFFF"  # of the page, .streamlit/config.toml
-    return ", ".join(f"{x}px {y}px 1px {ground}" for x in (-2, 0, 2) for y in (-1, 0, 1))
+    return ", ".join(f"{x}px {y}px 1px {ground()}" for x in (-2, 0, 2) for y in (-1, 0, 1))
 
 
 def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:

@@ -165,13 +165,18 @@ def typed(
                 key="type_empty",
             )
     sample = st.text_input(
-        t("score.id"), value="new", key="typed_id", help=t("score.id_help"), max_chars=60, on_change="ignore"
+        t("score.id"),
+        value=t("score.new_id"),
+        key="typed_id",
+        help=t("score.id_help"),
+        max_chars=60,
+        on_change="ignore",
     )
     values: dict[str, str | float | None] = {}
     with st.grid(2, min_column_width=190):
         for feature in own:
             values[feature.name] = _field(t, feature, None if start is None else start.get(feature.name))
-    return sample.strip() or "new", values
+    return sample.strip() or t("score.new_id"), values
 
 
 def _field(t: Texts, feature: Feature, start: Any) -> str | float | None:

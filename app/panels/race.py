@@ -41,8 +41,6 @@ def verdict(t: Texts, rows: Sequence[ProtocolResult]) -> str:
         bits=bits(t, best.learned[0].directions),
         hosts=t("protocols.to_hosts", bits=bits(t, revealed)) if revealed else "",
     )
-    if faster and all(row.learned[0].directions for row in others):
-        words = f"**{t('protocols.best_private')}** {words}"
     beaten = [named(t, row.protocol) for row in others if row.exchange.total > ours.exchange.total]
     if faster and beaten:
         words = t.joined(words, t("protocols.beats", names=t.listed(beaten)))

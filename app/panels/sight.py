@@ -90,7 +90,8 @@ def _columns(t: Texts, view: View, party: str) -> None:
 
 def _guest(t: Texts, view: View, scene: Scene) -> None:
     sent, back = crossings(scene.entries, view.model.guest)
-    seen = [_bytes(t, f"transcript.{way}", entries) for way, entries in (("sent", sent), ("back", back)) if entries]
+    ways = (("sent", sent), ("back", back))
+    seen = [_bytes(t, f"transcript.{way}", entries, scene.people) for way, entries in ways if entries]
     if scene.done is not None:
         seen.append(f":material/lock_open: {_sum(t, view, scene.done)}")
     if seen:
@@ -114,10 +115,10 @@ def _host(t: Texts, view: View, scene: Scene, party: str) -> None:
         return
     shown = markdown(scene.people[0]) if len(scene.people) == 1 else f"{len(scene.people):,}"
     seen = [t("transcript.reads_id" if len(scene.people) == 1 else "transcript.reads_ids", id=shown)]
-    seen += [_bytes(t, "transcript.came", came), squares(came[0].entries)]
+    seen += [_bytes(t, "transcript.came", came, scene.people), squares(came[0].entries)]
     if sent:
         last = sent[0].receiver == view.model.guest
-        seen.append(_bytes(t, "transcript.answered" if last else "transcript.passed_on", sent))
+        seen.append(_bytes(t, "transcript.answered" if last else "transcript.passed_on", sent, scene.people))
         seen.append(squares(1 if last else sent[0].entries))
     st.markdown("\n\n".join(filter(None, seen)))
     st.caption(f":material/lock: {t('transcript.unread')}")
@@ -129,18 +130,16 @@ def squares(entries: int) -> str:
     return f":gray[{CLOSED * min(entries, DRAWN)}]{more}" if entries else ""
 
 
-def _amount(entries: Sequence[TranscriptEntry]) -> dict[str, str]:
-    return {
+def _bytes(t: Texts, key: str, entries: Sequence[TranscriptEntry], people: Sequence[str]) -> str:
+    """What was sent or came, with the first bytes of a ciphertext as they went over the wire."""
+    words = {
         "numbers": f"{entries[0].entries:,}",
+        "each": t("transcript.each") if len(people) > 1 else "",
         "size": size(sum(entry.unreadable for entry in entries)),
     }
-
-
-def _bytes(t: Texts, key: str, entries: Sequence[TranscriptEntry]) -> str:
-    """What was sent or came, with the first bytes of a ciphertext as they went over the wire."""
     sample = entries[0].sample
     shown = " ".join(sample[at : at + BYTES].hex() for at in range(0, len(sample), BYTES))
-    return t(key, **_amount(entries)) + "  \n" + (f"`{shown} …`" if shown else f":gray[{t('transcript.in_the_clear')}]")
+    return t(key, **words) + "  \n" + (f"`{shown} …`" if shown else f":gray[{t('transcript.in_the_clear')}]")
 
 
 def _looked(t: Texts, seen: HostView) -> None:

@@ -66,6 +66,8 @@ def _sequence(t: Texts, view: View, entries: Sequence[TranscriptEntry], sentence
     lanes = {party: i for i, party in enumerate((view.model.guest, *view.model.hosts))}
     end = TOP + ROW * len(entries) + ROW / 2
     parts = [ARROWHEAD]
+    # On a phone the words may be as wide as their gap.
+    halo = f'paint-order="stroke" stroke="{charts.ground()}" stroke-width="4" stroke-linejoin="round"'
     for party, lane in lanes.items():
         mark, x = palette.mark(view.federation, party), _across(lane, lanes)
         parts.append(f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{end}" stroke="{mark.colour}" stroke-width="2"/>')
@@ -83,7 +85,7 @@ def _sequence(t: Texts, view: View, entries: Sequence[TranscriptEntry], sentence
             f"<g><title>{_hover(t, entry)}</title>"
             f'<line x1="{_across(first, lanes)}" x2="{_across(last, lanes)}" y1="{y}" y2="{y}" '
             f'stroke="{palette.INK}" stroke-width="1.6" marker-end="url(#glassleaf-arrow)"/>'
-            f'<text x="{middle}" y="{y - 6}">{title}</text>'
+            f'<text x="{middle}" y="{y - 6}" {halo}>{title}</text>'
             f'<text x="{middle}" y="{y + 15}">{LOCK if "encrypted" in entry.holds else ""}{size(entry.bytes)}</text></g>'
         )
     return charts.svg(parts, end + 4, sentence)

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from backend.errors import Cancelled
 from backend.jobs import Job
 from backend.privacy.attacks.lab import ATTACKS, Attack, run_all
-from backend.privacy.attacks.result import AttackResult, followed, text_of, works
+from backend.privacy.attacks.result import ALPHA, AttackResult, followed, text_of, works
 
-__all__ = ["Attack", "AttackResult", "AttackRuns", "text_of", "works"]
+__all__ = ["ALPHA", "Attack", "AttackResult", "AttackRuns", "text_of", "works"]
 
 
 class AttackRuns:

@@ -69,6 +69,7 @@ def test_an_attack_that_fails_is_shown_with_both_rates_and_what_guessing_gives(o
     assert T("attack_lab.rates", off="100\u00a0%", on="50.0\u00a0%", chance="50.0\u00a0%") in said
     assert T("attack_lab.none_works", n=1) in said and T("attack_lab.fails") in said
     assert T("attack.a1_found", honest_trees="2", honest_key_off="100\u00a0%", honest_key_on="0\u00a0%") in said
+    assert T("attack_lab.counted", off="100 / 100", on="50 / 100", often="1,000,000,000") in said
 
 
 def test_what_works_is_named_whether_a_defence_is_shipped_or_not(opened: Opened, few: None) -> None:

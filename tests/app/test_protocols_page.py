@@ -74,6 +74,7 @@ def test_the_verdict_turns_with_the_network(raced: AppTest) -> None:
     near, far = pair.over(Link(0.0, 1e4)), pair.over(Link(60.0, 1e9))
     other = T("protocols.name_multi-interactive-tree")
     assert says(race.verdict(T, near.rows), "protocols.loses", name=other)
+    assert race.verdict(T, near.rows).count(T("protocols.best_private").strip("*")) == 1
     assert says(race.verdict(T, far.rows), "protocols.wins", name=other)
 
 
