@@ -211,7 +211,7 @@ def attack(t: Texts, wanted: str) -> None:
     row = next(row for row in lab.all() if row.id == wanted)
     pressed = attack_lab.card(t, row, results.get(wanted), running.stage if running is not None else "")
     if wanted in results and running is None:
-        session.note_seen("attacks")
+        user_jobs.note_seen("attacks")
         words = attack_lab.said(t, results[wanted])
         attention.to(attack_lab.result_key(wanted), t("presenter.attack"), f"{wanted}:{id(job)}", words)
     st.caption(f":material/science: {t('presenter.attack_note')}")
