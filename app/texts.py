@@ -170,13 +170,15 @@ class Texts:
 
 
 def number(value: float) -> str:
-    """Three significant digits, thousands separated: 1,290; 0.783; 12.4."""
+    """Three significant digits, thousands separated, a true minus sign: 1,290; 0.783; −12.4."""
     if math.isnan(value):
         return "–"
-    if value == 0 or abs(value) >= 100:
+    if value < 0:
+        return f"−{number(-value)}"
+    if value == 0 or value >= 100:
         return f"{value:,.0f}"
-    digits = 3 - len(str(int(abs(value)))) if abs(value) >= 1 else 3
-    return f"{value:,.{digits}f}" if abs(value) >= 0.001 else f"{value:.2g}"
+    digits = 3 - len(str(int(value))) if value >= 1 else 3
+    return f"{value:,.{digits}f}" if value >= 0.001 else f"{value:.2g}"
 
 
 def bare(value: float) -> str:
@@ -192,7 +194,7 @@ def signed(value: float) -> str:
 
 def amount(value: float, unit: str) -> str:
     """A number with its unit, which may be empty: 1,290 €."""
-    return f"{number(value).replace('-', '−', 1)}{UNBROKEN}{unit}".rstrip()
+    return f"{number(value)}{UNBROKEN}{unit}".rstrip()
 
 
 def percent(share: float) -> str:

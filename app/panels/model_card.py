@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import view_models
-from app.panels import charts, controls, frame, palette, parties
+from app.panels import charts, controls, evidence, frame, palette, parties
 from app.texts import Texts, amount, bare, label, markdown, number, percent
 from app.view_models import View
 from backend.i18n import Catalogue
@@ -66,7 +66,8 @@ def identity(t: Texts, view: View, card: ModelCard) -> None:
         t("card.made"): record.created[:16].replace("T", " ") + " UTC",
         t("card.took"): t.duration(record.seconds),
         t("card.rows"): t.listed([f"{_part(t, part)} {count:,}" for part, count in record.parts.items()]),
-        t("card.left_out"): t("words.comma").join(record.exclude) or t("card.nothing"),
+        t("card.left_out"): t("words.comma").join(evidence.plain(t, view, name) for name in record.exclude)
+        or t("card.nothing"),
         t("card.hash"): record.content_hash[:16],
         **dict(hosts),
     }

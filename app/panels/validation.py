@@ -133,15 +133,10 @@ def _worst(t: Texts, view: View, known: Mapping[str, Feature], test: Tested) -> 
     if test.missing:
         return t(f"validation.missing_{test.missing}")
     one = test.figures[0]
-    words = markdown(f"{_about(t, view, known, one)}: {value_in_words(one.figure, _signed)}")
+    words = markdown(f"{_about(t, view, known, one)}: {value_in_words(one.figure, number)}")
     limits = limit_in_words(t, one.sense, one.warn, one.fail, one.certain)
     more = "" if test.compared == 1 else t("validation.compared", n=test.compared)
     return f"{t.noted(words, more)}  \n{limits}"
-
-
-def _signed(value: float) -> str:
-    """A number with a true minus sign."""
-    return number(value).replace("-", "−")
 
 
 def _about(t: Texts, view: View, known: Mapping[str, Feature], judged: Judged) -> str:

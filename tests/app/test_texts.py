@@ -157,7 +157,15 @@ def test_no_line_ends_between_a_figure_and_its_unit() -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(0.78261, "0.783"), (1290, "1,290"), (12.44, "12.4"), (0, "0"), (1.5, "1.50"), (float("nan"), "–")],
+    [
+        (0.78261, "0.783"),
+        (1290, "1,290"),
+        (12.44, "12.4"),
+        (0, "0"),
+        (1.5, "1.50"),
+        (-1.84, "−1.84"),
+        (float("nan"), "–"),
+    ],
 )
 def test_numbers_have_three_significant_digits(value: float, shown: str) -> None:
     assert number(value) == shown
