@@ -227,10 +227,18 @@ def settings(t: Texts, view: View, found: Search, tried: Tried) -> str:
 
 
 def _sentence(t: Texts, view: View, found: Search, decided: DecidedModels) -> str:
+    """What the search found among the alternatives that could be compared, and how many could not."""
+    others = decided.points[1:]
+    without = sum(point.gap is None for point in others)
+    known = [_compared(t, view, found, decided, len(others) - without)] if without < len(others) else []
+    return t.joined(*known, *([t("lda.uncompared", n=without, tried=str(len(others)))] if without else []))
+
+
+def _compared(t: Texts, view: View, found: Search, decided: DecidedModels, tried: int) -> str:
     narrower, first = decided.narrower(), decided.points[0]
     words = {"feature": markdown(evidence.plain(t, view, found.attribute)), "tolerance": f"{found.tolerance:g}"}
     words |= {
-        "tried": str(len(decided.points) - 1),
+        "tried": str(tried),
         "reference": markdown(_named(t, found, found.groups[found.reference])),
     }
     words |= {"gap": markdown(_gap(t, found, first)), "n": f"{found.n:,}"}
@@ -238,7 +246,11 @@ def _sentence(t: Texts, view: View, found: Search, decided: DecidedModels) -> st
         return t("lda.none_found", **words)
     best = narrower[0]
     sure = sum(point.sure for point in narrower)
-    words |= {"best": best.name, "best_gap": markdown(_gap(t, found, best)), "change": f"{best.auc_change.value:+.4f}"}
+    words |= {
+        "best": best.name,
+        "best_gap": markdown(_gap(t, found, best)),
+        "change": f"{best.auc_change.value:+.4f}".replace("-", "−"),
+    }
     return t("lda.found", **words, narrower=str(len(narrower)), sure=str(sure))
 
 

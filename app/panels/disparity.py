@@ -38,7 +38,7 @@ def scores_sentence(t: Texts, found: Sequence[Evidence]) -> None:
     )
 
 
-def scores(t: Texts, found: Sequence[Evidence]) -> None:
+def scores(t: Texts, found: Sequence[Evidence], place: str) -> None:
     """Mean probabilities of groups, how far they are apart by their spread, and what chance would do; nothing where not measured."""
     compared = _by_spread(found)
     if not compared:
@@ -52,7 +52,8 @@ def scores(t: Texts, found: Sequence[Evidence]) -> None:
         t("disparity.head_p"): [chance(by_chance.get(row.about)) for row in means],
         t("disparity.head_records"): [f"{row.n:,}" for row in means],
     }
-    frame.table(table, t("disparity.scores"))
+    with st.container(key=f"cards_scores_{place}"):
+        frame.table(table, t("disparity.scores"))
 
 
 def _by_spread(found: Sequence[Evidence]) -> dict[str, Evidence]:

@@ -152,7 +152,8 @@ def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis |
         t("compliance.over"): [_against(t, row, compared, RATIO, number) for row in accepted],
         t("compliance.records"): [records(row) for row in accepted],
     }
-    frame.table(table, t("compliance.outcomes"))
+    with st.container(key=f"cards_outcomes_{place}"):
+        frame.table(table, t("compliance.outcomes"))
     disparity.scores_sentence(t, found)
     over = disparity.range_sentence(t, found)
     if over:
@@ -161,7 +162,7 @@ def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis |
     with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{place}"):
         if reference is not None:
             st.caption(f":material/troubleshoot: {t('compliance.ratio', reference=group(t, reference))}")
-        disparity.scores(t, found)
+        disparity.scores(t, found, place)
         disparity.across(t, found, place)
         everything = {
             t("compliance.rate"): [measure_in_words(t, row.measure) for row in rates],

@@ -27,7 +27,7 @@ def last(t: Texts, view: View, done: Monitored) -> None:
     show(t(f"monitoring.overall_{done.verdict}"), icon=validation.ICONS[done.verdict])
     counted = {"n": f"{done.n:,}", "failed": f"{done.failed:,}", "outcomes": f"{done.outcomes:,}"}
     st.markdown(t("monitoring.sentence", **counted))
-    validation.table(t, view, done.tests, t("monitoring.figures"))
+    validation.table(t, view, done.tests, "monitoring.figures")
     if done.brier is not None:
         st.markdown(f"{t('monitoring.brier')} **{number(done.brier)}**")
     if done.tenths:

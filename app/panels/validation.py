@@ -104,11 +104,11 @@ def tests(t: Texts, view: View, done: Validation) -> None:
         t, t("validation.head_verdict"), verdicts, "validation_verdicts", lambda v: t(f"validation.verdict_{v}")
     )
     shown = [test for test in done.tests if controls.passes(wanted, test.verdict)]
-    table(t, view, shown, t("validation.tests"))
+    table(t, view, shown, "validation.tests")
 
 
 def table(t: Texts, view: View, shown: Sequence[Tested], name: str) -> None:
-    """A row a test: verdict, worst figure with its thresholds, source."""
+    """A row a test, on a phone a card: verdict, worst figure with its thresholds, source; `name` is a text's key."""
     known = {feature.name: feature for _, feature in (*view.model.dictionary, *view.federation.features())}
     rows = {
         t("validation.head_test"): [_named(t, test) for test in shown],
@@ -117,7 +117,8 @@ def table(t: Texts, view: View, shown: Sequence[Tested], name: str) -> None:
             markdown(test.source.replace(OWN_SOURCE, t("document.own_source"))) for test in shown
         ],
     }
-    frame.table(rows, name)
+    with st.container(key=f"cards_{name.replace('.', '_')}"):
+        frame.table(rows, t(name))
 
 
 def _named(t: Texts, test: Tested) -> str:
