@@ -103,7 +103,7 @@ def _findings(t: Texts, view: View) -> Iterator[Hit]:
         names = (finding.title, finding.title_zh, finding.feature, finding.meaning, finding.meaning_zh)
         law = (finding.citation, finding.pack, finding.pack_zh, finding.rule_id)
         place = {"finding": view_models.key_of(finding)}
-        yield Hit(markdown(f"{title}: {meaning}"), _text(*names, *law), "compliance", place)
+        yield Hit(markdown(t("words.says", who=title, said=meaning)), _text(*names, *law), "compliance", place)
 
 
 def _trees(t: Texts, view: View) -> Iterator[Hit]:

@@ -106,11 +106,11 @@ def present(step: str) -> None:
     asked = tuple(one.id for one in done.scores) if done is not None else ()
     seen = scene(asked, done)
     beside = presenter.draw(t, view, step, seen, score if chosen else None, restart, follow if running else None)
-    if user_jobs.refused("score"):
-        frame.problem(t, user_jobs.refused("score"))
-    if job is not None and job.result is None and not running:
-        run.ended(t, job, again=score if chosen else None)
-    with beside:
+    with beside:  # in view, above what the parties see
+        if user_jobs.refused("score"):
+            frame.problem(t, user_jobs.refused("score"))
+        if job is not None and job.result is None and not running:
+            run.ended(t, job, again=score if chosen else None)
         presenter.attack(t, presenter.attack_on(step, presenter.steps(view, done)))
 
 

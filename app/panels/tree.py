@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 QUIET = {"hoverinfo": "skip", "showlegend": False}
 LANE = 66  # pixels between two ends
 LETTER = 8  # pixels
+# letters and lines of a split's words and of its rule, so that on a phone those of two levels do not meet; the hover has them whole
+WORDS, WORDS_DEEP = ((17, 3), (19, 2)), ((12, 4), (13, 3))
+SHALLOW = 3  # levels up to which there is more room
 TWIN = (
     *(f"structure.{name}" for name in ("node", "depth")),
     *("words.party", "features.meaning"),
@@ -190,6 +193,8 @@ def rule(t: Texts, view: View, index: int, node: int) -> str:
 
 def _splits(sight: _Sight, party: str, own: list[int]) -> None:
     t, sign = sight.t, palette.mark(sight.view.federation, party)
+    deep = max(level for level, _ in sight.positions.values()) > SHALLOW
+    words, asks = WORDS_DEEP if deep else WORDS
     title = label(t.party(sight.view.federation, party))
     sight.picture.add_scatter(
         x=[None], y=[None], mode="markers", name=title, marker={"size": 12, "symbol": sign.symbol, "color": sign.colour}
@@ -204,8 +209,8 @@ def _splits(sight: _Sight, party: str, own: list[int]) -> None:
             marker={"size": 20, "symbol": sign.symbol, "color": sign.colour},
             opacity=sight.opacity(nodes[0]),
             text=[
-                f"<b>{wrap(t.brief(_feature(sight, node)), 17, 3)}</b><br>"
-                f"{wrap(rule(t, sight.view, sight.index, node), 19, 2)}"
+                f"<b>{wrap(t.brief(_feature(sight, node)), *words)}</b><br>"
+                f"{wrap(rule(t, sight.view, sight.index, node), *asks)}"
                 for node in nodes
             ],
             textposition="top center",
