@@ -19,9 +19,16 @@ def keep_no_large_blocks() -> None:
             ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE)
 
 
-def give_back() -> None:
-    """Collect garbage, and return what is free to the machine wherever it lies in the heap, where the system's allocator can."""
-    gc.collect()
+def give_back(*, collect: bool = True) -> None:
+    """Return what is free to the machine wherever it lies in the heap, where the system's allocator can; a millisecond.
+
+    Parameters
+    ----------
+    collect : bool
+        Whether to look for garbage before; a tenth of a second.
+    """
+    if collect:
+        gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:
         trim(0)

@@ -169,8 +169,7 @@ class JobRegistry:
             if found is not None:
                 self.log().keep(user, name, held.id, found)
             self.log().end(held.id, job.state, message, _place(job.result), job.took)
-        if job.seconds >= LONG:
-            give_back()
+        give_back(collect=job.seconds >= LONG)
 
     def find(self, user: str, name: str) -> Job[Any] | None:
         """The last job of that name: of this process, or one that ended in another where what it found is kept."""
