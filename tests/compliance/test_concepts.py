@@ -185,3 +185,11 @@ def test_weak_signs_stand_alone_beside_each_other_and_before_a_remark_in_bracket
     )
     texts = (FeatureTexts.of("x1", meaning) for meaning in ("Street or town", "Town (2019 census)", "Town hall noise"))
     assert [bool(pattern.find(text)) for text in texts] == [True, True, False]
+
+
+def test_two_codes_have_to_speak_of_a_concept_or_the_only_one():
+    pattern = Pattern([Phrase.of("married", {})])
+    texts = (
+        FeatureTexts.of("x", codes=codes) for codes in (["Married"], ["Married", "Other"], ["Married", "Not married"])
+    )
+    assert [pattern.find(text) is not None for text in texts] == [True, False, True]

@@ -25,6 +25,7 @@ def found(phrase: str, text: str, *exclusions: str) -> str:
         ("cust-age2", " cust age 2 "),
         ("SEXCode", " sex code "),
         ("DOB", " dob "),
+        ("Diff-ADLs", " diff adls "),
         ("applicant's sex", " applicant s sex "),
         ("性别", " "),
         ("", " "),
@@ -223,3 +224,21 @@ def test_a_word_of_the_vocabulary_is_not_taken_apart():
 )
 def test_of_whom_a_question_was_asked_is_left_off_its_meaning(meaning, read):
     assert FeatureTexts.of("x1", meaning).meaning.text.strip() == read
+
+
+@pytest.mark.parametrize(
+    ("meaning", "read"),
+    [
+        (
+            "Weight of the survey. Weights were computed from key regional data of the last census of all persons.",
+            " weight of the survey ",
+        ),
+        (
+            "IRS Country Code. This field stores the code of the country in which the member of the credit union lives.",
+            "lives",
+        ),
+        ("Weight of the survey. Regional.", "regional"),
+    ],
+)
+def test_a_long_meaning_is_read_to_the_end_of_its_first_sentence(meaning, read):
+    assert FeatureTexts.of("x", meaning).meaning.words.endswith(f"{read.strip()} ")
