@@ -116,11 +116,6 @@ def upload(name: str) -> Upload | None:
     return _own().upload(name)
 
 
-def took(kind: str) -> Mapping[str, float]:
-    """Seconds that the parts of such work of this user took the last time, by part."""
-    return _own().took(kind)
-
-
 def running(current: Job[Any] | None) -> Job[Any] | None:
     """The job while it runs."""
     return current if current is not None and current.state == "running" else None

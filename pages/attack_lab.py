@@ -17,8 +17,7 @@ attacks = attack_lab.chosen(t, backend.attack_runs.all())
 
 def begin(names: list[str]) -> None:
     """Start some attacks and draw the page again."""
-    took = user_jobs.took("attacks")
-    user_jobs.start("attacks", lambda: backend.attack_runs.start(names, took=took, before=tuple(results.values())))
+    user_jobs.start("attacks", lambda: backend.attack_runs.start(names, before=tuple(results.values())))
     session.rerun()
 
 
@@ -27,7 +26,7 @@ if attack_lab.all_button(t, attacks, bool(running)):
 if user_jobs.refused("attacks"):
     frame.problem(t, user_jobs.refused("attacks"))
 if running:
-    attack_lab.follow(t, running, shown, session.rerun, user_jobs.took("attacks"))
+    attack_lab.follow(t, running, shown, session.rerun)
 elif job is not None:
     run.ended(t, job, "attack_lab.cancelled")
 if results:

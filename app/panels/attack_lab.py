@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.panels import charts, frame, palette
 from app.texts import Texts, number, percent
-from backend.services.attack_runs import ALPHA, AttackResult, text_of
+from backend.services.attack_runs import ALPHA, AttackResult
 from backend.services.attack_runs import works as attack_works
 
 if TYPE_CHECKING:
@@ -56,21 +56,12 @@ def follow(
     job: Job[tuple[AttackResult, ...]],
     shown: int,
     redraw: Callable[[], None],
-    took: Mapping[str, float],
 ) -> None:
-    """Which attack is running and how long it took the last time, and a way to stop.
-
-    `redraw` draws the whole page once more attacks are through than `shown`; `took` has seconds by attack.
-    """
+    """Which attack is running, and a way to stop; `redraw` draws the whole page once more attacks are through than `shown`."""
     text, known, measured = job.stage.partition(":")
     words = t("attack_lab.running", name=t(f"attack.{text}_title")) if known else t("attack_lab.starting")
     step = ("setting_up", "first")[int(measured)] if measured in ("0", "1") else "further"
     frame.working(t, job, words, "attacks", f"· {t(f'attack_lab.{step}', n=measured)}" if known else "")
-    last = next((seconds for name, seconds in took.items() if text_of(name) == text), None)
-    if known and last is not None:
-        st.caption(t("attack_lab.record", seconds=t.duration(last)))
-    elif known and job.pace.left() is None:
-        st.caption(t("attack_lab.no_record"))
     if job.state != "running" or job.through > shown:
         redraw()
 

@@ -207,7 +207,7 @@ def attack(t: Texts, wanted: str) -> None:
     results = {one.id: one for one in done}
     running = user_jobs.running(job)
     if running is not None:
-        attack_lab.follow(t, running, running.through, session.rerun, user_jobs.took("attacks"))
+        attack_lab.follow(t, running, running.through, session.rerun)
     row = next(row for row in lab.all() if row.id == wanted)
     pressed = attack_lab.card(t, row, results.get(wanted), running.stage if running is not None else "")
     if wanted in results and running is None:

@@ -65,7 +65,7 @@ class Job(Generic[T]):
     waits : Waits or None
         For whom it waits at this moment.
     took : dict of str to float
-        Seconds of its parts, by name, as far as they are noted; once it is done its course, too (:meth:`Pace.course`).
+        What is noted of it for the next such work; once it is done its course (:meth:`Pace.course`).
     """
 
     def __init__(
@@ -74,8 +74,7 @@ class Job(Generic[T]):
         total: int,
         clock: Callable[[], float] = time.perf_counter,
         *,
-        alike: bool = True,
-        by_trees: bool = False,
+        weighed: bool = True,
         course: str = "",
     ) -> None:
         self.state: State = "running"
@@ -88,7 +87,7 @@ class Job(Generic[T]):
         self.waits: Waits | None = None
         self.read_transcript: Callable[[], tuple[TranscriptEntry, ...]] = tuple
         self._work, self._clock = run, clock
-        self.pace, self._weighed = Pace(clock, alike=alike, by_pieces=by_trees, course=course), False
+        self.pace, self._weighed = Pace(clock, weighed=weighed, course=course), False
         self._stop = threading.Event()
         self._began = clock()
         self._ended: float | None = None
@@ -177,18 +176,17 @@ class Job(Generic[T]):
         self.points = (*self.points, progress)
         self.done = self.through = progress.tree
         self._count()
-        self.pace.piece()
 
     def _count(self) -> None:
         """Where nobody weighs the work, every piece is like every other."""
         if self.total > 1 and not self._weighed:
             self.pace.reached(self.through / self.total)
 
-    def _reached(self, share: float) -> None:
+    def _reached(self, share: float, following: float | None = None) -> None:
         if not self._weighed:
             self._weighed = True
             self.pace.begin_again()
-        self.pace.reached(share)
+        self.pace.reached(share, following)
 
     def check(self) -> None:
         """Raise Cancelled where it was asked to stop."""
@@ -198,7 +196,7 @@ class Job(Generic[T]):
     def _run(self) -> None:
         state: State = "failed"
         try:
-            with work.watched(self.check, self._reached, self.pace.plan):
+            with work.watched(self.check, self._reached):
                 self.result = self._work(self)
             state = "done"
         except Cancelled as stopped:

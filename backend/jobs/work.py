@@ -11,6 +11,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+Reached = Callable[[float, float | None], None]
+
 
 @dataclass(frozen=True)
 class Watch:
@@ -21,16 +23,13 @@ class Watch:
     check : callable
         Raises Cancelled where the work was stopped.
     reached : callable
-        Told the share of the whole that is done, 0..1.
-    planned : callable
-        Told the seconds that each part of the whole is expected to take, in their order.
+        Told the share of the whole that is done, 0..1, and the one that the next report is expected to tell, or None.
     start, end : float
         The part of the whole that the present work is.
     """
 
     check: Callable[[], None]
-    reached: Callable[[float], None]
-    planned: Callable[[tuple[float, ...]], None]
+    reached: Reached
     start: float = 0.0
     end: float = 1.0
 
@@ -39,13 +38,9 @@ _watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
 
 
 @contextmanager
-def watched(
-    check: Callable[[], None],
-    reached: Callable[[float], None],
-    planned: Callable[[tuple[float, ...]], None] = lambda seconds: None,
-) -> Iterator[None]:
+def watched(check: Callable[[], None], reached: Reached) -> Iterator[None]:
     """Within, this thread's work is followed."""
-    token = _watch.set(Watch(check, reached, planned))
+    token = _watch.set(Watch(check, reached))
     try:
         yield
     finally:
@@ -59,12 +54,14 @@ def check() -> None:
         watch.check()
 
 
-def reached(share: float) -> None:
-    """Report how much of the present work is done, 0..1, weighed by the time that it takes."""
+def reached(share: float, following: float | None = None) -> None:
+    """Report how much of the present work is done, 0..1, weighed by time, and what the next report will tell, if known."""
     watch = _watch.get()
     if watch is not None:
         watch.check()
-        watch.reached(watch.start + min(max(share, 0.0), 1.0) * (watch.end - watch.start))
+        begins, width = watch.start, watch.end - watch.start
+        next_ = None if following is None else begins + min(following, 1.0) * width
+        watch.reached(begins + min(max(share, 0.0), 1.0) * width, next_)
 
 
 @contextmanager
@@ -89,17 +86,21 @@ class Plan:
     Parameters
     ----------
     seconds : mapping of str to float
-        What each part is expected to take, in their order; only their ratios count.
+        What each part is expected to take, in their order where they come one after the other; only their ratios count.
     """
 
     def __init__(self, seconds: Mapping[str, float]) -> None:
-        whole = sum(seconds.values()) or 1.0
-        ends = [end / whole for end in accumulate(seconds.values())]
+        self._whole = sum(seconds.values()) or 1.0
+        ends = [end / self._whole for end in accumulate(seconds.values())]
         self._bounds = dict(zip(seconds, zip([0.0, *ends[:-1]], ends, strict=True), strict=True))
-        watch = _watch.get()
-        if watch is not None and (watch.start, watch.end) == (0.0, 1.0):
-            watch.planned(tuple(seconds.values()))
+        self._done = dict.fromkeys(seconds, 0.0)
 
     def part(self, name: str) -> AbstractContextManager[None]:
-        """As :func:`part`, by name."""
+        """As :func:`part`, by name, of parts that come one after the other."""
         return part(*self._bounds[name])
+
+    def reached(self, name: str, seconds: float, following: float | None = None) -> None:
+        """As :func:`reached`, where parts go on beside each other: seconds of one that are done, and of the next step."""
+        self._done[name] = seconds
+        done = sum(self._done.values())
+        reached(done / self._whole, None if following is None else (done + following) / self._whole)

@@ -16,6 +16,7 @@ import gmpy2
 
 from backend.crypto.paillier.keys import KEY_BITS_FLOOR, PaillierPublicKey
 from backend.errors import GlassleafError, SecurityError
+from backend.jobs import work
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.opening import TermsOpening, honest_numbers
 from backend.protocols.scoring.fed_eini import CompiledGuest
@@ -81,6 +82,7 @@ def _replayed(
         return Replayed(len(rows), tuple((row.number, wrong) for row in rows))
     check, problems = checker(load_guest(partial_model)), []
     for row in rows:
+        work.check()
         try:
             check(row)
         except GlassleafError as error:

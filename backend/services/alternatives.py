@@ -96,7 +96,7 @@ class Alternatives:
     def start(self, request: AlternativesRequest) -> Job[Search]:
         """Search in the background; what was found is shown and reported from then on."""
         record = self._models.get(request.model_id)
-        return Job[Search](lambda job: self.search(request, job), record.n_trees, alike=False).start()
+        return Job[Search](lambda job: self.search(request, job), record.n_trees, weighed=False).start()
 
     def searches(self, model_id: str) -> tuple[Search, ...]:
         """What was searched from a model, an attribute each."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
 
 from backend.errors import Cancelled
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.privacy.attacks.lab import ATTACKS, Attack, run_all
 from backend.privacy.attacks.result import ALPHA, AttackResult, followed, text_of, works
 
@@ -37,10 +38,7 @@ class AttackRuns:
 
     @staticmethod
     def start(
-        names: Sequence[str],
-        seed: int = 0,
-        took: Mapping[str, float] | None = None,
-        before: Sequence[AttackResult] = (),
+        names: Sequence[str], seed: int = 0, before: Sequence[AttackResult] = ()
     ) -> Job[tuple[AttackResult, ...]]:
         """Run demonstrations one after the other in the background; ``job.result`` holds those that are through.
 
@@ -50,36 +48,35 @@ class AttackRuns:
         ----------
         before : sequence of AttackResult, optional
             Of earlier runs: they stay in the result until the same attack is through again.
-        took : mapping of str to float, optional
-            Attack → seconds that it took the last time, for an estimate; the job notes the same of this time.
         """
-        known = took or {}
 
         def run(job: Job[tuple[AttackResult, ...]]) -> tuple[AttackResult, ...]:
             done = {result.id: result for result in before}
             job.result = tuple(done.values())
+            known = [(name, ATTACKS[name].parts) for name in names if name in ATTACKS]
+            plan = work.Plan({f"{name} {i}": seconds for name, parts in known for i, seconds in enumerate(parts)})
             for index, name in enumerate(names):
                 if job.cancelled():
                     raise Cancelled("The attacks were stopped; those that had run are kept.")
-                began, rest = time.perf_counter(), [known.get(other) for other in names[index:]]
-                seconds = [one for one in rest if one is not None]
-                job.pace.expect(sum(seconds) if len(seconds) == len(rest) else None)
-                with followed(_stages(job, name, index)):
+                with ExitStack() as part, followed(_stages(job, name, index, plan, part)):
                     done |= {result.id: result for result in run_all([name], seed)}
-                job.result = tuple(done.values())
-                job.took[name] = time.perf_counter() - began
+                    job.result = tuple(done.values())
                 job.at("done", "", index + 1)
             return tuple(done.values())
 
-        return Job(run, len(names), course=" ".join(names)).start()  # other attacks take other times
+        return Job(run, len(names)).start()
 
 
-def _stages(job: Job[tuple[AttackResult, ...]], name: str, index: int) -> Callable[[], None]:
-    """Notes that an attack is set up, and, whenever it is called, that a further measurement begins."""
+def _stages(job: Job[Any], name: str, index: int, plan: work.Plan, part: ExitStack) -> Callable[[], None]:
+    """Notes that an attack is set up, and, whenever it is called, that a further measurement begins: the next part of the plan."""
     begun = itertools.count()
 
     def note() -> None:
-        job.at(f"{text_of(name)}:{next(begun)}", "", index)
+        part.close()
+        number = next(begun)
+        job.at(f"{text_of(name)}:{number}", "", index)
+        if name in ATTACKS and number < len(ATTACKS[name].parts):
+            part.enter_context(plan.part(f"{name} {number}"))
 
     note()
     return note

@@ -189,7 +189,7 @@ class JobRegistry:
         return there.job
 
     def took(self, user: str, kind: str) -> dict[str, float]:
-        """Seconds that the parts of such work of a user took the last time, by part, and its course."""
+        """What is noted of such work of a user: how it went the last time (:attr:`Job.took`)."""
         found: dict[str, float] = {}
         for logged in reversed(self.log().of(user)):
             if kind_of(logged.name) == kind:
@@ -316,10 +316,6 @@ class UserJobs:
                 yield logged, job, job.state
             else:
                 yield logged, None, "elsewhere" if logged.state == "running" else logged.state
-
-    def took(self, kind: str) -> dict[str, float]:
-        """Seconds that the parts of such work of this user took the last time, by part."""
-        return self._registry.took(self._user, kind)
 
     def note_seen(self, *names: str) -> None:
         """The user knows how these have ended; what still runs is left as it is."""

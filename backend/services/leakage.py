@@ -193,7 +193,7 @@ class Leakage:
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, job), 0, alike=False).start()
+        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, job), 0, weighed=False).start()
 
     @recorded("leak-audit")
     def _curve(self, note: Note, model_id: str, people: int, job: Job[tuple[LeakPoint, ...]]) -> tuple[LeakPoint, ...]:
@@ -204,7 +204,9 @@ class Leakage:
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[TradeoffPoint, ...]](lambda job: self._tradeoff(model_id, people, job), 0, alike=False).start()
+        return Job[tuple[TradeoffPoint, ...]](
+            lambda job: self._tradeoff(model_id, people, job), 0, weighed=False
+        ).start()
 
     @recorded("leak-audit")
     def _tradeoff(

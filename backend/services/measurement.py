@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.compliance.assessment import DISPARITY, PROXIES
+from backend.crypto.costs import costs_of
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
@@ -36,6 +37,8 @@ from backend.jobs import Job, work
 from backend.protocols.alignment.exchange import align
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.guest_runtime import GuestRuntime
+from backend.protocols.scoring.effort import ScoringEffort
+from backend.protocols.training.effort import aligning
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.transcript import TranscriptEntry
@@ -51,10 +54,6 @@ NOT_AGREED = "not agreed"  # an outcome in the audit log
 TURNS = (VALIDATION, MONITORING, PROXIES)  # measurements, each with a third of the people on whom a model was trained
 # measurements, as the audit log calls them, that ask for groups of one feature, and of all
 BY_ONE, BY_ANY = (DISPARITY, ALTERNATIVES, MEANS), (PROXIES, VALIDATION, MONITORING)
-# Seconds of one core, as docs/speed.md and docs/alignment.md have them; a plan needs their ratios alone
-ALIGNED_ID = 1e-4  # an id at one party
-ENCRYPTED_PAIR, ADDED_PAIR, OPENED_SUM = 7e-4, 4e-5, 7e-3  # a Paillier ciphertext of KEY_BITS
-SCORED_ENTRY = {"rlwe": (2.3e-7, 1.5e-7), "paillier": (7e-4, 9e-6)}  # of a person: at the Guest, at a Host
 
 
 @dataclass(frozen=True)
@@ -268,13 +267,13 @@ class GroupWork:
 
     def plan(self, context: MeasurementContext) -> work.Plan:
         """``score``, ``align``, ``marks``, ``pairs`` and ``sums``: their units by what one of them costs."""
-        slower = (self.bits / KEY_BITS) ** 2
-        a_pair, added, opened = (slower * cost for cost in (ENCRYPTED_PAIR, ADDED_PAIR, OPENED_SUM))
-        summed = self.features * (self.records * added + self.groups * opened)
+        costs = costs_of(self.cipher, self.bits)
+        a_pair, opened = costs.encrypt, costs.refresh + costs.decrypt
+        summed = self.features * (self.records * costs.add + self.groups * opened)
         return work.Plan(
             {
                 "score": self._scored(context),
-                "align": 2 * self.hosts * len(context.runtime.table.ids) * ALIGNED_ID,
+                "align": aligning(len(context.runtime.table.ids), self.hosts),
                 "marks": self.marked * (self.records * a_pair + summed),
                 "pairs": self.pairs * self.records * a_pair,
                 "sums": self.pairs * summed,
@@ -284,9 +283,9 @@ class GroupWork:
     def _scored(self, context: MeasurementContext) -> float:
         if not self.people or self.cipher == "none":
             return 0.0
-        compiled = context.compiled.guest
-        guest, host = SCORED_ENTRY[context.runtime.keys.bulk(KEY_BITS, compiled).scheme]
-        return self.people * compiled.folding.n_entries * (guest + host * len(context.record.hosts))
+        key = context.runtime.keys.bulk(KEY_BITS, context.compiled.guest)
+        effort = ScoringEffort(context.compiled.guest.folding, key.scheme, key.bits, False, {})
+        return sum(effort.whole(self.people).values())
 
 
 class Measurement:

@@ -107,7 +107,7 @@ class Monitoring:
 
     def start(self, request: MonitoringRequest) -> Job[Monitored]:
         """Monitor in the background; kept until it is repeated."""
-        return Job[Monitored](lambda job: self.run(request, job), 0, alike=False).start()
+        return Job[Monitored](lambda job: self.run(request, job), 0, weighed=False).start()
 
     def run(self, request: MonitoringRequest, job: Job[Any]) -> Monitored:
         """The same within a job that is under way.

@@ -214,7 +214,7 @@ class ReasonsService:
 
     def start(self, request: ReasonsRequest) -> Job[Reasons]:
         """Names of what raised people's scores most, in the background; a question of its own about everybody in the sheet."""
-        return Job[Reasons](lambda job: self._reasons(request, job), len(request.samples.ids), alike=False).start()
+        return Job[Reasons](lambda job: self._reasons(request, job), len(request.samples.ids)).start()
 
     @recorded("reasons")
     def _reasons(self, note: Note, request: ReasonsRequest, job: Job[Reasons]) -> Reasons:
@@ -291,7 +291,7 @@ class ReasonsService:
 
     def start_cohort(self, request: CohortRequest) -> Job[tuple[CohortImportance, ...]]:
         """Mean SHAP contributions of all features over a group of at least 50 people, under encryption, in the background."""
-        return Job[tuple[CohortImportance, ...]](lambda job: self._cohort(request, job), 0, alike=False).start()
+        return Job[tuple[CohortImportance, ...]](lambda job: self._cohort(request, job), 0).start()
 
     @recorded("cohort")
     def _cohort(

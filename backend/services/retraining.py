@@ -113,7 +113,7 @@ class Retraining:
                         on_wait(before.id, after.id, waits)
             return self._reports.compare(before.id, after.id)
 
-        return Job(run, self._models.get(request.model_id).n_trees, alike=False).start()
+        return Job(run, self._models.get(request.model_id).n_trees, weighed=False).start()
 
     @recorded("retrain")
     def _retrain(self, note: Note, request: RetrainingRequest, job: Job[Any]) -> tuple[ModelRecord, ModelRecord]:

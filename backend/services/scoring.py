@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
@@ -43,7 +44,6 @@ SEED = 7  # of which test records `evaluate` takes
 RENEWED = 100  # scorings of a conversation that is kept open
 IDLE = 1800.0  # seconds without a scoring after which a kept conversation is begun again
 MANY = 50  # people from which one ciphertext a number is the slow way
-EVEN = 100  # people from whom on a scoring has batches enough to go at an even pace
 
 
 @dataclass(frozen=True)
@@ -150,11 +150,8 @@ class Scoring:
         In a `conversation` there is one scoring at a time, and all are counted.
         """
         people = len(request.samples.ids)
-        course = f"{request.cipher} {request.key_bits} bits {people.bit_length()}"
-        even = people >= EVEN
-        return Job[ScoreBatch](
-            lambda job: self._score(request, job, counted, conversation), people, alike=even, course=course
-        ).start()
+        run = partial(self._score, request, counted=counted, conversation=conversation)
+        return Job[ScoreBatch](run, people).start()
 
     def run(self, request: ScoringRequest, job: Job[Any]) -> ScoreBatch:
         """Score, and count it, within a job that is under way."""
@@ -296,7 +293,8 @@ def score(
                 chain = [step.host for step in compiled.guest.folding.steps if step.host not in sheet.hosts]
                 runtime.ask_approval(session, chain, record.id, SCORING, len(good))
             owed = None if conversation is None or run is None else conversation.owed(run)
-            how = workers, request.canaries, job.at, run, offered, owed
+            stock = {level.party: level.ready for level in runtime.pools()}
+            how = workers, request.canaries, job.at, run, offered, owed, stock
             scored = ScoringClient(runtime.guest.name, record.id, compiled.guest, own, key, session, *how).score()
             through = True
             return scored

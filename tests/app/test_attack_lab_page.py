@@ -36,7 +36,7 @@ def few() -> Iterator[None]:
     known = dict(ATTACKS)
     ATTACKS.clear()
     for id_, measure in outcomes.items():
-        ATTACKS[id_] = Attack(id_, known[id_].name, known[id_].severity, measure)
+        ATTACKS[id_] = Attack(id_, known[id_].name, known[id_].severity, measure, (1.0, 1.0, 1.0))
     yield
     ATTACKS.clear()
     ATTACKS.update(known)  # whole again, and in its order
@@ -56,7 +56,9 @@ def test_every_attack_is_explained_before_it_is_run(opened: Opened) -> None:
 
 def test_a_defence_that_is_off_by_default_is_said_to_be(opened: Opened, few: None) -> None:
     known = ATTACKS["A1"]
-    ATTACKS["A1"] = Attack("A1", known.name, known.severity, lambda seed: replace(known.measure(seed), optional=True))
+    ATTACKS["A1"] = Attack(
+        "A1", known.name, known.severity, lambda seed: replace(known.measure(seed), optional=True), known.parts
+    )
     said = everything(run(opened("attack_lab"), "attack_A1"))
     assert T("attack_lab.fails_optional") in said
     assert T("attack_lab.optional", names=f"A1 {T('attack.a1_title')}") in said
@@ -106,7 +108,7 @@ def test_a_run_that_is_stopped_keeps_what_had_run(opened: Opened, few: None) -> 
         job_of("attacks").cancel()
         return measured(100, 50)(seed)
 
-    ATTACKS["A1"] = Attack("A1", "x", "critical", stop)
+    ATTACKS["A1"] = Attack("A1", "x", "critical", stop, (1.0,))
     at = run(at, "attack_all")
     said = everything(at)
     assert T("attack_lab.cancelled") in said and T("attack_lab.none_works", n=1) in said

@@ -8,14 +8,13 @@ import pytest
 from measurement_contexts import KEY
 
 from backend.compliance.assessment import assess, with_evidence
-from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.costs import costs_of
 from backend.data.demo import PLANTED
 from backend.errors import Cancelled, HostRefused, ParameterError
 from backend.fairness.disparity import as_evidence
 from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.jobs import Job, work
 from backend.services.fairness import DisparityRequest, ProxyRequest, measure_disparity, measure_proxies
-from backend.services.measurement import ENCRYPTED_PAIR
 from backend.store.accountant import Limits
 
 CUTOFF = 0.25
@@ -125,9 +124,16 @@ def test_outcomes_under_encryption_are_the_same(context):
 
 
 @pytest.mark.parametrize("measure", ["disparity", "proxies of a Host's", "proxies of the Guest's"])
-def test_a_measurement_says_beforehand_how_much_there_is_to_do(context, measure):
+def test_a_measurement_says_beforehand_how_much_there_is_to_do(context, measure, monkeypatch):
     told, shares, job, ask = [], [], Job(lambda job: None, 1), {"cipher": "none", "key_bits": KEY}
-    with work.watched(lambda: None, shares.append, told.append):
+
+    class Recorded(work.Plan):
+        def __init__(self, seconds):
+            super().__init__(seconds)
+            told.extend([tuple(seconds.values())] * ("pairs" in seconds))
+
+    monkeypatch.setattr(work, "Plan", Recorded)
+    with work.watched(lambda: None, lambda share, following: shares.append(share)):
         if measure == "disparity":
             measure_disparity(context.measured, DisparityRequest(context.record.id, "gender", CUTOFF, **ask), job)
         else:
@@ -135,7 +141,7 @@ def test_a_measurement_says_beforehand_how_much_there_is_to_do(context, measure)
             measure_proxies(context.measured, ProxyRequest(context.record.id, attribute, records=400, **ask), job)
     ((_, ids, marks, pairs, sums),) = told
     assert ids and sums and bool(marks) == (measure == "proxies of a Host's")
-    made = job.total * ENCRYPTED_PAIR * (KEY / KEY_BITS) ** 2
+    made = job.total * costs_of(ask["cipher"], KEY).encrypt
     assert 0.5 < pairs / made < 2
     assert shares == sorted(shares) and shares[-1] <= 1
 

@@ -9,8 +9,9 @@ from math import nan
 import pytest
 
 from backend.errors import Cancelled
-from backend.jobs import Job
-from backend.privacy.attacks.result import AttackOutcome, AttackResult, SuccessCount, count
+from backend.jobs import Job, work
+from backend.privacy.attacks.lab import ATTACKS, run_all
+from backend.privacy.attacks.result import AttackOutcome, AttackResult, SuccessCount, count, followed
 from backend.privacy.leakage import LeakPoint
 from backend.privacy.tradeoff import TradeoffPoint
 from backend.protocols.baselines.comparison import Comparison, ProtocolResult
@@ -161,12 +162,6 @@ def test_earlier_attacks_stay_beside_those_that_are_run_again(monkeypatch):
     assert [(one.id, one.outcome.on.right) for one in job.result] == [("A1", 9), ("A2", 3)]
 
 
-def test_how_long_attacks_take_is_told_by_the_last_run_of_the_same_ones(monkeypatch):
-    monkeypatch.setattr(attack_runs, "run_all", lambda names, seed: [])
-    took = AttackRuns.start(["A3"]).wait(60).took
-    assert {name.partition(" course")[0] for name in took if "course" in name} == {"A3"}
-
-
 def test_an_attack_at_work_says_which_of_its_measurements_it_is_at(monkeypatch):
     job, stages = Future(), []
 
@@ -182,3 +177,31 @@ def test_an_attack_at_work_says_which_of_its_measurements_it_is_at(monkeypatch):
     job.set_result(AttackRuns.start(["A2-key"]))
     stages.append(job.result().wait(60).stage)
     assert stages == ["a2_key:0", "a2_key:1", "a2_key:2", "done"]
+
+
+def test_what_scores_within_an_attack_counts_as_the_part_that_it_is_and_the_bar_moves_from_the_first_measurement_on(
+    monkeypatch,
+):
+    job, shares = Future(), []
+
+    def measured():
+        work.reached(0.5)  # as a scoring would
+        shares.append(job.result(60).pace.share)
+        return 1, 2
+
+    monkeypatch.setattr(attack_runs, "run_all", lambda names, seed: [count(measured) for _ in range(2)][:0])
+    job.set_result(AttackRuns.start(["T1"]))
+    job.result().wait(60)
+    setup, first, second = ATTACKS["T1"].parts
+    whole = setup + first + second
+    assert shares == [pytest.approx((setup + first / 2) / whole), pytest.approx((setup + first + second / 2) / whole)]
+    assert job.result().pace.share == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ATTACKS)
+def test_every_attack_measures_as_often_as_its_parts_say(name):
+    begun = []
+    with followed(lambda: begun.append(name)):
+        run_all([name])
+    assert 1 + len(begun) == len(ATTACKS[name].parts)

@@ -25,8 +25,9 @@ from backend.crypto.paillier.obfuscators import Obfuscation, OwnerMaker, PublicM
 from backend.crypto.paillier.weighted_products import weighted_product
 from backend.crypto.pool import Pool
 from backend.errors import ParameterError
+from backend.jobs import work
 
-DECRYPT_BATCH = 256  # ciphertexts decrypted in one call that releases the interpreter lock
+DECRYPT_BATCH = 64  # ciphertexts decrypted in one call that releases the interpreter lock: half a second
 PARALLEL_MIN = 16_384  # ciphertexts from which on worker processes encrypt: some seconds of work
 # ciphertexts per scoring message: 1.5 MiB at 3,072 bits, so a batch shows progress and can be cancelled
 MESSAGE_ENTRIES = 2048
@@ -69,6 +70,11 @@ class PaillierKeySide:
 
     def __repr__(self) -> str:
         return f"PaillierKeySide({self.bits} bits)"
+
+    @property
+    def is_new(self) -> bool:
+        """Whether its tables were never made."""
+        return self._tables is None or not self._tables.exists()
 
     @cached_property
     def _certificate(self) -> bytes:
@@ -121,6 +127,7 @@ class PaillierKeySide:
         p, q, n = self._key.p, self._key.q, self.public.n
         plain: list[int] = []
         for start in range(0, len(ciphertexts), DECRYPT_BATCH):
+            work.check()
             chunk = ciphertexts[start : start + DECRYPT_BATCH]
             at_p = gmpy2.powmod_base_list([c % self._p2 for c in chunk], p - 1, self._p2)
             at_q = gmpy2.powmod_base_list([c % self._q2 for c in chunk], q - 1, self._q2)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from backend.data.federation import Federation
 from backend.data.table import PartyTable
+from backend.jobs import work
 from backend.privacy.attacks.result import AttackOutcome, count
 from backend.privacy.attacks.setup import HOST, PARAMETERS, synthetic_people, train
 from backend.protocols.training.messages import AskBinSums, AskNodeSums, SplitRows, TakeSplit
@@ -159,7 +160,9 @@ def clustered(seen: Watched, seed: int) -> Floats:
     from sklearn.cluster import KMeans  # noqa: PLC0415 - slow to import
 
     known = np.column_stack([seen.own / np.sqrt(seen.own.shape[1]), *_communities(seen.cells)])
+    work.check()
     distances = KMeans(2, n_init=STARTS, random_state=seed).fit(known).transform(known)
+    work.check()
     nearer: Floats = distances[:, 0] - distances[:, 1]
     return nearer
 
@@ -191,6 +194,7 @@ def _communities(cells: Sequence[NDArray[np.intp]]) -> list[Floats]:
     incidence = np.column_stack(
         [(tree[:, None] == np.arange(tree.max() + 1)) / np.sqrt(np.bincount(tree)) for tree in told]
     )
+    work.check()
     _, vectors = np.linalg.eigh(incidence.T @ incidence)  # ascending; the last one is the same for everybody
     second = incidence @ vectors[:, -2]
     return [second / second.std()]

@@ -16,6 +16,8 @@ from backend.protocols.alignment.methods import guest_sides
 from backend.protocols.alignment.outcome import Alignment
 from backend.protocols.transport.channel import Session
 
+BLINDED = 1 / 3  # of the operations on an id towards one Host: those on the Guest's own side, before the Host has it
+
 
 def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tuple[NDArray[np.intp], Alignment]:
     """Find the Guest's rows that every Host holds too, and let each Host know which of its rows these are.
@@ -45,15 +47,24 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
     left = {host: side.opened(started[host].records, started[host].opening) for host, side in sides.items()}
     pieces = {host: side.pieces() for host, side in sides.items()}
 
+    first, blinded, pieces_in_all = next(iter(sides), ""), 0, sum(left.values())
+    of_one = left.get(first, 0)
+
     def ask(host: str) -> None:
+        nonlocal blinded
         piece = next(pieces[host], None)
         if piece is not None:
             session.send(host, HiddenIds(session.name, piece))
+            blinded += host == first  # once for all Hosts
+            report()
+
+    def report() -> None:
+        answered = len(sides) * (1 - sum(left.values()) / pieces_in_all)
+        work.reached((BLINDED * blinded / of_one + (1 - BLINDED) * answered) / (BLINDED + (1 - BLINDED) * len(sides)))
 
     for host in sides:
         ask(host)
         ask(host)  # one ahead, so that both parties work at once
-    pieces_in_all = sum(left.values())
     while any(left.values()):
         host, message = session.expect(HiddenAnswer)
         if not left.get(host):
@@ -61,7 +72,7 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
         ask(host)
         sides[host].take(message.answer)
         left[host] -= 1
-        work.reached(1 - sum(left.values()) / pieces_in_all)
+        report()
     positions = {host: side.positions() for host, side in sides.items()}
     rows = joint_rows(guest, ids, positions)
     for host in sides:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
@@ -32,6 +32,7 @@ from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
 from backend.errors import ParameterError, QuestionRefused, SecurityError
 from backend.jobs import work
+from backend.protocols.scoring.effort import DECRYPT, ENCRYPT, ScoringEffort
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.packing import canaries
@@ -44,9 +45,7 @@ from backend.store.accountant import LIMITS
 from backend.store.journal import Batch, Run
 
 SERIAL = Workers()
-# Work on an entry at one Host beside encrypting it, and decrypting a score beside all else; measured on the demo and on credit cards
-MASKING = {"rlwe": 1.0, "paillier": 0.8}
-DECRYPTING = 0.05
+REPORTED = 256  # ciphertexts encrypted between two reports, a fraction of a second
 
 OnStage = Callable[[str, str, int], None]  # stage, party at work, samples done
 
@@ -127,6 +126,8 @@ class ScoringClient:
     owed : list of (str, str), optional
         Takes Host and request of every answer, instead of the journal: what was sent stays there, and the Host keeps its answer, until
         whoever has the list acknowledges. For questions so short that to repeat one costs less than to write down its scores.
+    stock : mapping of str to int
+        Host → obfuscators that it is known to have at hand, so that the time left can be told.
 
     Raises
     ------
@@ -146,6 +147,7 @@ class ScoringClient:
     run: Run | None = None
     offered: bool = False
     owed: list[tuple[str, str]] | None = None
+    stock: Mapping[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         compiled, key, n = self.compiled, self.key, len(self.table.ids)
@@ -167,9 +169,19 @@ class ScoringClient:
         self._refused: dict[int, str] = {}
         self._dither, self._days, self._recalled, self._timings = 0, 0, 0, Timings()
         self._before = len(self.session.transcript())
-        self._sent_pieces = self._encrypted_pieces = self._masked_rows = self._decrypted_rows = 0
+        self._encrypted_pieces = 0.0
+        self._done: dict[str, int] = {}  # part → rows
         begun = range(len(self._batches)) if self._chain else ()
         self._journal: dict[int, Batch] = {} if self.run is None else self.run.batches(begun)
+        asked = [b for i, b in enumerate(self._batches) if i not in self._journal or self._journal[i].answer is None]
+        self._rows = sum(b.stop - b.start for b in asked)
+        self._pieces = sum(len(key.pieces(b.stop - b.start, self._entries)) for b in asked)
+        at_hand, new = 0, False
+        if isinstance(key, PaillierKeySide):
+            parallel = self.workers.parallel and key.should_parallelise(n, self._entries)
+            at_hand, new = 0 if parallel else key.obfuscators.ready, key.is_new
+        self._effort = ScoringEffort(compiled.folding, key.scheme, key.bits, new, {**self.stock, ENCRYPT: at_hand})
+        self._plan = work.Plan(self._effort.whole(self._rows))
 
     def score(self) -> Scored:
         """Steps 1 to 6 for every batch.
@@ -211,14 +223,12 @@ class ScoringClient:
             if self.run is not None:
                 self.run.drop(number)
             raise
-        self._masked_rows += batch.stop - batch.start
-        self._report()
+        self._report(self._chain[-1], batch.stop - batch.start)
         self.on_stage("decrypt", self.guest, batch.start)
         with self._timings.measured("decrypt", self.guest):
             self._decrypt(batch, scores)
             self._check(batch, scores.dither)
-        self._decrypted_rows += batch.stop - batch.start
-        self._report()
+        self._report(DECRYPT, batch.stop - batch.start)
         if self.run is None:
             return
         last, request = self._chain[-1], self._journal[number].request
@@ -273,23 +283,31 @@ class ScoringClient:
             payload = self.key.worker_payload()
             tasks = ((payload, values) for values in entries)
             return self.workers.map(encrypt_task, tasks, self.session.check, self._note_encrypted)
-        return (self.key.encrypt(values) for values in entries)
+        return (self._encrypted_here(values) for values in entries)
+
+    def _encrypted_here(self, values: IntArray) -> bytes:
+        """One message; under Paillier, whose ciphertexts are a person's one after the other, in parts, each of which is reported."""
+        rows = len(values) if not isinstance(self.key, PaillierKeySide) else -(-REPORTED // max(1, values.shape[1]))
+        parts = []
+        for part in chunks(len(values), rows):
+            parts.append(self.key.encrypt(values[part.start : part.stop]))
+            self._encrypted_pieces += len(part) / len(values)
+            self._report()
+        return b"".join(parts)
 
     def _note_encrypted(self) -> None:
         """One more piece is encrypted and may have to wait until it is sent; called in another thread."""
         self._encrypted_pieces += 1
 
-    def _report(self) -> None:
-        """How much is done of what the journal did not have."""
-        asked = [b for i, b in enumerate(self._batches) if i not in self._journal or self._journal[i].answer is None]
-        rows = sum(b.stop - b.start for b in asked)
-        if not rows:
-            return
-        pieces = sum(len(self.key.pieces(b.stop - b.start, self._entries)) for b in asked)
-        masking = MASKING.get(self.key.scheme, 1.0) * len(self._chain)
-        done = self._encrypted_pieces / pieces + masking * self._masked_rows / (rows * len(self._chain))
-        share = (1 - DECRYPTING) * done / (1 + masking) + DECRYPTING * self._decrypted_rows / rows
-        work.reached(share)
+    def _report(self, part: str = ENCRYPT, rows: int = 0, following: int = 0) -> None:
+        """How much is done of what the journal did not have; of a part but encrypting `rows` more, and so many are next."""
+        if part == ENCRYPT and self._pieces:
+            done = round(self._rows * self._encrypted_pieces / self._pieces)
+        else:
+            done = self._done[part] = self._done.get(part, 0) + rows
+        seconds = self._effort.seconds(part, done)
+        coming = self._effort.seconds(part, done + following) - seconds if following else None
+        self._plan.reached(part, seconds, coming)
 
     def _send(self, number: int, batch: slice, vectors_enc: Iterator[bytes]) -> None:
         """Step 2: push ⟦W_Guest⟧ to the first Host; what the journal has was encrypted before."""
@@ -301,8 +319,6 @@ class ScoringClient:
             self.on_stage("encrypt", self.guest, batch.start + len(ids) * i // pieces)
             with self._timings.measured("encrypt", self.guest):
                 vectors = next(vectors_enc)
-            self._sent_pieces += 1
-            self._encrypted_pieces = max(self._encrypted_pieces, self._sent_pieces)
             self._report()
             if self.run is not None and known is not None:
                 vectors = known.sent[i] if i < len(known.sent) else self.run.sending(number, i, vectors)
@@ -320,8 +336,8 @@ class ScoringClient:
         for i, host in enumerate(self._chain):
             answer = self.session.expect_each(HeldRecords, [host])[host]
             if i:  # the Host before it is through
-                self._masked_rows += n
-            self._report()
+                self._report(self._chain[i - 1], n)
+            self._report(host, following=n)
             self.on_stage("mask", host, batch.start)
             self._held[host][batch] = from_bitmap(answer.held, n)
             exhausted = {batch.start + i: reason for i, reason in refusals(host, answer, n).items()}

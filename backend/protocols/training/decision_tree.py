@@ -23,7 +23,6 @@ from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.errors import ParameterError
 from backend.jobs import work
-from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import TreeJob, start
 from backend.protocols.training.joint import Grown, Joint
 from backend.protocols.training.label_trees import RANGES, check_steps, label_sums, leaf_table
@@ -83,7 +82,9 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
     outputs = Outputs(joint.task, joint.classes, "identity")
     began = time.perf_counter()
     grower = start(joint, parameters.bins)
-    encrypted = sending_share(joint.key.scheme, parameters.key_bits, int(joint.training.sum()), parameters.depth, 1)
+    effort = grower.effort(int(joint.training.sum()), parameters.depth)
+    first = effort.sending + effort.first(joint.key)
+    encrypted = first / (first + effort.growing)
     with work.part(0.0, encrypted):
         grower.send_pairs(sums.batches)
     with work.part(encrypted, 1.0):

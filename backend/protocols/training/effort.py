@@ -1,35 +1,84 @@
 """How long the parts of a training take beside each other, so that its progress is even. Relative: only their ratios matter.
 
-Measured on the demo and on 30,000 credit-card clients, on one machine.
+Measured in seconds of processor time, on the demo and on 30,000 credit-card clients, on one machine.
 """
 
 from __future__ import annotations
 
-ID = 0.9e-3  # seconds to align an id with one Host
-PAIR = {"paillier": 29e-3}  # seconds to encrypt a row's pair with a key of 3,072 bits
-KEY_BITS = 3072
-LEVEL, ROW = 0.03, 6e-6  # seconds a level of a tree: whatever its rows, and for each of them
-# times as long a level takes where sums are encrypted; RLWE encrypts level by level
-ENCRYPTED = {"paillier": 10.0, "rlwe": 12.0}
-STORING = 2.0  # seconds: the model stored, and what its scores give away measured on a fixed number of people
+from dataclasses import dataclass
+from functools import cached_property
+
+from backend.crypto.costs import costs_of
+from backend.crypto.interface import NodeKeySide, PairKeySide
+from backend.crypto.paillier.scheme import PaillierKeySide
+
+HIDING = 4.8e-5  # seconds to hash an id to the group, or to multiply it
+BIN = 1e-3  # seconds to pack, refresh and decrypt the sums of a bin under a Paillier key of 3,072 bits
+# seconds of a node's sums for each of its rows, and whatever its rows, where they do not grow with the Hosts' features
+ROW = {"none": 6e-6, "rlwe": 2e-5}
+NODE = {"none": 0.03, "rlwe": 0.11}
+FIRST = 0.75  # seconds of the first sums under RLWE
+STORING = 0.5  # seconds: the model stored, and what its scores give away measured on a fixed number of people
 
 
 def aligning(ids: int, hosts: int) -> float:
-    """Seconds to align."""
-    return ID * ids * hosts
+    """Seconds to align: each id is hashed and blinded once, and for each Host evaluated, opened, and the Host's own hashed and listed."""
+    return HIDING * ids * (2 + 4 * hosts)
 
 
-def sending(scheme: str, bits: int, rows: int) -> float:
-    """Seconds to encrypt one batch of pairs."""
-    return PAIR.get(scheme, 0.0) * (bits / KEY_BITS) ** 2 * rows
+@dataclass(frozen=True)
+class TreeEffort:
+    """What growing trees takes.
 
+    Attributes
+    ----------
+    cipher : str
+        As the parameters name it.
+    bits : int
+        Of a Paillier key.
+    rows, features, bins : int
+        That trees grow on, the Hosts' features, and bins of each.
+    depth : int
+    """
 
-def growing(scheme: str, rows: int, depth: int) -> float:
-    """Seconds to grow one tree once its pairs are sent."""
-    return (LEVEL + ROW * rows) * ENCRYPTED.get(scheme, 1.0) * depth
+    cipher: str
+    bits: int
+    rows: int
+    features: int
+    bins: int
+    depth: int
 
+    @property
+    def sending(self) -> float:
+        """Seconds to encrypt one batch of pairs; under RLWE each node's rows are encrypted with its sums."""
+        return self.rows * costs_of(self.cipher, self.bits).encrypt if self._paillier else 0.0
 
-def sending_share(scheme: str, bits: int, rows: int, depth: int, trees: int) -> float:
-    """Share of the time of `trees`, grown from one batch of pairs, that encrypting it takes."""
-    first = sending(scheme, bits, rows)
-    return first / (first + trees * growing(scheme, rows, depth))
+    @property
+    def _paillier(self) -> bool:
+        return self.cipher.startswith("paillier")
+
+    @cached_property
+    def levels(self) -> tuple[float, ...]:
+        """Seconds of sums: the root's, then each level's children's, of whom the smaller one of two is asked for."""
+        if self._paillier:
+            costs = costs_of(self.cipher, self.bits)
+            row, node = (
+                self.features * costs.add,
+                self.features * self.bins * BIN * (costs.add / costs_of("paillier", 3072).add),
+            )
+        else:
+            row, node = ROW.get(self.cipher, ROW["none"]), NODE.get(self.cipher, NODE["none"])
+        children = (self.rows / 2 * row + 2 ** (level - 1) * node for level in range(1, self.depth))
+        return (self.rows * row + node, *children)
+
+    @property
+    def growing(self) -> float:
+        """Seconds of one tree once its pairs are sent."""
+        return sum(self.levels)
+
+    def first(self, key: PairKeySide | NodeKeySide | None) -> float:
+        """Seconds that the first tree takes more than others."""
+        if isinstance(key, PaillierKeySide):
+            costs = costs_of(self.cipher, self.bits)
+            return (costs.tables + costs.public_tables) if key.is_new else 0.0
+        return FIRST if self.cipher == "rlwe" else 0.0

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from backend.errors import SecurityError
 from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
+from backend.protocols.training.effort import TreeEffort
 from backend.protocols.training.growing import Flags, Growing, GrowingNode, GrownTree, IntArray, TreeJob, flags, root
 from backend.protocols.training.joint import FeatureKey, Joint
 from backend.protocols.training.label_bound import told_bits
@@ -109,6 +110,7 @@ class TreeGrower:
     def __init__(self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins]) -> None:
         self._columns, self._guest, self._n = columns, joint.guest, len(joint.parts)
         self._session, self._hosts = joint.conversation, tuple(host_bins)
+        self._key, self._bins = joint.key, [count for bins in host_bins.values() for count in bins.bins]
         self._sums = NodeSums(joint, columns, {host: bins for host, bins in host_bins.items() if bins.names})
         own = tuple((self._guest, b.feature.name) for b in columns.bins)
         self.features: tuple[FeatureKey, ...] = own + tuple(
@@ -130,10 +132,18 @@ class TreeGrower:
         """Step 1: see :meth:`NodeSums.send`."""
         self._sums.send(batches, tree=tree, rows=rows, guest_only=guest_only)
 
+    def effort(self, rows: int, depth: int) -> TreeEffort:
+        """What a tree on so many rows takes."""
+        features = len(self._bins)
+        return TreeEffort(self._key.scheme, self._key.bits, rows, features, sum(self._bins) // (features or 1), depth)
+
     def grow(self, jobs: Sequence[TreeJob], depth: int) -> list[GrownTree]:
         """Grow trees of at most `depth` splits on a path, all of them level by level; raises as :meth:`Session.expect`."""
+        effort = self.effort(int(np.count_nonzero(jobs[0].rows)), depth)
+        done = effort.levels[0] / effort.growing
         trees = [root(job, self._n, self._sums.of_rows(job)) for job in jobs]
         self._sums.fill([(tree, tree.level[0]) for tree in trees])
+        work.reached(done)
         for level in range(depth + 1):
             chosen: list[_Chosen] = []
             for tree in trees:
@@ -155,7 +165,8 @@ class TreeGrower:
                     self._note_told(tree.job, left, right)
             if level + 1 < depth:
                 self._fill_children(families)
-            work.reached((level + 1) / (depth + 1))  # children take half the rows of their level: levels are alike
+                done += effort.levels[level + 1] / effort.growing
+                work.reached(done)
         return [tree.grown() for tree in trees]
 
     def _best(self, job: TreeJob, node: GrowingNode) -> tuple[str, str, BestSplit] | None:

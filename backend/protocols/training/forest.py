@@ -27,7 +27,6 @@ from backend.crypto.fixedpoint import quantise
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.jobs import work
-from backend.protocols.training.effort import sending_share
 from backend.protocols.training.federated_trees import GrownTree, TreeGrower, TreeJob, start
 from backend.protocols.training.joint import VALIDATION, Grown, Joint
 from backend.protocols.training.label_trees import RANGES, LabelSums, check_steps, label_sums, leaf_table
@@ -132,9 +131,10 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     sums = label_sums(joint, parameters.criterion, stops, added)
     outputs = Outputs(joint.task, joint.classes, "identity", "median" if median else "sum")
     grower = start(joint, parameters.bins, hide_order=parameters.shuffle_sides)
-    encrypted = sending_share(
-        joint.key.scheme, parameters.key_bits, int(joint.training.sum()), parameters.depth, parameters.trees
-    )
+    effort = grower.effort(int(joint.training.sum()), parameters.depth)
+    effort = replace(effort, cipher=parameters.cipher)
+    first = effort.sending + effort.first(joint.key)
+    encrypted = first / (first + parameters.trees * effort.growing)
     together = list(chunks(parameters.trees, TOGETHER))
     with work.part(0.0, encrypted):
         grower.send_pairs(sums.batches, guest_only=len(joint.resumed.rounds) >= len(together))

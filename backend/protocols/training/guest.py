@@ -29,7 +29,6 @@ from backend.protocols.training import effort
 from backend.protocols.training.algorithms import Parameters, grow, rounds
 from backend.protocols.training.joint import TEST, TRAINING, VALIDATION, FromTheStart, Grown, Joint, Resumed
 from backend.protocols.training.messages import KeepModel, ModelKept
-from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.training.parameters import PARTS, SHARES, SecureBoostParameters, TreeProgress
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
@@ -127,13 +126,13 @@ class TrainingClient:
         guest, session = self.federation.guest.name, self.session
         if key is not None:
             session.broadcast(OfferKey(session.name, key.scheme, key.offer()))
-        aligned, grown_at = self._shares("none" if key is None else key.scheme)
+        plan = self._planned(key)
         self.on_stage("align")
-        with work.part(0.0, aligned):
+        with plan.part("align"):
             rows, alignment = align(session, guest, self.table.ids, self.parameters.alignment)
         joint = self._joint(rows, labels[rows], key or PlainKeySide())
         self.on_stage("tree")
-        with work.part(aligned, grown_at):
+        with plan.part("grow"):
             grown = grow(joint, self.parameters)
         self.on_stage("store")
         model = self._model(joint, grown)
@@ -156,16 +155,17 @@ class TrainingClient:
             test_from="" if self.times is None else str(np.sort(self.times[rows][joint.parts == TEST])[0]),
         )
 
-    def _shares(self, scheme: str) -> tuple[float, float]:
-        """What part of the time is over once records are aligned, and once trees are grown."""
-        asked, ids = self.parameters, len(self.table.ids)
-        trees, rows = rounds(asked), round(SHARES[0] * ids)
+    def _planned(self, key: PairKeySide | NodeKeySide | None) -> work.Plan:
+        """``align``, ``grow`` and ``store``."""
+        asked, ids, hosts = self.parameters, len(self.table.ids), self.session.hosts
+        features = sum(len(party.features) for party in self.federation.parties if party.name in hosts)
+        cipher, bits, bins = (getattr(asked, name, 0) for name in ("cipher", "key_bits", "bins"))
+        tree = effort.TreeEffort(str(cipher), bits, round(SHARES[0] * ids), features, bins, asked.depth)
+        trees = rounds(asked)
         batches = trees if isinstance(asked, SecureBoostParameters) else 1
-        bits = 0 if isinstance(asked, OpBoostParameters) else asked.key_bits
-        align_seconds = effort.aligning(ids, len(self.session.hosts))
-        grow_seconds = batches * effort.sending(scheme, bits, rows) + trees * effort.growing(scheme, rows, asked.depth)
-        whole = align_seconds + grow_seconds + effort.STORING
-        return align_seconds / whole, (align_seconds + grow_seconds) / whole
+        grow_seconds = batches * tree.sending + trees * tree.growing + tree.first(key)
+        align_seconds = effort.aligning(ids, len(hosts))
+        return work.Plan({"align": align_seconds, "grow": grow_seconds, "store": effort.STORING})
 
     def _joint(self, rows: NDArray[np.intp], labels: NDArray[np.float64], key: PairKeySide | NodeKeySide) -> Joint:
         """The records that all parties hold, divided into training, validation and test rows."""

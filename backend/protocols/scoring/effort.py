@@ -1,0 +1,65 @@
+"""How long the parts of a scoring take beside each other, so that its progress is even. Relative: only their ratios matter."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from backend.crypto.costs import costs_of
+from backend.protocols.scoring.fed_eini import host_plan
+from backend.trees.folding import Folding
+
+READ = 0.2  # of the time to make a table that it takes to read it
+ENCRYPT, DECRYPT = "encrypt", "decrypt"  # beside the Hosts, who mask
+
+
+@dataclass(frozen=True)
+class ScoringEffort:
+    """What scoring people takes, by part: encrypting, each Host's masking by its name, and decrypting.
+
+    Attributes
+    ----------
+    folding : Folding
+        Who computes what on a person's entries.
+    scheme : str
+    bits : int
+        Of the key.
+    new : bool
+        Whether no table for obfuscators was ever made under the key.
+    stock : mapping of str to int
+        Part → obfuscators that are at hand.
+    """
+
+    folding: Folding
+    scheme: str
+    bits: int
+    new: bool
+    stock: Mapping[str, int]
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """In the order of the chain."""
+        return (ENCRYPT, *(step.host for step in self.folding.steps), DECRYPT)
+
+    @cached_property
+    def _of_hosts(self) -> dict[str, tuple[int, int]]:
+        """Host → ciphertexts of a person that come in, and those that it refreshes."""
+        plans = {step.host: host_plan(self.folding, index) for index, step in enumerate(self.folding.steps)}
+        return {host: (len(plan.own), plan.n_out - sum(plan.untouched)) for host, plan in plans.items()}
+
+    def seconds(self, part: str, people: int) -> float:
+        """Of one core, for the first so many people."""
+        costs = costs_of(self.scheme, self.bits)
+        if part == DECRYPT:
+            return people * costs.decrypt
+        if part == ENCRYPT:
+            added, fresh, each, tables = 0, self.folding.n_entries, costs.encrypt, costs.tables
+        else:
+            (added, fresh), each, tables = self._of_hosts[part], costs.refresh, costs.public_tables
+        made = max(people * fresh - self.stock.get(part, 0), 0)
+        return people * added * costs.add + made * each + (tables * (1.0 if self.new else READ) if made else 0.0)
+
+    def whole(self, people: int) -> dict[str, float]:
+        """Part → seconds."""
+        return {part: self.seconds(part, people) for part in self.parts}
