@@ -22,8 +22,8 @@ try:
         own_data.ready_made(
             t,
             backend.training.start_demo,
-            backend.federations.add_credit_card,
-            backend.federations.add_files,
+            backend.federations.start_credit_card,
+            backend.federations.start_files,
         )
     elif federations:
         own_model.bring(t, federations, backend.model_import.outcomes, backend.model_import.start_upload)

@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from app import session, user_jobs
-from app.panels import frame, links, upload
+from app.panels import frame, links, run, upload
 from app.texts import Texts, bare, markdown, percent
 from backend.errors import GlassleafError
 from backend.services.own_data import DIRECTIONS, KINDS, UPLOAD, Draft, OwnData, OwnHost
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from backend.services.federations import ColumnReading, Overview
     from backend.services.own_data import Column, Outcomes
 
+JOB = "federation"
+READY = ("credit_card", "files")  # ways to a federation that need no draft
 STEPS = ("table", "outcome", "parties", "meanings", "create")
 MAX_HOSTS = 6  # as many as there are marks for
 SHOWN_CODES = 4  # of a column
@@ -49,9 +51,12 @@ def note(t: Texts) -> None:
 
 def table(t: Texts, service: OwnData) -> None:
     """From an upload to a federation."""
-    draft = service.draft(session.kept("own_draft", ""))
+    if _making(t):
+        return
+    opened = session.kept("own_draft", "")
+    draft = service.draft(opened)
+    _made(t, opened)
     if draft is None:
-        _made(t)
         _begin(t, service)
         return
     step = STEPS[draft.step - 1]
@@ -69,13 +74,38 @@ def table(t: Texts, service: OwnData) -> None:
     _moves(t, service, draft, ready)
 
 
-def _made(t: Texts) -> None:
-    """The federation that was made last, and what to do with it."""
-    made = session.kept("own_made")
-    if made:
+def _making(t: Texts) -> bool:
+    """A federation that is being made, in whatever way, with a way to stop it; whether there is one."""
+    job: Job[Federation] | None = user_jobs.running(user_jobs.find(JOB))
+    if job is not None:
+        _follow(t, job, session.rerun)
+    return job is not None
+
+
+def _made(t: Texts, *begun_by: str) -> None:
+    """What became of the federation that was begun last, if it was begun so, and what to do with it."""
+    job: Job[Federation] | None = user_jobs.find(JOB)
+    if user_jobs.refused(JOB):
+        frame.problem(t, user_jobs.refused(JOB))
+    elif job is None or job.state == "running" or user_jobs.about(JOB) not in begun_by:
+        return
+    elif job.result is None:
+        run.ended(t, job)
+    else:
+        if session.once("own_made", job.result.name):
+            session.keep("train_federation", job.result.name)
+            session.choose("train_federation", job.result.name)
         with st.container(border=True):
-            st.markdown(f":material/check_circle: {t('own_data.made', name=markdown(made))}")
+            st.markdown(f":material/check_circle: {t('own_data.made', name=markdown(job.result.title))}")
             links.page("train", t("own_data.to_train"), "model_training")
+
+
+@st.fragment(run_every=0.5)
+def _follow(t: Texts, job: Job[Federation], redraw: Callable[[], None]) -> None:
+    """How far a federation is; `redraw` draws the page once it is made."""
+    frame.working(t, job, t("own_data.making" if job.stage == "start" else f"own_data.stage_{job.stage}"), JOB)
+    if job.state != "running":
+        redraw()
 
 
 def _begin(t: Texts, service: OwnData) -> None:
@@ -89,7 +119,6 @@ def _begin(t: Texts, service: OwnData) -> None:
         draft = upload.read(t, "own", file.name, data, partial(_begun, service, file.file_id, file.name, data))
         if draft is not None:
             session.keep("own_draft", draft.id)
-            session.keep("own_made", None)
             session.rerun()
     drafts = service.drafts()
     if drafts:
@@ -155,7 +184,8 @@ def _moves(t: Texts, service: OwnData, draft: Draft, ready: bool) -> None:
                 t("own_data.make"), type=frame.emphasis(), icon=":material/check:", disabled=not ready, key="own_make"
             )
             if pressed:
-                _make(t, service, draft)
+                user_jobs.start(JOB, partial(service.start, draft), about=draft.id)
+                session.rerun()
         st.button(t("own_data.later"), on_click=session.keep, args=("own_draft", ""), key="own_later")
         _discard(t, service, draft)
 
@@ -165,20 +195,6 @@ def _discard(t: Texts, service: OwnData, draft: Draft) -> None:
     with st.popover(t("own_data.discard"), icon=":material/delete:", key=f"own_drop_{draft.id}"):
         st.markdown(t("own_data.discard_sure", file=markdown(draft.file)))
         st.button(t("own_data.discard_yes"), on_click=service.discard, args=(draft,), key=f"own_drop_{draft.id}_yes")
-
-
-def _make(t: Texts, service: OwnData, draft: Draft) -> None:
-    try:
-        with st.spinner(t("own_data.making")):
-            made = service.make(draft)
-    except GlassleafError as error:
-        frame.problem(t, str(error))
-        return
-    session.keep("own_draft", "")
-    session.keep("own_made", made.title)
-    session.keep("train_federation", made.name)
-    session.choose("train_federation", made.name)
-    session.rerun()
 
 
 # -- what is predicted ----------------------------------------
@@ -565,10 +581,12 @@ def _create(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
 def ready_made(
     t: Texts,
     demo: Callable[[], Job[str]],
-    credit_card: Callable[[], Federation],
-    add: Callable[[dict[str, bytes]], Federation],
+    credit_card: Callable[[], Job[Federation]],
+    add: Callable[[dict[str, bytes]], Job[Federation]],
 ) -> None:
     """The demo, public data, and a federation whose files exist."""
+    idle = not _making(t)
+    _made(t, *READY)
     with st.container(border=True):
         st.markdown(f"**{t('own_data.demo')}**  \n{t('own_data.demo_about')}")
         if not frame.demo_preparing(t):
@@ -578,7 +596,7 @@ def ready_made(
         frame.demo_ended(t)
     with st.container(border=True):
         st.markdown(f"**{t('own_data.credit_card')}**  \n{t('own_data.credit_card_about')}")
-        _offer(t, "credit_card", credit_card)
+        _offer(t, "credit_card", credit_card, ready=idle)
     with st.container(border=True):
         st.markdown(f"**{t('own_data.files')}**  \n{t('own_data.files_about')}")
         files = st.file_uploader(
@@ -588,13 +606,14 @@ def ready_made(
             key="own_files",
             max_upload_size=UPLOAD.max_bytes // 1_000_000,
         )
-        _offer(t, "files", lambda: add({file.name: file.getvalue() for file in files}), ready=bool(files))
+        begin = partial(add, {file.name: file.getvalue() for file in files})
+        _offer(t, "files", begin, ready=bool(files) and idle)
 
 
-def _offer(t: Texts, name: str, make: Callable[[], object], *, ready: bool = True) -> None:
+def _offer(t: Texts, name: str, begin: Callable[[], Job[Federation]], *, ready: bool) -> None:
     if st.button(t(f"own_data.go_{name}"), key=f"own_go_{name}", disabled=not ready):
-        with st.spinner(t("own_data.making")):
-            session.attempt(t("own_data.added"), make)
+        user_jobs.start(JOB, begin, about=name)
+        session.rerun()
 
 
 def known(t: Texts, federations: Sequence[Federation], models: Callable[[str], Sequence[object]]) -> None:

@@ -25,6 +25,7 @@ PAGES = {
     "reasons": "score",
     "train": "train",
     "import": "own_data",
+    "federation": "own_data",
     "attacks": "attack_lab",
     "protocols": "protocols",
     "serving": "protocols",
@@ -41,9 +42,11 @@ PAGES = {
     "validation": "validation",
     "monitoring": "validation",
 }
-ANY_MODEL = ("train", "attacks", "import")  # their pages are about no chosen model
+ANY_MODEL = ("train", "attacks", "import", "federation")  # their pages are about no chosen model
 # what they find is in the Guest's store
-KEPT = ("retrain", "alternatives", "evidence", "worth", "means", "card", "difference", "validation", "monitoring")
+KEPT = (
+    "federation", "retrain", "alternatives", "evidence", "worth", "means", "card", "difference", "validation", "monitoring",
+)  # fmt: skip
 ICONS = {
     "running": "progress_activity",
     "elsewhere": "progress_activity",

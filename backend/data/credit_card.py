@@ -11,9 +11,11 @@ of the table from elsewhere gives the same federation by::
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import Future, wait
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,10 +23,12 @@ from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation, write_federation
 from backend.data.split import Division, split_table
 from backend.errors import FederationError
+from backend.jobs import work
 
 if TYPE_CHECKING:
     import pandas as pd
 
+POLL = 0.1  # seconds between two looks whether the work was stopped
 OPENML_ID = 42477  # openml.org/d/42477, the UCI table with its columns named x1 … x23 and y
 ROWS = 30_000
 POSITIVES = 6_636  # clients who defaulted, UCI's description
@@ -73,8 +77,19 @@ def fetch_credit_card(file: Path) -> Path:
     """
     from sklearn.datasets import fetch_openml  # noqa: PLC0415 - slow to import
 
+    fetched: Future[Any] = Future()
+
+    def fetch() -> None:
+        try:
+            fetched.set_result(fetch_openml(data_id=OPENML_ID, as_frame=True, parser="auto"))
+        except Exception as error:  # whoever waits is told
+            fetched.set_exception(error)
+
+    threading.Thread(target=fetch, name="openml", daemon=True).start()  # left alone where the work is stopped
+    while not wait([fetched], timeout=POLL).done:
+        work.check()
     try:
-        bunch = fetch_openml(data_id=OPENML_ID, as_frame=True, parser="auto")
+        bunch = fetched.result()
     except OSError as error:
         raise FederationError(
             f"OpenML: data set {OPENML_ID} cannot be fetched ({error}); expected a connection to openml.org. Check it, or get "

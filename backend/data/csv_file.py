@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 from backend.data.decimal_mark import POINT, Marks, plain
 from backend.data.dictionary import Feature, Kind
 from backend.errors import FederationError
+from backend.jobs import work
 
 BOOLEANS = {"1": 1.0, "true": 1.0, "yes": 1.0, "1.0": 1.0, "0": 0.0, "false": 0.0, "no": 0.0, "0.0": 0.0}
 UTF_8 = "utf-8-sig"  # with or without a byte order mark
 GROUP = 8192  # rows that are read together of a long table; a whole number of lattice plaintexts
 CHARACTERS = 1 << 25  # of a group's cells, and a row's more
+CHECKED = 4096  # rows read between two looks whether the work was stopped
 SEPARATORS = ",;\t|"
 MAX_NAME = 500  # characters of a column's name
 PACKED = 6  # a full sheet of samples is 5 MB as CSV and 25 MB as the XML of a workbook
@@ -206,6 +208,8 @@ def csv_groups(
                     in_all = min(in_all, limits.max_cells // len(header))
                     group = replace(group, header=header)
                 continue
+            if len(group.rows) % CHECKED == 0:
+                work.check()
             if before + len(group.rows) == in_all:
                 wide = f" of {len(header):,} columns" if in_all < limits.max_rows else ""
                 raise too_large(name, f"more than {in_all:,} rows{wide}", f"{in_all:,}")

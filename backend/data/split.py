@@ -27,10 +27,12 @@ from backend.data.party_file import check_party
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
 from backend.data.validation import sentences
 from backend.errors import FederationError
+from backend.jobs import work
 
 GUEST = "guest"  # the Guest's name in a federation made from one table
 ROW_IDS = "id"  # the column of row numbers where the table has no ids
 TO_FILL_IN = "dictionary.csv"  # written beside the federation file where meanings are missing
+READ = 0.5  # share of the work that reading the columns is; the rest is writing the files
 EVERYWHERE = "*"  # in place of a column's name: every feature that has the text
 
 
@@ -155,7 +157,10 @@ def plan_table(text: TableText, division: Division) -> Planned:
     refuse(_fault_problems(text, {id_column, label, *(column for held in parties.values() for column in held)}))
     text = _with_points(text, [c for c in text.header if c != id_column], meanings, division.reading.decimal)
     missing = _missing_texts(text, parties, division.missing)
-    described = {column: _described(text, column, meanings.get(column), texts) for column, texts in missing.items()}
+    described = {}
+    for number, (column, texts) in enumerate(missing.items(), start=1):
+        described[column] = _described(text, column, meanings.get(column), texts)
+        work.reached(READ * number / len(missing))
     outcome = label_of(text, label, division.task, division.positive, division.label_meaning, meanings.get(label))
     checked = check_party(text, id_column, tuple(described.values()), outcome)
     refuse([*checked.problems, *code_problems(text, [described[c] for c in described if c not in meanings])])
@@ -184,7 +189,8 @@ def write_planned(planned: Planned, out: Path) -> Federation:
     draft = Path(tempfile.mkdtemp(prefix=f".{out.name}.", dir=out.parent))
     moved: list[Path] = []
     try:
-        for party in federation.parties:
+        for number, party in enumerate(federation.parties):
+            work.reached(READ + (1 - READ) * number / len(federation.parties))
             label = (federation.label.column,) if party is federation.guest else ()
             held = (*(feature.name for feature in party.features), *label)
             _write_csv(draft / party.file, {party.id: planned.ids} | {name: text.cells(name) for name in held})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,8 @@ from backend.data.federation import FILE_NAME, Federation, load_federation
 from backend.data.overview import ColumnReading, Overview, overview
 from backend.data.split import TO_FILL_IN, Division, split_table
 from backend.data.table_file import Reading
-from backend.errors import FederationError
+from backend.errors import Cancelled, FederationError
+from backend.jobs import Job, work
 from backend.results import DEMO
 
 if TYPE_CHECKING:
@@ -22,7 +24,23 @@ if TYPE_CHECKING:
     from backend.services.workspace import Workspace
 
 __all__ = ["TO_FILL_IN", "ColumnReading", "Division", "Federations", "Overview", "Reading"]
+FETCHED, SPLIT = (
+    0.5,
+    0.9,
+)  # share of the work that fetching is, where it comes first, and after which the rest is a check
 FOLDER = "federations"  # of the home: those that were made in a browser
+
+
+@contextmanager
+def _whole(out: Path) -> Iterator[None]:
+    """Where the work is stopped within, a folder that was not there before is gone again."""
+    there = out.exists()
+    try:
+        yield
+    except Cancelled:
+        if not there:
+            shutil.rmtree(out, ignore_errors=True)
+        raise
 
 
 class Federations:
@@ -62,8 +80,10 @@ class Federations:
 
     def init(self, table: Path, division: Division, out: Path, name: str = "") -> Federation:
         """Split one table (problems call it `name`) into a federation's files in `out` and remember it; errors as of `split_table`."""
-        split_table(table, division, out, lambda federation: self._workspace.check_name(federation, out), name)
-        return self.add(out)
+        with _whole(out):
+            with work.part(0.0, SPLIT):
+                split_table(table, division, out, lambda federation: self._workspace.check_name(federation, out), name)
+            return self.add(out)
 
     def add_files(self, files: Mapping[str, bytes]) -> Federation:
         """Check a federation file and the parties' tables, handed in by their names, and keep them in the home, whole or not at all.
@@ -83,27 +103,46 @@ class Federations:
             self._workspace.check_name(out.name, out)
             if out.exists():
                 raise FederationError(f"There is a federation {out.name!r} already. Give this one another name.")
-            draft.rename(out)
+            with _whole(out):
+                draft.rename(out)
+                return self.add(out)
         finally:
             shutil.rmtree(draft, ignore_errors=True)
-        return self.add(out)
 
     def overview(self, name: str) -> Overview:
         """How a federation's tables were read, for whoever holds them all."""
         return overview(self.get(name))
 
-    def fetch_credit_card(self, out: Path) -> Federation:
-        """Fetch the credit-card data from OpenML, split it in `out` and remember the federation."""
+    def fetch_credit_card(self, out: Path, at: Callable[[str], None] = lambda stage: None) -> Federation:
+        """Fetch the credit-card data from OpenML, split it in `out` and remember the federation; `at` is told the stages."""
         from backend.data.credit_card import NAME, fetch_credit_card, split_credit_card  # noqa: PLC0415 (as above)
 
         self._workspace.check_name(NAME, out)
-        out.mkdir(parents=True, exist_ok=True)
-        split_credit_card(fetch_credit_card(out / "credit_card.csv"), out)
-        return self.add(out)
+        with _whole(out):
+            out.mkdir(parents=True, exist_ok=True)
+            at("fetch")
+            with work.part(0.0, FETCHED):
+                table = fetch_credit_card(out / "credit_card.csv")
+            at("split")
+            with work.part(FETCHED, SPLIT):
+                split_credit_card(table, out)
+            return self.add(out)
 
-    def add_credit_card(self) -> Federation:
-        """As :meth:`fetch_credit_card`, into the home."""
-        return self.fetch_credit_card(self._workspace.home / FOLDER / "credit_card")
+    def start_credit_card(self) -> Job[Federation]:
+        """As :meth:`fetch_credit_card`, into the home and in the background."""
+        out = self._workspace.home / FOLDER / "credit_card"
+        return Job[Federation](
+            lambda job: self.fetch_credit_card(out, job.at), 0, weighed=False, course="fetched"
+        ).start()
+
+    def start_files(self, files: Mapping[str, bytes]) -> Job[Federation]:
+        """As :meth:`add_files`, in the background."""
+
+        def add(job: Job[Federation]) -> Federation:
+            job.at("check")
+            return self.add_files(files)
+
+        return Job[Federation](add, 0, weighed=False, course="files").start()
 
     def warm_up(self, federation: str, bits: int = KEY_BITS) -> None:
         """Make the Guest's key and start all pools in the background; a second call does nothing."""

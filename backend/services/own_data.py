@@ -30,6 +30,7 @@ from backend.data.overview import Overview, overview
 from backend.data.split import GUEST, Division, plan_table, slug
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
 from backend.errors import FederationError
+from backend.jobs import Job
 from backend.services.federations import FOLDER, Federations
 
 if TYPE_CHECKING:
@@ -245,6 +246,15 @@ class OwnData:
         made = self._federations.init(self._folder(draft.id) / "table", division, out, draft.file)
         self.discard(draft)
         return made
+
+    def start(self, draft: Draft) -> Job[Federation]:
+        """As :meth:`make`, in the background."""
+
+        def run(job: Job[Federation]) -> Federation:
+            job.at("split")
+            return self.make(draft)
+
+        return Job[Federation](run, 0, weighed=False, course="own").start()
 
     def _folder(self, draft_id: str) -> Path:
         return self._home / DRAFTS / draft_id

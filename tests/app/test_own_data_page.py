@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -11,8 +13,10 @@ from streamlit.testing.v1 import AppTest
 
 from app import session
 from app.texts import Texts
-from backend.jobs import Job
+from backend.errors import FederationError
+from backend.jobs import Job, work
 from backend.services import Glassleaf
+from backend.services.federations import Federations
 from backend.services.job_registry import Upload
 from tests.app.conftest import Opened, World, job_of
 from tests.app.reading_out import everything, says
@@ -61,6 +65,8 @@ def test_a_table_becomes_a_federation_that_can_be_trained_on(opened_empty: Opene
     assert not at.exception and says(at, "own_data.readings")
     assert "1,001 to 1,040" in everything(at)
     at = pressed(pressed(at, "own_next"), "own_make")
+    assert job_of("federation").wait(60).state == "done"
+    at.run()
     assert not at.exception and says(at, "own_data.made", name="People")
     (federation,) = session.service().federations.all()
     assert (federation.name, federation.label.positive, federation.label.meaning) == ("people", "yes", "Pays late")
@@ -111,6 +117,43 @@ def test_the_demo_is_made_in_the_background_and_can_be_stopped(opened_empty: Ope
     at.run()
     assert not at.exception and T("empty.cancelled") in [info.value for info in at.info]
     assert at.button(key="own_go_demo")
+
+
+def test_a_federation_that_is_made_is_on_every_page_can_be_stopped_and_leaves_its_draft(
+    opened_empty: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    going = threading.Event()
+
+    def add(self: Federations, path: Path) -> None:
+        while not going.wait(0.02):
+            work.check()
+
+    monkeypatch.setattr(Federations, "add", add)
+    at = pressed(pressed(with_parties(with_outcome(begun(opened_empty))), "own_next"), "own_make")
+    assert not at.exception and says(at, "own_data.stage_split") and not at.button(key="cancel_federation").disabled
+    assert T("jobs.kind_federation") in " ".join(link.label for link in opened_empty("score").get("page_link"))
+    other = opened_empty("own_data")
+    assert says(other, "own_data.stage_split")
+    other.button(key="cancel_federation").click().run()
+    assert job_of("federation").wait(60).state == "cancelled"
+    at.run()
+    assert not at.exception and says(at, "stage.cancelled") and at.button(key="own_make")
+    assert not (session.service().home / "federations" / "people").exists()
+
+
+def test_public_data_are_fetched_in_the_background(opened_empty: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(self: Federations, out: Path, at: Callable[[str], None]) -> None:
+        at("fetch")
+        raise FederationError("OpenML cannot be reached.")
+
+    monkeypatch.setattr(Federations, "fetch_credit_card", fetch)
+    at = opened_empty("own_data")
+    at.get_by_key("own_way").set_value("ready").run()
+    at.button(key="own_go_credit_card").click().run()
+    assert job_of("federation").wait(60).state == "failed"
+    at.run()
+    assert not at.exception and "OpenML cannot be reached." in everything(at)
+    assert not at.button(key="own_go_credit_card").disabled
 
 
 def test_the_page_is_the_operators(opened_empty: Opened) -> None:
