@@ -10,6 +10,7 @@ from backend.crypto.costs import costs_of
 from backend.protocols.scoring.fed_eini import host_plan
 from backend.trees.folding import Folding
 
+STARTED = 1.5  # seconds until worker processes encrypt
 READ = 0.2  # of the time to make a table that it takes to read it
 ENCRYPT, DECRYPT = "encrypt", "decrypt"  # beside the Hosts, who mask
 
@@ -29,6 +30,8 @@ class ScoringEffort:
         Whether no table for obfuscators was ever made under the key.
     stock : mapping of str to int
         Part → obfuscators that are at hand.
+    parallel : bool
+        Whether worker processes encrypt.
     """
 
     folding: Folding
@@ -36,6 +39,7 @@ class ScoringEffort:
     bits: int
     new: bool
     stock: Mapping[str, int]
+    parallel: bool = False
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -58,7 +62,10 @@ class ScoringEffort:
         else:
             (added, fresh), each, tables = self._of_hosts[part], costs.refresh, costs.public_tables
         made = max(people * fresh - self.stock.get(part, 0), 0)
-        return people * added * costs.add + made * each + (tables * (1.0 if self.new else READ) if made else 0.0)
+        started = STARTED if part == ENCRYPT and self.parallel and people else 0.0
+        return (
+            started + people * added * costs.add + made * each + (tables * (1.0 if self.new else READ) if made else 0.0)
+        )
 
     def whole(self, people: int) -> dict[str, float]:
         """Part → seconds."""

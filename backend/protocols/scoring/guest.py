@@ -177,10 +177,12 @@ class ScoringClient:
         self._rows = sum(b.stop - b.start for b in asked)
         self._pieces = sum(len(key.pieces(b.stop - b.start, self._entries)) for b in asked)
         at_hand, new = 0, False
+        parallel = self.workers.parallel and key.should_parallelise(n, self._entries)
         if isinstance(key, PaillierKeySide):
-            parallel = self.workers.parallel and key.should_parallelise(n, self._entries)
             at_hand, new = 0 if parallel else key.obfuscators.ready, key.is_new
-        self._effort = ScoringEffort(compiled.folding, key.scheme, key.bits, new, {**self.stock, ENCRYPT: at_hand})
+        self._effort = ScoringEffort(
+            compiled.folding, key.scheme, key.bits, new, {**self.stock, ENCRYPT: at_hand}, parallel
+        )
         self._plan = work.Plan(self._effort.whole(self._rows))
 
     def score(self) -> Scored:

@@ -83,8 +83,7 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
     began = time.perf_counter()
     grower = start(joint, parameters.bins)
     effort = grower.effort(int(joint.training.sum()), parameters.depth)
-    first = effort.sending + effort.first(joint.key)
-    encrypted = first / (first + effort.growing)
+    encrypted = effort.sending / (effort.sending + effort.growing)
     with work.part(0.0, encrypted):
         grower.send_pairs(sums.batches)
     with work.part(encrypted, 1.0):

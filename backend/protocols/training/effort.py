@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from backend.crypto.costs import costs_of
+from backend.crypto.costs import BITS, POWER, costs_of
 from backend.crypto.interface import NodeKeySide, PairKeySide
 from backend.crypto.paillier.scheme import PaillierKeySide
 
@@ -26,6 +26,11 @@ def aligning(ids: int, hosts: int) -> float:
     return HIDING * ids * (2 + 4 * hosts)
 
 
+def is_first(key: PairKeySide | NodeKeySide | None) -> bool:
+    """Whether something is made with the first trees under a key that later ones find made."""
+    return key.is_new if isinstance(key, PaillierKeySide) else key is not None and key.scheme == "rlwe"
+
+
 @dataclass(frozen=True)
 class TreeEffort:
     """What growing trees takes.
@@ -39,6 +44,8 @@ class TreeEffort:
     rows, features, bins : int
         That trees grow on, the Hosts' features, and bins of each.
     depth : int
+    first : bool
+        Whether tables for obfuscators are made with these trees, or what RLWE makes once.
     """
 
     cipher: str
@@ -47,11 +54,13 @@ class TreeEffort:
     features: int
     bins: int
     depth: int
+    first: bool = False
 
     @property
     def sending(self) -> float:
         """Seconds to encrypt one batch of pairs; under RLWE each node's rows are encrypted with its sums."""
-        return self.rows * costs_of(self.cipher, self.bits).encrypt if self._paillier else 0.0
+        costs = costs_of(self.cipher, self.bits)
+        return self.rows * costs.encrypt + self.first * costs.tables if self._paillier else 0.0
 
     @property
     def _paillier(self) -> bool:
@@ -60,25 +69,16 @@ class TreeEffort:
     @cached_property
     def levels(self) -> tuple[float, ...]:
         """Seconds of sums: the root's, then each level's children's, of whom the smaller one of two is asked for."""
+        costs = costs_of(self.cipher, self.bits)
         if self._paillier:
-            costs = costs_of(self.cipher, self.bits)
-            row, node = (
-                self.features * costs.add,
-                self.features * self.bins * BIN * (costs.add / costs_of("paillier", 3072).add),
-            )
+            row, node = self.features * costs.add, self.features * self.bins * BIN * (self.bits / BITS) ** POWER
         else:
             row, node = ROW.get(self.cipher, ROW["none"]), NODE.get(self.cipher, NODE["none"])
         children = (self.rows / 2 * row + 2 ** (level - 1) * node for level in range(1, self.depth))
-        return (self.rows * row + node, *children)
+        once = self.first * (costs.public_tables if self._paillier else FIRST * (self.cipher == "rlwe"))
+        return (self.rows * row + node + once, *children)
 
     @property
     def growing(self) -> float:
         """Seconds of one tree once its pairs are sent."""
         return sum(self.levels)
-
-    def first(self, key: PairKeySide | NodeKeySide | None) -> float:
-        """Seconds that the first tree takes more than others."""
-        if isinstance(key, PaillierKeySide):
-            costs = costs_of(self.cipher, self.bits)
-            return (costs.tables + costs.public_tables) if key.is_new else 0.0
-        return FIRST if self.cipher == "rlwe" else 0.0

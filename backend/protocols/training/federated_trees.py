@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from backend.errors import SecurityError
 from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
-from backend.protocols.training.effort import TreeEffort
+from backend.protocols.training.effort import TreeEffort, is_first
 from backend.protocols.training.growing import Flags, Growing, GrowingNode, GrownTree, IntArray, TreeJob, flags, root
 from backend.protocols.training.joint import FeatureKey, Joint
 from backend.protocols.training.label_bound import told_bits
@@ -110,7 +110,8 @@ class TreeGrower:
     def __init__(self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins]) -> None:
         self._columns, self._guest, self._n = columns, joint.guest, len(joint.parts)
         self._session, self._hosts = joint.conversation, tuple(host_bins)
-        self._key, self._bins = joint.key, [count for bins in host_bins.values() for count in bins.bins]
+        self._key, self._first = joint.key, is_first(joint.key)
+        self._bins = [count for bins in host_bins.values() for count in bins.bins]
         self._sums = NodeSums(joint, columns, {host: bins for host, bins in host_bins.items() if bins.names})
         own = tuple((self._guest, b.feature.name) for b in columns.bins)
         self.features: tuple[FeatureKey, ...] = own + tuple(
@@ -135,7 +136,8 @@ class TreeGrower:
     def effort(self, rows: int, depth: int) -> TreeEffort:
         """What a tree on so many rows takes."""
         features = len(self._bins)
-        return TreeEffort(self._key.scheme, self._key.bits, rows, features, sum(self._bins) // (features or 1), depth)
+        bins = sum(self._bins) // (features or 1)
+        return TreeEffort(self._key.scheme, self._key.bits, rows, features, bins, depth, self._first)
 
     def grow(self, jobs: Sequence[TreeJob], depth: int) -> list[GrownTree]:
         """Grow trees of at most `depth` splits on a path, all of them level by level; raises as :meth:`Session.expect`."""
@@ -167,6 +169,7 @@ class TreeGrower:
                 self._fill_children(families)
                 done += effort.levels[level + 1] / effort.growing
                 work.reached(done)
+        self._first = False
         return [tree.grown() for tree in trees]
 
     def _best(self, job: TreeJob, node: GrowingNode) -> tuple[str, str, BestSplit] | None:

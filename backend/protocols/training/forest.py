@@ -133,8 +133,7 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
     grower = start(joint, parameters.bins, hide_order=parameters.shuffle_sides)
     effort = grower.effort(int(joint.training.sum()), parameters.depth)
     effort = replace(effort, cipher=parameters.cipher)
-    first = effort.sending + effort.first(joint.key)
-    encrypted = first / (first + parameters.trees * effort.growing)
+    encrypted = effort.sending / (effort.sending + parameters.trees * effort.growing)
     together = list(chunks(parameters.trees, TOGETHER))
     with work.part(0.0, encrypted):
         grower.send_pairs(sums.batches, guest_only=len(joint.resumed.rounds) >= len(together))

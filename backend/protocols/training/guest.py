@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -163,7 +163,8 @@ class TrainingClient:
         tree = effort.TreeEffort(str(cipher), bits, round(SHARES[0] * ids), features, bins, asked.depth)
         trees = rounds(asked)
         batches = trees if isinstance(asked, SecureBoostParameters) else 1
-        grow_seconds = batches * tree.sending + trees * tree.growing + tree.first(key)
+        first = replace(tree, first=effort.is_first(key))
+        grow_seconds = first.sending + first.growing + (batches - 1) * tree.sending + (trees - 1) * tree.growing
         align_seconds = effort.aligning(ids, len(hosts))
         return work.Plan({"align": align_seconds, "grow": grow_seconds, "store": effort.STORING})
 

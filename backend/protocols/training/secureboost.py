@@ -57,8 +57,9 @@ def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
     best = ensemble = boosting.empty()
     best_loss, best_round = np.inf, 0
     effort = boosting.effort(int(joint.training.sum()))
-    seconds_of = dict.fromkeys(map(str, range(1, parameters.trees + 1)), effort.sending + effort.growing)
-    plan = work.Plan({**seconds_of, "1": seconds_of["1"] + effort.first(joint.key)})
+    later = replace(effort, first=False)
+    seconds_of = dict.fromkeys(map(str, range(1, parameters.trees + 1)), later.sending + later.growing)
+    plan = work.Plan({**seconds_of, "1": effort.sending + effort.growing})
     for number in range(1, parameters.trees + 1):
         with plan.part(str(number)):
             ensemble = boosting.add_round(ensemble, number - 1)
