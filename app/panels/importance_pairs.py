@@ -20,7 +20,7 @@ LETTERS = 22  # a line of a feature beside the picture, so that a phone has room
 ABOVE = (
     48  # letters of a feature above the picture, where it stands on end: in one line, for a phone has no room for two
 )
-SQUARE, LETTER, SCALE = 48, 6.2, 56  # pixels: of a row, of a letter above, of the colour scale below
+SQUARE, LETTER, SCALE = 48, 6.2, 72  # pixels: of a row, of a letter above, of the colour scale below
 
 
 def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
@@ -74,7 +74,8 @@ def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
     places = list(range(len(shown)))
     scale = {"orientation": "h", "thickness": 10, "len": 0.6, "x": 0, "xanchor": "left", "y": 0, "yanchor": "top"}
     scale |= {"outlinewidth": 0}
-    scale |= {"tickformat": ".2~%", "nticks": 4, "title": {"text": label(t("importance.pairs_scale")), "side": "top"}}
+    title = {"text": wrap(t("importance.pairs_scale"), 30, 2), "side": "top"}  # in two lines for a phone
+    scale |= {"tickformat": ".2~%", "nticks": 4, "title": title}
     hover = {"hovertext": hovers, "hovertemplate": "%{hovertext}<extra></extra>", "hoverongaps": False}
     columns = [f"{label(cut(words, ABOVE))} {sign}" for words, sign in zip(named, signs, strict=True)]
     above = 20 + LETTER * max(wide(cut(words, ABOVE)) for words in named)
