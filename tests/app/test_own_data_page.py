@@ -128,6 +128,7 @@ def test_a_federation_that_is_made_is_on_every_page_can_be_stopped_and_leaves_it
         while not going.wait(0.02):
             work.check()
 
+    # patched: a federation that is made until somebody stops it
     monkeypatch.setattr(Federations, "add", add)
     at = pressed(pressed(with_parties(with_outcome(begun(opened_empty))), "own_next"), "own_make")
     assert not at.exception and says(at, "own_data.stage_split") and not at.button(key="cancel_federation").disabled
@@ -146,6 +147,7 @@ def test_public_data_are_fetched_in_the_background(opened_empty: Opened, monkeyp
         at("fetch")
         raise FederationError("OpenML cannot be reached.")
 
+    # patched: stands for OpenML, which no test asks
     monkeypatch.setattr(Federations, "fetch_credit_card", fetch)
     at = opened_empty("own_data")
     at.get_by_key("own_way").set_value("ready").run()

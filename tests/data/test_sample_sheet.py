@@ -7,7 +7,7 @@ import pytest
 
 from backend.data.federation import load_federation
 from backend.data.remark import Remark
-from backend.data.table import SAMPLES, read_samples, sample_from_values
+from backend.data.table import SAMPLES, read_later_sheet, read_samples, sample_from_values
 from backend.errors import SampleError
 
 
@@ -77,8 +77,8 @@ def test_a_hosts_columns_play_that_host(federation):
     assert [note.key for note in sheet.notes] == ["plays"]
 
 
-def test_a_hosts_columns_are_ignored_where_hosts_are_not_allowed(federation):
-    sheet = read_samples(federation, b"id,income,home,member\nx,1,own,maybe\n", hosts_allowed=False)
+def test_a_hosts_columns_are_ignored_in_a_later_sheet(federation):
+    sheet, _ = read_later_sheet(federation, b"id,income,home,member\nx,1,own,maybe\n")
     assert (sheet.hosts, sheet.problems) == ({}, {})
     assert sheet.notes == (Remark("hosts_ignored", {"columns": "'member'"}),)
 
