@@ -196,7 +196,7 @@ class Job(Generic[T]):
     def _run(self) -> None:
         state: State = "failed"
         try:
-            with work.watched(self.check, self._reached):
+            with work.watched(self.check, self._reached, self.pace.settles):
                 self.result = self._work(self)
             state = "done"
         except Cancelled as stopped:

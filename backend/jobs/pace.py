@@ -34,7 +34,7 @@ class Pace:
 
     def begin_again(self) -> None:
         """Nothing of the work is done yet, or nothing any more."""
-        self.share = 0.0
+        self.share = self._settled = 0.0
         self._reports = [(self._clock(), 0.0)]  # time and share
         self._following: float | None = None
 
@@ -54,6 +54,10 @@ class Pace:
             self._reports.append((now, self.share))
         elif not self.share:
             self._reports = [(now, 0.0)]  # what came before the first piece is no pace
+
+    def settles(self, share: float) -> None:
+        """What comes before that share goes at a pace of its own: nothing is foretold before it is done, and nothing by it."""
+        self._settled = share
 
     def course(self) -> dict[str, float]:
         """How such work went, once it has ended: the share that was done after each part of the time; nothing of what is weighed."""
@@ -88,10 +92,10 @@ class Pace:
         """
         if self.share < EARLIEST or not (self._weighed or self._usual):
             return None
-        points = [(time_, self._of_time(share)) for time_, share in self._reports]
-        (begun, _), (last, done) = points[0], points[-1]
-        if not done:
+        points = [(time_, self._of_time(share)) for time_, share in self._reports if share >= self._settled]
+        if len(points) < 2 or points[-1][1] - points[0][1] < EARLIEST:
             return None
+        (begun, base), (last, done) = points[0], points[-1]
         longest = max(after - before for (_, before), (_, after) in pairwise(points))
         coming = done + max(2 * longest, STEP)
         if self._usual:
@@ -99,4 +103,5 @@ class Pace:
         elif self._following is not None:
             coming = self._following
         passed = self._clock() - begun
-        return max((last - begun) / done - passed, passed / min(max(coming, done), 1.0) - passed, 0.0)
+        ahead = min(max(coming, done), 1.0) - base
+        return max((1.0 - base) * max((last - begun) / (done - base), passed / ahead) - passed, 0.0)

@@ -24,27 +24,39 @@ class Watch:
         Raises Cancelled where the work was stopped.
     reached : callable
         Told the share of the whole that is done, 0..1, and the one that the next report is expected to tell, or None.
+    settles : callable
+        Told a share before which the work goes at a pace of its own.
     start, end : float
         The part of the whole that the present work is.
     """
 
     check: Callable[[], None]
     reached: Reached
+    settles: Callable[[float], None] = lambda share: None
     start: float = 0.0
     end: float = 1.0
 
 
 _watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
+_under_way: list[Watch] = []  # of all threads of this process
 
 
 @contextmanager
-def watched(check: Callable[[], None], reached: Reached) -> Iterator[None]:
+def watched(check: Callable[[], None], reached: Reached, settles: Callable[[float], None]) -> Iterator[None]:
     """Within, this thread's work is followed."""
-    token = _watch.set(Watch(check, reached))
+    watch = Watch(check, reached, settles)
+    token = _watch.set(watch)
+    _under_way.append(watch)
     try:
         yield
     finally:
+        _under_way.remove(watch)
         _watch.reset(token)
+
+
+def under_way() -> bool:
+    """Whether anybody's work is followed in this process: what can wait should leave it the cores."""
+    return bool(_under_way)
 
 
 def check() -> None:
@@ -62,6 +74,13 @@ def reached(share: float, following: float | None = None) -> None:
         begins, width = watch.start, watch.end - watch.start
         next_ = None if following is None else begins + min(following, 1.0) * width
         watch.reached(begins + min(max(share, 0.0), 1.0) * width, next_)
+
+
+def settles(share: float) -> None:
+    """Until so much of the present work is done things are made once, beside each other and beside it: that is no pace for the rest."""
+    watch = _watch.get()
+    if watch is not None:
+        watch.settles(watch.start + share * (watch.end - watch.start))
 
 
 @contextmanager
@@ -98,6 +117,10 @@ class Plan:
     def part(self, name: str) -> AbstractContextManager[None]:
         """As :func:`part`, by name, of parts that come one after the other."""
         return part(*self._bounds[name])
+
+    def settles_after(self, name: str) -> None:
+        """As :func:`settles`, once a part is done."""
+        settles(self._bounds[name][1])
 
     def reached(self, name: str, seconds: float, following: float | None = None) -> None:
         """As :func:`reached`, where parts go on beside each other: seconds of one that are done, and of the next step."""

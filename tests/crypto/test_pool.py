@@ -4,11 +4,13 @@ import os
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 from backend.crypto import pool
+from backend.jobs import work
 
 FORKED = """
 import itertools, os
@@ -107,3 +109,18 @@ def test_where_nothing_is_filled_this_process_works_beside_the_first_and_starts_
     brief = pool.Pool(maker, first, 0, second)
     assert len(brief.take(2 * pool.BULK)) == 2 * pool.BULK
     assert (maker.made, first.made, second.made) == (pool.BULK, pool.BULK, 0)
+
+
+def test_while_a_job_is_under_way_no_more_than_a_small_stock_is_filled():
+    filled = pool.Pool(Tables(), None, 320)
+    try:
+        with work.watched(lambda: None, lambda share, following: None, lambda share: None):
+            filled.fill()
+            while filled.ready < 32:
+                time.sleep(0.01)
+            time.sleep(2 * pool.PAUSE)
+            assert filled.ready < 32 + pool.UNLOCKED_BATCH
+        while filled.ready < 320:
+            time.sleep(0.01)
+    finally:
+        filled.close()

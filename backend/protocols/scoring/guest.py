@@ -184,6 +184,8 @@ class ScoringClient:
             compiled.folding, key.scheme, key.bits, new, {**self.stock, ENCRYPT: at_hand}, parallel
         )
         self._plan = work.Plan(self._effort.whole(self._rows))
+        if new:
+            self._plan.settles_after(ENCRYPT)
 
     def score(self) -> Scored:
         """Steps 1 to 6 for every batch.
