@@ -263,6 +263,7 @@ def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     """A bar with what is done, the seconds so far and those still to go; `share` where the work is not weighed."""
     user_jobs.tick()
     waits.pause(t, job.waits)
+    waits.silence(t, job.silence)
     counts = done < job.total and job.total > 1  # what comes after the last one is not counted
     parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if counts else []
     parts.append(t("stage.elapsed", seconds=t.duration(job.seconds)))

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 import streamlit as st
 
 from app import session
-from app.texts import Texts, markdown
+from app.texts import UNBROKEN, Texts, markdown
 from backend.errors import ApprovalDenied, ApprovalPending, GlassleafError
-from backend.jobs import Waits
+from backend.jobs import Silence, Waits
 
 
 def draw(t: Texts, why: GlassleafError | None, again: Callable[[], None] | None = None) -> bool:
@@ -42,6 +42,14 @@ def pause(t: Texts, why: Waits | None) -> None:
         hosts = t.listed([_name(t, host) for host in why.hosts])
         text = t("pause.busy", hosts=hosts) if why.kind == "busy" else t("pause.down", hosts=hosts)
         st.info(text, icon=":material/hourglass_top:")
+
+
+def silence(t: Texts, who: Silence | None) -> None:
+    """Who has not answered for a while, and for how long; nothing where nobody is late."""
+    if who is not None:
+        hosts = t.listed([_name(t, host) for host in who.parties])
+        seconds = f"{int(who.seconds)}{UNBROKEN}{t('words.s')}"
+        st.markdown(f":material/hourglass_top: {t('pause.silent', hosts=hosts, seconds=seconds)}")
 
 
 def _name(t: Texts, host: str) -> str:

@@ -4,5 +4,6 @@ Who follows makes a :class:`Job`; who works asks and reports in :mod:`backend.jo
 """
 
 from backend.jobs.job import Job, Waits
+from backend.jobs.work import Silence
 
-__all__ = ["Job", "Waits"]
+__all__ = ["Job", "Silence", "Waits"]

@@ -64,6 +64,8 @@ class Job(Generic[T]):
         How much is done of the work as it is weighed, and how long the rest will take.
     waits : Waits or None
         For whom it waits at this moment.
+    silence : Silence or None
+        Who has not answered for a while at this moment.
     took : dict of str to float
         What is noted of it for the next such work; once it is done its course (:meth:`Pace.course`).
     """
@@ -85,6 +87,7 @@ class Job(Generic[T]):
         self.error: str | None = None
         self.failure: GlassleafError | None = None
         self.waits: Waits | None = None
+        self.silence: work.Silence | None = None
         self.read_transcript: Callable[[], tuple[TranscriptEntry, ...]] = tuple
         self._work, self._clock = run, clock
         self.pace, self._weighed = Pace(clock, weighed=weighed, course=course), False
@@ -188,6 +191,9 @@ class Job(Generic[T]):
             self.pace.begin_again()
         self.pace.reached(share, following)
 
+    def _silent(self, silence: work.Silence | None) -> None:
+        self.silence = silence
+
     def check(self) -> None:
         """Raise Cancelled where it was asked to stop."""
         if self.cancelled():
@@ -196,7 +202,7 @@ class Job(Generic[T]):
     def _run(self) -> None:
         state: State = "failed"
         try:
-            with work.watched(self.check, self._reached, self.pace.settles):
+            with work.watched(self.check, self._reached, self.pace.settles, self._silent):
                 self.result = self._work(self)
             state = "done"
         except Cancelled as stopped:

@@ -15,6 +15,14 @@ Reached = Callable[[float, float | None], None]
 
 
 @dataclass(frozen=True)
+class Silence:
+    """Who has not answered, and for how many seconds."""
+
+    parties: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True)
 class Watch:
     """Who follows the work of this thread.
 
@@ -26,6 +34,8 @@ class Watch:
         Told the share of the whole that is done, 0..1, and the one that the next report is expected to tell, or None.
     settles : callable
         Told a share before which the work goes at a pace of its own.
+    silent : callable
+        Told who has not answered for a while; None once somebody has.
     start, end : float
         The part of the whole that the present work is.
     """
@@ -33,6 +43,7 @@ class Watch:
     check: Callable[[], None]
     reached: Reached
     settles: Callable[[float], None] = lambda share: None
+    silent: Callable[[Silence | None], None] = lambda silence: None
     start: float = 0.0
     end: float = 1.0
 
@@ -42,9 +53,14 @@ _under_way: list[Watch] = []  # of all threads of this process
 
 
 @contextmanager
-def watched(check: Callable[[], None], reached: Reached, settles: Callable[[float], None]) -> Iterator[None]:
+def watched(
+    check: Callable[[], None],
+    reached: Reached,
+    settles: Callable[[float], None] = lambda share: None,
+    silent: Callable[[Silence | None], None] = lambda silence: None,
+) -> Iterator[None]:
     """Within, this thread's work is followed."""
-    watch = Watch(check, reached, settles)
+    watch = Watch(check, reached, settles, silent)
     token = _watch.set(watch)
     _under_way.append(watch)
     try:
@@ -81,6 +97,13 @@ def settles(share: float) -> None:
     watch = _watch.get()
     if watch is not None:
         watch.settles(watch.start + share * (watch.end - watch.start))
+
+
+def silent(silence: Silence | None) -> None:
+    """Report who does not answer, or that somebody has."""
+    watch = _watch.get()
+    if watch is not None:
+        watch.silent(silence)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from backend.link.frames import LANES, DeliveryReceipt, Header, Lane, Memory
 
 @dataclass(eq=False)
 class Outgoing:
-    """One message on its way; `order` is its place among all of this peer's."""
+    """One message on its way; `order` is its place among all of this peer's, `since` when it was made (monotonic seconds)."""
 
     conversation: str
     kind: str
@@ -31,6 +31,7 @@ class Outgoing:
     sequence: int = 0
     order: int = 0
     not_before: float = 0.0
+    since: float = field(default_factory=time.monotonic)
 
 
 MAX_CONVERSATIONS = 16_384  # of which the last sequence is remembered
@@ -208,6 +209,12 @@ class Outbox:
         """Messages without a receipt, by lane."""
         with self._changed:
             return {lane: self._depth(lane) for lane in LANES}
+
+    def oldest(self) -> float | None:
+        """When the oldest message without a receipt was made, in monotonic seconds; None where every one has its receipt."""
+        with self._changed:
+            left = [*self._in_flight.values(), *(one for lane in LANES for one in self._waiting[lane])]
+            return min((one.since for one in left), default=None)
 
     def wake(self) -> None:
         """Wake whoever waits for something to send."""

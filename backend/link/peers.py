@@ -14,6 +14,7 @@ from backend.link.frames import LANES, Lane, Memory
 from backend.link.identity import is_ending, validity_words
 from backend.link.inbox import Hand, Inbox
 from backend.link.outbox import Outbox, Refused
+from backend.protocols.transport.wire import Quiet
 
 MIB = 1 << 20
 _DAY = timedelta(days=1)
@@ -148,6 +149,12 @@ class Peer:
     def is_silent(self) -> bool:
         """Whether three signs of life are missing."""
         return time.monotonic() - self._heard > self.silence_timeout
+
+    @property
+    def quiet(self) -> Quiet:
+        """How long nothing has come from it, and how long it has owed a receipt meanwhile."""
+        now, oldest = time.monotonic(), self.outbox.oldest()
+        return Quiet(now - self._heard, 0.0 if oldest is None else now - max(self._heard, oldest))
 
     @property
     def is_attached(self) -> bool:

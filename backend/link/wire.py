@@ -12,7 +12,7 @@ from backend.link.node import Node
 from backend.link.peers import LinkSettings, Peer
 from backend.link.rpc import require_grpc
 from backend.protocols.transport.message import Message
-from backend.protocols.transport.wire import Delivery
+from backend.protocols.transport.wire import Delivery, Quiet
 
 if TYPE_CHECKING:
     from backend.link.agreement import Agreement
@@ -134,6 +134,10 @@ class LinkWire:
         if peer is None:
             raise SecurityError(f"{party} is no party to the agreement.")
         return peer.is_up
+
+    def quiet(self, party: str) -> Quiet:
+        """How long nothing has come over the link to `party`."""
+        return self._node.peers[party].quiet
 
     def states(self) -> dict[str, str]:
         """Each link's state in words."""

@@ -18,7 +18,7 @@ from backend.link.wire import LinkWire
 from backend.protocols.guest_runtime import GuestRuntime, HostsOperator
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.transcript import OwnTranscript
-from backend.protocols.transport.wire import Delivery
+from backend.protocols.transport.wire import Delivery, Quiet
 
 
 def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) -> GuestRuntime:
@@ -111,6 +111,10 @@ class GuestWire:
     def is_up(self, party: str) -> bool:
         """Whether `party` can be reached; raises PartyUnreachable where another process has the links."""
         return self._links().is_up(party)
+
+    def quiet(self, party: str) -> Quiet:
+        """How long nothing has come from `party`."""
+        return Quiet() if self._wire is None else self._wire.quiet(party)
 
     def shut_down(self) -> None:
         """End the links for good."""

@@ -205,12 +205,12 @@ class Streaming:
             return tuple(failed), None
         while inner.state == "running":
             inner.wait(POLL)
-            job.waits = inner.waits
+            job.waits, job.silence = inner.waits, inner.silence
             if job.cancelled():
                 inner.cancel()
             else:
                 work.reached(inner.pace.share)
-        job.waits = None
+        job.waits = job.silence = None
         batch = inner.get()
         return batch.scores, batch
 

@@ -100,6 +100,23 @@ def test_what_was_sent_while_the_link_was_cut_comes_afterwards_once(links):
         assert shop.receive(timeout=0.2) is None and bank.receive(name, timeout=0.2) is None
 
 
+def test_a_host_owes_a_sign_of_life_from_a_message_on_until_it_has_confirmed_it(links):
+    with Proxy() as between:
+        bank = links.bank()
+        between.target = links.port
+        shop = links.host("shop", port=between.port)
+        links.up(shop)
+        assert bank.quiet("shop").owing == 0.0
+        between.cut()
+        until(lambda: not bank.peer("shop").is_attached)
+        bank.send("shop", EndConversation(new_conversation()))
+        until(lambda: bank.quiet("shop").owing > 0.3)
+        assert bank.quiet("shop").seconds >= bank.quiet("shop").owing
+        between.mend()
+        until(lambda: bank.quiet("shop").owing == 0.0)
+        assert shop.receive(timeout=IN_TIME) is not None
+
+
 def test_a_cut_is_never_taken_for_leave(links):
     with Proxy() as between:
         bank = links.bank()

@@ -338,7 +338,8 @@ class ScoringClient:
         """Step 3: a Host without a record of a sample decides by default sides; one whose budget is exhausted decides nothing."""
         n = batch.stop - batch.start
         for i, host in enumerate(self._chain):
-            answer = self.session.expect_each(HeldRecords, [host])[host]
+            at_work = self._chain[max(0, i - 1)]  # it answers before it works, and the one before it must be through
+            answer = self.session.expect_each(HeldRecords, [host], [at_work])[host]
             if i:  # the Host before it is through
                 self._report(self._chain[i - 1], n)
             self._report(host, following=n)

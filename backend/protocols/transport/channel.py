@@ -23,6 +23,7 @@ M = TypeVar("M", bound=Message)
 OnClose = Callable[[str, Sequence[TranscriptEntry], Mapping[str, ConversationReceipt]], None]
 POLL = 0.1  # seconds between looks at the cancel flag
 RECEIPT_TIMEOUT = 2.0  # seconds that Hosts get to state what they sent and took
+QUIET = 5.0  # seconds without an answer after which it is said of whom
 TIMEOUT = 300.0  # seconds a party may stay silent before it counts as unreachable
 
 
@@ -74,8 +75,10 @@ class Session:
         for host in self.hosts:
             self.send(host, message)
 
-    def expect(self, kind: type[M]) -> tuple[str, M]:
+    def expect(self, kind: type[M], at_work: Collection[str] = ()) -> tuple[str, M]:
         """Wait for the next message, which must be of class `kind`; returns its sender too.
+
+        `at_work` are the Hosts that work for it now, where not every one of the conversation does.
 
         Raises
         ------
@@ -88,7 +91,7 @@ class Session:
         SecurityError
             It sent something else.
         """
-        sender, message = self._next()
+        sender, message = self._next(at_work or self.hosts)
         if isinstance(message, Refusal):
             if message.wait > 0:
                 raise HostBusy(f"{sender} refused: {message.reason}", message.wait, sender)
@@ -104,11 +107,14 @@ class Session:
             raise SecurityError(f"A {kind.__name__} was expected, a {came} came; the exchange was stopped.")
         return sender, message
 
-    def expect_each(self, kind: type[M], hosts: Collection[str]) -> dict[str, M]:
-        """Wait for one message of class `kind` from each of `hosts`, in whatever order they come."""
+    def expect_each(self, kind: type[M], hosts: Collection[str], at_work: Collection[str] = ()) -> dict[str, M]:
+        """Wait for one message of class `kind` from each of `hosts`, in whatever order they come.
+
+        `at_work` are the Hosts that work for it now, where they are others than those that have not answered.
+        """
         answers: dict[str, M] = {}
         while len(answers) < len(hosts):
-            sender, message = self.expect(kind)
+            sender, message = self.expect(kind, at_work or [host for host in hosts if host not in answers])
             if sender in answers or sender not in hosts:
                 raise SecurityError(f"{sender} answered out of turn; the exchange was stopped.")
             answers[sender] = message
@@ -120,8 +126,15 @@ class Session:
         if self._cancelled():
             raise Cancelled("Stopped at your request; nothing half-done was kept.")
 
-    def _next(self) -> tuple[str, Message]:
-        deadline = time.monotonic() + self._timeout
+    def _next(self, at_work: Collection[str]) -> tuple[str, Message]:
+        try:
+            return self._awaited(at_work)
+        finally:
+            work.silent(None)
+
+    def _awaited(self, at_work: Collection[str]) -> tuple[str, Message]:
+        began = time.monotonic()
+        deadline = began + self._timeout
         while True:
             self.check()
             self._wire.rest(self.name)
@@ -134,11 +147,22 @@ class Session:
                 raise PartyUnreachable(
                     f"{', '.join(down)} stopped while it was being asked. Start it again and repeat."
                 )
+            self._tell_of_silence(at_work, time.monotonic() - began)
             if time.monotonic() > deadline:
                 hosts = ", ".join(self.hosts)
                 raise PartyUnreachable(
                     f"No answer from {hosts} for {self._timeout:g} s. Check that they run, and repeat."
                 )
+
+    def _tell_of_silence(self, at_work: Collection[str], waited: float) -> None:
+        """Say who has not answered: whoever has not even confirmed what was sent to it, else whoever is at work."""
+        if waited < QUIET:
+            return
+        quiet = {host: self._wire.quiet(host) for host in self.hosts}
+        silent = {host: found.owing for host, found in quiet.items() if found.owing >= QUIET}
+        silent = silent or {host: quiet[host].seconds for host in at_work if host in quiet}
+        seconds = min([waited, *silent.values()])
+        work.silent(work.Silence(tuple(silent), seconds) if seconds >= QUIET else None)
 
     def transcript(self) -> tuple[TranscriptEntry, ...]:
         """The messages so far."""
@@ -148,9 +172,10 @@ class Session:
         """End the conversation, however far it got: Hosts forget it too. Returns its transcript, with what Hosts state of theirs."""
         notified = set()
         for host in sorted(self._met):
+            gone = self._wire.quiet(host).owing >= RECEIPT_TIMEOUT  # it would state nothing in that time either
             with suppress(PartyUnreachable):
                 self._wire.send(host, EndConversation(self.name))
-                notified.add(host)
+                notified |= set() if gone else {host}
         transcript = own = self._wire.transcript(self.name)
         if expected := notified & self._witnesses.keys():
             self._take_receipts(expected)

@@ -12,7 +12,7 @@ from backend.errors import PartyUnreachable
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.transcript import TranscribedWire, Transcript
-from backend.protocols.transport.wire import Delivery
+from backend.protocols.transport.wire import Delivery, Quiet
 
 _Letter = tuple[str, bytes, int]  # sender, bytes, number in the transcript
 _Mailbox = queue.SimpleQueue[_Letter | None]
@@ -105,3 +105,7 @@ class LocalWire(TranscribedWire):
     def is_up(self, party: str) -> bool:
         """Whether `party` has a mailbox."""
         return self._network.is_up(party)
+
+    def quiet(self, party: str) -> Quiet:
+        """Nothing is on its way here for any time."""
+        return Quiet()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from backend.protocols.transport.message import Message, body
 from backend.protocols.transport.messages import OfferKey
-from backend.protocols.transport.wire import Delivery, Wire
+from backend.protocols.transport.wire import Delivery, Quiet, Wire
 
 _Octets = bytes  # where a field is called bytes
 SAMPLE = 16  # bytes of a ciphertext that an onlooker is shown
@@ -247,6 +247,10 @@ class OwnTranscript(TranscribedWire):
     def is_up(self, party: str) -> bool:
         """Whether `party` can be reached."""
         return self._wire.is_up(party)
+
+    def quiet(self, party: str) -> Quiet:
+        """How long nothing has come from `party`."""
+        return self._wire.quiet(party)
 
 
 def round_of(message: Message) -> int:

@@ -39,6 +39,22 @@ class Delivery(NamedTuple):
     number: int = 0
 
 
+class Quiet(NamedTuple):
+    """How long nothing has come from a party, with whatever carries its messages taken together.
+
+    Attributes
+    ----------
+    seconds : float
+        Since anything came from it, a sign of life too; 0 where no link lies between.
+    owing : float
+        Since it was handed a message of which it has not even confirmed that it came, while nothing else came either; 0 where there
+        is none.
+    """
+
+    seconds: float = 0.0
+    owing: float = 0.0
+
+
 class Wire(Protocol):
     """One party's wire. Messages of one conversation and sender come in the order in which they were sent; all methods from any thread."""
 
@@ -63,3 +79,6 @@ class Wire(Protocol):
 
     def is_up(self, party: str) -> bool:
         """Whether `party` can be reached at this moment."""
+
+    def quiet(self, party: str) -> Quiet:
+        """How long nothing has come from `party`."""

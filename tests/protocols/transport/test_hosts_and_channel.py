@@ -12,13 +12,16 @@ from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.errors import Cancelled, PartyUnreachable, SecurityError
+from backend.jobs import Job
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.training.messages import AskBinSums
+from backend.protocols.transport import channel
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import EndConversation, HeldRecords, OfferKey, Refusal
 from backend.protocols.transport.network import Network
+from backend.protocols.transport.wire import Quiet
 from backend.trees.folding import fold_structure
 
 
@@ -129,6 +132,61 @@ def test_a_host_that_goes_down_half_way_does_not_hang_the_guest():
     network.close("host0")
     with pytest.raises(PartyUnreachable, match="host0 stopped"):
         session.expect(HeldRecords)
+
+
+class QuietWire:
+    """The Guest's end towards Hosts of which nothing comes, and of whose silence the link says this."""
+
+    def __init__(self, **quiet):
+        self._wire, self._quiet = Network().end(GUEST), quiet
+
+    def send(self, receiver, message):
+        return 0
+
+    def is_up(self, party):
+        return True
+
+    def quiet(self, party):
+        return self._quiet[party]
+
+    def __getattr__(self, name):
+        return getattr(self._wire, name)
+
+
+@pytest.mark.parametrize(
+    ("quiet", "named"),
+    [
+        ({"a": Quiet(9.0, 0.0), "b": Quiet(9.0, 0.0)}, ("a",)),  # whoever is at work
+        ({"a": Quiet(9.0, 0.0), "b": Quiet(9.0, 8.0)}, ("b",)),  # what was sent to it is not confirmed: that is why
+        ({"a": Quiet(0.0, 0.0), "b": Quiet(9.0, 0.0)}, None),  # signs of life come
+        ({"a": Quiet(), "b": Quiet()}, None),  # a simulation
+    ],
+)
+def test_who_does_not_answer_is_told_while_it_is_waited_for_and_no_longer(monkeypatch, quiet, named):
+    monkeypatch.setattr(channel, "QUIET", 0.05)
+    session = Session(QuietWire(**quiet), "c", ("a", "b"), timeout=0.5)
+
+    def run(job):
+        session.expect(HeldRecords, ["a"])
+
+    told = []
+    monkeypatch.setattr(Job, "_silent", lambda job, silence: told.append(silence))
+    assert isinstance(Job(run, 1).start().wait(20).failure, PartyUnreachable)
+    assert {one.parties for one in told if one} == ({named} if named else set())
+    assert all(0.05 <= one.seconds <= 0.7 for one in told if one)
+    assert told[-1] is None
+
+
+def test_a_host_that_confirms_nothing_is_not_waited_for_at_the_end():
+    witnesses = {"a": "00", "b": "00"}
+    took = {}
+    for name, silent in {"silent": Quiet(9.0, 3.0), "there": Quiet(9.0, 0.0)}.items():
+        session = Session(QuietWire(a=silent, b=silent), name, ("a", "b"), witnesses=witnesses)
+        session.broadcast(EndConversation(name))
+        began = time.monotonic()
+        session.close()
+        took[name] = time.monotonic() - began
+    assert took["silent"] < 0.5 < channel.RECEIPT_TIMEOUT <= took["there"]
 
 
 @pytest.mark.parametrize("death", [SystemExit, MemoryError])
