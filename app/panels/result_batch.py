@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import streamlit as st
 
+from app import errors
 from app.panels import controls
 from app.texts import Texts, amount, markdown, number
 from app.view_models import ORDERS, PAGE, Speed, View, page_of, scale
@@ -118,9 +120,16 @@ def _columns(t: Texts, view: View, scores: Sequence[Score]) -> tuple[dict[str, l
     return columns | {"note": [_note(t, view, score) for score in scores]}, settings
 
 
+def why(t: Texts, view: View, score: Score) -> str:
+    """Why somebody was not scored, with Hosts by their titles; as an error's text, to be said in the reader's language."""
+    titles = {host: t.party(view.federation, host) for host in view.model.hosts}
+    named = rf"\b(at|ask) ({'|'.join(map(re.escape, titles))})\b"
+    return re.sub(named, lambda found: f"{found[1]} {titles[found[2]]}", score.problem) if titles else score.problem
+
+
 def _note(t: Texts, view: View, score: Score) -> str:
     if score.status == "failed":
-        return score.problem
+        return errors.said(t, why(t, view, score))
     return (
         t("score.not_held_short", hosts=t.listed([t.party(view.federation, h) for h in score.not_held_by]))
         if score.not_held_by

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from app import session
 from app.errors import said
+from app.panels import result_batch
 from app.texts import Texts, catalogue
 from backend.data.csv_file import SHOWN_CELL
 from backend.data.federation import capped
@@ -18,6 +20,7 @@ from backend.protocols.scoring.guest import LIMITS, refusals
 from backend.protocols.transport.messages import EndConversation, HeldRecords
 from backend.protocols.transport.network import Network
 from backend.services import Glassleaf
+from backend.services.scoring import failed_score
 from tests.app.conftest import Opened, World, job_of, put_job
 from tests.app.reading_out import everything
 
@@ -144,3 +147,13 @@ def test_a_chinese_page_says_why_a_job_failed_in_chinese(opened: Opened) -> None
     assert job_of("train").state == "failed"
     assert ZH("error.host_down", host="telecom").split("：")[0] in everything(opened("train", lang="zh"))
     assert EN("error.host_down", host="telecom").split(":")[0] in everything(opened("train", lang="en"))
+
+
+@pytest.mark.parametrize(("t", "title"), [(EN, "Telecom"), (ZH, "电信运营商")])
+def test_a_refused_score_names_the_host_by_its_title(opened: Opened, world: World, t: Texts, title: str) -> None:
+    opened("score")
+    answer = HeldRecords("c", b"\x80", bytes([LIMITS.index("budget")]), 3, 20, 12.5, 30)
+    (problem,) = refusals("telecom", answer, 1).values()
+    shown = said(t, result_batch.why(t, session.view(world.record.id), failed_score("A1", problem)))
+    assert shown.count(title) == problem.count("telecom") == 2
+    assert "telecom" not in shown and t("frame.in_english") not in shown
