@@ -75,12 +75,12 @@ def fetch_credit_card(file: Path) -> Path:
     FederationError
         OpenML cannot be reached, or what it sent is not the table that is known.
     """
-    from sklearn.datasets import fetch_openml  # noqa: PLC0415 - slow to import
-
     fetched: Future[Any] = Future()
 
     def fetch() -> None:
         try:
+            from sklearn.datasets import fetch_openml  # noqa: PLC0415 - takes seconds, in which the work can be stopped
+
             fetched.set_result(fetch_openml(data_id=OPENML_ID, as_frame=True, parser="auto"))
         except Exception as error:  # whoever waits is told
             fetched.set_exception(error)
