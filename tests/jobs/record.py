@@ -84,26 +84,30 @@ def processor_time() -> float:
 
 
 def record(kind: str, clock: Callable[[], float], *, again: bool) -> dict[str, Any]:
-    """Seconds of the job, and (seconds, share, next share) of its reports."""
+    """Seconds of the job, the share before which its pace is none, and (seconds, share, next share) of its reports."""
     with tempfile.TemporaryDirectory() as home, Glassleaf(Path(home)) as glassleaf:
         glassleaf.training.prepare_demo()
         model = glassleaf.models.all("demo")[0].id
         if again:
             KINDS[kind](glassleaf, model).get()
         reports: list[tuple[float, float, float | None]] = []
-        began, noted = clock(), Pace.reached
+        began, noted, settles, settled = clock(), Pace.reached, Pace.settles, [0.0]
 
         def reached(self: Pace, share: float, following: float | None = None) -> None:
             next_ = None if following is None else round(following, 4)
             reports.append((round(clock() - began, 2), round(share, 4), next_))
             noted(self, share, following)
 
-        Pace.reached = reached  # type: ignore[method-assign]
+        def settling(self: Pace, share: float) -> None:
+            settled[0] = round(share, 4)
+            settles(self, share)
+
+        Pace.reached, Pace.settles = reached, settling  # type: ignore[method-assign]
         try:
             KINDS[kind](glassleaf, model).get()
         finally:
-            Pace.reached = noted  # type: ignore[method-assign]
-        return {"seconds": round(clock() - began, 2), "reports": reports}
+            Pace.reached, Pace.settles = noted, settles  # type: ignore[method-assign]
+        return {"seconds": round(clock() - began, 2), "settles": settled[0], "reports": reports}
 
 
 def main(file: Path, how: str, kinds: list[str]) -> None:

@@ -2,8 +2,8 @@
 
 ``courses.json`` has them by name: a report is (seconds, share, the share that the next one was expected to tell). What is busy was recorded
 by the clock beside other work that came and went; the others in seconds of processor time, which other work does not change. "Weighed as
-now" are reports of 0.10.0 whose shares were worked out again by today's units. How often the figure is wrong is a bound that must not
-rise, not an aim: no course was recorded on a machine without other work yet.
+now" are reports of 0.10.0 whose shares were worked out again by today's units. Quiet ones were recorded while nothing else was at work but
+idle servers. How often the figure is wrong is a bound that must not rise, not an aim.
 """
 
 import json
@@ -28,6 +28,7 @@ def said(course, speed=1.0):
     """(seconds said, seconds to go) from a tenth of the time on, on a machine of another speed where wanted."""
     clock = Clock()
     pace = Pace(clock)
+    pace.settles(course.get("settles", 0.0))
     whole, reports = course["seconds"] * speed, list(course["reports"])
     told = []
     for look in range(1, LOOKS + 1):
