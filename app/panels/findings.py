@@ -259,4 +259,5 @@ def citation(t: Texts, law: Law) -> str:
         jurisdiction=markdown(t.jurisdiction(law.jurisdiction)),
         as_of=law.as_of,
     )
-    return f"{where}  \n{wording(t, markdown(law.quote), markdown(law.quote_from), law.as_of, law.checked)}"
+    source = markdown(t.either(law.quote_from, law.quote_from_zh))
+    return f"{where}  \n{wording(t, markdown(law.quote), source, law.as_of, law.checked)}"

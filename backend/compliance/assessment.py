@@ -8,6 +8,7 @@ of evidence are measured elsewhere or reported as not assessed. A feature withou
 from __future__ import annotations
 
 import datetime as dt
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -37,6 +38,7 @@ Where = MatchedIn | Literal["sensitivity"]
 Match = tuple[str, Where]  # what matched, and where
 DISPARITY, PROXIES = "disparity", "proxies"  # the two claims that are measured
 ELDERLY = "elderly"  # the check that a rule may ask for
+_CHINESE = re.compile(r"[\u4e00-\u9fff]")
 LAW_FIELDS = (
     "title",
     "title_zh",
@@ -49,6 +51,7 @@ LAW_FIELDS = (
     "whom",
     "quote",
     "quote_from",
+    "quote_from_zh",
 )
 PACK_FIELDS = (
     "name",
@@ -96,7 +99,7 @@ class Law:
         Of whom it demands something.
     checked : {"source", "not", "none"}
         Whether it was compared with its official text on the day `as_of`, if any statute names it.
-    quote, quote_from : str
+    quote, quote_from, quote_from_zh : str
         Official wording and where it was read; empty = all that is said of it is a paraphrase.
     """
 
@@ -120,6 +123,7 @@ class Law:
     checked: Checked = "source"
     quote: str = ""
     quote_from: str = ""
+    quote_from_zh: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -430,10 +434,11 @@ def _worst_first(findings: Sequence[Finding], order: Mapping[str, int]) -> tuple
     return tuple(sorted(ranked, key=lambda finding: finding is not first[finding.feature]))
 
 
-def wording(words: Callable[..., str], quote: str, quote_from: str, day: str, checked: str) -> str:
-    """The official wording with where and when it was read; or that what is said of a rule is a paraphrase."""
+def wording(words: Callable[..., str], quote: str, source: str, day: str, checked: str) -> str:
+    """The official wording in its own language with where and when it was read; or that what is said of a rule is a paraphrase."""
+    language = "zh" if _CHINESE.search(quote) else "en"
     return (
-        words("law.quoted", quote=quote, source=quote_from, day=day)
+        words(f"law.quoted_{language}", quote=quote, source=source, day=day)
         if quote
-        else words(f"law.paraphrase_{checked}", day=day)
+        else words(f"law.paraphrase_{checked}")
     )

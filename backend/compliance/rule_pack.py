@@ -62,7 +62,7 @@ class LegalRule(Concept):
         Of whom it demands something.
     checked : {"source", "not", "none"} or None
         Whether it was compared with its official text on the day `as_of`, if any statute names it; None = as the pack.
-    quote, quote_from : str
+    quote, quote_from, quote_from_zh : str
         The official wording in the language of the law, and where it was read on the day `as_of`; without one the rule is a paraphrase.
     evidence, evidence_zh : str
         Models only: what Glassleaf offers towards the duty, and what it does not.
@@ -86,6 +86,7 @@ class LegalRule(Concept):
     checked: Checked | None = None
     quote: str = ""
     quote_from: str = ""
+    quote_from_zh: str = ""
     explanation: Text
     explanation_zh: Text
     remedy: Text
@@ -305,9 +306,13 @@ def _misfits(rule: LegalRule) -> Iterator[tuple[str, str]]:
 
 def _bad_quote(rule: LegalRule, checked: Checked) -> Iterator[tuple[str, str]]:
     """A quotation without where it was read, or the other way round; one of a text that nobody read; one that is too long."""
-    if bool(rule.quote) != bool(rule.quote_from):
-        absent = "quote_from" if rule.quote else "quote"
-        yield absent, "found nothing, expected the official wording and where it was read. Add it, or delete both"
+    fields = ("quote", "quote_from", "quote_from_zh")
+    absent = [field for field in fields if not getattr(rule, field)]
+    if absent and absent != list(fields):
+        yield (
+            absent[0],
+            "found nothing, expected the official wording and, in both languages, where it was read. Add it, or delete all three",
+        )
     if rule.quote and checked != "source":
         yield (
             "checked",

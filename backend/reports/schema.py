@@ -167,6 +167,7 @@ class LawLine(Part):
         "", exclude_if=_is_empty, description="official wording; absent = all that is said of it is a paraphrase"
     )
     quote_from: str = Field("", exclude_if=_is_empty, description="where the wording was read on the day `as_of`")
+    quote_from_zh: str = Field("", exclude_if=_is_empty, description="the same in Chinese")
 
 
 class AgeGapLine(Part):

@@ -113,9 +113,12 @@ def test_every_rule_has_its_wording_or_says_that_it_is_a_paraphrase():
     words = Catalogue("en")
     paraphrased = (words("law.paraphrase_source"), words("law.paraphrase_not"))
     for law in laws:
-        quoted = words("law.quoted", quote=law.quote, source=law.quote_from, day=law.as_of)
+        language = "zh" if law.rule_id.startswith(("pipl", "china")) else "en"
+        quoted = words(f"law.quoted_{language}", quote=law.quote, source=law.quote_from, day=law.as_of)
         assert said[law.rule_id] == quoted if law.quote else said[law.rule_id] in paraphrased
     assert len(said) > 40
+    assert not any("\u4e00" <= letter <= "\u9fff" for law in laws for letter in law.quote_from.split("github.com")[0])
+    assert all(any("\u4e00" <= letter <= "\u9fff" for letter in law.quote_from_zh) for law in laws if law.quote)
     assert "shall perform an assessment" in said["ai_act_rights_assessment"]
     assert "eur-lex" in said["ai_act_deployer"] and "2026-11-23" in said["ai_act_deployer"]
     assert said["korea_ai_basic"] == words("law.paraphrase_not") != said["ecoa_sex"]

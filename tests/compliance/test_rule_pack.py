@@ -53,9 +53,13 @@ def test_a_good_pack_is_read(tmp_path):
     ("lines", "words"),
     [
         ("quote: No sex.", "quote_from: found nothing"),
-        ("quote_from: The book", "quote: found nothing"),
-        ("checked: not\n    quote: No sex.\n    quote_from: The book", "found 'not' beside a quotation"),
-        (f"quote: {'x' * 401}\n    quote_from: The book", "found 401 letters"),
+        ("quote: No sex.\n    quote_from: The book", "quote_from_zh: found nothing"),
+        ("quote_from: The book\n    quote_from_zh: 书", "quote: found nothing"),
+        (
+            "checked: not\n    quote: No sex.\n    quote_from: The book\n    quote_from_zh: 书",
+            "found 'not' beside a quotation",
+        ),
+        (f"quote: {'x' * 401}\n    quote_from: The book\n    quote_from_zh: 书", "found 401 letters"),
     ],
 )
 def test_a_quotation_says_where_it_was_read_and_is_short(tmp_path, lines, words):

@@ -586,7 +586,7 @@ def test_fields_that_came_later_leave_no_trace_where_they_are_empty():
     search = AlternativeLine.model_construct(name="c1")
     assert not {"auc_together", "gap_together"} & set(search.model_dump(warnings=False))
     law = LawLine.model_construct(rule="r")
-    assert not {"quote", "quote_from"} & set(law.model_dump(warnings=False))
+    assert not {"quote", "quote_from", "quote_from_zh"} & set(law.model_dump(warnings=False))
     ends = IntervalLine(value=0.0, low=-1.0, high=1.0)
     assert "auc_together" in AlternativeLine.model_construct(name="c1", auc_together=ends).model_dump(warnings=False)
 

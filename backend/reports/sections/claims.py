@@ -133,7 +133,8 @@ def _duty_dates(write: Writer, duty: DutyLine) -> str:
 
 
 def _wording(write: Writer, law: LawLine) -> str:
-    return wording(write.words, law.quote, law.quote_from, law.as_of, law.checked)
+    source = write.words.either(law.quote_from, law.quote_from_zh)
+    return wording(write.words, law.quote, source, law.as_of, law.checked)
 
 
 def _demands(write: Writer, duty: DutyLine) -> str:
