@@ -104,12 +104,15 @@ def _decision(found: Search, decided: DecidedModels) -> list[str]:
     reference = found.group_in_words(found.groups[found.reference])
     lines = [f"Cut-off {decided.cutoff:g} of {found.tried[0].model}; gaps are against {reference}:"]
     lines += [f"  {_point(found, point)}" for point in decided.points]
-    narrower = decided.narrower()
-    sure = sum(point.sure for point in narrower)
-    answer = (
-        f"{len(narrower)} of {len(decided.points) - 1} lose at most {found.tolerance:g} of AUC and have a narrower gap"
-    )
-    return [*lines, f"  {answer}; {sure} of them with 95 % for all together."]
+    narrower, others = decided.narrower(), decided.points[1:]
+    compared = sum(point.gap is not None for point in others)
+    if compared < len(others):
+        lines.append(f"  {len(others) - compared} of {len(others)} could not be compared.")
+    if compared:
+        sure = sum(point.sure for point in narrower)
+        answer = f"{len(narrower)} of {compared} lose at most {found.tolerance:g} of AUC and have a narrower gap"
+        lines.append(f"  {answer}; {sure} of them with 95 % for all together.")
+    return lines
 
 
 def _point(found: Search, point: Point) -> str:

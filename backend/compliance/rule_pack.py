@@ -311,7 +311,7 @@ def _bad_quote(rule: LegalRule, checked: Checked) -> Iterator[tuple[str, str]]:
     if absent and absent != list(fields):
         yield (
             absent[0],
-            "found nothing, expected the official wording and, in both languages, where it was read. Add it, or delete all three",
+            "found nothing, expected the official wording and, twice, where it was read. Add it, or delete all",
         )
     if rule.quote and checked != "source":
         yield (

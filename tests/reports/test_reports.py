@@ -39,7 +39,7 @@ from backend.reports.schema import (
     SearchLine,
     TestLine,
 )
-from backend.reports.sections import answers, claims, model, operator, record
+from backend.reports.sections import alternatives, answers, claims, model, operator, record
 from backend.reports.sections.validation import OWN_SOURCE, table
 from backend.reports.sections.writer import Writer, bits, figure, p_value, percent
 from backend.services import Glassleaf
@@ -623,3 +623,47 @@ def test_parameters_are_off_or_in_percent_where_a_reader_would_say_so(report):
     content = report.content.model_copy(update={"identity": identity})
     *_, shown = model.identity(Writer(report.model_copy(update={"content": content}), Catalogue("en")))
     assert [value for _, value in shown.rows] == ["off", "0.2", "63.2\u00a0%", "0.3"]
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_first_page_names_the_worst_dozen_findings_and_says_where_the_others_are(report, language):
+    words = Catalogue(language)
+    first = report.content.assessment.findings[0].model_copy(update={"splits": 1})
+
+    def answer(*statuses: str) -> str:
+        found = tuple(first.model_copy(update={"status": status}) for status in statuses)
+        assessment = report.content.assessment.model_copy(update={"findings": found})
+        content = report.content.model_copy(update={"assessment": assessment})
+        return dict(answers(report.model_copy(update={"content": content}), language))[words("document.ask_flag")]
+
+    more = words("document.flag_more", n=3, section=words("document.findings"))
+    long = answer(*["informational"] * 14, "prohibited")
+    assert long.count("\n– ") == 12 and long.endswith(f"\n{more}")
+    assert words("compliance.prohibited") in long.split("\n– ")[1]  # the last of the list is the worst
+    short = answer(*["informational"] * 12)
+    assert short.count("\n– ") == 12 and short.splitlines()[-1].startswith("– ")
+
+
+def _search(*gaps: IntervalLine | None) -> SearchLine:
+    """The first model and one alternative a gap, the last of them narrower."""
+    about = {"auc": IntervalLine(value=0.8, low=0.7, high=0.9), "narrower": False, "sure": False}
+    lines = [AlternativeLine.model_construct(name=f"c{n}", gap=gap, **about) for n, gap in enumerate(gaps)]
+    lines[-1] = lines[-1].model_copy(update={"narrower": True})
+    return SearchLine.model_construct(model="m1", tolerance=0.002, alternatives=tuple(lines))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_alternatives_that_could_not_be_compared_are_counted_apart(report, language):
+    words, gap = Catalogue(language), IntervalLine(value=0.1, low=0.0, high=0.2)
+    write = Writer(report, words)
+
+    def said(search: SearchLine) -> list[str]:
+        return [block.text for block in alternatives.found_in_words(write, search)]
+
+    assert said(_search(gap, None, gap)) == [
+        words("document.lda_trained", n=2, model="m1"),
+        words("document.lda_uncompared", n=1),
+        words("document.lda_found", compared=1, narrower=1, sure=0, tolerance="0.002"),
+    ]
+    assert [words("document.lda_uncompared", n=2)] == said(_search(gap, None, None))[1:]
+    assert len(said(_search(gap, gap))) == 2

@@ -22,8 +22,6 @@ def alternatives(write: Writer) -> list[Block]:
 
 
 def _search(write: Writer, search: SearchLine) -> list[Block]:
-    narrower = [line for line in search.alternatives if line.narrower]
-    counts = {"tried": len(search.alternatives) - 1, "narrower": len(narrower), "sure": sum(a.sure for a in narrower)}
     reference = write.words.either(search.reference, search.reference_zh)
     how = write(f"lda_{search.source}", n=whole(search.n), reference=reference)
     chosen = search.choice
@@ -33,12 +31,26 @@ def _search(write: Writer, search: SearchLine) -> list[Block]:
         else write.text("lda_chosen", time=minute(chosen.time), **chosen.model_dump(exclude={"time"}))
     )
     return [
-        write.text("lda_found", model=search.model, tolerance=f"{search.tolerance:g}", **counts),
+        *found_in_words(write, search),
         Text(how, "note"),
         _table(write, search),
         sentence,
         write.note("lda_note"),
     ]
+
+
+def found_in_words(write: Writer, search: SearchLine) -> list[Block]:
+    """How many alternatives were trained, how many could not be compared, and what the others came to."""
+    others = search.alternatives[1:]
+    compared = sum(line.gap is not None for line in others)
+    narrower = [line for line in others if line.narrower]
+    blocks: list[Block] = [write.text("lda_trained", n=len(others), model=search.model)]
+    if compared < len(others):
+        blocks.append(write.text("lda_uncompared", n=len(others) - compared))
+    if compared:
+        counts = {"compared": compared, "narrower": len(narrower), "sure": sum(line.sure for line in narrower)}
+        blocks.append(write.text("lda_found", tolerance=f"{search.tolerance:g}", **counts))
+    return blocks
 
 
 def _table(write: Writer, search: SearchLine) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from backend.compliance.assessment import wording
+from backend.compliance.assessment import SEVERITY, wording
 from backend.fairness.age_discrimination import in_words
 from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, REFERENCE, P, measure_in_words
 from backend.reports.blocks import Block, Facts, Heading, Table, Text
@@ -23,6 +23,7 @@ from backend.reports.schema import (
 from backend.reports.sections.disparity import beside_rates
 from backend.reports.sections.writer import Writer, figure, interval, minute, p_value, percent, points, problems, whole
 
+LISTED = 12  # findings on the first page
 ACCEPTED = "selection rate"  # as backend.fairness.disparity.MEASURES names it
 LEAK_FORMATS = {"named": percent, "without_dither": percent, "dither": figure}  # the others are whole numbers
 
@@ -51,19 +52,28 @@ def findings(write: Writer) -> list[Block]:
     return [*blocks, *problems(found.problems)]
 
 
-def flagged(write: Writer) -> str:
-    """How many findings there are, and those about features that the model uses."""
+def worst_flagged(write: Writer) -> str:
+    """As :func:`flagged` for a first page: the worst findings, and how many more their section has."""
+    return flagged(write, LISTED)
+
+
+def flagged(write: Writer, most: int | None = None) -> str:
+    """How many findings there are, and those about features that the model uses; where `most` is given, the worst of them."""
     found = write.content.assessment.findings
     if not found:
         return write("no_findings", n=write.content.assessment.assessed)
     used = [f for f in found if f.splits]
     text = write("answer_flag", n=len(found), features=len({f.feature for f in found}), used=len(used))
     lines = [text]
-    for name in dict.fromkeys(f.feature for f in used):
-        laws = [f for f in used if f.feature == name]
+    severity: dict[str, int] = {status: place for place, status in enumerate(SEVERITY)}
+    worst = used if most is None else sorted(used, key=lambda f: severity[f.status])[:most]
+    for name in dict.fromkeys(f.feature for f in worst):
+        laws = [f for f in worst if f.feature == name]
         where = {"party": write.party(laws[0].party), "share": percent(laws[0].gain_share)}
         lines.append(write("flag", feature=write.feature(name), **where))
         lines += [write("flag_rule", rule=_citation(write, law)) for law in laws]
+    if len(used) > len(worst):
+        lines.append(write("flag_more", n=len(used) - len(worst), section=write("findings")))
     return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from backend.fairness.disparity import widest
 from backend.reports.blocks import Block, Facts, Text
 from backend.reports.schema import OutcomePairLine, Retrained
-from backend.reports.sections.claims import elderly, flagged, value
+from backend.reports.sections.claims import elderly, value, worst_flagged
 from backend.reports.sections.model import used_features
 from backend.reports.sections.operator import verdicts
 from backend.reports.sections.writer import Writer, figure, percent
@@ -54,7 +54,7 @@ def answers(write: Writer) -> tuple[tuple[str, str], ...]:
             ("use", used_features),
             ("whom", _parties),
             ("way", _directions),
-            ("flag", flagged),
+            ("flag", worst_flagged),
             ("done", _decisions),
             ("saw", _disclosures),
             ("verify", lambda write: write("answer_verify", hash=write.report.content_sha256)),
