@@ -20,7 +20,7 @@ key = session.bind("other", ids, ids[0] if ids else None)
 
 def beside() -> None:
     """The model beside another one."""
-    model_comparison.choose(t, view, others, key, lambda: session.swap("model", "other"))
+    model_comparison.choose(t, view, others, backend.models.states(), key, lambda: session.swap("model", "other"))
     other = session.publish("other") or ids[0]
     (pairing,) = user_jobs.works(f"{model_id}~{other}", "difference")
     found = backend.reports.compare(model_id, other)  # after the job's state: never older

@@ -46,4 +46,4 @@ signing = reviews.SignOffs(
 )
 reviews.sign_offs(t, signing, "report", session.attempt)
 frame.section(t, "report.check")
-report.check(t, made, backend.reports.check)
+report.check(t, made, view.federation, backend.reports.check)

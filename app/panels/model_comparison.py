@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import charts, evidence, frame, links, offers, palette
+from app.panels import charts, evidence, frame, links, offers, palette, sidebar
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.user_jobs import Work
 from app.view_models import View
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from backend.reports.model_comparison import OutcomePair, QualityFigure, Shift, SideBySide
     from backend.results import ModelRecord
     from backend.services.compliance import Finding
+    from backend.services.lifecycle import ModelState
     from backend.services.model_difference import ModelDifference
 
 SIZES = ("trees", "leaves", "splits", "hidden_splits", "depth", "used", "offered", "released")
@@ -39,13 +40,22 @@ def alone(t: Texts) -> None:
         links.page("compliance", t("compliance.title"), "gavel")
 
 
-def choose(t: Texts, view: View, others: Sequence[ModelRecord], key: str, swap: Callable[[], None]) -> None:
-    """The second model, relatives first, and a button that makes it the first."""
+def choose(
+    t: Texts,
+    view: View,
+    others: Sequence[ModelRecord],
+    states: Mapping[str, ModelState],
+    key: str,
+    swap: Callable[[], None],
+) -> None:
+    """The second model, relatives first, by the name and state it has in the model picker; a button makes it the first."""
     by_id = {record.id: record for record in others}
 
     def named(model_id: str) -> str:
         record = by_id[model_id]
-        words = [record.id]  # what tells models apart stands first: a phone shows no more
+        words = [
+            sidebar.named(t, record, states[model_id])
+        ]  # what tells models apart stands first: a phone shows no more
         if record.retrained_from == view.record.id:
             words.append(t("compare_models.replaces"))
         elif view.record.retrained_from == record.id:

@@ -19,6 +19,7 @@ from backend.results import NOBODY
 from backend.services.reports import FORMS
 
 if TYPE_CHECKING:
+    from backend.data.federation import Federation
     from backend.reports.document import Report
     from backend.reports.files import Checked
 
@@ -120,7 +121,7 @@ def decisions(
         reviews.form(t, "report", attempt, lambda rule, *given: review(rule, chosen.feature, *given), rules, account)
 
 
-def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
+def check(t: Texts, made: Report, own: Federation, checked: Callable[[bytes], Checked]) -> None:
     """The hashes, and a place to hand in a file that somebody was given."""
     st.markdown(t("report.hash_now"))
     st.code(made.content_sha256, language=None, wrap_lines=True)
@@ -145,7 +146,8 @@ def check(t: Texts, made: Report, checked: Callable[[bytes], Checked]) -> None:
         st.success(text, icon=":material/verified:")
     else:
         st.warning(text, icon=":material/gpp_maybe:")
-    for federation, entry in found.named_by:
-        st.markdown(t("report.named_by", number=f"{entry.number:,}", federation=markdown(federation)))
+    for name, entry in found.named_by:
+        title = t.federation(own) if name == own.name else name
+        st.markdown(t("report.named_by", number=f"{entry.number:,}", federation=markdown(title)))
     if not found.named_by:
         st.markdown(t("report.not_named"))

@@ -32,18 +32,23 @@ def models(
     """The model picker: federation › model · state."""
     by_id = {record.id: record for record in records}
 
-    def named(model_id: str) -> str:
-        record, state = by_id[model_id], t(f"states.{states[model_id].state}")
+    def placed(model_id: str) -> str:
+        record = by_id[model_id]
         federation = federations.get(record.federation)
         title = t.federation(federation) if federation else record.federation
         before = f"{cut(re.split(r'[:：]', title)[0], 9)} › " if len(federations) > 1 else ""
-        return f"{before}{_called(t, record, states[model_id])} · {state}"
+        return f"{before}{named(t, record, states[model_id])}"
 
-    chosen = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=named, help=t("glossary.model"))
+    chosen = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=placed, help=t("glossary.model"))
     record, found = by_id[chosen], states[chosen]
     unit = t.unit(federations[record.federation].label) if record.federation in federations else ""
     words = t("sidebar.summary", n=record.n_trees, quality=frame.quality(t, record, unit), id=record.id[:8])
     st.caption(f":material/{frame.STATES[found.state]}: {words}")
+
+
+def named(t: Texts, record: ModelRecord, state: ModelState) -> str:
+    """A model's name and state, as the picker has them."""
+    return f"{_called(t, record, state)} · {t(f'states.{state.state}')}"
 
 
 def _called(t: Texts, record: ModelRecord, state: ModelState) -> str:

@@ -310,7 +310,8 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> None
     }
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     looks = {t(f"figure.{name}"): _figure_column(t, chosen, name, unit) for name in figures}
-    looks |= {trees: number(help=t("glossary.tree")), seconds: number(format=f"%.1f {t('words.s')}")}
+    looks |= {trees: number(help=t("glossary.tree"), format="localized"), leaves: number(format="localized")}
+    looks |= {seconds: number(format=f"%.1f {t('words.s')}")}
     looks |= {hosts: text(help=t("train.data_help"))}
     frame.rows(t, shown, "models", t("train.models"), {**shown, **sortable}, looks)
     if len({(record.parameters.get("seed"), record.hosts, record.exclude) for record in records}) > 1:

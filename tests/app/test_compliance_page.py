@@ -340,6 +340,13 @@ def test_two_models_are_compared_on_a_page_of_their_own(opened: Opened, retraine
         assert says(shown, f"comparison.{key}", language)
     assert says(shown, "document.leaks_named", language) and says(shown, "document.leak_note", language)
     one, other = at.session_state["model"], at.session_state["other"]
+    picker, beside = (
+        next(b for b in at.selectbox if b.label == t(key)) for key in ("sidebar.model", "compare_models.beside")
+    )
+    named = [option for option in picker.options if any(line.startswith(option) for line in beside.options)]
+    assert (
+        len(named) == len(beside.options) == len(picker.options) - 1
+    )  # by the name and state that the model picker has
     at.button(key="compare_swap").click().run()
     assert not at.exception and (at.session_state["model"], at.session_state["other"]) == (other, one)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.texts import Texts
+from app.texts import Texts, markdown
 from backend import services
 from backend.i18n import LANGUAGES
 from backend.reports.document import canonical, sha256
@@ -74,6 +74,8 @@ def test_a_report_that_is_handed_in_is_checked(opened: Opened, world: World) -> 
     at = opened("report")
     at.get_by_key("report_check").upload("report.json", blob, "application/json").run()
     assert T("report.drawn_json") in at.success[0].value
+    said = T("report.named_by", number="#", federation=markdown(T.federation(world.federation))).split("#")[1]
+    assert any(line.value.endswith(said) for line in at.markdown)  # the title, not the folder's name
     body = json.loads(blob)
     del body["signature"]  # a whole report of the version before, that nobody here has issued
     body["version"] = 2
