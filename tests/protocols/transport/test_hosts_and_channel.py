@@ -170,6 +170,7 @@ def test_who_does_not_answer_is_told_while_it_is_waited_for_and_no_longer(monkey
         session.expect(HeldRecords, ["a"])
 
     told = []
+    # patched: to hear all that a job was told, and not what it kept last
     monkeypatch.setattr(Job, "_silent", lambda job, silence: told.append(silence))
     assert isinstance(Job(run, 1).start().wait(20).failure, PartyUnreachable)
     assert {one.parties for one in told if one} == ({named} if named else set())
