@@ -46,7 +46,7 @@ _PLAIN = Costs(1e-9, 1e-9, 0.0, 1e-9)
 
 
 def costs_of(scheme: str, bits: int) -> Costs:
-    """Of a cipher; of plain numbers where the scheme is none of ours."""
+    """Of a cipher; of plaintext where the scheme is none of ours."""
     costs = _COSTS.get(scheme, _PLAIN)
     return (
         Costs(*(cost * (bits / BITS) ** POWER for cost in astuple(costs))) if scheme.startswith("paillier") else costs

@@ -17,9 +17,7 @@ TIMEOUT = 10.0  # seconds that filling a store waits for the process while it wo
 SOON = 1.0  # the same for a few items that somebody waits for
 UNLOCKED_BATCH = 16  # items made in one call that releases the interpreter lock
 REST = 5.0  # seconds in which nothing was made but the store, after which what only bulk needs is dropped
-MEANWHILE = (
-    0.1  # share of the target that is filled while a job is under way; the rest waits, since the job wants the cores
-)
+MEANWHILE = 0.1  # share of the target that is filled while a job is under way, which wants the cores
 PAUSE = 0.2  # seconds between two looks whether one is
 LOW_WATER = 0.9  # share of the target below which filling begins again
 
