@@ -4,6 +4,7 @@ Hosts keep what they keep in databases that outlive them, and start again as soo
 """
 
 import threading
+import time
 from contextlib import contextmanager, suppress
 from datetime import date
 
@@ -68,6 +69,7 @@ class FaultyNetwork(Network):
         self.federation, self._held = None, None
         self._cut, self._gone = {}, {}
         self._counting = threading.Lock()
+        self.starting = set()  # Hosts that were killed: up all the same, as a link that was cut and may come back
 
     def fail(self, fault, at):
         self.count, self.at, self.fault, self.struck, self.sent = 0, at, fault, "", []
@@ -84,7 +86,12 @@ class FaultyNetwork(Network):
         self._cut[host] = max(0, left - 1)
         return left > 0
 
+    def is_up(self, party):
+        return party in self.starting or super().is_up(party)
+
     def send(self, sender, receiver, message):
+        while receiver in self.starting:  # as a link's outbox keeps it
+            time.sleep(0.001)
         with self._counting:
             self.count += 1
             struck = self.count == self.at
@@ -185,11 +192,13 @@ class Federation:
     def kill(self, name):
         """A Host's process ends, and another begins: whoever waits for the one before is told, as a link does when it greets."""
         self.wires[name].dead = True
+        self.network.starting.add(name)
         self.network.close(name)
         for conversation in self.network.conversations():
             with suppress(PartyUnreachable):
                 Network.send(self.network, name, GUEST, Refusal(conversation, STARTED_AGAIN, wait=AGAIN))
         self._start(name)
+        self.network.starting.discard(name)
 
     def with_options(self, options):
         """The Guest's runtime as services set it up."""
