@@ -1,15 +1,18 @@
 """Real Hosts on a real network, for a world of :mod:`worlds`."""
 
 from contextlib import contextmanager
+from pathlib import Path
 
 from worlds import GUEST, World
 
 from backend.data.federation import Federation, Party
 from backend.data.label import Label
 from backend.protocols.guest import GuestParty
+from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.simulation.simulator import SimulatedFederation
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.network import Network
@@ -57,6 +60,13 @@ def running(
         yield GuestParty(federation, lambda: own), network, served
     finally:
         served.stop()
+
+
+def tapped_parties(federation: Federation, home: Path, tap: list) -> tuple[GuestRuntime, SimulatedFederation]:
+    """A Guest and its simulated Hosts, whose bytes `tap` collects."""
+    network = TappedNetwork(tap)
+    hosts = SimulatedFederation(federation, home, network, key_floor=512, pools=False)
+    return GuestRuntime(federation, home, network.end(federation.guest.name), hosts, key_floor=512, pools=False), hosts
 
 
 class TappedNetwork(Network):

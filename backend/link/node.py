@@ -112,7 +112,7 @@ class Node:
         return pack_greeting(self._greeting())
 
     def _greeting(self) -> Greeting:
-        own = greeting(self.party.name, self.hash, self.instance, self.settings.clock(), self.agreement.previous)
+        own = greeting(self.party.name, self.hash, self.instance, time.time(), self.agreement.previous)
         return replace(own, capabilities=(*own.capabilities, CHECK)) if self.checking else own
 
     def greeted(self, peer: Peer, blob: bytes) -> Greeting:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
@@ -42,8 +41,6 @@ class LinkSettings:
         Longest message, and all messages together, bytes.
     rpcs : int
         Calls that one peer may have open at once.
-    clock : callable
-        What a greeting says of the time here, seconds since 1970 UTC.
     bind, proxy, connect
         As in :class:`backend.link.config.LinkOptions`.
     """
@@ -56,7 +53,6 @@ class LinkSettings:
     message: int = 1024 * MIB
     memory: int = 2048 * MIB
     rpcs: int = 12
-    clock: Callable[[], float] = time.time
     bind: str = ""
     proxy: str = ""
     connect: dict[str, str] = field(default_factory=dict)

@@ -4,7 +4,7 @@ import gc
 import types
 
 import numpy as np
-from actors import TappedNetwork, running, score
+from actors import running, score, tapped_parties
 from worlds import GUEST, random_world
 
 from backend.crypto.paillier.scheme import PaillierKeySide
@@ -72,9 +72,8 @@ def test_no_label_weight_or_secret_key_can_be_reached_from_a_host(tmp_path, secr
 def test_the_wire_carries_no_threshold_no_host_value_no_weight_and_no_label(tmp_path, secret_key):
     federation = write_demo(tmp_path, rows=200)
     tap = []
-    network = TappedNetwork(tap)
-    runtime = FederationRuntime(federation, tmp_path / "parties", key_floor=512, pools=False, network=network)
-    hosts = list(runtime._simulated.hosts.values())
+    runtime, simulated = tapped_parties(federation, tmp_path / "parties", tap)
+    hosts = list(simulated.served.hosts.values())
     key = PaillierKeySide(secret_key)
     session = runtime.open_session(runtime.hosts)
     trained = runtime.guest.train(runtime.labels(), SecureBoostParameters(trees=3, depth=3, bins=8), key, session)

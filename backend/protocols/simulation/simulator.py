@@ -46,12 +46,6 @@ class SimulatedFederation(HostsOperator):
         Shortest key, bits.
     pools : bool
         Whether obfuscators are made in the background.
-    budget : int, optional
-        How often each Host answers about a person and model; default that of the federation file, else
-        :func:`backend.store.accountant.usual_limit`.
-    dither : float, optional
-        Width of what each Host adds to scores, on a logit; default that of the federation file, else
-        :func:`backend.protocols.scoring.dither.usual_dither`.
     workers : Workers, optional
         Who does each Host's long work; default one process a core of this machine.
     """
@@ -65,13 +59,10 @@ class SimulatedFederation(HostsOperator):
         network: Network,
         key_floor: int,
         pools: bool,
-        budget: int | None = None,
-        dither: float | None = None,
         workers: Workers | None = None,
     ) -> None:
         self._workers = workers
         self.federation, self._home, self._key_floor, self._pools = federation, home, key_floor, pools
-        self._budget, self._dither = budget, dither
         self._widths: dict[str, float] = {}
         self._databases: dict[str, Database] = {}
         self._accounts: dict[str, Accountant] = {}
@@ -80,11 +71,9 @@ class SimulatedFederation(HostsOperator):
     def host(self, name: str) -> HostParty:
         """One Host as the federation file describes it."""
         party, synthetic, home = self.federation.party(name), self.federation.synthetic, self._home / name
-        budgets = self._budget, party.budget, usual_limit(synthetic)
-        answers = next(limit for limit in budgets if limit is not None)
+        answers = usual_limit(synthetic) if party.budget is None else party.budget
         limits = Limits(answers, party.budget_total, party.max_bits or 0.0)
-        widths = self._dither, party.dither, usual_dither(synthetic)
-        self._widths[name] = next(width for width in widths if width is not None)
+        self._widths[name] = usual_dither(synthetic) if party.dither is None else party.dither
         database, table = party_database(home, self.federation.name, name), self.federation.folder / party.file
         key = _signing_key(home) if party.approval == "ask" else None
         self._databases[name] = database
@@ -171,17 +160,14 @@ class FederationRuntime(GuestRuntime):
         *,
         key_floor: int = KEY_BITS_FLOOR,
         pools: bool = True,
-        budget: int | None = None,
-        dither: float | None = None,
         on_key: Callable[[str, int], None] = lambda cipher, bits: None,
         journal: Journal | None = None,
         on_approval: Callable[[dict[str, Any]], None] = lambda decided: None,
         on_receipts: OnReceipts | None = None,
         workers: Workers | None = None,
-        network: Network | None = None,
     ) -> None:
-        network = network or Network()
-        hosts = SimulatedFederation(federation, home, network, key_floor, pools, budget, dither, workers)
+        network = Network()
+        hosts = SimulatedFederation(federation, home, network, key_floor, pools, workers)
         super().__init__(
             federation,
             home,

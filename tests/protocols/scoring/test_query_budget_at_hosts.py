@@ -132,19 +132,18 @@ def test_a_real_host_always_counts_and_answers_nothing_uncounted():
     assert host.accountant is not None and host.accountant.limits.answers == 1
 
 
-def test_a_runtime_takes_the_callers_budget_then_the_files_then_the_usual_one(tmp_path, monkeypatch):
+def test_a_runtime_takes_the_files_budget_then_the_usual_one(tmp_path, monkeypatch):
     monkeypatch.delenv("GLASSLEAF_BUDGET", raising=False)
     federation = write_demo(tmp_path, rows=100)
     own = federation.hosts[0].model_copy(update={"budget": 5})
     federation = federation.model_copy(update={"hosts": (own, *federation.hosts[1:])})
 
-    def limits(given, **more):
-        runtime = FederationRuntime(given, tmp_path / "parties", key_floor=512, pools=False, **more)
+    def limits(given):
+        runtime = FederationRuntime(given, tmp_path / "parties", key_floor=512, pools=False)
         runtime.close()
         return [runtime.operator.account(host).limits.answers for host in runtime.hosts]
 
     assert limits(federation)[:2] == [5, QUERIES_SYNTHETIC]
-    assert set(limits(federation, budget=3)) == {3}
     assert limits(federation.model_copy(update={"synthetic": False}))[:2] == [5, 1]
     monkeypatch.setenv("GLASSLEAF_BUDGET", "8")
     assert limits(federation)[:2] == [5, 8]

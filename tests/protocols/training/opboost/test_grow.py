@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from actors import TappedNetwork
+from actors import tapped_parties
 
 from backend.crypto.plain import PlainKeySide
 from backend.data.demo import write_demo
@@ -55,18 +55,15 @@ def train(runtime, parameters=SMALL, **kwargs):
         session.close()
 
 
-def partial_models(runtime, model_id):
-    return {
-        name: load_host(host._partial_models._store.artefact(model_id))
-        for name, host in runtime._simulated.hosts.items()
-    }
+def partial_models(served, model_id):
+    return {name: load_host(host._partial_models._store.artefact(model_id)) for name, host in served.hosts.items()}
 
 
 def test_a_model_of_ranks_is_kept_as_partial_models_and_scored_like_any_other(runtime):
     trained, _ = train(runtime)
     owners = {s.owner for tree in trained.model.trees for s in tree.splits.values()}
     assert owners > {"bank"}
-    for name, partial_model in partial_models(runtime, trained.model_id).items():
+    for name, partial_model in partial_models(runtime._simulated, trained.model_id).items():
         assert set(partial_model.rules) == {
             (t, i) for t, tree in enumerate(trained.model.trees) for i, s in tree.splits.items() if s.owner == name
         }
@@ -82,10 +79,9 @@ def test_the_guest_holds_rules_of_its_own_splits_only(runtime):
 
 def test_a_host_sends_ranks_and_nothing_else_about_its_values(tmp_path):
     tap = []
-    federation, network = write_demo(tmp_path, rows=400), TappedNetwork(tap)
-    runtime = FederationRuntime(federation, tmp_path / "parties", key_floor=512, pools=False, network=network)
+    runtime, simulated = tapped_parties(write_demo(tmp_path, rows=400), tmp_path / "parties", tap)
     trained, transcript = train(runtime)
-    kept = partial_models(runtime, trained.model_id)
+    kept = partial_models(simulated.served, trained.model_id)
     runtime.close()
     assert {e.kind for e in transcript} >= {"StartRanks", "Ranks", "TakeRankSplits", "KeepModel"}
     sent = [(kind, decode(blob)) for sender, _, kind, blob in tap if sender != "bank"]
@@ -121,7 +117,9 @@ def test_early_stopping_keeps_the_best_trees_and_the_hosts_keep_no_more(runtime)
     best = min(seen, key=lambda p: p.log_loss_validation).tree
     assert len(trained.model.trees) == best < len(seen) < 60 and len(seen) - best == 3
     assert all(
-        t < best for partial_model in partial_models(runtime, trained.model_id).values() for t, _ in partial_model.rules
+        t < best
+        for partial_model in partial_models(runtime._simulated, trained.model_id).values()
+        for t, _ in partial_model.rules
     )
 
 
