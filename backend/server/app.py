@@ -37,16 +37,15 @@ from backend.server.schema import (
     PersonAnswer,
     ProblemAnswer,
     ReasonsAnswer,
-    ReasonsRequest,
+    ReasonsBody,
     ScoresAnswer,
-    ScoresRequest,
+    ScoresBody,
     model_answer,
 )
 from backend.server.tokens import Token, Tokens
 from backend.services import Glassleaf
 from backend.services.online import Online, OpenModel, decided
-from backend.services.reasons import Reasons
-from backend.services.reasons import ReasonsRequest as Asking
+from backend.services.reasons import Reasons, ReasonsRequest
 from backend.services.roles import ANALYST
 from backend.services.scoring import KEY_BITS, Cipher
 
@@ -204,7 +203,7 @@ class ServerState:
         """Scores of the same people with the same values by the same model and caller, if there are any."""
         return self._scored.get(name)
 
-    async def reasons(self, services: Glassleaf, asking: Asking) -> Reasons:
+    async def reasons(self, services: Glassleaf, asking: ReasonsRequest) -> Reasons:
         """One question after the other."""
         self._asked_reasons += 1
         async with self._reasons:
@@ -265,7 +264,7 @@ def _add_addresses(app: FastAPI) -> None:
 
     @app.post("/v1/models/{model_id}/scores", response_model=ScoresAnswer, responses=CODES, summary="Score people")
     async def scores(
-        model_id: str, request: ScoresRequest, state: At, caller: Who, key: Key, deadline: Deadline = 30_000
+        model_id: str, request: ScoresBody, state: At, caller: Who, key: Key, deadline: Deadline = 30_000
     ) -> Response:
         return await _scores(state, caller, model_id, request, key, deadline / 1000)
 
@@ -276,7 +275,7 @@ def _add_addresses(app: FastAPI) -> None:
         summary="Name what raised scores",
     )
     async def reasons(
-        model_id: str, request: ReasonsRequest, state: At, caller: Who, key: Key, deadline: Deadline = 120_000
+        model_id: str, request: ReasonsBody, state: At, caller: Who, key: Key, deadline: Deadline = 120_000
     ) -> Response:
         return await _reasons(state, caller, model_id, request, key, deadline / 1000)
 
@@ -293,7 +292,7 @@ def _models(state: ServerState, caller: Caller) -> ModelsAnswer:
 
 
 async def _scores(
-    state: ServerState, caller: Caller, model_id: str, request: ScoresRequest, key: str, seconds: float
+    state: ServerState, caller: Caller, model_id: str, request: ScoresBody, key: str, seconds: float
 ) -> Response:
     record = await state.approved(caller, model_id)
     name = caller.name, record.id, "scores", key
@@ -337,7 +336,7 @@ async def _in_time(state: ServerState, name: tuple[str, ...], question: PendingR
 
 
 async def _reasons(
-    state: ServerState, caller: Caller, model_id: str, request: ReasonsRequest, key: str, seconds: float
+    state: ServerState, caller: Caller, model_id: str, request: ReasonsBody, key: str, seconds: float
 ) -> Response:
     record = await state.approved(caller, model_id)
     name = caller.name, record.id, "reasons", key
@@ -355,7 +354,7 @@ async def _reasons(
         if running is None:  # else the same request has come twice in the meantime
             before = state.scored(_about(caller, record, request))
             cipher, bits = state.settings.cipher or "rlwe", state.settings.key_bits
-            asking = Asking(
+            asking = ReasonsRequest(
                 record.id,
                 sheet,
                 request.names,
@@ -382,7 +381,7 @@ async def _reasons(
     return JSONResponse(answer.model_dump())
 
 
-def _usable(model: OpenModel, request: ScoresRequest) -> SampleSheet:
+def _usable(model: OpenModel, request: ScoresBody) -> SampleSheet:
     """The people's sheet; raises Problem where one of them cannot be scored."""
     people = [one.person() for one in request.people]
     model.check(people)
@@ -392,7 +391,7 @@ def _usable(model: OpenModel, request: ScoresRequest) -> SampleSheet:
     return sheet
 
 
-def _about(caller: Caller, record: ModelRecord, request: ScoresRequest) -> tuple[str, ...]:
+def _about(caller: Caller, record: ModelRecord, request: ScoresBody) -> tuple[str, ...]:
     """What a score is of, whatever its key and its cut-off."""
     people = json.dumps([one.model_dump() for one in request.people], sort_keys=True)
     return caller.name, record.id, sha256(people.encode()).hexdigest()

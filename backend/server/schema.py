@@ -29,7 +29,7 @@ class Asked(BaseModel):
         return Person(self.id, self.values)
 
 
-class ScoresRequest(BaseModel):
+class ScoresBody(BaseModel):
     """Whom to score; `decline` at or above `cutoff`."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -37,7 +37,7 @@ class ScoresRequest(BaseModel):
     cutoff: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
 
 
-class ReasonsRequest(ScoresRequest):
+class ReasonsBody(ScoresBody):
     """Whose reasons to name, at most `names` a person, against all applicants unless `against` says otherwise."""
 
     names: Annotated[int, Field(ge=1, le=NAMES)] = NAMES
