@@ -3,6 +3,7 @@
 import ast
 import importlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -110,11 +111,18 @@ def test_filters_keep_what_was_asked_for(opened: Opened) -> None:
     assert set(at.dataframe[-1].value[T("audit.action")]) == {T("audit.did_train")}
 
 
-def test_every_action_that_is_logged_has_words_in_both_languages(opened: Opened) -> None:
+def test_every_action_that_is_logged_has_words_in_both_languages() -> None:
     found = logged()
     assert {"difference", "elderly", "validation", "monitoring", "rules", "retention", "person"} < found
     for language in LANGUAGES:
         assert not [action for action in sorted(found) if not Texts(language).has(f"audit.did_{action}")]
+
+
+def test_who_was_not_signed_in_is_shown_in_words(opened: Opened, answers: Answers, world: World) -> None:
+    glassleaf = Glassleaf(world.home, pools=False)
+    entry = replace(glassleaf.audit.entries("demo")[-1], actor=NOBODY)
+    glassleaf.close()
+    answers["audit.entries"] = lambda federation: [entry]
     assert says(opened("audit", lang="zh"), "audit.nobody", "zh")
 
 
