@@ -14,7 +14,7 @@
   }
   live.textContent = told.words;
   const box = document.querySelector(`.st-key-${told.key}`);
-  if (!box || !told.focus) return;
+  if (!box) return;
   box.tabIndex = -1;
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", told.label);

@@ -13,12 +13,12 @@ MARK = "<span class=glassleaf-attention></span>"
 CODE = (files("assets") / "attention.js").read_text(encoding="utf-8")
 
 
-def to(key: str, label: str, token: str, words: str, *, focus: bool = True) -> None:
+def to(key: str, label: str, token: str, words: str) -> None:
     """Move the focus to the container `key` and say `words`, once for each new `token`."""
     if not session.once(f"attention:{key}", token):
         st.html(MARK)  # else what comes next would take the place of an element that nobody sees, and stay unseen too
         return
-    settings = {"key": key, "label": label, "words": _plain(words), "focus": focus, "token": token}
+    settings = {"key": key, "label": label, "words": _plain(words), "token": token}
     code = json.dumps(settings).replace("<", "\\u003c")
     st.html(f"{MARK}<script>{CODE}({code})</script>", unsafe_allow_javascript=True)
 

@@ -24,6 +24,7 @@ UNITS = 1 << 16  # predictions are summed in units of 2**-16 of their range
 DECILES = 10
 MIN_PEOPLE = 50  # in a group whose mean is reported
 MAX_RECORDS = 2000  # that a curve is averaged over: more move it by less than a reader sees
+SEED = 7  # of the records drawn
 
 Floats = NDArray[np.float64]
 
@@ -112,7 +113,6 @@ def partial_dependence(
     expectation: Expectation,
     feature: str,
     columns: Columns,
-    seed: int = 7,
     max_records: int = MAX_RECORDS,
 ) -> Dependence:
     """Mean predictions if everybody had the same value of one of the Guest's features.
@@ -145,7 +145,7 @@ def partial_dependence(
     else:
         levels = _codes(own[feature], column)
     n, out = min(len(column), max_records), []
-    rows = np.sort(np.random.default_rng(seed).permutation(len(column))[:n])
+    rows = np.sort(np.random.default_rng(SEED).permutation(len(column))[:n])
     drawn = {name: values[rows] for name, values in columns.items()}
     for low, high, code, value, share in levels:
         changed = {**drawn, feature: np.full(n, value, dtype=column.dtype)}

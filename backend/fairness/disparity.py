@@ -272,9 +272,9 @@ class _Row(Protocol):
 R = TypeVar("R", bound=_Row)
 
 
-def widest(rows: Iterable[R], measure: Measure = "selection rate") -> R | None:
-    """The group that is furthest from the reference group, among rows of :func:`as_evidence`."""
-    differences = (row for row in rows if row.measure == f"{measure}, {DIFFERENCE}" and row.value is not None)
+def widest(rows: Iterable[R]) -> R | None:
+    """The group whose selection rate is furthest from the reference group's, among rows of :func:`as_evidence`."""
+    differences = (row for row in rows if row.measure == f"selection rate, {DIFFERENCE}" and row.value is not None)
     return max(differences, key=lambda row: abs(row.value or 0.0), default=None)
 
 
