@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 SEVERITY = ("prohibited", "conditional", "indicator", "informational")
 NUMBERS = ("DecisionVectors", "MoreVectors", "EncryptedScores")  # messages that carry a scoring's encrypted numbers
-PAGE = 100  # rows of a table shown at a time
+PAGE = 20  # scores shown at a time
 ORDERS = ("given", "highest", "lowest")
 IMPORTED = "imported"
 OWN_ANSWER = ("forest", "fl-dt")  # each of their trees gives an answer of its own

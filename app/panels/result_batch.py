@@ -4,28 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-import pandas as pd
 import streamlit as st
 
 from app import errors
-from app.panels import controls
-from app.texts import Texts, amount, markdown, number
-from app.view_models import ORDERS, PAGE, Speed, View, page_of, scale
+from app.panels import controls, frame, result_person
+from app.texts import Texts, amount, markdown, number, percent
+from app.view_models import ORDERS, PAGE, Speed, View, page_of
 
 if TYPE_CHECKING:
     from backend.results import Score, ScoreBatch
-
-PARTS = {  # of a scale: factor and format of a part in the table
-    "log_odds": (1, "%+.3f"),
-    "class_score": (1, "%+.3f"),
-    "share": (100, "%+.1f %%"),
-    "class_share": (100, "%+.1f %%"),
-    "step": (1, "%+.4g"),
-    "value": (1, "%+.4g"),
-}
 
 
 def draw(t: Texts, view: View, done: ScoreBatch, took: Speed) -> None:
@@ -58,7 +48,7 @@ def sentence(t: Texts, view: View, done: ScoreBatch) -> str:
 
 @st.fragment
 def table(t: Texts, view: View, done: ScoreBatch) -> None:
-    """The scores, some at a time; a click on another page draws nothing but the table."""
+    """The scores, some at a time, on a phone a card each; a click on another page draws nothing but the table."""
     order = "given"
     if len(done.scores) > PAGE:
         order = controls.choice(
@@ -67,7 +57,7 @@ def table(t: Texts, view: View, done: ScoreBatch) -> None:
             "batch_order",
             lambda name: t(f"score.order_{name}_{view.task}" if name != "given" else "score.order_given"),
         )
-    rows = st.empty()
+    rows = st.container(key="cards_batch")
     page = 1
     if len(done.scores) > PAGE:
         with st.container(horizontal=True, vertical_alignment="center"):
@@ -76,48 +66,31 @@ def table(t: Texts, view: View, done: ScoreBatch) -> None:
             first = (page - 1) * PAGE + 1
             last = min(page * PAGE, len(done.scores))
             st.caption(t("score.rows", first=f"{first:,}", last=f"{last:,}", n=f"{len(done.scores):,}"))
-    scores = page_of(done.scores, order, page)
-    columns, settings = _columns(t, view, scores)
-    rows.dataframe(
-        pd.DataFrame(columns),
-        hide_index=True,
-        key="batch_table",
-        alt=t("score.table"),
-        placeholder="–",
-        column_config=settings,
-    )
+    with rows:
+        frame.table(_columns(t, view, page_of(done.scores, order, page)), t("score.table"))
 
 
-def _columns(t: Texts, view: View, scores: Sequence[Score]) -> tuple[dict[str, list[Any]], dict[str, Any]]:
-    """The table's columns by what is predicted, and how each is shown."""
-    good = [score.status == "ok" for score in scores]
-
-    def where_good(values: Sequence[Any]) -> list[Any]:
-        return [value if fine else None for value, fine in zip(values, good, strict=True)]
-
-    factor, shape = PARTS[scale(view)]
+def _columns(t: Texts, view: View, scores: Sequence[Score]) -> frame.Columns:
+    """The table's columns by what is predicted, as Markdown; a dash where somebody was not scored."""
     unit = t.unit(view.federation.label) if view.task == "number" else ""
-    columns: dict[str, list[Any]] = {"id": [score.id for score in scores]}
-    settings: dict[str, Any] = {"id": t("score.id"), "note": t("score.note")}
+    cells: dict[str, Callable[[Score], str]] = {}
     if view.task == "number":
-        columns["value"] = where_good([score.margin for score in scores])
-        settings["value"] = st.column_config.NumberColumn(t.noted(t("score.value"), unit), format="%.5g")
+        cells["value"] = lambda score: markdown(amount(score.margin, unit))
     else:
-        if view.task == "classes":
-            columns["predicted"] = where_good([score.predicted for score in scores])
-            settings["predicted"] = t("score.predicted")
-        columns["probability"] = where_good([100 * score.probability for score in scores])
-        settings["probability"] = st.column_config.ProgressColumn(
-            t("score.probability"), min_value=0, max_value=100, format="%.1f %%"
-        )
-    if view.task == "binary":
-        columns["decision"] = [t(f"score.{s.decision}") if s.decision else t("score.failed") for s in scores]
-        settings["decision"] = t("score.decision")
+        if view.task == "binary":
+            cells["decision"] = lambda score: frame.decision(t, score)
+        else:
+            cells["predicted"] = lambda score: markdown(score.predicted)
+        cells["probability"] = lambda score: percent(score.probability)
     if view.model.outputs.aggregation == "sum":
         for part in ("guest_part", "hosts_part"):
-            columns[part] = where_good([factor * getattr(score, part) for score in scores])
-            settings[part] = st.column_config.NumberColumn(t.noted(t(f"score.{part}"), unit), format=shape)
-    return columns | {"note": [_note(t, view, score) for score in scores]}, settings
+            cells[part] = lambda score, part=part: markdown(result_person.margin(t, view, getattr(score, part), True))
+    shown = {
+        t(f"score.{name}"): [cell(score) if score.status == "ok" else "–" for score in scores]
+        for name, cell in cells.items()
+    }
+    notes = [markdown(_note(t, view, score)) or "–" for score in scores]
+    return {t("score.id"): [markdown(score.id) for score in scores], **shown, t("score.note"): notes}
 
 
 def why(t: Texts, view: View, score: Score) -> str:

@@ -124,10 +124,10 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
     larger = "guest" if abs(score.guest_part) >= abs(score.hosts_part) else "hosts"
     sentence = t(
         "score.contribution_number" if view.task == "number" else "score.contribution_sentence",
-        base=_margin(t, view, score.base, False),
-        guest=_margin(t, view, score.guest_part, True),
-        hosts=_margin(t, view, score.hosts_part, True),
-        total=_margin(t, view, score.margin, False),
+        base=margin(t, view, score.base, False),
+        guest=margin(t, view, score.guest_part, True),
+        hosts=margin(t, view, score.hosts_part, True),
+        total=margin(t, view, score.margin, False),
         larger=t(f"score.larger_{larger}"),
     )
     if score.predicted:
@@ -140,7 +140,7 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
     ]
     figure = charts.figure(230, top=4, barmode="overlay")
     for name, start, length, colour, pattern, change in steps:
-        charts.step(figure, name, start, length, _margin(t, view, length, change), colour, pattern)
+        charts.step(figure, name, start, length, margin(t, view, length, change), colour, pattern)
     ends = [0.0, score.base, score.base + score.guest_part, score.margin]
     room = (max(ends) - min(ends) or 1.0) * 0.28
     figure.update_xaxes(
@@ -151,7 +151,7 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
     )
     figure.update_yaxes(autorange="reversed")
     charts.room(figure, [s[0] for s in steps], charts.TITLED)
-    twin = {t("score.part_of"): [s[0] for s in steps], _axis(t, view): [_margin(t, view, s[2], s[5]) for s in steps]}
+    twin = {t("score.part_of"): [s[0] for s in steps], _axis(t, view): [margin(t, view, s[2], s[5]) for s in steps]}
     frame.chart(t, figure, sentence, twin, "contribution")
     st.caption(f":material/lock: {t('score.together')}")
 
@@ -162,7 +162,7 @@ def _axis(t: Texts, view: View) -> str:
     return t.noted(title, t.unit(view.federation.label) if view.task == "number" else "")
 
 
-def _margin(t: Texts, view: View, value: float, change: bool) -> str:
+def margin(t: Texts, view: View, value: float, change: bool) -> str:
     """A margin or, with its sign, a change of it, in the words of the model's scale."""
     kind = scale(view)
     if kind in ("log_odds", "class_score"):
