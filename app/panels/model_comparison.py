@@ -53,14 +53,15 @@ def choose(
 
     def named(model_id: str) -> str:
         record = by_id[model_id]
-        words = [
-            sidebar.named(t, record, states[model_id])
-        ]  # what tells models apart stands first: a phone shows no more
+        # What tells models apart stands first: a phone shows no more.
+        words = [sidebar.named(t, record, states[model_id])]
         if record.retrained_from == view.record.id:
             words.append(t("compare_models.replaces"))
         elif view.record.retrained_from == record.id:
             words.append(t("compare_models.replaced"))
-        words += [frame.quality(t, record, t.unit(view.federation.label)), record.created[:16].replace("T", " ")]
+        words.append(frame.quality(t, record, t.unit(view.federation.label)))
+        if states[model_id].name:  # else it is called after that moment
+            words.append(record.created[:16].replace("T", " "))
         return " · ".join(words)
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
