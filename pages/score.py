@@ -69,7 +69,8 @@ def follow(*, narrow: bool = False) -> None:
 
 def begin(request: ScoringRequest, given: Upload | None = None) -> None:
     """Start a scoring, of a file that is kept until it has ended."""
-    session.keep("asked", tuple(request.samples.ids))
+    sheet = request.samples
+    session.keep("asked", tuple(name for row, name in enumerate(sheet.ids) if row not in sheet.problems))
     user_jobs.start("score", lambda: backend.scoring.start(request), upload=given)
 
 
@@ -157,6 +158,13 @@ def ready(cipher: str, bits: int) -> bool | None:
     return not run.low(levels) if levels else None
 
 
+def answers(sheet: SampleSheet | None) -> bool:
+    """Whether what the page has to say is about the people of `sheet`; an answer about others comes after the form on a phone."""
+    if last is None:
+        return job is not None
+    return sheet is not None and [score.id for score in last.scores] == list(sheet.ids)
+
+
 class ScoringInput(NamedTuple):
     """How people were given, their sheet, the answer's place, the cipher with its key's bits, and what scores them again."""
 
@@ -181,8 +189,11 @@ def ask() -> ScoringInput:
     else:
         left, right = st.columns([5, 7], gap="large")
         form, answer = left.container(), right.container(key="score_answer")
-        attention.order_on_a_phone("score_answer")
+        order = st.empty()
     sheet, given = chosen_sheet(way, whom, form)
+    if way != "pick" and answers(sheet):
+        with order:
+            attention.order_on_a_phone("score_answer")
     usable = sheet.usable if sheet is not None else 0
     with above:
         one_output = view.model.outputs.slots(view.record.n_trees) == 1

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 from app import view_models
 from app.panels import frame
-from app.texts import Texts
+from app.texts import Texts, percent
 from app.view_models import PAGE, Speed
 from backend.errors import ParameterError
 from backend.jobs import Job
@@ -28,7 +28,7 @@ from tests.app.test_scoring import scored, template, uploaded
 
 T = Texts("en")
 WAY = T("score.textbook_way")
-PEOPLE = 230  # more than two pages of the table
+PEOPLE = 230  # the last page of the table is not full
 
 
 def with_cipher(at: AppTest, cipher: str) -> AppTest:
@@ -47,9 +47,9 @@ def bulk(opened: Opened, world: World) -> AppTest:
     return scored(with_cipher(uploaded(opened, many(world)), "rlwe"))
 
 
-def table(at: AppTest, column: str = "probability") -> pd.DataFrame:
-    """The one table that has this column."""
-    (found,) = [frame.value for frame in at.dataframe if column in frame.value]
+def table(at: AppTest) -> pd.DataFrame:
+    """The one table that says what became of each person."""
+    (found,) = [frame.value for frame in at.table if T("score.note") in frame.value]
     return found
 
 
@@ -212,7 +212,7 @@ def test_many_people_are_shown_page_by_page_with_their_speed_and_downloaded_whol
     assert not bulk.exception
     batch = job_of("score").result
     assert len(table(bulk)) == PAGE
-    assert list(table(bulk)["id"])[:2] == ["new0", "new1"]
+    assert list(table(bulk)[T("score.id")])[:2] == ["new0", "new1"]
     rate = next(m for m in bulk.metric if m.label == T("score.a_second"))
     assert float(rate.value.replace(",", "")) == pytest.approx(PEOPLE / batch.seconds, rel=0.01)
     assert says(bulk, "score.traffic")
@@ -222,10 +222,10 @@ def test_many_people_are_shown_page_by_page_with_their_speed_and_downloaded_whol
 
     answers["models.textbook_seconds"] = lambda model, bits: 60.0
     bulk.get_by_key("score_cipher").set_value("suited")
-    bulk.get_by_key("batch_page").set_value(3)
+    bulk.get_by_key("batch_page").set_value(12)
     bulk.run()
-    assert list(table(bulk)["id"]) == [f"new{i}" for i in range(2 * PAGE, PEOPLE)]
-    assert says(bulk, "score.rows", first=201, last=230, n=230)
+    assert list(table(bulk)[T("score.id")]) == [f"new{i}" for i in range(11 * PAGE, PEOPLE)]
+    assert says(bulk, "score.rows", first=221, last=230, n=230)
     assert any(says(caption.value, "engine.suits_rlwe", n=PEOPLE) for caption in bulk.caption)
     assert (
         list(next(one.value for one in bulk.dataframe if WAY in one.value)[T("score.time")])[1] == "3.83\u00a0h"
@@ -234,8 +234,8 @@ def test_many_people_are_shown_page_by_page_with_their_speed_and_downloaded_whol
     bulk.get_by_key("batch_order").set_value("highest")
     bulk.get_by_key("batch_page").set_value(1)
     bulk.run()
-    shown = list(table(bulk)["probability"])
-    assert shown == sorted((100 * s.probability for s in batch.scores), reverse=True)[:PAGE]
+    best = sorted((s.probability for s in batch.scores), reverse=True)[:PAGE]
+    assert list(table(bulk)[T("score.probability")]) == [percent(chance) for chance in best]
 
     lines = list(csv.DictReader(io.StringIO(Scoring.csv(batch).decode())))
     assert [line["id"] for line in lines] == [f"new{i}" for i in range(PEOPLE)]
@@ -246,6 +246,24 @@ def test_few_people_need_no_pages(opened: Opened, world: World) -> None:
     with pytest.raises(KeyError):
         at.get_by_key("batch_page")
     assert len(table(at)) == 2
+
+
+def comes_first(at: AppTest) -> bool:
+    """Whether a phone shows the answer above the form."""
+    return any("order: -1" in element.proto.body for element in at.get("html"))
+
+
+def test_on_a_phone_the_answer_stands_above_the_form_that_it_answers_and_below_that_of_others(
+    opened: Opened, world: World
+) -> None:
+    at = scored(opened("score"))
+    people = template(world)
+    uploaded(lambda page: at, people.to_csv(index=False).encode())
+    assert not comes_first(at)
+    assert comes_first(scored(at))
+    people[world.federation.guest.id] = ["new7", "new8"]
+    at.file_uploader(key="score_upload").upload("others.csv", people.to_csv(index=False).encode())
+    assert not comes_first(at.run())
 
 
 def waiting(go: threading.Event, total: int) -> Job[None]:
