@@ -1,5 +1,7 @@
 """How do I know it holds?"""
 
+from functools import partial
+
 import streamlit as st
 
 from app import session, user_jobs
@@ -17,7 +19,7 @@ attacks = attack_lab.chosen(t, backend.attack_runs.all())
 
 def begin(names: list[str]) -> None:
     """Start some attacks and draw the page again."""
-    user_jobs.start("attacks", lambda: backend.attack_runs.start(names, before=tuple(results.values())))
+    user_jobs.start("attacks", lambda: backend.attack_runs.start(names, before=tuple(results.values())), about=names)
     session.rerun()
 
 
@@ -25,14 +27,20 @@ if attack_lab.all_button(t, attacks, bool(running)):
     begin([attack.id for attack in attacks])
 if user_jobs.refused("attacks"):
     frame.problem(t, user_jobs.refused("attacks"))
+stands = None  # how far the last runs are, or what became of them
 if running:
-    attack_lab.follow(t, running, shown, session.rerun)
+    stands = partial(attack_lab.follow, t, running, shown, session.rerun)
 elif job is not None:
-    run.ended(t, job, "attack_lab.cancelled")
+    stands = partial(run.ended, t, job, "attack_lab.cancelled")
+asked = user_jobs.about("attacks") or ()
+alone = asked[0] if len(asked) == 1 and asked[0] in [attack.id for attack in attacks] else ""
+if stands and not alone:
+    stands()
 if results:
     attack_lab.summary(t, attacks, results)
 for attack in attacks:
-    if attack_lab.card(t, attack, results.get(attack.id), running.stage if running else ""):
+    inside = stands if attack.id == alone else None  # beside the button that was pressed
+    if attack_lab.card(t, attack, results.get(attack.id), running.stage if running else "", inside):
         begin([attack.id])
 if results:
     attack_lab.table(t, attacks, results)

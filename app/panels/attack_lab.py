@@ -90,8 +90,12 @@ def _verdict(t: Texts, result: AttackResult) -> str:
     return t("attack_lab.fails_optional" if result.outcome.optional else "attack_lab.fails")
 
 
-def card(t: Texts, attack: Attack, result: AttackResult | None, stage: str) -> bool:
-    """One attack; whether it is to be run. `stage` is that of the job at work, empty where none is."""
+def card(
+    t: Texts, attack: Attack, result: AttackResult | None, stage: str, stands: Callable[[], None] | None = None
+) -> bool:
+    """One attack; whether it is to be run. `stage` is that of the job at work, empty where none is;
+    `stands` draws how far a run of this attack alone is, or what became of it.
+    """
     with st.container(border=True):
         left, right = st.columns([7, 5], gap="medium")
         with left:
@@ -107,6 +111,10 @@ def card(t: Texts, attack: Attack, result: AttackResult | None, stage: str) -> b
                 disabled=bool(stage),
                 key=f"attack_{attack.id}",
             )
+            if stands is not None:
+                stands()
+            if stage and stands is not None:
+                return pressed
             if stage.partition(":")[0] == attack.text:
                 st.caption(f":material/hourglass_top: {t('attack_lab.now')}")
             elif result is None:

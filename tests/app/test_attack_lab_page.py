@@ -1,10 +1,12 @@
 """The attack lab runs attacks live: what worked and what did not is shown in words, bars and a table; a run can be stopped."""
 
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from app import session
 from app.texts import Texts
@@ -112,3 +114,24 @@ def test_a_run_that_is_stopped_keeps_what_had_run(opened: Opened, few: None) -> 
     at = run(at, "attack_all")
     said = everything(at)
     assert T("attack_lab.cancelled") in said and T("attack_lab.none_works", n=1) in said
+
+
+def test_an_attack_run_alone_is_followed_beside_its_button(opened: Opened, few: None) -> None:
+    go = threading.Event()
+    known = ATTACKS["A2"]
+
+    def measure(seed: int) -> AttackOutcome:
+        go.wait(60)
+        return known.measure(seed)
+
+    def boxes(at: AppTest) -> list[list[str]]:
+        """Labels of the buttons in each column of the page."""
+        return [[button.label for button in column.button] for column in at.columns]
+
+    ATTACKS["A2"] = Attack("A2", known.name, known.severity, measure, known.parts)
+    at = opened("attack_lab")
+    at.button(key="attack_A2").click().run()
+    assert boxes(at)[3] == [T("attack_lab.run"), T("stage.cancel")]
+    go.set()
+    job_of("attacks").wait(60)
+    assert not at.run().exception
