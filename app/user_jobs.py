@@ -137,9 +137,15 @@ def start(name: str, begin: Callable[[], Job[Any]], about: object = None, upload
         _own().start(
             name, begin, model=name.partition(":")[2] or session.chosen_model() or "", about=about, upload=upload
         )
+        session.keep("begun", id(find(name)))
     except GlassleafError as error:
         _own().forget(name)
         st.session_state[f"refused:{name}"] = str(error)
+
+
+def begun_here(job: Job[Any]) -> bool:
+    """Whether it is the last job that this session started, and this draw is not given up for the next one."""
+    return not started() and bool(session.kept("begun") == id(job))
 
 
 def progress(name: str) -> int:

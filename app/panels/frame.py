@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import errors, session, user_jobs, view_models
-from app.panels import charts, links, waits
+from app.panels import attention, charts, links, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.results import NOBODY, cell_text
 
@@ -253,10 +253,12 @@ def _words(sentence: str) -> str:
 
 def working(t: Texts, job: Job[Any], words: str, key: str, who: str = "") -> None:
     """A job at work: what it does, at whom, how far it is, how long it will take, and a way to stop it."""
-    with st.container(border=True):
+    with st.container(border=True, key=f"working_{key}"):
         st.markdown(f":material/arrow_right_alt: **{words}** {who}")
         progress(t, job, job.through / job.total if job.total else 0.0, job.through)
         stop(t, job, key)
+        if user_jobs.begun_here(job):  # a button at the end of a form is pressed far from what it starts
+            attention.to(f"working_{key}", words, f"working:{id(job)}", words)
 
 
 def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:

@@ -213,6 +213,26 @@ def test_a_started_job_is_shown_in_the_same_draw_in_place_of_the_last_result(
     assert not says(at, "train.cancelled") and T("stage.start") in everything(at)
 
 
+def test_what_a_button_started_comes_into_view_and_what_was_found_running_does_not(
+    opened: Opened, go: threading.Event, answers: Answers
+) -> None:
+    def shown(at: AppTest) -> bool:
+        return any('"key": "working_protocols"' in element.proto.body for element in at.get("html"))
+
+    put_job("protocols", Job(lambda job: go.wait(60) and job.check(), 1).start())
+    at = opened("protocols")
+    assert not at.exception and T("stage.cancel") in everything(at) and not shown(at)
+    job_of("protocols").cancel()
+    go.set()
+    job_of("protocols").wait(60)
+    later = threading.Event()
+    answers["protocol_comparison.start"] = lambda request: waiting(later, "pools")
+    at.run()
+    assert shown(at.button(key="protocols_go").click().run())
+    assert not shown(at.run())
+    later.set()
+
+
 def aged(job: Job[Any], seconds: float) -> Job[Any]:
     """The job as if it had begun so much earlier."""
     job._began -= seconds
