@@ -81,7 +81,7 @@ def _ours(rows: Sequence[ProtocolResult]) -> float:
 def _bars(t: Texts, rows: Sequence[ProtocolResult]) -> go.Figure:
     end = min(max(row.exchange.total for row in rows), CUT * _ours(rows))
     heights = [-LANE * i - 30 for i in range(len(rows))]
-    figure = charts.figure(LANE * len(rows) + 70, top=64, barmode="stack", updatemenus=[_play(t)])
+    figure = charts.figure(LANE * len(rows) + 76, top=70, barmode="stack", updatemenus=[_play(t)])
     figure.add_traces(_at(t, rows, heights, end, None))
     words = []
     for height, row in zip(heights, rows, strict=True):
@@ -99,7 +99,8 @@ def _play(t: Texts) -> dict[str, Any]:
     """The button that starts the race."""
     frame_by_frame = {"frame": {"duration": FRAME_MS, "redraw": True}, "transition": {"duration": 0}}
     moving = {**frame_by_frame, "fromcurrent": False, "mode": "immediate"}
-    where = {"x": 1, "y": 1, "xanchor": "right", "yanchor": "bottom", "pad": {"b": 24, "r": 4}}
+    # At the right the buttons that save the chart would lie over it.
+    where = {"x": 0, "y": 1, "xanchor": "left", "yanchor": "bottom", "pad": {"b": 30}}
     button = {"label": t("protocols.play"), "method": "animate", "args": [None, moving]}
     look = {"bgcolor": "rgba(0,0,0,0)", "bordercolor": palette.INK}
     return {"type": "buttons", "showactive": False, **where, **look, "buttons": [button]}
