@@ -7,8 +7,10 @@
     nav?.setAttribute("role", "navigation");
     nav?.setAttribute("aria-label", told.label);
     nav?.querySelectorAll("a").forEach((link, at) => {
-      if (at === told.open) link.setAttribute("aria-current", "page");
-      else link.removeAttribute("aria-current");
+      if (at !== told.open) return link.removeAttribute("aria-current");
+      if (link.getAttribute("aria-current") === "page") return;
+      link.setAttribute("aria-current", "page");
+      if (window.innerWidth >= 768) link.scrollIntoView({block: "nearest"});  // not below the footer
     });
     // Streamlit's own words on an upload are English only.
     document.querySelectorAll("[data-testid=stFileUploaderDropzone]").forEach(zone => {
