@@ -152,7 +152,9 @@ def test_it_says_what_was_done_by_whom_and_why(walk):
     done = f"Findings confirmed: {confirmed}; overridden with a reason: 0; not decided yet: {len(findings) - confirmed}"
     says(walk, done, "Confirmed by Rita", REASON)
     says(walk, "Not to be used; see the model that replaces it.", "Sign-offs that cover this content: 1")
-    says(walk, f"Retrained without {', '.join(walk.pair.without)} as model {walk.pair.after.record.id}")
+    meanings = {f.name: f.meaning for f in walk.report.content.features}
+    without = ", ".join(f"{meanings[name]} ({name})" for name in walk.pair.without)
+    says(walk, f"Retrained without {without} as model {walk.pair.after.record.id}")
 
 
 def test_it_says_who_saw_what(walk):
