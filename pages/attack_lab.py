@@ -32,7 +32,7 @@ if running:
     stands = partial(attack_lab.follow, t, running, shown, session.rerun)
 elif job is not None:
     stands = partial(run.ended, t, job, "attack_lab.cancelled")
-asked = user_jobs.about("attacks") or ()
+asked: list[str] = user_jobs.about("attacks") or []
 alone = asked[0] if len(asked) == 1 and asked[0] in [attack.id for attack in attacks] else ""
 if stands and not alone:
     stands()

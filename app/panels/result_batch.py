@@ -83,8 +83,8 @@ def _columns(t: Texts, view: View, scores: Sequence[Score]) -> frame.Columns:
             cells["predicted"] = lambda score: markdown(score.predicted)
         cells["probability"] = lambda score: percent(score.probability)
     if view.model.outputs.aggregation == "sum":
-        for part in ("guest_part", "hosts_part"):
-            cells[part] = lambda score, part=part: markdown(result_person.margin(t, view, getattr(score, part), True))
+        cells["guest_part"] = lambda score: markdown(result_person.margin(t, view, score.guest_part, True))
+        cells["hosts_part"] = lambda score: markdown(result_person.margin(t, view, score.hosts_part, True))
     shown = {
         t(f"score.{name}"): [cell(score) if score.status == "ok" else "–" for score in scores]
         for name, cell in cells.items()

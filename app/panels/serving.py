@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app.panels import charts, frame, palette, run
-from app.texts import Texts, number
+from app.texts import Texts, amount
 from app.user_jobs import Work
 from app.view_models import View
 from backend.services.forest_serving import ServingRequest
@@ -32,7 +32,7 @@ def offer(t: Texts, view: View, work: Work, start: Callable[[ServingRequest], Jo
     elif work.job is not None and work.job.state == "running":
         _follow(t, work.job, work.redraw)
     elif work.job is not None and work.job.result is not None and work.job.state == "done":
-        _draw(t, work.job.result)
+        _draw(t, view, work.job.result)
     elif work.job is not None:
         run.ended(t, work.job, "serving.cancelled")
 
@@ -47,7 +47,7 @@ def _follow(t: Texts, job: Job[ServingTrial], redraw: Callable[[], None]) -> Non
         redraw()
 
 
-def _draw(t: Texts, done: ServingTrial) -> None:
+def _draw(t: Texts, view: View, done: ServingTrial) -> None:
     """Which batches went on without some trees, and what that did to the predictions."""
     lost = done.without
     words = t(
@@ -56,7 +56,7 @@ def _draw(t: Texts, done: ServingTrial) -> None:
         lost=len(lost),
         missing=len(lost[0].missing) if lost else 0,
         trees=done.trees,
-        shift=number(max((batch.shift for batch in lost), default=0.0)),
+        shift=_change(t, view, max((batch.shift for batch in lost), default=0.0)),
     )
     st.markdown(words)
     st.markdown(t("serving.back", batch=done.whole_again) if done.whole_again else t("serving.not_back"))
@@ -64,11 +64,18 @@ def _draw(t: Texts, done: ServingTrial) -> None:
     twin: frame.Columns = {
         t("serving.batch"): [batch.number for batch in done.batches],
         t("serving.answered"): [done.trees - len(batch.missing) for batch in done.batches],
-        t("serving.shift"): [number(batch.shift) for batch in done.batches],
+        t("serving.shift"): [_change(t, view, batch.shift) for batch in done.batches],
         t("score.time"): [t.duration(batch.seconds) for batch in done.batches],
     }
     frame.table_twin(t, twin, t("serving.title"), "serving")
     st.caption(t("serving.caption"))
+
+
+def _change(t: Texts, view: View, shift: float) -> str:
+    """A change of a forest's prediction: of a number in the label's unit, of a share in percentage points."""
+    if view.task == "number":
+        return amount(shift, t.unit(view.federation.label))
+    return amount(100 * shift, t("document.points"))
 
 
 def _bars(t: Texts, done: ServingTrial, key: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
@@ -56,7 +58,9 @@ ICONS = {
     "interrupted": "power_off",
 }
 BUSY = ("running", "elsewhere")
+ENDED = (files("assets") / "ended.js").read_text(encoding="utf-8")
 TICK = 1.0  # seconds between two looks
+AWAY = 3.0  # seconds: whoever waits longer may look at another tab
 LONG = 20.0  # seconds: whoever waits longer has gone elsewhere
 SHOWN = 12  # seconds that the end of a long job is told
 
@@ -74,7 +78,8 @@ def draw(t: Texts, page: str, model: str | None) -> tuple[Places, frozenset[str]
     Returns the places of the lines, and the names of the jobs in them.
     """
     every = [job for job in user_jobs.known() if job.kind in PAGES]
-    _announce(t, page)
+    with st.empty():
+        _announce(t, page)
     session.keep("watched", tuple(job.name for job in every if job.state == "running"))
     user_jobs.at_every_tick(partial(_announce, t, page))
     jobs = [job for job in every if not job.seen]
@@ -95,14 +100,22 @@ def draw(t: Texts, page: str, model: str | None) -> tuple[Places, frozenset[str]
 
 
 def _announce(t: Texts, page: str) -> None:
-    """Tell that a long job has ended which this session saw running, and link to what it found; its own page shows that itself."""
+    """Tell that a job has ended which this session saw running: the tab's title while nobody looks; a long one links to what it found.
+
+    Its own page shows what it found itself.
+    """
     watched = {name: user_jobs.find(name) for name in session.kept("watched", ())}
     ended = {name: job for name, job in watched.items() if job is not None and job.state != "running"}
     session.keep("watched", tuple(name for name in watched if name not in ended))
     for name, job in ended.items():
         kind, _, models = name.partition(":")
         shown = PAGES[kind] == page or session.presenting()
-        if job.seconds < LONG or shown or job.cancelled() or isinstance(job.failure, ApprovalPending):
+        if job.seconds < AWAY or job.cancelled() or isinstance(job.failure, ApprovalPending):
+            continue
+        title = json.dumps(t(f"jobs.tab_{job.state}", kind=t(f"jobs.kind_{kind}")))
+        mark = "<span class=glassleaf-ended></span>"
+        st.html(f"{mark}<script>{ENDED}({title})</script>", unsafe_allow_javascript=True)
+        if job.seconds < LONG or shown:
             continue
         session.keep("announced", (*session.kept("announced", ()), name))
         known = {record.id for record in session.models()}

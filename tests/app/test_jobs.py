@@ -1,5 +1,6 @@
 """Jobs outlive a page: another session of the same user finds them, another user does not, and every page says what runs."""
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -237,6 +238,28 @@ def aged(job: Job[Any], seconds: float) -> Job[Any]:
     """The job as if it had begun so much earlier."""
     job._began -= seconds
     return job
+
+
+def told_to_another_tab(at: AppTest) -> list[str]:
+    """What is written into the title of a tab that nobody looks at."""
+    return [element.proto.body for element in at.get("html") if "glassleaf-ended" in element.proto.body]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "page", "words"), [(0.0, "attack_lab", 0), (4.0, "attack_lab", 1), (4.0, "audit", 1)]
+)
+def test_the_title_of_a_tab_that_nobody_looks_at_says_once_that_a_job_has_ended(
+    opened: Opened, go: threading.Event, seconds: float, page: str, words: int
+) -> None:
+    put_job("attacks", aged(waiting(go, "start"), seconds))
+    at = opened(page)
+    assert not told_to_another_tab(at)
+    go.set()
+    job_of("attacks").wait(60)
+    told = told_to_another_tab(at.run())
+    title = T("jobs.tab_done", kind=T("jobs.kind_attacks"))
+    assert [json.dumps(title) in one for one in told] == [True] * words
+    assert not at.toast and not told_to_another_tab(at.run()) and not at.exception
 
 
 def test_the_end_of_a_long_job_is_told_once_on_whatever_page_with_a_way_to_the_result(

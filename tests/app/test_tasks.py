@@ -16,12 +16,14 @@ from streamlit.testing.v1 import AppTest
 from app import session
 from app.texts import Texts
 from backend.data.split import Division
+from backend.jobs import Job
 from backend.protocols.training.forest import ForestParameters
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import ModelRecord
 from backend.services import Glassleaf
+from backend.services.forest_serving import ServedBatch, ServingRequest, ServingTrial
 from backend.services.training import TrainingRequest
-from tests.app.conftest import PAGES, Opened, _fresh, job_of
+from tests.app.conftest import PAGES, Opened, _fresh, job_of, put_job
 from tests.app.reading_out import everything, says
 from tests.app.test_scoring import scored
 
@@ -202,3 +204,13 @@ def test_many_people_are_counted_by_what_is_predicted(shown: Opened, tasks: Task
         assert list(shown_table.columns) == [T(f"score.{name}") for name in columns]
         assert says(at, key)
         assert T("score.declined") not in {metric.label for metric in at.metric}
+
+
+@pytest.mark.parametrize(("model", "change"), [("median", "14.3\u00a0percentage points"), ("hidden", "0.143\u00a0EUR")])
+def test_what_the_loss_of_a_worker_changed_has_its_unit(shown: Opened, tasks: Tasks, model: str, change: str) -> None:
+    at = shown("protocols", model)
+    batches = (ServedBatch(1, 0.1, (), 0.0), ServedBatch(2, 0.1, (0,), 0.143), ServedBatch(3, 0.1, (), 0.0))
+    name = tasks.models[model].id
+    trial = ServingTrial(ServingRequest(name), trees=3, samples=10, batches=batches)
+    put_job(f"serving:{name}", Job(lambda job: trial, 1).start().wait(60))
+    assert says(at.run(), "serving.sentence", shift=change) and not at.exception
