@@ -8,10 +8,12 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Container, MutableMapping, Sequence
+from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlencode, urlsplit, urlunsplit
+from zoneinfo import ZoneInfo
 
 import pandas as pd
 import streamlit as st
@@ -418,6 +420,15 @@ def publish(name: str) -> str | None:
     st.session_state[f"link:{name}"] = value
     st.session_state.setdefault("published", set()).add(name)
     return str(value)
+
+
+def clock(moment: datetime, zone: str | None) -> str:
+    """The time of day in the reader's `zone`, as a browser names it; the server's where that says nothing."""
+    try:
+        local = moment.astimezone(ZoneInfo(zone) if zone else None)
+    except (KeyError, ValueError):
+        local = moment.astimezone()
+    return local.strftime("%H:%M:%S")
 
 
 def once(name: str, value: object) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -146,6 +147,12 @@ def start(name: str, begin: Callable[[], Job[Any]], about: object = None, upload
 def begun_here(job: Job[Any]) -> bool:
     """Whether it is the last job that this session started, and this draw is not given up for the next one."""
     return not started() and bool(session.kept("begun") == id(job))
+
+
+def since(name: str) -> datetime:
+    """When the job under `name` was started, in whatever tab or browser; now where that is not known."""
+    started = next((status.started for status in known() if status.name == name), "")
+    return datetime.fromisoformat(started) if started else datetime.now(UTC)
 
 
 def progress(name: str) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -78,8 +77,8 @@ def received(done: ScoreBatch) -> None:
     """An answer is drawn for the first time: it need not be held for whoever asked, and the session remembers it."""
     if session.once("received", (done.run, done.seconds)):
         backend.scoring.handed_over(done)
-        now = datetime.now().astimezone().strftime("%H:%M:%S")
-        session.keep("scored", standing.noted(session.kept("scored", ()), done, now))
+        when = session.clock(user_jobs.since("score"), st.context.timezone)
+        session.keep("scored", standing.noted(session.kept("scored", ()), done, when))
 
 
 def present(step: str) -> None:

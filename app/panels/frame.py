@@ -200,13 +200,18 @@ def rows(
     twin : mapping of str to sequence, or callable, optional
         The columns of the table of all rows, where they are others; `looks` dress them.
     """
+    cards(shown, key, alt)
+    table_twin(t, twin or shown, alt, key, looks)
+
+
+def cards(shown: Mapping[str, Sequence[str]], key: str, alt: str) -> None:
+    """Rows of plain text, a few at a time, on a phone a card each; the first column is what a row is about."""
     pages = -(-len(next(iter(shown.values()))) // ROWS)
     read = st.container(key=f"cards_{key}")
     at = min(st.pagination(pages, key=f"{key}_page"), pages) if pages > 1 else 1
     page = slice((at - 1) * ROWS, at * ROWS)
     with read:
         table({markdown(head): [markdown(cell) for cell in column[page]] for head, column in shown.items()}, alt)
-    table_twin(t, twin or shown, alt, key, looks)
 
 
 def row_height(texts: Iterable[str], letters: int) -> int:

@@ -111,7 +111,7 @@ def _sum(t: Texts, view: View, done: ScoreBatch) -> str:
 def _host(t: Texts, view: View, scene: Scene, party: str) -> None:
     sent, came = crossings(scene.entries, party)
     if not came:
-        st.caption(t("transcript.waits"))
+        st.caption(t("transcript.nothing" if scene.done is not None else "transcript.nothing_yet"))
         return
     shown = markdown(scene.people[0]) if len(scene.people) == 1 else f"{len(scene.people):,}"
     seen = [t("transcript.reads_id" if len(scene.people) == 1 else "transcript.reads_ids", id=shown)]

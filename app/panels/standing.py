@@ -112,12 +112,12 @@ def session(t: Texts, view: View, history: Sequence[ScoredPerson], people: pd.Da
 
 def _session(t: Texts, view: View, own: Sequence[ScoredPerson], people: pd.DataFrame) -> None:
     st.markdown(t("score.history_sentence", n=len(own)))
-    columns: frame.Columns = {
-        t("score.when"): [one.time for one in own],
+    columns = {
         t("score.id"): [one.score.id for one in own],
+        t("score.when"): [one.time for one in own],
         **{title: [cells(one.score) for one in own] for title, cells in _figures(t, view).items()},
     }
-    frame.data(columns, "score_history", t("score.history"), height="content" if len(own) < 6 else 220)
+    frame.cards(columns, "history", t("score.history"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         one = _choice(t("score.first"), own, 0, "score_one")
         other = _choice(t("score.second"), own, 1, "score_other")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 from xml.etree import ElementTree
@@ -12,9 +13,9 @@ import pytest
 from inside import runtime_of
 from streamlit.testing.v1 import AppTest
 
-from app import session, view_models
+from app import session, user_jobs, view_models
 from app.panels import charts, frame, palette, person, presenter, result, standing, transcript
-from app.texts import Texts, size
+from app.texts import Texts, markdown, size
 from backend.errors import SecurityError
 from backend.jobs import Job
 from backend.protocols.transport.transcript import SAMPLE, TranscriptEntry
@@ -181,6 +182,16 @@ def test_the_session_remembers_who_was_scored_and_sets_two_side_by_side(opened: 
         for key in ("score_one", "score_other")
     ]
     assert two == [people[1], people[0]]
+    table = next(found.value for found in at.table if T("score.when") in found.value)
+    assert list(table[T("score.id")]) == two
+    assert table[T("score.when")][0] == markdown(session.clock(user_jobs.since("score"), None))
+
+
+@pytest.mark.parametrize(("zone", "time"), [("Asia/Shanghai", "23:30:00"), ("America/New_York", "11:30:00")])
+def test_times_of_day_are_the_readers(zone: str, time: str) -> None:
+    moment = datetime(2026, 7, 1, 15, 30, tzinfo=UTC)
+    assert session.clock(moment, zone) == time
+    assert session.clock(moment, "Etc/Unknown") == session.clock(moment, None)
 
 
 def test_large_batches_are_not_remembered_person_by_person(opened: Opened) -> None:
