@@ -13,7 +13,9 @@ from app.panels import charts, evidence, frame, links, offers, palette, sidebar
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.user_jobs import Work
 from app.view_models import View
+from backend.i18n import Catalogue
 from backend.services.fairness import measure_in_words, widest
+from backend.services.model_card import parameters_in_words
 
 if TYPE_CHECKING:
     from backend.fairness.evidence import Evidence
@@ -337,11 +339,9 @@ def made(t: Texts, view: View, found: SideBySide) -> None:
     ]
     for difference in found.differences:
         if difference.name != "algorithm":
+            values = zip(records, (difference.before, difference.after), strict=True)
             rows.append(
-                (
-                    _name(t, difference.name),
-                    *(_value(t, view, difference.name, v) for v in (difference.before, difference.after)),
-                )
+                (_name(t, difference.name), *(_value(t, view, record, difference.name, v) for record, v in values))
             )
     _table(t, ("made", "first", "second"), rows, "comparison.made_title")
 
@@ -352,13 +352,20 @@ def _cipher(t: Texts, record: ModelRecord) -> str:
 
 
 def _name(t: Texts, name: str) -> str:
-    return t(f"parameter.{name}") if t.has(f"parameter.{name}") else t(f"comparison.{name}")
+    """What was chosen: parties and features in this page's words, a parameter in the Train page's."""
+    if t.has(f"comparison.{name}"):
+        return t(f"comparison.{name}")
+    [said] = parameters_in_words(Catalogue(t.language), {name: ""}, "", 0)
+    return said
 
 
-def _value(t: Texts, view: View, name: str, value: str) -> str:
+def _value(t: Texts, view: View, record: ModelRecord, name: str, value: str) -> str:
     if name == "exclude":
         return t.listed([evidence.brief(t, view, part) for part in value.split(", ")]) if value else "–"
-    return markdown(value) or "–"
+    if name == "hosts":
+        return t.listed([markdown(t.party(view.federation, host)) for host in value.split(", ")]) if value else "–"
+    [said] = parameters_in_words(Catalogue(t.language), {name: value}, record.cipher, record.key_bits).values()
+    return markdown(said)
 
 
 def _table(t: Texts, heads: Sequence[str], rows: Sequence[Sequence[str]], title: str) -> None:

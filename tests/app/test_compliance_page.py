@@ -11,7 +11,7 @@ from app import session, view_models
 from app.panels import findings, tree_choice
 from app.texts import Texts, markdown
 from backend.i18n import LANGUAGES
-from backend.protocols.training.parameters import SecureBoostParameters
+from backend.protocols.training.forest import ForestParameters
 from backend.results import ModelRecord
 from backend.services import Glassleaf
 from backend.services.retraining import RetrainingRequest
@@ -368,13 +368,14 @@ def test_only_the_operator_is_offered_to_train(opened: Opened) -> None:
 
 def test_models_of_other_parameters_show_what_differs(opened: Opened, home: Path, world: World) -> None:
     glassleaf = session._service(str(home))
-    grown = glassleaf.training.start(
-        TrainingRequest("demo", SecureBoostParameters(trees=3, depth=2, cipher="none"))
-    ).get()
+    grown = glassleaf.training.start(TrainingRequest("demo", ForestParameters(trees=3, depth=2, cipher="none"))).get()
     at = opened("compare_models", model=world.record.id, other=grown.id)
     table = next(table.value for table in at.table if T("comparison.made") in table.value)
     rows = table.set_index(T("comparison.made"))
     assert rows.loc[T("parameter.trees")].tolist() == ["6", "3"]
+    assert rows.loc[T("parameter.shuffle_sides")].tolist() == ["–", T("document.no")]
+    assert rows.loc[T("parameter.aggregation")].tolist() == ["–", T("choice.aggregation_mean")]
+    assert not {"True", "False", "none", "0.0"} & {cell for column in rows for cell in rows[column]}
 
 
 def test_what_was_measured_of_a_feature_that_was_kept_out_is_shown_and_can_be_measured(
