@@ -10,7 +10,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from backend.i18n import brief, catalogue, codes_in, fill, jurisdiction_in, model_in, unit_in
+from backend.i18n import brief, catalogue, codes_in, fill, joined, jurisdiction_in, model_in, unit_in
 
 if TYPE_CHECKING:
     from backend.data.dictionary import Feature
@@ -23,7 +23,6 @@ DAY = 86_400  # seconds
 _ADDRESS = re.compile(r"https?:(?=//)|www(?=\.)|[-.\w+](?=@)", re.IGNORECASE)  # what GitHub's Markdown makes a link of
 _JOINED = "\u2060"  # word joiner: neither seen nor a place to break a line
 UNBROKEN = "\u00a0"  # between a figure and its unit, so that no line ends there
-_ENDED = ("。", "！", "？", "；", "：")  # after these nothing stands between two sentences
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>#$~|:{}])")
 
 
@@ -145,10 +144,7 @@ class Texts:
     @staticmethod
     def joined(*sentences: str) -> str:
         """Sentences one after the other, without a space after a Chinese full stop; empty ones are left out."""
-        text = ""
-        for sentence in filter(None, sentences):
-            text += ("" if not text or text.endswith(_ENDED) else " ") + sentence
-        return text
+        return joined(*sentences)
 
     def duration(self, seconds: float) -> str:
         """Seconds in the unit that fits, with three significant digits."""

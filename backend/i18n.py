@@ -16,6 +16,7 @@ CATALOGUES = files("assets") / "texts"
 LANGUAGES = ("en", "zh")
 AGE = "年龄"  # in a meaning: its years have a word of their own in Chinese
 LONG = 40  # letters of a meaning that is shortened
+_ENDED = ("。", "！", "？", "；", "：")  # after these nothing stands between two sentences
 _EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains its values
 _BEFORE = re.compile(r"(?<=[\u4e00-\u9fff]) ?(\**|<b>)$")  # Chinese before a value, and what may open an emphasis
 _AFTER = re.compile(r"^(\**|</b>) ?(?=[\u4e00-\u9fff])")  # what may close it, and Chinese after
@@ -122,6 +123,14 @@ def _gap(letter: str, mark: str) -> str:
     """What stands between a Chinese character and the edge of a value; Markdown's marks need a space beside punctuation."""
     latin = letter in _SPACED or (letter.isalnum() and letter < "\u2e80")
     return " " if latin or (mark and not letter.isalnum()) else ""
+
+
+def joined(*sentences: str) -> str:
+    """Sentences one after the other, without a space after a Chinese full stop; empty ones are left out."""
+    text = ""
+    for sentence in filter(None, sentences):
+        text += ("" if not text or text.endswith(_ENDED) else " ") + sentence
+    return text
 
 
 def brief(meaning: str) -> str:

@@ -80,7 +80,7 @@ def packs(t: Texts, view: View) -> None:
         "jurisdiction": [markdown(t.jurisdiction(pack.jurisdiction)) for pack in found],
         "version": [markdown(pack.version) for pack in found],
         "as_of": [pack.as_of for pack in found],
-        "source": [markdown(pack.source) for pack in found],
+        "source": [markdown(t.either(pack.source, pack.source_zh)) for pack in found],
         "origin": [t(f"compliance.{'built_in' if pack.built_in else 'own'}") for pack in found],
     }
     with box:

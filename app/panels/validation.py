@@ -10,7 +10,7 @@ import streamlit as st
 from app.panels import charts, controls, evidence, frame, palette
 from app.texts import Texts, markdown, number, percent
 from app.view_models import View
-from backend.services.validation import OWN_SOURCE, about_in_words, by_day, limit_in_words, room_used, value_in_words
+from backend.services.validation import about_in_words, by_day, limit_in_words, room_used, value_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -113,9 +113,7 @@ def table(t: Texts, view: View, shown: Sequence[Tested], name: str) -> None:
     rows = {
         t("validation.head_test"): [_named(t, test) for test in shown],
         t("validation.head_figure"): [_worst(t, view, known, test) for test in shown],
-        t("validation.head_source"): [
-            markdown(test.source.replace(OWN_SOURCE, t("document.own_source"))) for test in shown
-        ],
+        t("validation.head_source"): [markdown(t.either(test.source, test.source_zh)) for test in shown],
     }
     with st.container(key=f"cards_{name.replace('.', '_')}"):
         frame.table(rows, t(name))
@@ -134,8 +132,8 @@ def _worst(t: Texts, view: View, known: Mapping[str, Feature], test: Tested) -> 
     if test.missing:
         return t(f"validation.missing_{test.missing}")
     one = test.figures[0]
-    words = markdown(f"{_about(t, view, known, one)}: {value_in_words(one.figure, number)}")
-    limits = limit_in_words(t, one.sense, one.warn, one.fail, one.certain)
+    words = markdown(f"{_about(t, view, known, one)}: {value_in_words(t, one.figure, number)}")
+    limits = limit_in_words(t, one.figure.measure, one.sense, one.warn, one.fail, one.certain)
     more = "" if test.compared == 1 else t("validation.compared", n=test.compared)
     return f"{t.noted(words, more)}  \n{limits}"
 
@@ -144,6 +142,8 @@ def _about(t: Texts, view: View, known: Mapping[str, Feature], judged: Judged) -
     one = judged.figure
     feature = known.get(one.feature)
     codes = t.codes(feature) if feature else {}
+    if one.measure == "cramers_v" and one.group in known:
+        codes = {one.group: t.brief(known[one.group])}
     named = t.brief(feature) if feature else one.feature
     return about_in_words(t, one, named, t.party(view.federation, one.party) if one.party else "", codes)
 

@@ -38,7 +38,10 @@ Where = MatchedIn | Literal["sensitivity"]
 Match = tuple[str, Where]  # what matched, and where
 DISPARITY, PROXIES = "disparity", "proxies"  # the two claims that are measured
 ELDERLY = "elderly"  # the check that a rule may ask for
-_CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_WRITTEN = {
+    "ko": re.compile(r"[\uac00-\ud7a3]"),
+    "zh": re.compile(r"[\u4e00-\u9fff]"),
+}  # letters that only a language has
 LAW_FIELDS = (
     "title",
     "title_zh",
@@ -60,6 +63,7 @@ PACK_FIELDS = (
     "title_zh",
     "jurisdiction",
     "source",
+    "source_zh",
     "applies_to",
     "applies_to_zh",
     "checked",
@@ -202,6 +206,7 @@ class PackStamp:
     applies_to: str = ""
     applies_to_zh: str = ""
     checked: Checked = "source"
+    source_zh: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,7 +441,7 @@ def _worst_first(findings: Sequence[Finding], order: Mapping[str, int]) -> tuple
 
 def wording(words: Callable[..., str], quote: str, source: str, day: str, checked: str) -> str:
     """The official wording in its own language with where and when it was read; or that what is said of a rule is a paraphrase."""
-    language = "zh" if _CHINESE.search(quote) else "en"
+    language = next((name for name, letters in _WRITTEN.items() if letters.search(quote)), "en")
     return (
         words(f"law.quoted_{language}", quote=quote, source=source, day=day)
         if quote

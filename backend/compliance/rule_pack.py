@@ -119,7 +119,7 @@ class RulePack(BaseModel):
     ----------
     name, version, title, title_zh : str
     jurisdiction : str
-    source : str
+    source, source_zh : str
         Where the text of the law is found.
     as_of : date
     checked : {"source", "not", "none"}
@@ -139,6 +139,7 @@ class RulePack(BaseModel):
     title_zh: Text
     jurisdiction: Text
     source: Text
+    source_zh: str = ""
     as_of: dt.date
     checked: Checked = "source"
     applies_to: str = ""

@@ -231,6 +231,7 @@ class PackLine(Part):
     title_zh: str
     jurisdiction: str
     source: str
+    source_zh: str = Field("", exclude_if=_is_empty, description="the same in Chinese")
     built_in: bool
 
 
@@ -485,6 +486,7 @@ class TestLine(Part):
     group: str
     floor: bool = Field(description="cannot be switched off")
     source: str
+    source_zh: str = Field("", exclude_if=_is_empty, description="the same in Chinese")
     verdict: Literal["pass", "warn", "fail", "not_provided", "off"]
     missing: str = Field(description="why it was not provided")
     because: str = Field(description="why the operator switched it off")

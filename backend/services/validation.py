@@ -23,7 +23,6 @@ from backend.evaluation.validation.suite import (
     with_config,
 )
 from backend.evaluation.validation.words import (
-    OWN_SOURCE,
     about_in_words,
     limit_in_words,
     room_used,
@@ -37,7 +36,6 @@ from backend.services.model_difference import ModelDifferences
 from backend.services.validation_run import ValidationRequest, ValidationRun
 
 __all__ = [
-    "OWN_SOURCE",
     "Again",
     "Judged",
     "OperatorConfig",

@@ -30,7 +30,7 @@ def test_what_was_switched_off_and_tightened_is_printed_with_its_reason(run, tmp
     status, text, _ = run(*FAST, "--config", own)
     words = Catalogue("en")
     assert status == 3 and words("validation.overall_fail") in text and "second line, file 17" in text
-    assert words("validation.tightened", listed="auc") in text and "cut-off 30%" in text
+    assert words("validation.tightened", listed="auc") in text and "Cut-off 30%" in text
     page = tmp_path / "report.html"
     run("report", "latest", "--out", page)
     assert "second line, file 17" in page.read_text()

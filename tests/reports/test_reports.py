@@ -19,10 +19,11 @@ from backend.crypto.signing import SigningKey
 from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
 from backend.errors import ModelError, ParameterError
+from backend.evaluation.validation import monitoring, suite
 from backend.fairness.evidence import Evidence
 from backend.i18n import LANGUAGES, Catalogue, catalogue
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.reports.blocks import Facts, Heading, Table, Text
+from backend.reports.blocks import Facts, Heading, Outline, Table, Text
 from backend.reports.build import content_of
 from backend.reports.document import canonical, make, read, schema, sha256, to_json, written
 from backend.reports.files import check
@@ -31,6 +32,7 @@ from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
 from backend.reports.schema import (
     AlternativeLine,
+    FigureLine,
     IntervalLine,
     LawLine,
     Measured,
@@ -38,9 +40,10 @@ from backend.reports.schema import (
     ReasonsLine,
     SearchLine,
     TestLine,
+    ValidationSection,
 )
 from backend.reports.sections import alternatives, answers, claims, model, operator, record
-from backend.reports.sections.validation import OWN_SOURCE, table
+from backend.reports.sections.validation import table
 from backend.reports.sections.writer import Writer, bits, figure, p_value, percent
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
@@ -382,16 +385,46 @@ def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report,
     assert made.content.fairness[0].measures[0].value == 0.7124 and made.content.proxies == ()
 
 
-def test_what_was_measured_of_a_feature_stands_at_its_first_finding(report):
+def test_findings_stand_by_feature_the_worst_first_and_what_was_measured_of_it_once(report):
     found = report.content.assessment
     women = Measured(about="women", about_zh="", measure="selection rate", n=1234, value=0.7, low=0.6, high=0.8)
-    lines = [finding.model_copy(update={"disparities": (women,)}) for finding in found.findings]
+    lines = [finding.model_copy(update={"disparities": (women,), "splits": 1}) for finding in found.findings]
     twice = next(f for f in lines if [other.feature for other in lines].count(f.feature) > 1)
-    both = tuple(finding for finding in lines if finding.feature == twice.feature)
-    content = report.content.model_copy(update={"assessment": found.model_copy(update={"findings": both})})
+    other = next(f for f in lines if f.feature != twice.feature)
+    both = [finding for finding in lines if finding.feature == twice.feature]
+    mild = [finding.model_copy(update={"status": "indicator"}) for finding in both[1:]]
+    mixed = (
+        *mild,
+        other.model_copy(update={"status": "conditional"}),
+        both[0].model_copy(update={"status": "prohibited"}),
+    )
+    content = report.content.model_copy(update={"assessment": found.model_copy(update={"findings": mixed})})
     writer = Writer(make(written(content), report.issued, SigningKey.generate()), Catalogue("en"))
-    shown = [dict(block.rows)[writer("disparity")] for block in claims.findings(writer) if isinstance(block, Facts)]
-    assert "1,234" in shown[0] and set(shown[1:]) == {writer("as_above")}
+    blocks = claims.findings(writer)
+    headed = [block.text for block in blocks if isinstance(block, Heading)][:2]
+    assert [writer.feature(f) in head for f, head in zip((twice.feature, other.feature), headed, strict=True)] == [
+        True
+    ] * 2
+    shown = [dict(block.rows)[writer("disparity")] for block in blocks if isinstance(block, Facts)]
+    assert len(shown) == 2 and "1,234" in shown[0]
+    rules = [block.rows for block in blocks if isinstance(block, Table) and block.head[0] == writer("head_rule")]
+    assert [len(rows) for rows in rules[:2]] == [len(both), 1] and writer.status(
+        both[0].model_copy(update={"status": "prohibited"})
+    ) in rules[0][0][0]
+
+
+def test_a_finding_says_where_the_suite_alone_measured_its_feature(report):
+    finding = report.content.assessment.findings[0].model_copy(update={"disparities": None, "disparities_on": None})
+    line = FigureLine(
+        measure="impact_ratio", party="", feature=finding.feature, kind="code", group="1", value=0.9, low=None, high=None,
+        n=99, sense="min", warn=0.8, fail=0.8, certain="fail", verdict="pass",
+    )  # fmt: skip
+    one = TestLine.model_construct(id="disparity", figures=(line,))
+    suite = ValidationSection.model_construct(tests=(one,))
+    for section, key in ((suite, "measured_in_suite"), (None, "not_measured")):
+        content = report.content.model_copy(update={"validation": section})
+        writer = Writer(report.model_copy(update={"content": content}), Catalogue("en"))
+        assert claims.disparities_of(writer, finding) == writer(key)
 
 
 def test_the_report_counts_what_travelled(glassleaf, report):
@@ -578,7 +611,7 @@ def test_no_p_value_reads_as_0(report, value, shown):
     assert p_value(value) == shown
     told = {"about": "", "about_zh": "", "measure": "selection rate, pair p", "low": None, "high": None, "n": 50}
     said = claims.value(Writer(report, Catalogue("en")), Measured.model_construct(value=value, **told))
-    assert said == (catalogue("en")["document.too_few"] if value is None else f"{shown}, n = 50")
+    assert said == (catalogue("en")["document.too_few"] if value is None else f"{shown} (n = 50)")
 
 
 def test_fields_that_came_later_leave_no_trace_where_they_are_empty():
@@ -604,17 +637,30 @@ def test_pages_are_numbered_and_what_a_model_was_trained_on_is_in_words(report, 
     assert shown.count(words("document.cipher_rlwe", bits=8192)) == 2 and "3072" not in shown and "3,072" not in shown
 
 
+@pytest.mark.parametrize("above", range(36, 52))
+def test_a_sentence_stands_on_a_page_with_its_table_and_a_remark_with_the_end_of_it(above):
+    rows = tuple((f"row {n}", "1") for n in range(4))
+    blocks = (
+        *(Text(f"filler {n}") for n in range(above)), Text("What follows."), Table(("head", "n"), rows, (1, 1)),
+        Text("The remark.", "note"),
+    )  # fmt: skip
+    drawn = pdf_form.pages(Outline("Title", "below", blocks), "en", datetime(2026, 11, 1, tzinfo=UTC))
+    texts = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(bytes(drawn.output()))]
+    for font in drawn.fonts.values():
+        font.close()
+    assert all(("What follows." in text) <= ("row 0" in text) for text in texts)
+    assert all(("The remark." in text) <= ("row 3" in text) for text in texts)
+
+
 def test_sources_of_the_suite_are_in_the_reports_language(report):
-    said = catalogue("zh")["document.own_source"]
-    assert (
-        OWN_SOURCE in (ROOT / "backend" / "evaluation" / "validation" / "suite.toml").read_text()
-        and OWN_SOURCE not in said
-    )
-    test = TestLine.model_construct(
-        id="auc", verdict="pass", source=f"{OWN_SOURCE}; Siddiqi 2006", missing="", because="", figures=()
-    )
-    [row] = table(Writer(report, Catalogue("zh")), [test]).rows
-    assert row[-1] == f"{said}; Siddiqi 2006"
+    known = (*suite.standard().tests, *monitoring.triggers().tests)
+    assert all(one.source_zh and one.source_zh != one.source for one in known)
+    lines = [
+        TestLine.model_construct(id="auc", verdict="pass", missing="", because="", figures=(), source="S", source_zh=zh)
+        for zh in ("出处", "")
+    ]
+    assert [row[-1] for row in table(Writer(report, Catalogue("zh")), lines).rows] == ["出处", "S"]
+    assert [row[-1] for row in table(Writer(report, Catalogue("en")), lines).rows] == ["S", "S"]
 
 
 def test_parameters_are_off_or_in_percent_where_a_reader_would_say_so(report):
@@ -626,22 +672,22 @@ def test_parameters_are_off_or_in_percent_where_a_reader_would_say_so(report):
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_the_first_page_names_the_worst_dozen_findings_and_says_where_the_others_are(report, language):
+def test_the_first_page_names_the_worst_features_and_says_where_the_others_are(report, language):
     words = Catalogue(language)
     first = report.content.assessment.findings[0].model_copy(update={"splits": 1})
 
-    def answer(*statuses: str) -> str:
-        found = tuple(first.model_copy(update={"status": status}) for status in statuses)
+    def answer(**statuses: str) -> list[str]:
+        found = tuple(first.model_copy(update={"feature": f, "status": status}) for f, status in statuses.items())
         assessment = report.content.assessment.model_copy(update={"findings": found})
         content = report.content.model_copy(update={"assessment": assessment})
-        return dict(answers(report.model_copy(update={"content": content}), language))[words("document.ask_flag")]
+        found_there = dict(answers(report.model_copy(update={"content": content}), language))
+        return found_there[words("document.ask_flag")].splitlines()
 
-    more = words("document.flag_more", n=3, section=words("document.findings"))
-    long = answer(*["informational"] * 14, "prohibited")
-    assert long.count("\n– ") == 12 and long.endswith(f"\n{more}")
-    assert words("compliance.prohibited") in long.split("\n– ")[1]  # the last of the list is the worst
-    short = answer(*["informational"] * 12)
-    assert short.count("\n– ") == 12 and short.splitlines()[-1].startswith("– ")
+    mild = {f"mild{n}": "informational" for n in range(claims.LISTED)}
+    _, *lines, more = answer(**mild, worst="prohibited", spared="informational")
+    assert len(lines) == claims.LISTED and more == words("document.flag_more", n=2, section=words("document.findings"))
+    assert lines[0].startswith("worst") and words("compliance.prohibited") in lines[0]
+    assert len(answer(**mild)) == 1 + claims.LISTED
 
 
 def _search(*gaps: IntervalLine | None) -> SearchLine:

@@ -89,6 +89,7 @@ class Test(_Part):
     group: str
     floor: bool
     source: str
+    source_zh: str
     reason: str
     limit: tuple[MeasureLimits, ...]
 
@@ -204,6 +205,7 @@ class Tested:
     because: str = ""
     figures: tuple[Judged, ...] = ()
     compared: int = 0
+    source_zh: str = ""  # tests that were kept before there was one are without
 
 
 Again = tuple[tuple[str, str, str], ...]
@@ -309,7 +311,7 @@ class Suite:
         return tuple(self._tested(test, found.get(test.id, "not_measured")) for test in self.tests)
 
     def _tested(self, test: Test, found: Found) -> Tested:
-        blank = Tested(test.id, test.group, test.floor, test.source, "not_provided")
+        blank = Tested(test.id, test.group, test.floor, test.source, "not_provided", source_zh=test.source_zh)
         if test.id in self.off:
             return replace(blank, verdict="off", because=self.off[test.id])
         if isinstance(found, str):

@@ -7,7 +7,11 @@ from collections.abc import Callable, Mapping
 from backend.evaluation.validation.suite import Figure, Judged, Sense
 
 Say = Callable[..., str]
-OWN_SOURCE = "the suite's own"  # as suite.toml has it; the names of papers and libraries stay
+POINTS = {"group_gap", "ece", "period_gap", "out_shift", "swap_excess"}  # differences of two shares
+SHARES = {
+    "noise_flips", "top_share", "thin_leaves", "contradicting", "mixed", "identifying", "swapped",
+}  # fmt: skip
+COUNTS = {"not_exact", "hash_differs", "again_differs"}
 
 
 def about_in_words(say: Say, figure: Figure, feature: str, party: str, codes: Mapping[str, str]) -> str:
@@ -20,32 +24,68 @@ def about_in_words(say: Say, figure: Figure, feature: str, party: str, codes: Ma
     feature, party : str
         As they are shown; empty where the figure is about neither.
     codes : mapping of str to str
-        Code of the feature → what it stands for.
+        Code of the feature → what it stands for; of Cramér's V: attribute → what it means.
     """
     measure = say(f"validation.measure_{figure.measure}")
     if figure.feature:
         if not (figure.kind or figure.group):
             return say("validation_words.about_feature", measure=measure, feature=feature)
-        group = say(f"measure.group_{figure.kind}") if figure.kind in ("missing", "rest") else figure.group
-        return say("validation_words.about", measure=measure, feature=feature, group=codes.get(group, group))
+        if figure.measure == "cramers_v":  # its group is the attribute that the feature goes with
+            attribute = codes.get(figure.group, figure.group)
+            return say("validation_words.about_pair", measure=measure, feature=feature, attribute=attribute)
+        known = {
+            "missing": say("measure.group_missing"),
+            "rest": say("measure.group_rest"),
+            "bin": say("validation_words.bin", place=figure.group),
+        }
+        group = known.get(figure.kind) or codes.get(figure.group, figure.group)
+        return say("validation_words.about", measure=measure, feature=feature, group=group)
     return say("validation_words.about_party", measure=measure, party=party) if figure.party else measure
 
 
-def value_in_words(figure: Figure, show: Callable[[float], str]) -> str:
-    """The value with its interval; a dash where it is not disclosed."""
+def value_in_words(say: Say, figure: Figure, show: Callable[[float], str]) -> str:
+    """The value in its unit, with its interval; a dash where it is not disclosed.
+
+    Parameters
+    ----------
+    say : callable
+        A catalogue.
+    show : callable
+        Writes a figure that has no unit.
+    """
     if figure.value is None:
         return "–"
-    ends = "" if figure.low is None or figure.high is None else f" [{show(figure.low)}, {show(figure.high)}]"
-    return show(figure.value) + ends
+    if figure.measure == "psi":  # its lower end says only whether chance explains it
+        return show(figure.value) + say(f"validation_words.{'beyond' if figure.low else 'within'}_chance")
+
+    def shown(value: float) -> str:
+        if figure.measure in COUNTS:
+            return f"{value:,.0f}"
+        return f"{100 * value:z.2f}".replace("-", "−") if figure.measure in POINTS | SHARES else show(value)
+
+    ends = "" if figure.low is None or figure.high is None else f" [{shown(figure.low)}, {shown(figure.high)}]"
+    return shown(figure.value) + ends + _unit(say, figure.measure)
 
 
-def limit_in_words(say: Say, sense: Sense, warn: float | None, fail: float | None, certain: str) -> str:
-    """Beyond what the test warns and fails, and whether the whole interval has to lie there."""
-    ends = (("warn", warn), ("fail", fail))
+def limit_in_words(say: Say, measure: str, sense: Sense, warn: float | None, fail: float | None, certain: str) -> str:
+    """Beyond what the test warns and fails, in the unit of the value, and what of its interval has to lie there."""
+
+    def shown(end: float) -> str:
+        scaled = f"{100 * end:g}" if measure in POINTS | SHARES else f"{end:g}"
+        return scaled + _unit(say, measure)
+
     limits = say("words.comma").join(
-        say(f"validation_words.{name}_{sense}", end=f"{end:g}") for name, end in ends if end is not None
+        say(f"validation_words.{name}_{sense}", end=shown(end))
+        for name, end in (("warn", warn), ("fail", fail))
+        if end is not None
     )
-    return limits + (say(f"validation_words.certain_{certain}") if certain else "")
+    by = f"{certain}_chance" if certain and measure == "psi" else certain
+    return limits + (say(f"validation_words.certain_{by}") if by else "")
+
+
+def _unit(say: Say, measure: str) -> str:
+    """The unit that a measure's numbers are followed by; empty where it has none."""
+    return "\u00a0%" if measure in SHARES else f" {say('validation_words.points')}" if measure in POINTS else ""
 
 
 def room_used(judged: Judged) -> float | None:

@@ -52,15 +52,30 @@ def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
     pdf.paragraph(drawn.title, 18, bold=True)
     pdf.paragraph(drawn.subtitle, SIZE, colour=FAINT)
     for i, block in enumerate(drawn.blocks):
-        if isinstance(block, Heading) and pdf.room_below() < _together(pdf, drawn.blocks[i:]):
+        if isinstance(block, Heading | Text) and pdf.room_below() < _together(pdf, drawn.blocks[i:]):
             pdf.add_page()
-        _draw(pdf, block, words)
+        _draw(pdf, block, words, _remark(pdf, drawn.blocks[i + 1 : i + 2]))
     return pdf
 
 
+def _remark(pdf: Page, following: Sequence[Block]) -> float:
+    """Millimetres of the remark that comes next, which stands on a page with the end of what it is about; 0 where none does."""
+    match following:
+        case [Text(text, "note")] if (height := pdf.height(text, SIZE)) <= BEGINNING:
+            return height
+    return 0.0
+
+
 def _together(pdf: Page, blocks: Sequence[Block]) -> float:
-    """Millimetres of what stands on one page with a heading: headings and sentences below it, and what they head, or its beginning."""
+    """Millimetres of what stands on one page with a heading: headings and sentences below it, and what they head, or its beginning.
+
+    Of a sentence that comes first likewise, where a table or code follows; else 0.
+    """
     headings, below, level = 0.0, 0.0, 0
+    if not any(isinstance(block, Heading) for block in blocks[:1]) and not any(
+        isinstance(block, Table | Facts | Code) for block in blocks[1:2]
+    ):
+        return 0.0
     for block in blocks:
         if isinstance(block, Heading):
             if below and block.level <= level:  # the next heading's own; a part's is kept with the sentences before it
@@ -133,7 +148,7 @@ def is_drawn_here(blob: bytes, report: Report) -> bool:
     return any(to_pdf(report, language) == blob for language in likely)
 
 
-def _draw(pdf: Page, block: Block, words: Catalogue) -> None:
+def _draw(pdf: Page, block: Block, words: Catalogue, remark: float = 0.0) -> None:
     match block:
         case Heading(text, level):
             pdf.ln(4 if level == 1 else 2)
@@ -144,17 +159,20 @@ def _draw(pdf: Page, block: Block, words: Catalogue) -> None:
         case Code(text):
             pdf.code(text)
         case Facts(rows):
-            _table(pdf, Table((), rows, (3, 7)), SIZE - 1)
+            _table(pdf, Table((), rows, (3, 7)), SIZE - 1, remark)
         case Table():
-            _table(pdf, block, SMALL)
+            _table(pdf, block, SMALL, remark)
         case Bars():
             _bars(pdf, block, words)
         case Panels():
             _panels(pdf, block)
 
 
-def _table(pdf: Page, table: Table, size: float) -> None:
-    """Rows with a line below each; one that fits no page goes on on the next, and the head stands on every page."""
+def _table(pdf: Page, table: Table, size: float, remark: float = 0.0) -> None:
+    """Rows with a line below each; one that fits no page goes on on the next, and the head stands on every page.
+
+    A `remark` of so many millimetres stands on a page with the last row.
+    """
     widths = [pdf.epw * width / sum(table.widths) for width in table.widths]
     bolds = [[bool(not table.head and i == 0) for i in range(len(widths))], [True] * len(widths)]
     head = _cells(pdf, table.head, widths, bolds[1], size) if table.head else None
@@ -163,6 +181,7 @@ def _table(pdf: Page, table: Table, size: float) -> None:
         begins = k == 0
         kept = sum(_tall(row, size) for row in rows[k : k + in_a_row(k, len(rows))])
         needed = kept if kept <= BEGINNING else _tall(whole, size)  # tall rows may stand alone
+        needed += remark if k + in_a_row(k, len(rows)) >= len(rows) else 0.0
         needed += _tall(head, size) if head and begins else 0.0
         if pdf.room_below() < min(needed, KEPT):
             pdf.add_page()

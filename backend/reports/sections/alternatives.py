@@ -18,7 +18,7 @@ def alternatives(write: Writer) -> list[Block]:
             Heading(write("lda_search", feature=named, cutoff=percent(search.cutoff)), 2),
             *_search(write, search),
         ]
-    return blocks or [write.text("lda_none")]
+    return [*blocks, write.note("lda_note")] if blocks else [write.text("lda_none")]
 
 
 def _search(write: Writer, search: SearchLine) -> list[Block]:
@@ -35,7 +35,6 @@ def _search(write: Writer, search: SearchLine) -> list[Block]:
         Text(how, "note"),
         _table(write, search),
         sentence,
-        write.note("lda_note"),
     ]
 
 
@@ -60,9 +59,9 @@ def _table(write: Writer, search: SearchLine) -> Table:
         ("lda_model", 3, lambda a: f"{a.name} {a.model}"),
         ("lda_settings", 4, lambda a: settings(write, first, a)),
         ("lda_auc", 3, lambda a: f"{figure(a.auc.value)}\n[{figure(a.auc.low)}, {figure(a.auc.high)}]"),
-        ("lda_change", 4, lambda a: _changed(write, signed, a.auc_change, a.auc_together)),
+        ("lda_change", 4, lambda a: NONE if a is first else _changed(write, signed, a.auc_change, a.auc_together)),
         ("lda_gap", 4, lambda a: _gap(write, a, a.gap)),
-        ("lda_width", 4, lambda a: _changed(write, points, a.gap_change, a.gap_together)),
+        ("lda_width", 4, lambda a: NONE if a is first else _changed(write, points, a.gap_change, a.gap_together)),
         ("lda_frontier", 2, lambda a: write("yes") if a.frontier else NONE),
     )
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from backend.compliance.assessment import SEVERITY, wording
 from backend.fairness.age_discrimination import in_words
-from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, REFERENCE, P, measure_in_words
+from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words
 from backend.reports.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.schema import (
     AgeCheckLine,
@@ -23,22 +24,31 @@ from backend.reports.schema import (
 from backend.reports.sections.disparity import beside_rates
 from backend.reports.sections.writer import Writer, figure, interval, minute, p_value, percent, points, problems, whole
 
-LISTED = 12  # findings on the first page
+LISTED = 6  # features on the first page
 ACCEPTED = "selection rate"  # as backend.fairness.disparity.MEASURES names it
 LEAK_FORMATS = {"named": percent, "without_dither": percent, "dither": figure}  # the others are whole numbers
 
 
 def findings(write: Writer) -> list[Block]:
-    """Every finding with its evidence and what was decided, then what does not count."""
+    """Every finding, feature by feature, the worst first, with its evidence and what was decided; then what does not count."""
     found = write.content.assessment
-    blocks: list[Block] = [Text(flagged(write)), write.note("law_of", day=write.report.issued.law_of)]
+    blocks: list[Block] = [Text(_counted(write)), write.note("law_of", day=write.report.issued.law_of)]
     if found.not_understood:
         listed = write.listed(f"{one.feature} ({write.party(one.party)})" for one in found.not_understood)
         blocks.append(Text(write("not_understood", listed=listed), "finding"))
-    said: set[str] = set()  # features whose evidence stands in a finding above
-    for finding in found.findings:
-        blocks += _finding(write, finding, finding.feature in said)
-        said.add(finding.feature)
+    about = by_feature(write)
+    if about:
+        overview = write.table(
+            about,
+            ("feature", 6, lambda fs: write.feature(fs[0].feature)),
+            ("party", 3, lambda fs: write.party(fs[0].party)),
+            ("gain", 2, lambda fs: percent(fs[0].gain_share)),
+            ("findings", 6, lambda fs: statuses(write, fs)),
+            ("undecided", 2, lambda fs: whole(sum(f.decision is None for f in fs))),
+        )
+        blocks.append(overview)
+    for findings_of in about:
+        blocks += _flagged_feature(write, findings_of)
     for key, rest in (("set_aside", found.set_aside), ("not_in_force", found.not_in_force)):
         if rest:
             table = write.table(
@@ -52,29 +62,40 @@ def findings(write: Writer) -> list[Block]:
     return [*blocks, *problems(found.problems)]
 
 
+def by_feature(write: Writer) -> list[list[FindingLine]]:
+    """The findings of each feature, the worst first; the features by their worst finding, those in use before others."""
+    severity: dict[str, int] = {status: place for place, status in enumerate(SEVERITY)}
+    features: dict[tuple[str, str], list[FindingLine]] = {}
+    for f in sorted(write.content.assessment.findings, key=lambda f: severity[f.status]):
+        features.setdefault((f.party, f.feature), []).append(f)
+    return sorted(features.values(), key=lambda fs: not fs[0].splits)
+
+
+def statuses(write: Writer, about: Sequence[FindingLine]) -> str:
+    """Under how many rules a feature has which legal status, the worst first."""
+    many = Counter(write.status(f) for f in about)
+    return write.enumerated(write("status_times", status=status, n=n) for status, n in many.items())
+
+
 def worst_flagged(write: Writer) -> str:
-    """As :func:`flagged` for a first page: the worst findings, and how many more their section has."""
-    return flagged(write, LISTED)
+    """For a first page: how many findings there are, and the features that they are about, the worst first."""
+    about = [fs for fs in by_feature(write) if fs[0].splits]
+    lines = [_counted(write)]
+    for fs in about[:LISTED]:
+        where = {"party": write.party(fs[0].party), "share": percent(fs[0].gain_share)}
+        lines.append(write("flag", feature=write.feature(fs[0].feature), listed=statuses(write, fs), **where))
+    if len(about) > LISTED:
+        lines.append(write("flag_more", n=len(about) - LISTED, section=write("findings")))
+    return "\n".join(lines)
 
 
-def flagged(write: Writer, most: int | None = None) -> str:
-    """How many findings there are, and those about features that the model uses; where `most` is given, the worst of them."""
+def _counted(write: Writer) -> str:
+    """How many findings there are, and how many are about features that the model uses."""
     found = write.content.assessment.findings
     if not found:
         return write("no_findings", n=write.content.assessment.assessed)
-    used = [f for f in found if f.splits]
-    text = write("answer_flag", n=len(found), features=len({f.feature for f in found}), used=len(used))
-    lines = [text]
-    severity: dict[str, int] = {status: place for place, status in enumerate(SEVERITY)}
-    worst = used if most is None else sorted(used, key=lambda f: severity[f.status])[:most]
-    for name in dict.fromkeys(f.feature for f in worst):
-        laws = [f for f in worst if f.feature == name]
-        where = {"party": write.party(laws[0].party), "share": percent(laws[0].gain_share)}
-        lines.append(write("flag", feature=write.feature(name), **where))
-        lines += [write("flag_rule", rule=_citation(write, law)) for law in laws]
-    if len(used) > len(worst):
-        lines.append(write("flag_more", n=len(used) - len(worst), section=write("findings")))
-    return "\n".join(lines)
+    used = sum(f.splits > 0 for f in found)
+    return write("answer_flag", n=len(found), features=len({(f.party, f.feature) for f in found}), used=used)
 
 
 def _citation(write: Writer, law: LawLine) -> str:
@@ -83,27 +104,43 @@ def _citation(write: Writer, law: LawLine) -> str:
     )
 
 
-def _finding(write: Writer, f: FindingLine, said: bool) -> list[Block]:
-    words = write.words
+def _flagged_feature(write: Writer, about: Sequence[FindingLine]) -> list[Block]:
+    """What is known of a feature, once; then a row for each rule that speaks of it."""
+    words, f = write.words, about[0]
     usage = write("usage", splits=f.splits, share=percent(f.gain_share)) if f.splits else words("compliance.no_use")
+    matched = ((one.matched, words(f"compliance.in_{one.matched_in}")) for one in about)
+    checked = next((one for one in about if one.check), None)
     facts = {
-        "about": f"{write.feature(f.feature)} · {write.party(f.party)}",
-        "rule": f"{words.either(f.title, f.title_zh)} · {write.pack(f.pack)} · {f.citation} · {words.jurisdiction(f.jurisdiction)}",
-        "law": _dates(write, f),
-        "matched": words("document.named", meaning=f"“{f.matched}”", name=words(f"compliance.in_{f.matched_in}")),
+        "held_by": write.party(f.party),
+        "matched": write.enumerated(
+            dict.fromkeys(write("named", meaning=f"“{m}”", name=place) for m, place in matched)
+        ),
         "used": usage,
-        "proxy_evidence": write("as_above") if said and f.proxies else proxies_of(write, f),
-        "disparity": write("as_above") if said and f.disparities else disparities_of(write, f),
-        "elderly": elderly(write, f),
-        "why": f"{words.either(f.explanation, f.explanation_zh)}\n{_wording(write, f)}",
-        "remedy": words.either(f.remedy, f.remedy_zh),
-        "decided": _decision(write, f),
+        "proxy_evidence": proxies_of(write, f),
+        "disparity": disparities_of(write, f),
+        "elderly": elderly(write, checked) if checked else "",
     }
+    rules = write.table(
+        about,
+        ("rule", 5, lambda f: _rule(write, f)),
+        ("why", 9, lambda f: f"{words.either(f.explanation, f.explanation_zh)}\n{_wording(write, f)}"),
+        ("remedy", 5, lambda f: words.either(f.remedy, f.remedy_zh)),
+        ("decided", 3, lambda f: _decision(write, f)),
+    )
     return [
-        Heading(write.says(write.status(f), write.meaning(write.features[f.feature])), 2),
+        Heading(write.says(write.feature(f.feature), statuses(write, about)), 2),
         write.facts({key: value for key, value in facts.items() if value}),
-        *([_ages(write, f.ages)] if f.ages else []),
+        *([_ages(write, checked.ages)] if checked and checked.ages else []),
+        rules,
     ]
+
+
+def _rule(write: Writer, f: FindingLine) -> str:
+    """A rule with its status, provision, place and dates, each on a line."""
+    words = write.words
+    name = write("named", meaning=words.either(f.title, f.title_zh), name=write.status(f))
+    where = " · ".join(dict.fromkeys((write.pack(f.pack), words.jurisdiction(f.jurisdiction))))
+    return "\n".join((name, f.citation, where, _dates(write, f)))
 
 
 def elderly(write: Writer, f: FindingLine) -> str:
@@ -120,7 +157,7 @@ def _ages(write: Writer, ages: AgeCheckLine) -> Table:
                 younger,
                 percent(gap.predicted),
                 points(gap.worse),
-                f"[{points(gap.low)}, {points(gap.high)}] {write('points')}",
+                f"[{points(gap.low)}, {points(gap.high)}]",
             ),
         )
     return write.table(
@@ -149,8 +186,8 @@ def _wording(write: Writer, law: LawLine) -> str:
 
 def _demands(write: Writer, duty: DutyLine) -> str:
     either = write.words.either
-    parts = either(duty.explanation, duty.explanation_zh), _wording(write, duty), either(duty.remedy, duty.remedy_zh)
-    return "\n".join(parts)
+    remedy = write.says(write("head_remedy"), either(duty.remedy, duty.remedy_zh))
+    return "\n".join((either(duty.explanation, duty.explanation_zh), _wording(write, duty), remedy))
 
 
 def _decision(write: Writer, f: FindingLine) -> str:
@@ -170,7 +207,7 @@ def rules(write: Writer) -> list[Block]:
         ("version", 2, lambda p: p.version),
         ("as_of", 3, lambda p: p.as_of),
         ("jurisdiction", 3, lambda p: write.words.jurisdiction(p.jurisdiction)),
-        ("source", 7, lambda p: p.source),
+        ("source", 7, lambda p: either(p.source, p.source_zh)),
         ("origin", 3, lambda p: write("built_in" if p.built_in else "own_pack")),
     )
     duties = write.table(
@@ -218,26 +255,42 @@ def not_agreed(write: Writer, on: BasisLine) -> str:
 
 def proxies_of(write: Writer, f: FindingLine) -> str:
     """What is associated with a finding's feature."""
-    return _lines(write, f.proxies, f.proxies_on)
+    return _lines(write, f.proxies, f.proxies_on, "proxies", f.feature)
 
 
 def disparities_of(write: Writer, f: FindingLine) -> str:
     """Who is accepted how often, and how far groups are apart in that; the other rates stand in the section about evidence."""
     if not f.disparities:
-        return _lines(write, f.disparities, f.disparities_on)
-    accepted = [_line(write, m) for m in f.disparities if m.measure.partition(", ")[0] == ACCEPTED]
+        return _lines(write, f.disparities, f.disparities_on, "disparity", f.feature)
+    accepted = {f"{ACCEPTED}{gap}" for gap in ("", f", {DIFFERENCE}", f", {RATIO}")}
+    lines = [
+        write.says(
+            write("named", meaning=measure_in_words(write.words, m.measure), name=_about(write, m)), value(write, m)
+        )
+        for m in f.disparities
+        if m.measure in accepted
+    ]
     on = f.disparities_on
-    return "\n".join((*accepted, *([] if on is None else [write("all_rates", on=_basis(write, on))])))
+    return "\n".join((*lines, *([] if on is None else [write("all_rates", on=_basis(write, on))])))
 
 
-def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine | None) -> str:
+def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine | None, test: str, feature: str) -> str:
+    if measures is None and on is not None and on.refused:
+        return not_agreed(write, on)
     if measures is None:
-        return not_agreed(write, on) if on is not None and on.refused else write("not_measured")
+        return write("measured_in_suite" if _in_suite(write, test, feature) else "not_measured")
     if measures:
         return "\n".join(_line(write, m) for m in measures)
     return (
         write("nothing_found") if on is None else write("named", meaning=write("nothing_found"), name=_basis(write, on))
     )
+
+
+def _in_suite(write: Writer, test: str, feature: str) -> bool:
+    """Whether the validation suite shows a figure about the feature in a test."""
+    found = write.content.validation
+    figures = (figure for one in found.tests if one.id == test for figure in one.figures) if found else ()
+    return any(feature == (figure.group if test == "proxies" else figure.feature) for figure in figures)
 
 
 def _line(write: Writer, m: Measured) -> str:
@@ -255,8 +308,8 @@ def _about(write: Writer, m: Measured) -> str:
     return write.feature(m.about) if m.about in write.features else write.words.either(m.about, m.about_zh)
 
 
-def value(write: Writer, m: Measured, then: str = ", ") -> str:
-    """A measured number with its interval and number of records, or that it is not disclosed."""
+def value(write: Writer, m: Measured, *, below: bool = False) -> str:
+    """A measured number with its interval and, in brackets or on a line `below`, its number of records; or that it is not disclosed."""
     if m.value is None:
         return write("too_few")
     rate, _, gap = m.measure.partition(", ")
@@ -265,7 +318,8 @@ def value(write: Writer, m: Measured, then: str = ", ") -> str:
         shown = {"": percent, REFERENCE: percent, DIFFERENCE: points}.get(gap, shown)
     unit = f" {write('points')}" if shown is points else ""
     ends = "" if m.low is None or m.high is None else f" [{shown(m.low)}, {shown(m.high)}]"
-    return f"{shown(m.value)}{ends}{unit}{then}n = {whole(m.n)}"
+    figures, records = f"{shown(m.value)}{ends}{unit}", f"n = {whole(m.n)}"
+    return f"{figures}\n{records}" if below else write("named", meaning=figures, name=records)
 
 
 def _associations(write: Writer, measures: Sequence[Measured]) -> Table:
@@ -296,7 +350,7 @@ def rates(write: Writer, sides: Sequence[tuple[str, Sequence[Measured]]]) -> Tab
                 continue
             group = write(f"gap_{gap.replace(' ', '_')}", group=_about(write, m)) if gap else _about(write, m)
             columns[rate] = None
-            cell = _about(write, m) if gap == REFERENCE else value(write, m, "\n")
+            cell = _about(write, m) if gap == REFERENCE else value(write, m, below=True)
             cells.setdefault(group, {}).setdefault(side, {})[rate] = cell
     return Table(
         head=(write("head_group"), *(measure_in_words(write.words, rate) for rate in columns)),

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from backend.i18n import joined
 from backend.reports.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.details import BY_PARTY, GROUPS, missing
 from backend.reports.dossier import fits
 from backend.reports.schema import ChangeLine, DetailsSection, DossierColumn, DossierSection
-from backend.reports.sections.validation import answered_before, table
+from backend.reports.sections.validation import answered_before, by_party, table
 from backend.reports.sections.writer import Writer, figure, interval, minute, percent, whole
 from backend.reports.standards import STANDARDS, Subject
 
@@ -85,7 +86,7 @@ def _dossier(write: Writer, dossier: DossierSection) -> list[Block]:
         dossier.columns,
         ("column", 4, lambda c: c.name),
         ("missing", 3, lambda c: about(write, c.missing)),
-        ("bands", 8, lambda c: write.listed(write.says(name, about(write, share)) for name, share in c.bands) or "–"),
+        ("bands", 8, lambda c: _bands(write, c)),
         ("drift", 3, lambda c: words(f"dossier.drift_{c.drift.replace(' ', '_')}")),
     )
     return [
@@ -108,6 +109,13 @@ def _column(write: Writer, column: DossierColumn) -> str:
     return write.named(column.name, column.meaning, feature.meaning_zh if feature else "") + (
         f" [{unit}]" if unit else ""
     )
+
+
+def _bands(write: Writer, column: DossierColumn) -> str:
+    """How a column's values are spread: by code, in words where the model was offered it, or by band."""
+    feature = write.features.get(column.name)
+    codes = write.codes(feature) if feature else {}
+    return write.listed(write.says(codes.get(name, name), about(write, share)) for name, share in column.bands) or "–"
 
 
 def about(write: Writer, share: float) -> str:
@@ -143,7 +151,8 @@ def tests(write: Writer) -> list[Block]:
             ("after", 3, lambda line: figure(line.after)),
         )
         same = words("details.same_people" if pair.same_people else "details.other_people")
-        blocks += [Text(words("details.challenged", model=pair.before, challenger=pair.after) + " " + same), table]
+        challenged = words("details.challenged", model=pair.before, challenger=pair.after)
+        blocks += [Text(joined(challenged, same)), table]
     return [
         *blocks,
         Heading(words("details.sensitivity"), 2),
@@ -175,7 +184,7 @@ def _monitored(write: Writer) -> list[Block]:
     counted = {"n": whole(found.n), "failed": whole(found.failed), "outcomes": whole(found.outcomes)}
     blocks: list[Block] = [
         Heading(say("monitoring.figures"), 2),
-        Text(say("monitoring.run_on", made=minute(found.made)) + " " + say("monitoring.sentence", **counted)),
+        Text(joined(say("monitoring.run_on", made=minute(found.made)), say("monitoring.sentence", **counted))),
         Text(say(f"monitoring.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
         table(write, found.tests),
     ]
@@ -191,10 +200,7 @@ def _monitored(write: Writer) -> list[Block]:
         )
         blocks += [Heading(say("monitoring.tenths"), 2), columns]
     if found.unexamined:
-        listed = write.listed(
-            write("named", meaning=write.feature(f), name=write.party(p)) for p, f in found.unexamined
-        )
-        blocks.append(Text(say("monitoring.unexamined", listed=listed)))
+        blocks.append(Text(say("monitoring.unexamined", listed=by_party(write, found.unexamined))))
     blocks += [Text(line) for line in answered_before(write, found.again)]
     return [*blocks, Text(say("monitoring.note"), "note")]
 
@@ -273,6 +279,12 @@ def verdicts(write: Writer) -> list[Block]:
         known.append(words("details.verdict_searched" if content.fairness is None else "details.verdict_fairness"))
     else:
         missing.append(words("details.verdict_no_fairness"))
+    if content.validation:
+        verdict = content.validation.verdict
+        judged = write.says(write("validation"), words(f"validation.overall_{verdict}"))
+        (known if verdict in ("pass", "warn") else missing).append(judged)
+    else:
+        missing.append(write("validation_not_run"))
     empty = len(not_provided(write))
     (missing if empty else known).append(
         words("details.verdict_missing" if empty else "details.verdict_provided", n=empty)

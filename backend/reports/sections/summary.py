@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from backend.fairness.disparity import widest
+from backend.i18n import joined
 from backend.reports.blocks import Block, Facts, Text
 from backend.reports.schema import OutcomePairLine, Retrained
 from backend.reports.sections.claims import elderly, value, worst_flagged
@@ -27,7 +28,8 @@ def _status(write: Writer) -> Text:
     undecided = sum(f.decision is None for f in findings)
     signed = sum(s.covers for s in write.report.issued.sign_offs)
     key = "status_open" if undecided else "status_decided" if findings else "status_none"
-    words = f"{write(key, undecided=undecided, all=len(findings))} {write('status_signed' if signed else 'status_unsigned', n=signed)}"
+    decided = write(key, undecided=undecided, all=len(findings))
+    words = joined(decided, write("status_signed" if signed else "status_unsigned", n=signed))
     return Text(words, "finding" if undecided else "plain")
 
 
@@ -40,7 +42,7 @@ def _standing(write: Writer) -> list[Block]:
     said = "in_use_demo" if found.state == "in_use" and found.approved_by is None else found.state
     line = write.words(f"states.line_{said}", **approved)
     if found.approved_because:
-        line += " " + write("approved_because", reason=found.approved_because)
+        line = joined(line, write("approved_because", reason=found.approved_because))
     rows = {"name": write.words.model(found.name), "note": found.note, "owner": found.owner, "maker": found.maker}
     facts = [write.facts({f"model_{name}": text for name, text in rows.items() if text})] if any(rows.values()) else []
     return [Text(line, "plain" if found.approved_by and found.state != "retired" else "finding"), *facts]

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from backend.evaluation.validation.suite import Again, Figure, by_day
-from backend.evaluation.validation.words import OWN_SOURCE, about_in_words, limit_in_words, value_in_words
+from backend.evaluation.validation.words import about_in_words, limit_in_words, value_in_words
 from backend.reports.blocks import Block, Table, Text
 from backend.reports.schema import FigureLine, TestLine, ValidationSection
 from backend.reports.sections.writer import Writer, figure, minute, percent, whole
+
+
+def by_party(write: Writer, keys: Iterable[tuple[str, str]]) -> str:
+    """Features, party by party."""
+    parties: dict[str, list[str]] = {}
+    for party, feature in keys:
+        parties.setdefault(party, []).append(write.feature(feature))
+    return write.listed(f"{write.party(party)} · {write.enumerated(names)}" for party, names in parties.items())
 
 
 def answered_before(write: Writer, again: Again) -> list[str]:
@@ -17,7 +25,7 @@ def answered_before(write: Writer, again: Again) -> list[str]:
         write.words(
             "validation.answered",
             day=day,
-            listed=write.listed(f"{write.feature(f)} ({write.party(p)})" for p, f in keys),
+            listed=by_party(write, keys),
         )
         for day, keys in by_day(again).items()
     ]
@@ -35,11 +43,7 @@ def validation(write: Writer) -> list[Block]:
         if test.verdict == "off"
     ]
     if found.unexamined:
-        features = write.listed(
-            write("named", meaning=write.feature(f), name=write.party(p)) for p, f in found.unexamined
-        )
-        lines.append(say("validation.unexamined", listed=features))
-    lines += answered_before(write, found.again)
+        lines.append(say("validation.unexamined", listed=by_party(write, found.unexamined)))
     if found.tightened:
         names = (say(f"validation.measure_{name}") for name in found.tightened)
         lines.append(say("validation.tightened", listed=write.listed(names)))
@@ -47,6 +51,7 @@ def validation(write: Writer) -> list[Block]:
         Text(say(f"validation.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
         Text(counts(write, found)),
         *(Text(line, "finding") for line in lines),
+        *(Text(line) for line in answered_before(write, found.again)),
         table(write, found.tests),
         Text(say("validation.made", version=found.version, made=minute(found.made)), "note"),
     ]
@@ -75,7 +80,7 @@ def table(write: Writer, tests: Iterable[TestLine]) -> Table:
             say(f"validation.test_{test.id}"),
             say(f"validation.verdict_{test.verdict}"),
             _worst(write, test),
-            test.source.replace(OWN_SOURCE, write("own_source")),
+            say.either(test.source, test.source_zh),
         )
         for test in tests
     )
@@ -95,7 +100,7 @@ def _worst(write: Writer, test: TestLine) -> str:
 def _line(write: Writer, one: FigureLine) -> str:
     found = Figure(one.measure, one.value, one.low, one.high, one.n, one.party, one.feature, one.kind, one.group)
     known = write.features.get(one.feature)
-    codes = write.codes(known) if known else {}
+    codes = {one.group: write.feature(one.group)} if one.measure == "cramers_v" else write.codes(known) if known else {}
     about = about_in_words(write.words, found, write.feature(one.feature), write.party(one.party), codes)
-    limits = limit_in_words(write.words, one.sense, one.warn, one.fail, one.certain)
-    return write.says(about, f"{value_in_words(found, figure)}\n{limits}")
+    limits = limit_in_words(write.words, one.measure, one.sense, one.warn, one.fail, one.certain)
+    return write.says(about, f"{value_in_words(write.words, found, figure)}\n{limits}")
