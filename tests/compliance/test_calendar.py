@@ -67,7 +67,11 @@ def test_every_duty_says_of_whom_it_demands_something_and_whether_it_was_checked
     assert all(rule.whom for _, rule in duties)
     assert {who for _, rule in duties for who in rule.whom} == {"bank", "host", "vendor"}
     new = {rule.id: rule.checked or pack.checked for pack, rule in duties}
-    assert (new["ecoa_records"], new["fcra_risk_based_pricing"], new["korea_ai_basic"]) == ("source", "source", "not")
+    assert (new["ecoa_records"], new["fcra_risk_based_pricing"], new["china_credit_audit"]) == (
+        "source",
+        "source",
+        "not",
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,7 +117,9 @@ def test_every_rule_has_its_wording_or_says_that_it_is_a_paraphrase():
     words = Catalogue("en")
     paraphrased = (words("law.paraphrase_source"), words("law.paraphrase_not"))
     for law in laws:
-        language = "zh" if law.rule_id.startswith(("pipl", "china")) else "en"
+        language = (
+            "zh" if law.rule_id.startswith(("pipl", "china")) else "ko" if law.rule_id.startswith("korea") else "en"
+        )
         quoted = words(f"law.quoted_{language}", quote=law.quote, source=law.quote_from, day=law.as_of)
         assert said[law.rule_id] == quoted if law.quote else said[law.rule_id] in paraphrased
     assert len(said) > 40
@@ -121,7 +127,7 @@ def test_every_rule_has_its_wording_or_says_that_it_is_a_paraphrase():
     assert all(any("\u4e00" <= letter <= "\u9fff" for letter in law.quote_from_zh) for law in laws if law.quote)
     assert "shall perform an assessment" in said["ai_act_rights_assessment"]
     assert "eur-lex" in said["ai_act_deployer"] and "2026-11-23" in said["ai_act_deployer"]
-    assert said["korea_ai_basic"] == words("law.paraphrase_not") != said["ecoa_sex"]
+    assert said["china_credit_audit"] == words("law.paraphrase_not") != said["ecoa_sex"]
     found = law_calendar(load_packs(), DAY)
     assert found.quoted == sum(bool(rule.quote) for pack in load_packs() for rule in pack.rules) >= 16
     assert not any(

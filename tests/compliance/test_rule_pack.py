@@ -282,3 +282,9 @@ def test_the_pack_in_the_documents_can_be_used(tmp_path):
     report = assess(table, {}, [pack], on=dt.date(2026, 11, 20))
     assert [f.feature for f in report.findings] == ["gender", "has_dogs", "pets"]
     assert [(d.rule_id, d.force) for d in report.duties] == [("house_owner", "not_yet")]
+
+
+def test_every_built_in_pack_says_in_both_languages_where_its_text_is_found():
+    packs = load_packs()
+    assert len(packs) > 10
+    assert not [pack.name for pack in packs if not any("一" <= letter <= "鿿" for letter in pack.source_zh)]
