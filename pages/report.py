@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from app import session
+from app import session, user_jobs
 from app.panels import frame, palette, report, report_details, reviews
 
 t = session.texts()
@@ -11,8 +11,11 @@ model_id = frame.model_or_stop(t, "report")
 view, backend = session.view(model_id), session.service()
 frame.header(t, "report", session.notices(), view.federation)
 frame.outcome(t, session.outcome())
+(drawing,) = user_jobs.works(model_id, "report")
 made = backend.reports.make(model_id)
-report.files(t, model_id, backend.reports.export, backend.reports.language_of_pdf(t.language))
+report.files(
+    t, made, backend.reports.export, drawing, backend.reports.start_pdf, backend.reports.language_of_pdf(t.language)
+)
 frame.section(t, "report.first_page")
 report.answers(backend.reports.answers(made, t.language))
 frame.section(t, "details.title")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import errors
-from app.panels import charts, frame, palette, reviews
+from app.panels import charts, frame, palette, reviews, run
 from app.panels.reviews import Attempt
 from app.texts import Texts, cut, markdown, percent
+from app.user_jobs import Work
 from app.view_models import View
 from backend.errors import GlassleafError
 from backend.i18n import brief
@@ -20,8 +21,10 @@ from backend.services.reports import FORMS
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
+    from backend.jobs import Job
     from backend.reports.document import Report
     from backend.reports.files import Checked
+    from backend.services.reports import ReportFile
 
 MIME = {"json": "application/json", "html": "text/html", "pdf": "application/pdf"}
 ICONS = {"html": "html", "pdf": "picture_as_pdf", "json": "data_object"}
@@ -30,23 +33,68 @@ SHOWN = 10  # features drawn; the table holds all
 REASON = 160  # letters of a reason that a row shows; the table of all rows holds all of it
 
 
-def files(t: Texts, model_id: str, export: Callable[[str, str, str], bytes], pdf_language: str) -> None:
-    """A button a form; the file is made, and logged, when it is pressed."""
+def files(
+    t: Texts,
+    made: Report,
+    export: Callable[[str, str, str], bytes],
+    drawing: Work,
+    start: Callable[[str, str], Job[ReportFile]],
+    pdf_language: str,
+) -> None:
+    """A button a form; the file is made, and logged, when it is pressed: a PDF in the background, the others at once."""
+    model_id = made.content.identity.model
     with st.container(horizontal=True):
-        for form in ("pdf", "html", "json"):
-            st.download_button(
-                t(f"report.file_{form}"),
-                data=partial(export, model_id, form, t.language),
-                file_name=f"glassleaf-{model_id}.{form}",
-                mime=MIME[form],
-                key=f"report_{form}",
-                type=frame.emphasis() if form == "pdf" else "secondary",
-                icon=f":material/{ICONS[form]}:",
-                on_click="ignore",
-            )
+        icon, words = f":material/{ICONS['pdf']}:", t("report.file_pdf")
+        if st.button(words, type=frame.emphasis(), icon=icon, key="report_pdf", disabled=drawing.busy):
+            drawing.start(partial(start, model_id, t.language))
+            drawing.redraw()
+        for form in ("html", "json"):
+            _download(t, model_id, form, partial(export, model_id, form, t.language), t(f"report.file_{form}"))
+    _drawing(t, made, drawing)
     st.caption(t("report.files_note"))
     if pdf_language != t.language:
         st.caption(f":material/translate: {t('report.no_font')}")
+
+
+def _download(t: Texts, model_id: str, form: str, data: Callable[[], bytes] | bytes, words: str) -> None:
+    st.download_button(
+        words,
+        data=data,
+        file_name=f"glassleaf-{model_id}.{form}",
+        mime=MIME[form],
+        key=f"report_save_{form}",
+        icon=f":material/{ICONS[form]}:",
+        on_click="ignore",
+    )
+
+
+def _drawing(t: Texts, made: Report, drawing: Work) -> None:
+    """How far the PDF is, or the file that was drawn last and whether it still says what is reported now."""
+    job: Job[ReportFile] | None = drawing.job
+    if drawing.refused:
+        frame.problem(t, drawing.refused)
+    if job is None:
+        return
+    if job.state == "running":
+        _follow(t, job, drawing.redraw)
+    elif job.result is None:
+        run.ended(t, job)
+    else:
+        drawn = job.result
+        with st.container(border=True, horizontal=True, vertical_alignment="center"):
+            time, language = drawn.issued[:16].replace("T", " "), t(f"report.in_{drawn.language}")
+            same = drawn.content_sha256 == made.content_sha256
+            words = t("report.pdf_ready" if same else "report.pdf_before", time=time, language=language)
+            st.markdown(f":material/{'check_circle' if same else 'history'}: {words}", width="content")
+            _download(t, drawn.model_id, "pdf", drawn.file, t("report.pdf_save"))
+
+
+@st.fragment(run_every=0.4)
+def _follow(t: Texts, job: Job[ReportFile], redraw: Callable[[], None]) -> None:
+    """How far the PDF is; `redraw` draws the page once it is drawn."""
+    frame.working(t, job, t("stage.start" if job.stage == "start" else f"report.stage_{job.stage}"), "report")
+    if job.state != "running":
+        redraw()
 
 
 def answers(pairs: Sequence[tuple[str, str]]) -> None:

@@ -43,6 +43,7 @@ PAGES = {
     "difference": "compare_models",
     "validation": "validation",
     "monitoring": "validation",
+    "report": "report",
 }
 ANY_MODEL = ("train", "attacks", "import", "federation")  # their pages are about no chosen model
 # what they find is in the Guest's store
@@ -190,7 +191,7 @@ def _state(t: Texts, status: JobStatus, still: bool) -> str:
     if still:
         return t("jobs.drawn", share=percent(round(share, 2)))
     words = t("jobs.share", share=percent(round(share, 2)))
-    return words if left is None else f"{words} · {t('stage.left', seconds=t.duration(left))}"
+    return words if left is None else f"{words} · {frame.time_left(t, left)}"
 
 
 def _note(t: Texts, job: JobStatus) -> None:

@@ -1,7 +1,8 @@
-"""What jobs found that lies nowhere else, as text that outlives a restart: figures about models and attacks, never of a person."""
+"""What jobs found that lies nowhere else, as text that outlives a restart: figures and reports of models and attacks, never of a person."""
 
 from __future__ import annotations
 
+import base64
 import json
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from backend.services.protocol_comparison import Compared
 
 # kinds of work; what the others find lies in a Guest's store, or is about people and waits in its journal
-KINDS = ("attacks", "protocols", "serving", "leak", "frontier", "shap", "import")
+KINDS = ("attacks", "protocols", "serving", "leak", "frontier", "shap", "import", "report")
 
 
 def keeps(kind: str) -> bool:
@@ -29,7 +30,11 @@ def write_result(kind: str, result: Any) -> str | None:
     if kind == "protocols":
         result = _without_samples(result)
     rows = [asdict(row) for row in result] if isinstance(result, tuple) else asdict(result)
-    return json.dumps({"version": __version__, "result": rows}, default=bytes.decode)
+    return json.dumps({"version": __version__, "result": rows}, default=_as_text)
+
+
+def _as_text(value: bytes) -> str:
+    return base64.b64encode(value).decode()
 
 
 def read_result(kind: str, text: str) -> Any:
@@ -74,6 +79,10 @@ def _form(kind: str) -> TypeAdapter[Any]:
         from backend.services.model_import import Brought  # noqa: PLC0415 (as above)
 
         form = Brought
+    elif kind == "report":
+        from backend.services.reports import ReportFile  # noqa: PLC0415 (as above)
+
+        form = ReportFile
     else:
         from backend.services.reasons import CohortImportance  # noqa: PLC0415 (as above)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING
+
+from pydantic import Base64Bytes
 
 from backend.compliance.assessment import DISPARITY
 from backend.crypto.signing import read_public
@@ -14,6 +17,7 @@ from backend.errors import FederationError, ParameterError
 from backend.evaluation.validation.monitoring import read_monitored
 from backend.evaluation.validation.suite import read_validation
 from backend.fairness.alternatives import Search, read_search
+from backend.jobs import Job, work
 from backend.jobs.memory import give_back
 from backend.privacy.given_away import GivenAway, given_away
 from backend.reports import model_comparison
@@ -39,7 +43,9 @@ from backend.store.reviews import SignOff
 if TYPE_CHECKING:
     from backend.reports.schema import SignOffLine
 
-__all__ = ["FORMS", "Reports", "comparison_as_dict", "schema"]
+__all__ = ["FORMS", "ReportFile", "Reports", "comparison_as_dict", "schema"]
+
+COLLECTED = 0.4  # share of the work on a PDF that is done once its report is made
 
 
 def check_signed(blob: bytes, public_key: str) -> Checked:
@@ -55,6 +61,28 @@ def check_signed(blob: bytes, public_key: str) -> Checked:
     public = read_public(public_key)
     checked = check(blob)
     return replace(checked, signed_as_asked=checked.report.public_key == public)
+
+
+@dataclass(frozen=True)
+class ReportFile:
+    """A report as PDF, and what it was drawn from.
+
+    Attributes
+    ----------
+    language : {"en", "zh"}
+        That it is in.
+    issued : str
+        UTC, ISO 8601.
+    content_sha256 : str
+        Of the report's content then.
+    file : bytes
+    """
+
+    model_id: str
+    language: str
+    issued: str
+    content_sha256: str
+    file: Base64Bytes = field(repr=False)
 
 
 class Reports:
@@ -100,16 +128,37 @@ class Reports:
         ParameterError
             There is no such form or language.
         """
+        return self._export(note, model_id, form, language)[1]
+
+    def start_pdf(self, model_id: str, language: str) -> Job[ReportFile]:
+        """:meth:`export` as PDF, in the background: large reports take a while to draw."""
+        return Job[ReportFile](
+            lambda job: self._drawn(model_id, language, job), 0, weighed=False, course=language
+        ).start()
+
+    @recorded("report")
+    def _drawn(self, note: Note, model_id: str, language: str, job: Job[ReportFile]) -> ReportFile:
+        report, file = self._export(note, model_id, "pdf", language, job.at)
+        return ReportFile(model_id, language_of_pdf(language), report.issued.time, report.content_sha256, file)
+
+    def _export(
+        self, note: Note, model_id: str, form: str, language: str, at: Callable[[str], None] = lambda stage: None
+    ) -> tuple[Report, bytes]:
+        """The report and its file; `at` is told the stages."""
         if form not in FORMS:
             raise ParameterError(f"The format is {form!r}; choose one of {', '.join(FORMS)}.")
         record = self._models.get(model_id)
-        report = self.make(record.id)
-        file = FORMS[form](report, language)
+        at("collect")
+        with work.part(0.0, COLLECTED):
+            report = self.make(record.id)
+        at("draw")
+        with work.part(COLLECTED, 1.0):
+            file = FORMS[form](report, language)
         give_back()
         hashes = {"content_sha256": report.content_sha256, "report_sha256": report.sha256}
         hashes |= {"file_sha256": sha256(file).hexdigest(), "public_key": report.public_key}
         note.about(record, format=form, language=language, **hashes)
-        return file
+        return report, file
 
     @staticmethod
     def answers(report: Report, language: str) -> tuple[tuple[str, str], ...]:

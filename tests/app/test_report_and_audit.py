@@ -4,10 +4,12 @@ import ast
 import importlib
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from app import user_jobs
 from app.texts import Texts, markdown
 from backend import services
 from backend.i18n import LANGUAGES
@@ -33,8 +35,28 @@ def test_the_report_page_answers_a_regulators_questions(opened: Opened, world: W
 
 def test_there_is_a_button_for_every_form_of_the_report(opened: Opened) -> None:
     at = opened("report")
-    named = {button.proto.label for button in at.get("download_button")}
+    named = {button.proto.label for button in (*at.get("download_button"), *at.button)}
     assert named >= {T("report.file_pdf"), T("report.file_html"), T("report.file_json")}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_pdf_is_drawn_in_a_job_and_says_once_it_is_no_longer_what_is_reported(
+    opened: Opened, world: World, language: str
+) -> None:
+    at = opened("report", lang=language)
+    at.button(key="report_pdf").click().run()
+    job = user_jobs.find(f"report:{world.record.id}")
+    assert job is not None and job.get().file.startswith(b"%PDF") and job.pace.share == 1.0
+    at = opened("report", lang=language)
+    time = job.get().issued[:16].replace("T", " ")
+    filled = partial(Texts(language), language=Texts(language)(f"report.in_{language}"), time=time)
+    assert not at.exception and filled("report.pdf_ready") in everything(at)
+    saved = {button.proto.label for button in at.get("download_button")}
+    assert Texts(language)("report.pdf_save") in saved
+    at.text_area(key="report_reason").set_value("It has to go before use.")
+    at.text_input(key="report_reviewer").set_value("Rita")
+    next(b for b in at.button if b.label == Texts(language)("report.decide_go")).click().run()
+    assert filled("report.pdf_before") in everything(opened("report", lang=language))
 
 
 def test_a_decision_is_kept_logged_and_shown(opened: Opened, world: World) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from backend.errors import Cancelled, ParameterError
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.jobs.apart import apart
 
 
@@ -94,3 +94,16 @@ def test_one_process_works_at_a_time():
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 def test_what_is_asked_is_not_seen_from_outside():
     assert not apart(seen_from_outside, "a person's name")
+
+
+def reports(shares):
+    for share in shares:
+        work.reached(share)
+    return "done"
+
+
+def test_how_far_it_is_reaches_whoever_follows_the_work():
+    told = []
+    with work.watched(lambda: None, lambda share, following: told.append(share)), work.part(0.5, 1.0):
+        assert apart(reports, (0.25, 0.5, 1)) == "done"
+    assert told == [0.625, 0.75, 1.0, 1.0]

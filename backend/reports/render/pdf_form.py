@@ -17,6 +17,7 @@ from fpdf import FPDF
 
 from backend.errors import ModelError
 from backend.i18n import LANGUAGES, Catalogue
+from backend.jobs import work
 from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
 from backend.reports.document import Report, canonical, read
 from backend.reports.render.fonts import language_of_pdf
@@ -25,6 +26,7 @@ from backend.reports.render.pdf_page import FAINT, INK, LINE, RED, SIZE, SMALL, 
 from backend.reports.sections import outline
 
 ATTACHED = "report.json"
+DRAWN = 0.6  # share of the work that is done once the pages are drawn; the rest is to write them, and their letters, in a file
 LABELS, BAR = 74.0, 5.4  # millimetres
 # millimetres: a block up to this is kept with its heading; of a longer one at least so much
 KEPT, BEGINNING = 140.0, 45.0
@@ -55,6 +57,7 @@ def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
         if isinstance(block, Heading | Text) and pdf.room_below() < _together(pdf, drawn.blocks[i:]):
             pdf.add_page()
         _draw(pdf, block, words, _remark(pdf, drawn.blocks[i + 1 : i + 2]))
+        work.reached(DRAWN * (i + 1) / len(drawn.blocks))
     return pdf
 
 
