@@ -7,6 +7,7 @@ import threading
 import time
 import weakref
 from collections import deque
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from backend.jobs import work
@@ -100,7 +101,8 @@ class Pool(Generic[T]):
         self._wake.set()
         while len(taken) < count:
             work.check()
-            taken += self._make(min(count - len(taken), BULK), bulk=count >= BULK)
+            # in a key's first request tables are made as well, which takes seconds
+            taken += work.beside(partial(self._make, min(count - len(taken), BULK), bulk=count >= BULK))
         return taken
 
     def _make(self, count: int, *, bulk: bool) -> list[T]:

@@ -5,12 +5,17 @@ Where nobody follows, both do nothing.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, wait
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import TypeVar
 
+R = TypeVar("R")
+LOOK = 0.2  # seconds between two looks whether work was stopped that something else is made for
 Reached = Callable[[float, float | None], None]
 
 
@@ -97,6 +102,28 @@ def settles(share: float) -> None:
     watch = _watch.get()
     if watch is not None:
         watch.settles(watch.start + share * (watch.end - watch.start))
+
+
+def beside(function: Callable[[], R]) -> R:
+    """``function()``, which takes long and looks at nothing meanwhile: in a thread of its own, so that this work can be stopped.
+
+    Once it was stopped, the thread still goes to its end, and what it makes is lost.
+    """
+    if _watch.get() is None:
+        return function()
+    made: Future[R] = Future()
+
+    def make() -> None:
+        try:
+            made.set_result(function())
+        except BaseException as error:
+            made.set_exception(error)
+
+    threading.Thread(target=make, name="glassleaf-beside", daemon=True).start()
+    while not made.done():
+        wait([made], LOOK)
+        check()
+    return made.result()
 
 
 def silent(silence: Silence | None) -> None:

@@ -102,6 +102,7 @@ def _check_opened(key: PaillierPublicKey, blob: bytes, opening: Opening) -> None
     if not len(sent) == len(opening.numbers) == len(opening.roots):
         raise SecurityError("The opening has another number of entries than the request.")
     for c, m, r in zip(sent, opening.numbers, opening.roots, strict=True):
+        work.check()
         if key.encrypt_with(m, gmpy2.powmod(r, key.n, key.n2)) != c:
             raise SecurityError("The opening is not that of the logged ciphertexts.")
 

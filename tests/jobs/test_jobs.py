@@ -1,13 +1,15 @@
 """Time left: within a third from a tenth of the work on, counting down between reports; a simulated clock."""
 
 import math
+import threading
+import time
 from itertools import accumulate
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from backend.errors import Cancelled
+from backend.errors import Cancelled, ParameterError
 from backend.jobs import Job, work
 from backend.jobs.pace import Pace
 
@@ -279,3 +281,29 @@ def test_parts_of_a_plan_that_go_on_beside_each_other_add_up_and_say_what_comes_
 
     Job(run, 0).start().wait(5)
     assert shares == [(pytest.approx(5 / 40), pytest.approx(35 / 40)), (pytest.approx(25 / 40), None)]
+
+
+def test_what_cannot_look_is_made_beside_the_work_which_ends_within_a_second_once_stopped():
+    made, go = threading.Event(), threading.Event()
+
+    def long():
+        go.wait(60)
+        made.set()
+
+    job = Job(lambda job: work.beside(long), 1).start()
+    while job.state != "running":
+        time.sleep(0.01)
+    asked = time.monotonic()
+    job.cancel()
+    assert job.wait(30).state == "cancelled" and time.monotonic() - asked < 1 and not made.is_set()
+    go.set()
+    assert made.wait(30)
+
+
+def test_what_is_made_beside_the_work_comes_back_or_raises_there():
+    def refuses():
+        raise ParameterError("No.")
+
+    assert Job(lambda job: work.beside(lambda: 7), 1).start().get() == 7 == work.beside(lambda: 7)
+    with pytest.raises(ParameterError, match=r"^No\.$"):
+        Job(lambda job: work.beside(refuses), 1).start().get()

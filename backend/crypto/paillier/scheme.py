@@ -139,7 +139,11 @@ class PaillierKeySide:
 
     def open(self, ciphertexts: Sequence[mpz]) -> list[tuple[int, mpz]]:
         """Plaintexts and randomness: the only m and r modulo n with c = (1 + n)^m·r^n mod n² (n is certified, so r is unique)."""
-        return [(m, self._key.nth_root(c)) for c, m in zip(ciphertexts, self.decrypt_numbers(ciphertexts), strict=True)]
+        opened = []
+        for c, m in zip(ciphertexts, self.decrypt_numbers(ciphertexts), strict=True):
+            work.check()
+            opened.append((m, self._key.nth_root(c)))
+        return opened
 
     def encrypt(self, values: IntArray) -> bytes:
         """``(n, m)`` integers → ``n·m`` ciphertexts, row by row (Fed-EINI Alg. 1, stage 2)."""
