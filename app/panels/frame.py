@@ -17,6 +17,7 @@ import streamlit as st
 from app import errors, session, user_jobs, view_models
 from app.panels import attention, charts, links, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
+from backend.jobs.pace import SOON, rounded
 from backend.results import NOBODY, cell_text
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 ROW = 35  # pixels of a table's row
 WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
-MOMENT = 0.5  # seconds that are not told, for they are over when they are read
 SILENT = 3.0  # seconds after which a job that cannot tell how long it will take says so
 BOXES_OPEN = False  # whether boxes whose contents are made once they are opened stand open at first
 ROWS = 10  # of a table that is read a page at a time
@@ -277,11 +277,16 @@ def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     left = job.pace.left()
     if job.cancelled():
         parts.append(t("stage.stopping"))
-    elif left is not None and left >= MOMENT:
-        parts.append(t("stage.left", seconds=t.duration(left)))
+    elif left is not None:
+        parts.append(time_left(t, left))
     elif left is None and job.seconds > SILENT:
         parts.append(t("stage.no_left"))
     st.progress(min(job.pace.share or share, 1.0), text=" · ".join(parts))
+
+
+def time_left(t: Texts, left: float) -> str:
+    """Seconds to go in words, as coarsely as they are known."""
+    return t("stage.soon" if left < SOON else "stage.left", seconds=t.duration(rounded(left)))
 
 
 def stop(t: Texts, job: Job[Any], key: str) -> None:

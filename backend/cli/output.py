@@ -17,6 +17,7 @@ import typer
 
 from backend.atomic_file import write_whole
 from backend.errors import GlassleafError, ParameterError, SecurityError
+from backend.jobs.pace import SOON, rounded
 from backend.results import DEMO
 from backend.services import Glassleaf
 
@@ -88,7 +89,7 @@ def print_progress(job: Job[Any]) -> None:
     if job.state == "running" and job.total:
         whose = f" at {job.party}" if job.party else ""
         left = job.pace.left()
-        rest = "" if left is None else f", {left:.0f} s left"
+        rest = "" if left is None else f", {'less than' if left < SOON else 'about'} {rounded(left):.0f} s left"
         say(f"{job.stage}{whose}: {job.done:,} of {job.total:,}, {job.seconds:.0f} s{rest}")
 
 

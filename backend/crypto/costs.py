@@ -26,7 +26,8 @@ class Costs:
     decrypt : float
         A ciphertext.
     tables, public_tables : float
-        What is made once a key, at its owner and at a Host.
+        What is made once a key, at its owner and at each Host: seconds by the clock, for it is made on one core at a time while all
+        else waits.
     """
 
     encrypt: float
@@ -38,8 +39,8 @@ class Costs:
 
 
 _COSTS = {
-    "paillier": Costs(9.3e-4, 1.06e-5, 5.0e-3, 9.1e-3, 2.2, 3.0),
-    "paillier-short": Costs(4.0e-4, 1.06e-5, 5.0e-3, 9.1e-3, 1.9, 3.0),
+    "paillier": Costs(9.3e-4, 1.06e-5, 5.0e-3, 9.1e-3, 3.8, 2.5),
+    "paillier-short": Costs(4.0e-4, 1.06e-5, 5.0e-3, 9.1e-3, 3.3, 2.5),
     "rlwe": Costs(2.3e-7, 1.5e-7, 0.0, 1e-6),
 }
 _PLAIN = Costs(1e-9, 1e-9, 0.0, 1e-9)

@@ -66,8 +66,6 @@ class Job(Generic[T]):
         For whom it waits at this moment.
     silence : Silence or None
         Who has not answered for a while at this moment.
-    took : dict of str to float
-        What is noted of it for the next such work; once it is done its course (:meth:`Pace.course`).
     """
 
     def __init__(
@@ -94,7 +92,6 @@ class Job(Generic[T]):
         self._stop = threading.Event()
         self._began = clock()
         self._ended: float | None = None
-        self.took: dict[str, float] = {}
         self._at_end: list[Callable[[], object]] = []
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="glassleaf-job", daemon=True)
@@ -188,7 +185,8 @@ class Job(Generic[T]):
     def _reached(self, share: float, following: float | None = None) -> None:
         if not self._weighed:
             self._weighed = True
-            self.pace.begin_again()
+            if self.pace.share:  # of pieces that were counted before
+                self.pace.begin_again()
         self.pace.reached(share, following)
 
     def _silent(self, silence: work.Silence | None) -> None:
@@ -202,7 +200,7 @@ class Job(Generic[T]):
     def _run(self) -> None:
         state: State = "failed"
         try:
-            with work.watched(self.check, self._reached, self.pace.settles, self._silent):
+            with work.watched(self.check, self._reached, self.pace.once, self._silent):
                 self.result = self._work(self)
             state = "done"
         except Cancelled as stopped:
@@ -216,8 +214,6 @@ class Job(Generic[T]):
                 "and if it stays, report it with the log of this session."
             )
             self.failure = GlassleafError(self.error)
-        if state == "done":
-            self.took |= self.pace.course()
         with self._lock:
             self._ended, self.state = self._clock(), state
         for act in self._at_end:

@@ -1,14 +1,30 @@
-"""When work will have ended, from the share of it that is done, as whoever works weighs it, and from how such work went before."""
+"""When work will have ended, from the share of it that is done, as whoever works weighs it, and from how such work went the last time."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
 EARLIEST = 0.02  # share of the work before which a pace is no more than a guess
 STEP = 0.05  # share of the work that may come without a report in between
-STEPS = 50  # in which the course of work is noted
+STEPS = 50  # parts of the time in which a course is noted
+PRIOR = 0.01  # of what is to come: with that weight the last time's seconds count beside what is done of this one
+
+SOON = 10.0  # seconds that are no longer counted to whoever waits
+# what is said from there on, in seconds: two neighbours are within a third of whatever lies between them
+ROUND = (
+    *(10, 15, 20, 30, 40, 50),
+    *(60 * minutes for minutes in (1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)),
+    *(3600 * hours for hours in (1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 36)),
+)
+
+Course = Sequence[float]  # seconds, and the share that was done after each part of them
+
+
+def rounded(left: float) -> float:
+    """Seconds to go as they are said; below :data:`SOON` "less than" that is said."""
+    return min(ROUND, key=lambda seconds: abs(seconds - left)) if left < ROUND[-1] else left
 
 
 class Pace:
@@ -21,21 +37,22 @@ class Pace:
     weighed : bool
         Whether equal shares of the work take equal times; else nothing is foretold before such work was done once.
     course : str
-        What tells such work from other work of its kind that goes otherwise.
+        What tells such work from other work of its kind that goes otherwise: its size, say.
     """
 
     def __init__(
         self, clock: Callable[[], float] = time.perf_counter, *, weighed: bool = True, course: str = ""
     ) -> None:
-        self._clock, self._weighed, self._course = clock, weighed, course
-        self._begun = clock()
-        self._usual: tuple[float, ...] = ()
+        self._clock, self._weighed, self._name = clock, weighed, f"{course} course".strip()
+        self._usual: Course = ()
+        self._typical = True
         self.begin_again()
 
     def begin_again(self) -> None:
         """Nothing of the work is done yet, or nothing any more."""
-        self.share = self._settled = 0.0
-        self._reports = [(self._clock(), 0.0)]  # time and share
+        self.share = 0.0
+        self._begun = self._clock()
+        self._reports = [(self._begun, 0.0)]  # time and share
         self._following: float | None = None
 
     def reached(self, share: float, following: float | None = None) -> None:
@@ -55,53 +72,47 @@ class Pace:
         elif not self.share:
             self._reports = [(now, 0.0)]  # what came before the first piece is no pace
 
-    def settles(self, share: float) -> None:
-        """What comes before that share goes at a pace of its own: nothing is foretold before it is done, and nothing by it."""
-        self._settled = share
+    def once(self) -> None:
+        """Things are made that later work finds made: this one goes as no other, and is as it was weighed."""
+        self._typical, self._usual = False, ()
 
-    def course(self) -> dict[str, float]:
-        """How such work went, once it has ended: the share that was done after each part of the time; nothing of what is weighed."""
-        if self._weighed:
+    def course(self) -> dict[str, Course]:
+        """How such work went, once it has ended; nothing of what goes as no other."""
+        if not self._typical:
             return {}
-        begun, seconds = self._reports[0][0], self._clock() - self._reports[0][0]
-        found = {}
-        for step in range(STEPS):
-            until = begun + seconds * step / STEPS
-            found[self._named(step)] = max(share for time_, share in self._reports if time_ <= until)
-        return found
+        seconds = self._clock() - self._begun
+        until = (self._begun + seconds * step / STEPS for step in range(STEPS))
+        shares = (max((share for time_, share in self._reports if time_ <= end), default=0.0) for end in until)
+        return {self._name: (round(seconds, 2), *(round(share, 4) for share in shares))}
 
-    def expect_course(self, before: Mapping[str, float]) -> None:
+    def expect_course(self, before: Mapping[str, Course]) -> None:
         """Such work went so the last time (:meth:`course`); what else stands there is not looked at."""
-        if not self._weighed and all(self._named(step) in before for step in range(STEPS)):
-            self._usual = tuple(before[self._named(step)] for step in range(STEPS))
-
-    def _named(self, step: int) -> str:
-        """Under which name the share after a part of the time is noted."""
-        return f"{self._course} course {step:02d}".strip()
-
-    def _of_time(self, share: float) -> float:
-        """What part of the time is over once that share is done."""
-        if not self._usual:
-            return share
-        return next((step for step, usual in enumerate(self._usual) if usual >= share), STEPS) / STEPS
+        usual = before.get(self._name, ())
+        if self._typical and len(usual) == STEPS + 1:
+            self._usual = usual
 
     def left(self) -> float | None:
         """Seconds to go; None where that is not known.
 
-        All so far foretells the rest. Where the next report is late, it is taken to come now: the whole takes at least so long.
+        All so far foretells the rest, and with it, where such work was done before, the seconds of then. Where the next report is late,
+        it is taken to come now: the whole takes at least so long.
         """
-        if self.share < EARLIEST or not (self._weighed or self._usual):
+        return self._as_usual() if self._usual else self._as_weighed() if self._weighed else None
+
+    def _as_usual(self) -> float:
+        seconds, *shares = self._usual
+        passed, last = self._clock() - self._begun, self._reports[-1][0] - self._begun if self.share else 0.0
+        share = round(self.share, 4)
+        done = sum(then < share for then in shares) / STEPS
+        coming = sum(then <= share for then in shares) / STEPS
+        prior = PRIOR * (1 - done)
+        return max(max((prior * seconds + last) / (prior + done), passed / coming) - passed, 0.0)
+
+    def _as_weighed(self) -> float | None:
+        if self.share < EARLIEST:
             return None
-        points = [(time_, self._of_time(share)) for time_, share in self._reports if share >= self._settled]
-        if len(points) < 2 or points[-1][1] - points[0][1] < EARLIEST:
-            return None
-        (begun, base), (last, done) = points[0], points[-1]
-        longest = max(after - before for (_, before), (_, after) in pairwise(points))
-        coming = done + max(2 * longest, STEP)
-        if self._usual:
-            coming = next((step for step, usual in enumerate(self._usual) if usual > self.share), STEPS) / STEPS
-        elif self._following is not None:
-            coming = self._following
+        (begun, _), (last, done) = self._reports[0], self._reports[-1]
+        longest = max(after - before for (_, before), (_, after) in pairwise(self._reports))
+        coming = done + max(2 * longest, STEP) if self._following is None else self._following
         passed = self._clock() - begun
-        ahead = min(max(coming, done), 1.0) - base
-        return max((1.0 - base) * max((last - begun) / (done - base), passed / ahead) - passed, 0.0)
+        return max(max((last - begun) / done, passed / min(max(coming, done), 1.0)) - passed, 0.0)

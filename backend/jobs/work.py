@@ -37,8 +37,8 @@ class Watch:
         Raises Cancelled where the work was stopped.
     reached : callable
         Told the share of the whole that is done, 0..1, and the one that the next report is expected to tell, or None.
-    settles : callable
-        Told a share before which the work goes at a pace of its own.
+    once : callable
+        Told that things are made which later work finds made.
     silent : callable
         Told who has not answered for a while; None once somebody has.
     start, end : float
@@ -47,7 +47,7 @@ class Watch:
 
     check: Callable[[], None]
     reached: Reached
-    settles: Callable[[float], None] = lambda share: None
+    once: Callable[[], None] = lambda: None
     silent: Callable[[Silence | None], None] = lambda silence: None
     start: float = 0.0
     end: float = 1.0
@@ -61,11 +61,11 @@ _under_way: list[Watch] = []  # of all threads of this process
 def watched(
     check: Callable[[], None],
     reached: Reached,
-    settles: Callable[[float], None] = lambda share: None,
+    once: Callable[[], None] = lambda: None,
     silent: Callable[[Silence | None], None] = lambda silence: None,
 ) -> Iterator[None]:
     """Within, this thread's work is followed."""
-    watch = Watch(check, reached, settles, silent)
+    watch = Watch(check, reached, once, silent)
     token = _watch.set(watch)
     _under_way.append(watch)
     try:
@@ -97,11 +97,11 @@ def reached(share: float, following: float | None = None) -> None:
         watch.reached(begins + min(max(share, 0.0), 1.0) * width, next_)
 
 
-def settles(share: float) -> None:
-    """Until so much of the present work is done things are made once, beside each other and beside it: that is no pace for the rest."""
+def once() -> None:
+    """Report that things are made which later work finds made: how long this takes foretells nothing of it, and the other way round."""
     watch = _watch.get()
     if watch is not None:
-        watch.settles(watch.start + share * (watch.end - watch.start))
+        watch.once()
 
 
 def beside(function: Callable[[], R]) -> R:
@@ -167,10 +167,6 @@ class Plan:
     def part(self, name: str) -> AbstractContextManager[None]:
         """As :func:`part`, by name, of parts that come one after the other."""
         return part(*self._bounds[name])
-
-    def settles_after(self, name: str) -> None:
-        """As :func:`settles`, once a part is done."""
-        settles(self._bounds[name][1])
 
     def reached(self, name: str, seconds: float, following: float | None = None) -> None:
         """As :func:`reached`, where parts go on beside each other: seconds of one that are done, and of the next step."""

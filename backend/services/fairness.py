@@ -166,7 +166,8 @@ class Fairness:
 
     def start_disparity(self, request: DisparityRequest) -> Job[Disparity]:
         """Measure outcomes by the groups of a feature in the background."""
-        return Job[Disparity](lambda job: self.disparity(request, job), 1).start()
+        course = f"{DISPARITY} {request.feature}"
+        return Job[Disparity](lambda job: self.disparity(request, job), 1, course=course).start()
 
     def disparity(self, request: DisparityRequest, job: Job[Any]) -> Disparity:
         """The same within a job that is under way."""
@@ -190,7 +191,7 @@ class Fairness:
             self._keep(record, PROXIES, request.attribute, proxy_evidence(done.features), Basis(done.n))
             return done
 
-        return Job(work, 1).start()
+        return Job(work, 1, weighed=False, course=f"{PROXIES} {request.attribute}").start()
 
     def _keep(self, record: ModelRecord, kind: str, feature: str, rows: Sequence[Evidence], basis: Basis) -> None:
         self._measurement.keep(record, kind, feature, [asdict(row) for row in rows], asdict(basis))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from backend.errors import StoreError
 from backend.jobs import Job
 from backend.jobs.memory import give_back
+from backend.jobs.pace import Course
 from backend.results import ModelRecord, ScoreBatch
 from backend.services.kept_results import keeps, read_result, write_result
 
@@ -168,7 +169,8 @@ class JobRegistry:
             found = None if job.result is None else write_result(kind, job.result)
             if found is not None:
                 self.log().keep(user, name, held.id, found)
-            self.log().end(held.id, job.state, message, _place(job.result), job.took)
+            took = job.pace.course() if job.state == "done" else {}
+            self.log().end(held.id, job.state, message, _place(job.result), took)
         give_back(collect=job.seconds >= LONG)
 
     def find(self, user: str, name: str) -> Job[Any] | None:
@@ -188,9 +190,9 @@ class JobRegistry:
             self._prune()
         return there.job
 
-    def took(self, user: str, kind: str) -> dict[str, float]:
-        """What is noted of such work of a user: how it went the last time (:attr:`Job.took`)."""
-        found: dict[str, float] = {}
+    def took(self, user: str, kind: str) -> dict[str, Course]:
+        """How such work of a user went the last time (:meth:`backend.jobs.pace.Pace.course`)."""
+        found: dict[str, Course] = {}
         for logged in reversed(self.log().of(user)):
             if kind_of(logged.name) == kind:
                 found |= logged.took

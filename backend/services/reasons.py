@@ -63,7 +63,7 @@ __all__ = [
 ]
 
 DEFAULT_CIPHER = preferred("rlwe")
-SCORED = 0.3  # share of the work that scoring is, where it comes first
+SCORED = {"rlwe": 0.3, "paillier": 0.05}  # share of the work that scoring is, where it comes first
 STEPS = ("encrypt", "weigh", "rank")  # of one person, for progress
 COHORT = 200  # people of a group where nobody says how many
 
@@ -214,7 +214,9 @@ class ReasonsService:
 
     def start(self, request: ReasonsRequest) -> Job[Reasons]:
         """Names of what raised people's scores most, in the background; a question of its own about everybody in the sheet."""
-        return Job[Reasons](lambda job: self._reasons(request, job), len(request.samples.ids)).start()
+        people = len(request.samples.ids)
+        course = f"{request.cipher} {people} {request.scored is None}"
+        return Job[Reasons](lambda job: self._reasons(request, job), people, course=course).start()
 
     @recorded("reasons")
     def _reasons(self, note: Note, request: ReasonsRequest, job: Job[Reasons]) -> Reasons:
@@ -291,7 +293,11 @@ class ReasonsService:
 
     def start_cohort(self, request: CohortRequest) -> Job[tuple[CohortImportance, ...]]:
         """Mean SHAP contributions of all features over a group of at least 50 people, under encryption, in the background."""
-        return Job[tuple[CohortImportance, ...]](lambda job: self._cohort(request, job), 0).start()
+        # the Hosts add up when all is encrypted, and say nothing meanwhile
+        course = f"{request.cipher} {len(request.ids) or request.samples}"
+        return Job[tuple[CohortImportance, ...]](
+            lambda job: self._cohort(request, job), 0, weighed=False, course=course
+        ).start()
 
     @recorded("cohort")
     def _cohort(
@@ -339,7 +345,7 @@ def give_reasons(
     asked = ScoringRequest(record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
     batch = request.scored
     if batch is None:
-        with work.part(0.0, SCORED):
+        with work.part(0.0, SCORED[request.cipher]):
             batch = score(runtime, record, context.compiled, asked, job, Workers(), counted=True)
     if batch.model_id != record.id or tuple(s.id for s in batch.scores) != tuple(request.samples.ids):
         raise ParameterError(
@@ -402,7 +408,7 @@ def _named(
     runtime = context.runtime
     job.total = len(good) * len(STEPS)
     job.at("key", runtime.guest.name, 0)
-    start = 0.0 if request.scored else SCORED
+    start = 0.0 if request.scored else SCORED[request.cipher]
 
     def at(stage: str, party: str, people: int) -> None:
         done = people * len(STEPS) + (STEPS.index(stage) if stage in STEPS else 0)

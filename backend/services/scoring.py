@@ -151,7 +151,7 @@ class Scoring:
         """
         people = len(request.samples.ids)
         run = partial(self._score, request, counted=counted, conversation=conversation)
-        return Job[ScoreBatch](run, people).start()
+        return Job[ScoreBatch](run, people, course=f"{request.cipher} {people}").start()
 
     def run(self, request: ScoringRequest, job: Job[Any]) -> ScoreBatch:
         """Score, and count it, within a job that is under way."""

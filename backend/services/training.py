@@ -108,7 +108,11 @@ class Training:
     def start(self, request: TrainingRequest) -> Job[ModelRecord]:
         """Train in the background; the model is in the registry when the job is done."""
         asked = request.parameters
-        return Job[ModelRecord](lambda job: self.run(request, job), rounds(asked)).start()
+        course = f"{request.federation} {asked.ALGORITHM} {getattr(asked, 'cipher', '')} {rounds(asked)}"
+        weighed = isinstance(asked, SecureBoostParameters)  # the others' trees take unlike times
+        return Job[ModelRecord](
+            lambda job: self.run(request, job), rounds(asked), weighed=weighed, course=course
+        ).start()
 
     @recorded("train")
     def run(self, note: Note, request: TrainingRequest, job: Job[Any], retrained_from: str = "") -> ModelRecord:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Literal
@@ -46,7 +46,7 @@ class LoggedJob:
         Why it failed, where that can name nobody.
     result : str
         Where its result lies: a model's id, or a run of the Guest's journal.
-    took : mapping of str to float
+    took : mapping of str to sequence of float
         Seconds of its parts, by name.
     seen : bool
         Its user knows that it has ended.
@@ -62,7 +62,7 @@ class LoggedJob:
     ended: str = ""
     message: str = ""
     result: str = ""
-    took: Mapping[str, float] = field(default_factory=dict)
+    took: Mapping[str, Sequence[float]] = field(default_factory=dict)
     seen: bool = False
 
 
@@ -98,7 +98,12 @@ class JobLog:
             session.execute(mine.values(beat=_stamp(datetime.now(UTC))))
 
     def end(
-        self, id_: str, state: LoggedState, message: str = "", result: str = "", took: Mapping[str, float] | None = None
+        self,
+        id_: str,
+        state: LoggedState,
+        message: str = "",
+        result: str = "",
+        took: Mapping[str, Sequence[float]] | None = None,
     ) -> None:
         """Write down how a job ended that runs."""
         with self._database.write() as session:

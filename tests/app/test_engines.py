@@ -286,10 +286,10 @@ def test_progress_never_goes_back(opened: Opened, go: threading.Event) -> None:
         text = next(bar.text for bar in at.progress if says(bar.text, "stage.elapsed"))
         assert says(text, "stage.count", done=seen, total=500)
     job.at("decrypt", done=500)  # nothing is left to be counted
-    for left in (0.2, 0.6):  # the one is over when it is read
+    for left, key, seconds in ((9.9, "stage.soon", 10), (13.0, "stage.left", 15), (118.0, "stage.left", 120)):
         job.pace.left = lambda left=left: left
         text = next(bar.text for bar in at.run().progress if says(bar.text, "stage.elapsed"))
-        assert not says(text, "stage.count") and says(text, "stage.left", seconds=T.duration(left)) == (left > 0.5)
+        assert not says(text, "stage.count") and says(text, key, seconds=T.duration(seconds))
 
 
 def test_a_job_that_was_asked_to_stop_says_so(opened: Opened, go: threading.Event) -> None:

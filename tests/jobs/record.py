@@ -1,8 +1,8 @@
-"""Record courses of real jobs for ``courses.json``: ``PYTHONPATH=. python -m tests.jobs.record FILE HOW KIND …`` adds to FILE.
+"""Record courses of real jobs for ``courses.json``: ``PYTHONPATH=. python -m tests.jobs.record FILE HOW TIMES KIND …`` adds to FILE.
 
 HOW is quiet (the machine does nothing else) or busy, by the clock, or processor: seconds of processor time of the job's processes, which
-other work does not change, but in which two cores at work count twice. Every kind is done in a home of its own, so the first time on a
-machine; what begins with "again" in one in which it was done before.
+other work does not change, but in which two cores at work count twice. All kinds (:mod:`tests.jobs.kinds`) are done in one home, each
+TIMES times: the first tells how the next will go. Printed is also the longest time between two looks whether the job was stopped.
 """
 
 from __future__ import annotations
@@ -16,110 +16,107 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import psutil
 
-from backend.data.table import SampleSheet
 from backend.jobs import Job
 from backend.jobs.pace import Pace
-from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
-from backend.services.attack_runs import AttackRuns
-from backend.services.fairness import DisparityRequest
-from backend.services.reasons import ReasonsRequest
-from backend.services.scoring import ScoringRequest
-from backend.services.training import TrainingRequest
-from backend.services.validation_run import ValidationRequest
+from tests.jobs.kinds import KINDS
+
+LEAST = 0.004  # share of the work of which a report is kept
+
+Clock = Callable[[], float]
 
 
-def sheet(glassleaf: Glassleaf, people: int) -> SampleSheet:
-    """People of the demo, over and over."""
-    table = glassleaf._shared.workspace.runtime("demo").table
-    own = table.take(np.arange(people) % len(table.ids))
-    return SampleSheet(own.ids, own, {}, {}, ())
+def processor_clock() -> Clock:
+    """Seconds of this process and of those that it has started, ended ones too."""
+    spent: dict[int, float] = {}
+
+    def clock() -> float:
+        own = psutil.Process()
+        for process in (own, *own.children(recursive=True)):
+            with suppress(psutil.Error):
+                times = process.cpu_times()
+                spent[process.pid] = times.user + times.system
+        return sum(spent.values())
+
+    return clock
 
 
-def score(people: int, cipher: Any) -> Callable[[Glassleaf, str], Job[Any]]:
-    def start(glassleaf: Glassleaf, model: str) -> Job[Any]:
-        return glassleaf.scoring.start(ScoringRequest(model, sheet(glassleaf, people), cipher=cipher), counted=False)
+class Noted(Pace):
+    """A pace that notes what it is told: (seconds, share, next share), and whether things were made once."""
 
-    return start
+    def __init__(self, clock: Clock) -> None:
+        self._now, self._since = clock, clock()
+        self.reports: list[tuple[float, float, float | None]] = []
+        self.made_once = False
+        super().__init__()
 
+    def reached(self, share: float, following: float | None = None) -> None:
+        if not self.reports or following is not None or share - self.reports[-1][1] >= LEAST or share == 1.0:
+            next_ = None if following is None else round(following, 4)
+            self.reports.append((round(self._now() - self._since, 2), round(share, 4), next_))
+        super().reached(share, following)
 
-def train(trees: int, cipher: Any) -> Callable[[Glassleaf, str], Job[Any]]:
-    def start(glassleaf: Glassleaf, model: str) -> Job[Any]:
-        parameters = SecureBoostParameters(trees=trees, depth=3, learning_rate=0.3, cipher=cipher)
-        return glassleaf.training.start(TrainingRequest("demo", parameters, most_named=1.0))
+    def begin_again(self) -> None:
+        self.reports = []
+        super().begin_again()
 
-    return start
-
-
-KINDS: dict[str, Callable[[Glassleaf, str], Job[Any]]] = {
-    "scores of 100 under Paillier": score(100, "paillier"),
-    "scores of 1,000 under Paillier": score(1000, "paillier"),
-    "scores of 3,000 under RLWE": score(3000, "rlwe"),
-    "scores of 100,000 under RLWE": score(100_000, "rlwe"),
-    "training under Paillier, 12 trees": train(12, "paillier"),
-    "training under RLWE, 12 trees": train(12, "rlwe"),
-    "reasons of 200 under RLWE": lambda glassleaf, model: glassleaf.reasons.start(
-        ReasonsRequest(model, sheet(glassleaf, 200), cipher="rlwe")
-    ),
-    "attack A6": lambda glassleaf, model: AttackRuns.start(["A6"]),
-    "attack T4": lambda glassleaf, model: AttackRuns.start(["T4"]),
-    "attack A7": lambda glassleaf, model: AttackRuns.start(["A7"]),
-    "disparity": lambda glassleaf, model: glassleaf.fairness.start(DisparityRequest(model, "gender")),
-    "validation": lambda glassleaf, model: glassleaf.validation.start(ValidationRequest(model)),
-}
+    def once(self) -> None:
+        self.made_once = True
+        super().once()
 
 
-def processor_time() -> float:
-    """Of this process and those that it has started."""
-    own = psutil.Process()
-    spent = 0.0
-    for process in (own, *own.children(recursive=True)):
-        with suppress(psutil.Error):
-            times = process.cpu_times()
-            spent += times.user + times.system
-    return spent
+def run(start: Callable[[], Job[Any]], clock: Clock) -> tuple[dict[str, Any], bool, float]:
+    """A run, whether its work is weighed, and the longest time between two looks."""
+    looks = [time.perf_counter()]
+    made, look = Job.__init__, Job.check
+
+    def make(job: Job[Any], *args: Any, **options: Any) -> None:
+        made(job, *args, **options)
+        job.weighed, job.pace = job.pace._weighed, Noted(clock)  # type: ignore[attr-defined]
+
+    def check(job: Job[Any]) -> None:
+        looks.append(time.perf_counter())
+        look(job)
+
+    Job.__init__, Job.check = make, check  # type: ignore[method-assign]
+    try:
+        began = clock()
+        job = start()
+        job.get()
+        seconds = round(clock() - began, 2)
+    finally:
+        Job.__init__, Job.check = made, look  # type: ignore[method-assign]
+    assert isinstance(job.pace, Noted)
+    longest = max(after - before for before, after in zip(looks, [*looks[1:], time.perf_counter()], strict=True))
+    found = {"seconds": seconds, "once": job.pace.made_once, "reports": job.pace.reports}
+    return found, job.weighed, longest  # type: ignore[attr-defined]
 
 
-def record(kind: str, clock: Callable[[], float], *, again: bool) -> dict[str, Any]:
-    """Seconds of the job, the share before which its pace is none, and (seconds, share, next share) of its reports."""
+def main(file: Path, how: str, times: int, kinds: list[str]) -> None:
+    clock = processor_clock() if how == "processor" else time.perf_counter
     with tempfile.TemporaryDirectory() as home, Glassleaf(Path(home)) as glassleaf:
         glassleaf.training.prepare_demo()
         model = glassleaf.models.all("demo")[0].id
-        if again:
-            KINDS[kind](glassleaf, model).get()
-        reports: list[tuple[float, float, float | None]] = []
-        began, noted, settles, settled = clock(), Pace.reached, Pace.settles, [0.0]
-
-        def reached(self: Pace, share: float, following: float | None = None) -> None:
-            next_ = None if following is None else round(following, 4)
-            reports.append((round(clock() - began, 2), round(share, 4), next_))
-            noted(self, share, following)
-
-        def settling(self: Pace, share: float) -> None:
-            settled[0] = round(share, 4)
-            settles(self, share)
-
-        Pace.reached, Pace.settles = reached, settling  # type: ignore[method-assign]
-        try:
-            KINDS[kind](glassleaf, model).get()
-        finally:
-            Pace.reached, Pace.settles = noted, settles  # type: ignore[method-assign]
-        return {"seconds": round(clock() - began, 2), "settles": settled[0], "reports": reports}
+        for name in kinds:
+            courses = json.loads(file.read_text()) if file.exists() else {}
+            try:
+                runs = [run(lambda kind=name: KINDS[kind](glassleaf, model), clock) for _ in range(times)]  # type: ignore[misc]
+            except Exception as error:  # the others are recorded
+                print(f"{name}: {type(error).__name__}: {error}", flush=True)  # noqa: T201
+                continue
+            bounds = {"wrong_at_most": [0.0] * times, "silent_at_most": [0.0] * times}
+            course = {"busy": how == "busy", "weighed": runs[0][1], **bounds, "runs": [one[0] for one in runs]}
+            courses[f"{name}, {how}"] = course
+            write(file, courses)
 
 
-def main(file: Path, how: str, kinds: list[str]) -> None:
-    for name in kinds:
-        courses = json.loads(file.read_text()) if file.exists() else {}
-        clock = processor_time if how == "processor" else time.perf_counter
-        course = record(name.removeprefix("again: "), clock, again=name.startswith("again: "))
-        bounds = {"busy": how == "busy", "wrong_at_most": 0.0, "silent_at_most": 0.0}
-        courses[f"{name}, {how}"] = {**bounds, **course}
-        lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in courses.items()]
-        file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+def write(file: Path, courses: dict[str, Any]) -> None:
+    """A line a course."""
+    lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in courses.items()]
+    file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3:])
+    main(Path(sys.argv[1]), sys.argv[2], int(sys.argv[3]), sys.argv[4:])

@@ -226,12 +226,36 @@ def test_work_of_another_course_is_not_compared():
     assert pace.left() is None
 
 
-def test_what_is_weighed_needs_no_course_and_leaves_none():
+def test_what_is_weighed_is_foretold_the_first_time_and_like_all_else_as_the_last_time_afterwards():
+    clock = Clock()
+    before = Pace(clock)
+    run_of(clock, before, [(1.0, 0.5), (9.0, 1.0)])
+    first, second = Pace(clock), Pace(clock)
+    second.expect_course(before.course())
+    run_of(clock, first, [(5.0, 0.5)])
+    assert first.left() == pytest.approx(5.0) and second.left() == pytest.approx(45.0, rel=0.2)
+
+
+def test_the_seconds_of_the_last_time_are_said_from_the_start():
     clock = Clock()
     before = Pace(clock, weighed=False)
+    run_of(clock, before, [(30.0, 1.0)])
+    pace = Pace(clock, weighed=False)
+    pace.expect_course(before.course())
+    assert pace.left() == pytest.approx(30.0)
+    clock.now += 10.0
+    assert pace.left() == pytest.approx(20.0)
+
+
+def test_work_in_which_things_are_made_once_goes_as_no_other():
+    """Neither does the last time foretell it, nor it the next."""
+    clock = Clock()
+    before = Pace(clock)
     run_of(clock, before, [(1.0, 0.5), (9.0, 1.0)])
     pace = Pace(clock)
     pace.expect_course(before.course())
+    with work.watched(lambda: None, pace.reached, pace.once):
+        work.once()
     run_of(clock, pace, [(5.0, 0.5)])
     assert pace.left() == pytest.approx(5.0) and pace.course() == {}
 

@@ -172,13 +172,15 @@ def test_the_table_names_no_account_and_keeps_no_reason_that_may_name_a_person(r
 
 
 def test_what_was_noted_of_work_is_found_again_newest_first(registry):
-    def work(job):
-        job.took["A1"] = seconds.pop(0)
+    def took(seconds):
+        job = Job(lambda job: clock.__setitem__(0, clock[0] + seconds), 1, lambda: clock[0], course="A1")
+        return lambda: job.start().wait(5)
 
-    seconds = [3.0, 2.0]
-    for _ in range(2):
-        registry.of("").start("attacks", lambda: Job(work, 1).start().wait(5))
-    assert registry.took("", "attacks")["A1"] == 2.0 and registry.took("somebody else", "attacks") == {}
+    clock = [0.0]
+    for seconds in (3.0, 2.0):
+        registry.of("").start("attacks", took(seconds))
+    assert registry.took("", "attacks")["A1 course"][0] == 2.0 and registry.took("somebody else", "attacks") == {}
+    assert registry.of("").start("attacks", took(9.0)).pace._usual[0] == 2.0
 
 
 def test_everybody_of_a_home_who_does_not_sign_in_is_one_user_and_another_home_is_another(tmp_path, go):

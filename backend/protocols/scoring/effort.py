@@ -11,7 +11,8 @@ from backend.protocols.scoring.fed_eini import host_plan
 from backend.trees.folding import Folding
 
 STARTED = 1.5  # seconds until worker processes encrypt
-READ = 0.2  # of the time to make a table that it takes to read it
+READ = 0.15  # of the time to make a table that it takes to read it
+TOGETHER = 2  # processes that make obfuscators, while a table is made by one
 ENCRYPT, DECRYPT = "encrypt", "decrypt"  # beside the Hosts, who mask
 
 
@@ -60,12 +61,13 @@ class ScoringEffort:
         if part == ENCRYPT:
             added, fresh, each, tables = 0, self.folding.n_entries, costs.encrypt, costs.tables
         else:
-            (added, fresh), each, tables = self._of_hosts[part], costs.refresh, costs.public_tables
+            (added, fresh), each = self._of_hosts[part], costs.refresh
+            # all Hosts begin with theirs once they have the key, and the first one's work waits for it
+            tables = costs.public_tables * len(self._of_hosts) if part == self.parts[1] else 0.0
         made = max(people * fresh - self.stock.get(part, 0), 0)
         started = STARTED if part == ENCRYPT and self.parallel and people else 0.0
-        return (
-            started + people * added * costs.add + made * each + (tables * (1.0 if self.new else READ) if made else 0.0)
-        )
+        once = TOGETHER * tables * (1.0 if self.new else READ) if made else 0.0
+        return started + people * added * costs.add + made * each + once
 
     def whole(self, people: int) -> dict[str, float]:
         """Part → seconds."""

@@ -185,7 +185,7 @@ class ScoringClient:
         )
         self._plan = work.Plan(self._effort.whole(self._rows))
         if new:
-            self._plan.settles_after(ENCRYPT)
+            work.once()
 
     def score(self) -> Scored:
         """Steps 1 to 6 for every batch.

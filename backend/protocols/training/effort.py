@@ -44,6 +44,8 @@ class TreeEffort:
     rows, features, bins : int
         That trees grow on, the Hosts' features, and bins of each.
     depth : int
+    hosts : int
+        That hold them.
     first : bool
         Whether tables for obfuscators are made with these trees, or what RLWE makes once.
     """
@@ -54,6 +56,7 @@ class TreeEffort:
     features: int
     bins: int
     depth: int
+    hosts: int
     first: bool = False
 
     @property
@@ -75,7 +78,7 @@ class TreeEffort:
         else:
             row, node = ROW.get(self.cipher, ROW["none"]), NODE.get(self.cipher, NODE["none"])
         children = (self.rows / 2 * row + 2 ** (level - 1) * node for level in range(1, self.depth))
-        once = self.first * (costs.public_tables if self._paillier else FIRST * (self.cipher == "rlwe"))
+        once = self.first * (self.hosts * costs.public_tables if self._paillier else FIRST * (self.cipher == "rlwe"))
         return (self.rows * row + node + once, *children)
 
     @property

@@ -137,7 +137,7 @@ class TreeGrower:
         """What a tree on so many rows takes."""
         features = len(self._bins)
         bins = sum(self._bins) // (features or 1)
-        return TreeEffort(self._key.scheme, self._key.bits, rows, features, bins, depth, self._first)
+        return TreeEffort(self._key.scheme, self._key.bits, rows, features, bins, depth, len(self._hosts), self._first)
 
     def grow(self, jobs: Sequence[TreeJob], depth: int) -> list[GrownTree]:
         """Grow trees of at most `depth` splits on a path, all of them level by level; raises as :meth:`Session.expect`."""

@@ -160,7 +160,7 @@ class TrainingClient:
         asked, ids, hosts = self.parameters, len(self.table.ids), self.session.hosts
         features = sum(len(party.features) for party in self.federation.parties if party.name in hosts)
         cipher, bits, bins = (getattr(asked, name, 0) for name in ("cipher", "key_bits", "bins"))
-        tree = effort.TreeEffort(str(cipher), bits, round(SHARES[0] * ids), features, bins, asked.depth)
+        tree = effort.TreeEffort(str(cipher), bits, round(SHARES[0] * ids), features, bins, asked.depth, len(hosts))
         trees = rounds(asked)
         batches = trees if isinstance(asked, SecureBoostParameters) else 1
         first = replace(tree, first=effort.is_first(key))

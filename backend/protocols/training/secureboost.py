@@ -61,7 +61,7 @@ def grow(joint: Joint, parameters: SecureBoostParameters) -> Grown:
     seconds_of = dict.fromkeys(map(str, range(1, parameters.trees + 1)), later.sending + later.growing)
     plan = work.Plan({**seconds_of, "1": effort.sending + effort.growing})
     if effort.first and parameters.cipher != "rlwe":
-        plan.settles_after("1")
+        work.once()
     for number in range(1, parameters.trees + 1):
         with plan.part(str(number)):
             ensemble = boosting.add_round(ensemble, number - 1)
