@@ -5,7 +5,8 @@ Whoever changes a table adds a step to :mod:`backend.store.migrations`; a test c
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Float, ForeignKey, Index, Integer, LargeBinary, String, Text, text
+from sqlalchemy import BigInteger, Float, ForeignKey, Index, Integer, LargeBinary, String, Text, event, text
+from sqlalchemy.engine import Connection
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 NAME = 200  # characters of a party's, feature's or person's name
@@ -13,6 +14,18 @@ ID = 40  # characters of a model's id
 TIME = 40  # characters: UTC, ISO 8601
 _IN_USE = "state = 'in_use'"  # one model of a federation, never two
 _HAS_REPLY = "reply IS NOT NULL"  # a few of the questions of a month
+
+
+def _partial_index(name: str, column: str, condition: str, *, unique: bool = False) -> Index:
+    """An index of the rows for which a condition holds."""
+    index = Index(name, column, unique=unique)
+
+    # not `sqlite_where` and `postgresql_where`, for which every process would load both dialects
+    @event.listens_for(index, "before_create")
+    def _add_condition(index: Index, connection: Connection, **_: object) -> None:
+        index.dialect_options[connection.dialect.name]["where"] = text(condition)
+
+    return index
 
 
 class Base(DeclarativeBase):
@@ -47,9 +60,7 @@ class ModelStateRow(Base):
     owner: Mapped[str] = mapped_column(String(NAME))
     maker: Mapped[str] = mapped_column(String(NAME))  # who trained or imported it; empty where nobody knows
     state: Mapped[str] = mapped_column(String(20))
-    __table_args__ = (
-        Index("one_in_use", "state", unique=True, sqlite_where=text(_IN_USE), postgresql_where=text(_IN_USE)),
-    )
+    __table_args__ = (_partial_index("one_in_use", "state", _IN_USE, unique=True),)
 
 
 class ModelStepRow(Base):
@@ -162,7 +173,7 @@ class QuestionRow(Base):
     spent: Mapped[bytes] = mapped_column(LargeBinary)
     digest: Mapped[str] = mapped_column(String(64))
     reply: Mapped[bytes | None] = mapped_column(LargeBinary)
-    __table_args__ = (Index("kept_replies", "guest", sqlite_where=text(_HAS_REPLY), postgresql_where=text(_HAS_REPLY)),)
+    __table_args__ = (_partial_index("kept_replies", "guest", _HAS_REPLY),)
 
 
 class RequestRow(Base):
