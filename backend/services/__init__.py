@@ -16,7 +16,6 @@ import platformdirs
 from backend.errors import NotAvailable, ParameterError, SecurityError, SignInError
 from backend.services.audit import Auditor, AuditTrail
 from backend.services.cache import Cache
-from backend.services.federations import Federations
 from backend.services.job_registry import JobRegistry
 from backend.services.registry import Registry
 from backend.services.roles import OPERATOR, ROLES
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from backend.services.dossiers import Dossiers
     from backend.services.explanation import Explanation
     from backend.services.fairness import Fairness
+    from backend.services.federations import Federations
     from backend.services.forest_serving import ForestServing
     from backend.services.host_dossier import HostDossier
     from backend.services.host_operator import HostOperator
@@ -196,6 +196,8 @@ class Glassleaf:
     @cached_property
     def federations(self) -> Federations:
         """Federations of the home: add, split, list, warm up."""
+        from backend.services.federations import Federations
+
         return Federations(self._shared.workspace)
 
     @cached_property
