@@ -27,12 +27,18 @@ else:
     privacy.fields(t, view, lines)
 
 frame.section(t, "privacy.meter", "leak_meter")
-scores = [score for score in done.scores if score.status == "ok"] if done else []
+typed = session.kept("typed")
+own, entered = (
+    session.samples(model_id).index,
+    typed.ids if typed is not None else (),
+)  # an upload's values are not kept
+scored = [score for score in done.scores if score.status == "ok"] if done else []
+scores = [score for score in scored if score.id in own or score.id in entered]
 if done is None or not scores:
-    st.info(t("privacy.nobody"), icon=":material/speed:")
+    st.info(t("privacy.nobody" if done is None else "privacy.not_held"), icon=":material/speed:")
 else:
     score = privacy.person(t, scores)
-    read, typed = session.kept("leak", (None, None, None)), session.kept("typed")
+    read = session.kept("leak", (None, None, None))
     count = partial(backend.leakage.meter, model_id, score, typed, done.dither)
     try:
         if read[0] is not score:

@@ -39,18 +39,19 @@ USUAL = 2.0**-4  # width of dither, on a logit, that a model without any is comp
 
 def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow], lines: Sequence[LedgerLine]) -> None:
     """The paper's table for the last run; Hosts that have the same in every row share a column."""
+    people = sum(score.status == "ok" for score in done.scores)
     sealed = _encrypted(lines)
     hidden = sum(entry.kind in sealed for entry in done.transcript)
     cipher = frame.cipher(t, done.cipher, done.key_bits)
     if done.cipher == "none":
         st.markdown(t("privacy.plain"))
     elif hidden:
-        words = t("privacy.sentence", n=len(done.scores), cipher=cipher, hidden=hidden, all=len(done.transcript))
+        words = t("privacy.sentence", n=people, cipher=cipher, hidden=hidden, all=len(done.transcript))
         st.markdown(t.joined(words, _others(t, done, lines)))
     elif not done.recalled:
         st.markdown(t("privacy.nobody_asked"))
     if done.recalled:
-        counts = {"recalled": f"{done.recalled:,}", "people": f"{len(done.scores):,}"}
+        counts = {"recalled": f"{done.recalled:,}", "people": f"{people:,}"}
         st.markdown(t("privacy.recalled", n=done.recalled, **counts))
     alike: dict[tuple[str, ...], list[str]] = {}
     for host in view.model.hosts:

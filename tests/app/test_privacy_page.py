@@ -78,6 +78,18 @@ def test_the_last_person_is_read_by_the_meter(seen: AppTest, batch: ScoreBatch) 
     assert says(seen, "privacy.one_way" if read.count == 1 else "privacy.ways", id=batch.scores[0].id)
 
 
+def test_the_meter_asks_for_somebody_whose_values_are_at_hand_and_counts_who_was_scored(
+    opened: Opened, batch: ScoreBatch
+) -> None:
+    at = opened("privacy")
+    uploaded = replace(batch.scores[0], id="uploaded")
+    failed = replace(uploaded, status="failed")
+    put_job("score", Job(lambda job: replace(batch, scores=(uploaded, failed)), 1).start().wait(60))
+    at.run()
+    assert not at.exception and not at.warning
+    assert says(at, "privacy.not_held") and says(at, "privacy.sentence", n=1) and not says(at, "privacy.sentence", n=2)
+
+
 def test_where_counting_takes_long_a_bound_comes_first_and_the_count_when_it_is_asked_for(
     opened: Opened, batch: ScoreBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
