@@ -126,6 +126,19 @@ def test_names_are_those_of_the_largest_plain_shap_values(context, plain, declin
     assert found.features == len(plain.columns) and (found.ciphertexts > 10) == (cipher == "paillier")
 
 
+def test_somebody_of_whom_a_host_has_no_record_is_given_the_reasons_of_missing_values(context, declined):
+    of_guest, of_hosts = context.people.index, [f.name for party, f in context.offered if party != "bank"]
+    lacking = context.people[of_hosts].isna().all(axis=1)
+    stranger = of_guest[lacking][0]
+    model, own = context.measured.model, context.people.loc[[stranger]]
+    rules, columns = together(context, context.record, own)
+    names, values = shap_values(model, rules, columns, 1, Background.of(model, "", 0.5))
+    wanted = pd.Series(values[0], index=names)
+    people = ask(context, [declined[0], stranger], cipher="paillier").people
+    assert {r.feature for r in people[1].reasons} == set(wanted[wanted > 1e-3].nlargest(4).index)
+    assert people[0].reasons
+
+
 def test_reasons_of_a_scoring_that_was_made_need_no_second_one(context, declined):
     sheet = context.glassleaf.samples.of_person(context.record.id, declined[0])
     batch = context.glassleaf.scoring.start(ScoringRequest(context.record.id, sheet, 0.5, "none", KEY)).get()

@@ -101,12 +101,11 @@ class ReasonsHandler:
         columns, held = session.look_up(self.table, asked.ids)
         disclosed = shape_of(asked).told
         reached, message = np.zeros(len(held), dtype=np.uint8), HeldRecords(asked.conversation, to_bitmap(held))
-        for i in np.flatnonzero(held).tolist():
-            only = np.arange(len(held)) == i
-            question = self._question(
-                session, served, asked, asked.ids[i : i + 1], disclosed, of_person(asked.request, i)
-            )
-            _, told_guest, _ = self.answering.count(question, asked.conversation, asked.ids[i : i + 1], held[only])
+        for i, known in enumerate(held.tolist()):
+            # of whom there is no record nothing is counted, but their terms are bound to the question as anybody's
+            people, name = asked.ids[i : i + 1] if known else (), of_person(asked.request, i)
+            question = self._question(session, served, asked, people, disclosed, name)
+            _, told_guest, _ = self.answering.count(question, asked.conversation, asked.ids[i : i + 1], held[i : i + 1])
             if told_guest.spent:
                 reached[i] = told_guest.spent[0]
                 message = replace(told_guest, held=message.held, spent=reached.tobytes())
