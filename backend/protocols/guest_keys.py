@@ -167,7 +167,7 @@ class GuestKeys:
         self, file: str, make: Callable[[], PaillierSecretKey | RlweSecretKey], cipher: str, size: int
     ) -> dict[str, str]:
         """A key's numbers; raises SecurityError where keys were rotated since this was set up: its runs go with those."""
-        numbers, new = kept_key(self._folder / file, lambda: make().to_numbers())
+        numbers, new = kept_key(self._folder / file, lambda: work.beside(make).to_numbers())
         if retired_keys(self._folder) != self.retired:
             raise SecurityError("A key of this Guest was rotated in this moment. Try again.")
         if new:
