@@ -337,9 +337,12 @@ def with_evidence(
     ages : mapping of str to AgeCheck, optional
         Feature name → the check of elderly ages in it; shown where a rule asks for it.
     """
+    known = {*proxies, *disparities, *(name for _, name in bases), *(ages or ())}
 
     def measured(finding: Finding) -> Finding:
         name = finding.feature
+        if name not in known:
+            return finding
         return replace(
             finding,
             proxies=proxies.get(name),

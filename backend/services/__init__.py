@@ -24,6 +24,7 @@ from backend.services.workspace import Workspace
 
 if TYPE_CHECKING:
     from backend.crypto.workers import Workers
+    from backend.reports.build import Sources
     from backend.services.accounts import Account, Accounts
     from backend.services.age_check import AgeChecks
     from backend.services.alternatives import Alternatives
@@ -62,6 +63,8 @@ if TYPE_CHECKING:
     from backend.services.training import Training
     from backend.services.validation import ValidationService
 
+CONTENTS_KEPT = 4  # contents of reports, of the models looked at last: one of 500 features has 0.6 MB
+
 
 class _Shared:
     """What all actors of a home have in common; whoever closes it closes it for all."""
@@ -69,6 +72,7 @@ class _Shared:
     def __init__(self, workspace: Workspace, workers: Workers | None) -> None:
         self.workspace, self.models, self._given = workspace, Registry(workspace), workers
         self.cards: Cache[ModelCard] = Cache()
+        self.contents: Cache[tuple[Sources, str]] = Cache(CONTENTS_KEPT)
         self.jobs = JobRegistry(workspace)
 
     @cached_property
@@ -419,6 +423,7 @@ class Glassleaf:
             self.model_cards,
             self.report_details,
             self.dossiers,
+            self._shared.contents,
         )
 
     @cached_property

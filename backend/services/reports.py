@@ -30,6 +30,7 @@ from backend.reports.render.fonts import language_of_pdf
 from backend.reports.sections import answers
 from backend.results import ALTERNATIVES, MONITORING, VALIDATION, ModelRecord
 from backend.services.audit import Auditor, AuditTrail, Note, recorded
+from backend.services.cache import Cache
 from backend.services.compliance import Compliance, MeasuredEvidence
 from backend.services.dossiers import Dossiers
 from backend.services.explanation import Explanation
@@ -99,16 +100,17 @@ class Reports:
         cards: ModelCards,
         details: ReportDetails,
         dossiers: Dossiers,
+        contents: Cache[tuple[Sources, str]],
     ) -> None:
         self._workspace, self._models, self._auditor, self._audit = workspace, models, auditor, audit
         self._explanation, self._compliance, self._cards = explanation, compliance, cards
-        self._details, self._dossiers = details, dossiers
+        self._details, self._dossiers, self._contents = details, dossiers, contents
 
     def make(self, model_id: str) -> Report:
         """The canonical report as of now; looking at it is not logged, :meth:`export` is."""
         record = self._models.get(model_id)
         sources = self._sources(record)
-        content, now = written(content_of(sources)), datetime.now(UTC).isoformat(timespec="seconds")
+        content, now = self._content(sources), datetime.now(UTC).isoformat(timespec="seconds")
         by = (self._auditor.actor, self._auditor.role)
         issued = issued_of(sources, digest_of(content), self._audit.verify(record.federation), now, by)
         return make(content, issued, self._workspace.signing_key(record.federation))
@@ -198,7 +200,7 @@ class Reports:
         record, person = self._models.get(model_id), self._auditor.named(person)
         maker = self._workspace.model_states(record.federation).of(record.id).maker
         self._auditor.stand_apart(person, maker, "sign it off")
-        digest, role = digest_of(written(content_of(self._sources(record)))), self._auditor.role
+        digest, role = digest_of(self._content(self._sources(record))), self._auditor.role
         reviews = self._workspace.reviews(record.federation)
         key = self._workspace.signing_key(record.federation)
         sign = partial(key.sign, SIGN_OFF)
@@ -212,7 +214,7 @@ class Reports:
         if not self._workspace.reviews(record.federation).sign_offs(record.content_hash):
             return ()
         sources = self._sources(record)
-        return sign_offs_of(sources, digest_of(written(content_of(sources))))
+        return sign_offs_of(sources, digest_of(self._content(sources)))
 
     def sign_off_holds(self, model_id: str, line: SignOffLine) -> bool | None:
         """Whether a statement about the model bears the Guest's signature; None where it was made before statements were signed."""
@@ -244,6 +246,21 @@ class Reports:
             test_ids=frozenset(self._models.test_ids(record)),
             intervals={figure.name: (figure.low, figure.high) for part in parts for figure in part.figures},
         )
+
+    def _content(self, sources: Sources) -> str:
+        """What a report holds of a model, written again once anything that it is made of has changed."""
+        model = sources.record.id
+
+        def write() -> tuple[Sources, str]:
+            return sources, written(content_of(sources))
+
+        made_of, content = self._contents.get(model, write)
+        if made_of != sources:
+            made = write()
+            self._contents.drop(model)
+            self._contents.get(model, lambda: made)
+            content = made[1]
+        return content
 
     def _sources(self, record: ModelRecord) -> Sources:
         found, reviews = MeasuredEvidence(self._models, record), self._workspace.reviews(record.federation)

@@ -45,7 +45,7 @@ from backend.reports.schema import (
 from backend.reports.sections import alternatives, answers, claims, model, operator, record
 from backend.reports.sections.validation import table
 from backend.reports.sections.writer import Writer, bits, figure, p_value, percent
-from backend.services import Glassleaf
+from backend.services import Glassleaf, reports
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 from backend.store.database import Database
@@ -713,3 +713,13 @@ def test_alternatives_that_could_not_be_compared_are_counted_apart(report, langu
     ]
     assert [words("document.lda_uncompared", n=2)] == said(_search(gap, None, None))[1:]
     assert len(said(_search(gap, gap))) == 2
+
+
+def test_a_content_is_written_again_only_once_what_it_is_made_of_has_changed(glassleaf, report, monkeypatch):
+    before, wrote = glassleaf.reports.make("latest"), []
+    monkeypatch.setattr(reports, "content_of", lambda sources: wrote.append(sources) or content_of(sources))
+    again = glassleaf.acting("ben", "regulator").reports.make("latest")
+    assert (again.content, again.issued.actor, wrote) == (before.content, "ben", [])
+    glassleaf.report_details.keep("latest", {"owner": "Ana"})
+    after = glassleaf.reports.make("latest")
+    assert len(wrote) == 1 and after.content.details.owner == "Ana" and before.content.details is None

@@ -11,7 +11,8 @@ from backend.reports.schema import Part
 DIGITS = 4  # a share of 0.6142 is written as 61.42 % everywhere
 
 P = TypeVar("P", bound=Part)
-_from: dict[tuple[type[Part], str, tuple[type, ...]], int] = {}  # which of some kinds of sources has a part's field
+# Of a part, kinds of sources and names that are given: the other fields, each with which source has it. Looked up 500 times a report.
+_from: dict[tuple[type[Part], tuple[type, ...], tuple[str, ...]], tuple[tuple[str, int], ...]] = {}
 
 
 def rounded(value: float | None) -> float | None:
@@ -21,12 +22,13 @@ def rounded(value: float | None) -> float | None:
 
 def fill(part: type[P], /, *sources: object, **given: Any) -> P:
     """A part of the report: fields that are `given`, and the others by name from the first source that has them, floats rounded."""
-    kinds = tuple(map(type, sources))
-    for name in part.model_fields.keys() - given.keys():
-        at = _from.get((part, name, kinds))
-        if at is None:
-            at = next(i for i, source in enumerate(sources) if hasattr(source, name))
-            _from[part, name, kinds] = at
+    key = (part, tuple(map(type, sources)), tuple(given))
+    if key not in _from:
+        _from[key] = tuple(
+            (name, next(i for i, source in enumerate(sources) if hasattr(source, name)))
+            for name in part.model_fields.keys() - given.keys()
+        )
+    for name, at in _from[key]:
         value = getattr(sources[at], name)
         given[name] = rounded(value) if isinstance(value, float) else value
     return part(**given)

@@ -46,10 +46,12 @@ class Card:
 
 @dataclass(frozen=True)
 class Sources:
-    """What a report is made of.
+    """What a report is made of; two are equal where the reports are.
 
     Attributes
     ----------
+    model : GuestModel
+        Not compared: it never changes, and the record has its hash.
     reviews : sequence of Review
         Oldest first.
     entries : sequence of Entry
@@ -82,7 +84,7 @@ class Sources:
 
     record: ModelRecord
     federation: Federation
-    model: GuestModel
+    model: GuestModel = field(compare=False)
     importance: Sequence[FeatureImportance]
     directions: Sequence[LearnedDirection]
     compliance: ComplianceReport
