@@ -40,6 +40,8 @@ ID_COLUMN = "ID"
 LABEL = "default.payment.next.month"
 POSITIVE = "1"
 LABEL_MEANING = "Default on the payment due in October 2005"
+LABEL_MEANING_ZH = "2005 年 10 月到期款项违约"
+TITLES: Final = {"guest": ("Bank", "银行"), "platform": ("Platform", "平台")}  # of the parties, in English and Chinese
 MONTHS = range(1, 7)  # 1 is September, 6 is April
 GUEST_COLUMNS = ("PAY_6", *(f"BILL_AMT{month}" for month in MONTHS), *(f"PAY_AMT{month}" for month in MONTHS))
 HOST = "platform"
@@ -57,14 +59,27 @@ def split_credit_card(table: Path, out: Path) -> Federation:
         positive=POSITIVE,
         dictionary=DICTIONARY,
         name=NAME,
+        title="Credit card clients",
         label_meaning=LABEL_MEANING,
     )
     federation = split_table(table, division, out)
+    guest, host = federation.guest, federation.hosts[0]
     public = federation.model_copy(
-        update={"hosts": tuple(host.model_copy(update={"budget": PUBLIC_BUDGET}) for host in federation.hosts)}
+        update={
+            "title_zh": "信用卡客户",
+            "about_zh": f"由 {table.name} 一张表拆分而成；各机构为模拟。",
+            "label": federation.label.model_copy(update={"meaning_zh": LABEL_MEANING_ZH}),
+            "guest": guest.model_copy(update=_titled(guest.name)),
+            "hosts": (host.model_copy(update={**_titled(host.name), "budget": PUBLIC_BUDGET}),),
+        }
     )
     write_federation(public, out)
     return public
+
+
+def _titled(party: str) -> dict[str, str]:
+    english, chinese = TITLES[party]
+    return {"title": english, "title_zh": chinese}
 
 
 def fetch_credit_card(file: Path) -> Path:

@@ -16,6 +16,7 @@ from backend.data.credit_card import (
     fetch_credit_card,
     split_credit_card,
 )
+from backend.data.federation import load_federation
 from backend.data.table import read_labels, read_table
 from backend.errors import FederationError
 
@@ -77,7 +78,12 @@ def test_the_fetched_table_gets_its_usual_names_and_can_be_split(openml, tmp_pat
     assert header == ",".join(["ID", *CREDIT_CARD_FEATURES, "default.payment.next.month"])
     assert first.startswith("1,")
     assert "." not in first
-    assert read_labels(split_credit_card(file, tmp_path / "out")).sum() == 6_636
+    federation = split_credit_card(file, tmp_path / "out")
+    assert read_labels(federation).sum() == 6_636
+    written = load_federation(tmp_path / "out")
+    parties = (written.guest, *written.hosts)
+    assert written == federation and [party.title for party in parties] == ["Bank", "Platform"]
+    assert all(part.title_zh for part in (written, *parties)) and written.label.meaning_zh
 
 
 def test_a_table_of_another_shape_is_refused(openml, tmp_path):
