@@ -96,16 +96,16 @@ def chart(t: Texts, entries: Sequence[Entry]) -> None:
 
 
 def table(t: Texts, entries: Sequence[Entry]) -> None:
-    """One row an entry, newest first; the exported file holds all of each."""
+    """One row an entry, newest first, what was done before by whom: a phone shows that much; the exported file holds all of each."""
     if not entries:
         return
     columns: frame.Columns = {
         t("audit.number"): [entry.number for entry in entries],
-        t("audit.time"): [entry.time[:19].replace("T", " ") for entry in entries],
         t("audit.action"): [action_in_words(t, entry.action) for entry in entries],
+        t("audit.with"): [_with(t, entry) for entry in entries],
+        t("audit.time"): [entry.time[:19].replace("T", " ") for entry in entries],
         t("audit.actor"): [frame.actor(t, entry.actor) for entry in entries],
         t("words.role"): [_role(t, entry.role) for entry in entries],
-        t("audit.with"): [_with(t, entry) for entry in entries],
         t("audit.hash"): [entry.hash[:SHORT] for entry in entries],
     }
     frame.data(columns, "audit_table", t("audit.entries"))
@@ -118,12 +118,17 @@ def _role(t: Texts, role: str) -> str:
 def _with(t: Texts, entry: Entry) -> str:
     """What an entry is about, in words; hashes are left to the file."""
     body = entry.body
-    parts = [str(body["model"])] if "model" in body else []
+    parts = [" → ".join(str(body[name]) for name in ("model", "new_model") if name in body)] if "model" in body else []
+    if "step" in body:
+        parts.append(t(f"states.step_{body['step']}"))
     if "rows" in body:
         parts.append(t("audit.rows", rows=f"{body['rows']:,}"))
     if "cipher" in body and "key_bits" in body and t.has(f"engine.label_{body['cipher']}"):
         parts.append(frame.cipher(t, body["cipher"], body["key_bits"]))
-    parts += [str(body[name]) for name in ("format", "rule", "feature", "verdict", "person", "way") if name in body]
+    parts += [str(body[name]) for name in ("format", "rule", "feature") if name in body]
+    if "verdict" in body:
+        parts.append(t(f"report.{body['verdict']}"))  # of a decision
+    parts += [str(body[name]) for name in ("person", "way") if name in body]
     if body.get("outcome", "done") != "done":
         parts.append(t("audit.failed", error=body["outcome"]))
     return " · ".join(parts)

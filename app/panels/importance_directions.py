@@ -111,4 +111,6 @@ def _verdict(t: Texts, direction: LearnedDirection) -> str:
         return f"⚠ {t('importance.against_short')}"
     if direction.expected == "none" or direction.learned == "unordered":
         return t("importance.no_expectation")
-    return t("importance.as_expected" if direction.learned in ("up", "down", "mixed") else "importance.cannot_tell")
+    if direction.learned == "mixed":
+        return t("importance.both_ways")
+    return t("importance.as_expected" if direction.learned in ("up", "down") else "importance.cannot_tell")

@@ -16,7 +16,7 @@ from backend.i18n import LANGUAGES
 from backend.reports.document import canonical, sha256
 from backend.results import NOBODY
 from backend.services import Glassleaf
-from backend.store.audit_log import Head, Verdict
+from backend.store.audit_log import Entry, Head, Verdict
 from tests.app.conftest import Answers, Opened, World
 from tests.app.reading_out import everything, says
 
@@ -131,6 +131,28 @@ def test_filters_keep_what_was_asked_for(opened: Opened) -> None:
     at.multiselect(key="audit_action").select("train").run()
     assert not at.exception and 1 <= len(at.dataframe[-1].value) < max(every, 2)
     assert set(at.dataframe[-1].value[T("audit.action")]) == {T("audit.did_train")}
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_an_entry_is_about_is_in_words(opened: Opened, answers: Answers, language: str) -> None:
+    bodies: dict[str, dict[str, object]] = {
+        "key": {"cipher": "ed25519", "key_bits": 256},
+        "state": {"model": "m1", "step": "use"},
+        "retrain": {"model": "m1", "new_model": "m2"},
+        "override": {"model": "m1", "rule": "ecoa_sex", "feature": "gender", "verdict": "confirmed", "person": "Rita"},
+    }
+    logged = [
+        Entry(number, "2026-11-24T10:00:00", "ana", "operator", action, body, "", "0" * 64)
+        for number, (action, body) in enumerate(bodies.items(), 1)
+    ]
+    answers["audit.entries"] = lambda federation: logged
+    words = Texts(language)
+    assert list(opened("audit", lang=language).dataframe[-1].value[words("audit.with")])[::-1] == [
+        words("engine.label_ed25519"),
+        f"m1 · {words('states.step_use')}",
+        "m1 → m2",
+        f"m1 · ecoa_sex · gender · {words('report.confirmed')} · Rita",
+    ]
 
 
 def test_every_action_that_is_logged_has_words_in_both_languages() -> None:
