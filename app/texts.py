@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from backend.i18n import brief, catalogue, codes_in, fill, joined, jurisdiction_in, model_in, unit_in
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from backend.data.dictionary import Feature
     from backend.data.federation import Federation
     from backend.data.label import Label
@@ -148,12 +150,19 @@ class Texts:
 
     def duration(self, seconds: float) -> str:
         """Seconds in the unit that fits, with three significant digits."""
+        return self._lasting(seconds, number)
+
+    def about(self, seconds: float) -> str:
+        """What is expected to take so long, in the unit that fits: two significant digits, for it was not measured."""
+        return self._lasting(seconds, lambda value: bare(float(f"{value:.2g}")))
+
+    def _lasting(self, seconds: float, written: Callable[[float], str]) -> str:
         if seconds < 1:
-            return amount(seconds * 1000, self("words.ms"))
+            return f"{written(seconds * 1000)}{UNBROKEN}{self('words.ms')}"
         for unit, length, end in UNITS:
             if seconds < end * length:
-                return amount(seconds / length, self(f"words.{unit}"))
-        return self("words.days", days=number(seconds / DAY))
+                return f"{written(seconds / length)}{UNBROKEN}{self(f'words.{unit}')}"
+        return self("words.days", days=written(seconds / DAY))
 
     def past(self, seconds: float) -> str:
         """How long ago something was, in whole units."""

@@ -124,7 +124,7 @@ def request(t: Texts, view: View, expected: str) -> AlternativesRequest:
     own = (known.get("constraints"), known["depth"], known.get("reg_lambda"))
     varied = zip(own, (asked.constraints, asked.depths, asked.lambdas), strict=True)
     count = prod(len({value, *others}) for value, others in varied) * len({(), *sets})
-    st.caption(t("lda.takes", n=count, seconds=t.duration(view.record.seconds * count)))
+    st.caption(t("lda.takes", n=count, seconds=t.about(view.record.seconds * count)))
     return asked
 
 

@@ -56,7 +56,7 @@ def line(
         words.append(t(f"engine.suits_{cipher}", n=people))
     last = speeds.get(cipher)
     if people > 1 and last is not None and last.people:
-        words.append(t("engine.pace", rough=t.duration(people / last.a_second)))
+        words.append(t("engine.pace", rough=t.about(people / last.a_second)))
     if enough is not None:
         words.append(t("engine.ready" if enough else "engine.preparing"))
     with slot:

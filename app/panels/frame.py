@@ -286,7 +286,7 @@ def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
 
 def time_left(t: Texts, left: float) -> str:
     """Seconds to go in words, as coarsely as they are known."""
-    return t("stage.soon" if left < SOON else "stage.left", seconds=t.duration(rounded(left)))
+    return t("stage.soon" if left < SOON else "stage.left", seconds=t.about(rounded(left)))
 
 
 def stop(t: Texts, job: Job[Any], key: str) -> None:

@@ -159,7 +159,7 @@ def test_a_presentation_shows_no_other_work_and_an_attack_says_how_long_it_will_
     assert says(at, "attack_lab.first") and not says(at, "stage.left")
     attack.pace.left = lambda: 31.0
     at.run()
-    assert says(at, "stage.left", seconds=T.duration(30.0))
+    assert says(at, "stage.left", seconds=T.about(30.0))
 
 
 def held(go: threading.Event, job: Job[tuple[()]]) -> tuple[()]:

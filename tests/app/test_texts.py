@@ -156,6 +156,13 @@ def test_no_line_ends_between_a_figure_and_its_unit() -> None:
 
 
 @pytest.mark.parametrize(
+    ("seconds", "expected"), [(0.0437, "44 ms"), (7.0, "7 s"), (25.72, "26 s"), (228.0, "3.8 min"), (50_000.0, "14 h")]
+)
+def test_what_is_expected_has_two_digits_for_it_was_not_measured(seconds: float, expected: str) -> None:
+    assert Texts("en").about(seconds).replace("\u00a0", " ") == expected
+
+
+@pytest.mark.parametrize(
     ("value", "shown"),
     [
         (0.78261, "0.783"),
