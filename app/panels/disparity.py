@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from backend.fairness.evidence import Evidence
 
 LOOKS = (("solid", "circle"), ("dash", "square"), ("dot", "diamond"), ("dashdot", "x"), ("longdash", "triangle-up"))
+SMALLEST = 0.0001  # what is told of a p-value
 
 
 def scores_sentence(t: Texts, found: Sequence[Evidence]) -> None:
@@ -146,8 +147,8 @@ def _signed(value: float | None) -> str:
 
 
 def chance(value: float | None) -> str:
-    """A p-value, which is never shown as nought; a dash where there is none."""
-    return "–" if value is None else f"{value:.4f}" if value >= 0.00005 else "< 0.0001"
+    """A p-value with two significant digits, never shown as nought; a dash where there is none."""
+    return "–" if value is None else f"{value:.2g}" if value >= SMALLEST else f"< {SMALLEST}"
 
 
 def _ends(t: Texts, row: Evidence | None, words: Callable[[float], str]) -> str:

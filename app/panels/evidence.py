@@ -136,15 +136,15 @@ def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis |
         return
     accepted = [row for row in found if row.measure == "selection rate"]
     if sum(row.value is not None for row in accepted) < 2:
-        st.markdown(t("compliance.outcomes_none") + _at(t, on))
+        st.markdown(t.joined(t("compliance.outcomes_none"), _at(t, on)))
         return
     compared = {(row.about, row.measure): row for row in found}
     reference = next((row for row in found if row.measure == f"selection rate, {REFERENCE_GROUP}"), None)
     furthest = widest(found)
     if reference is None or furthest is None:  # measured by an earlier version
-        st.markdown(t("compliance.outcomes_again") + _at(t, on))
+        st.markdown(t.joined(t("compliance.outcomes_again"), _at(t, on)))
     else:
-        st.markdown(_apart(t, reference, furthest, compared) + _at(t, on))
+        st.markdown(t.joined(_apart(t, reference, furthest, compared), _at(t, on)))
     table: frame.Columns = {
         t("compliance.group"): [group(t, row) for row in accepted],
         t("compliance.accepted"): [interval(t, row, percent) for row in accepted],
@@ -200,8 +200,10 @@ def _against(
 
 def _at(t: Texts, on: Basis | None) -> str:
     """At which cut-off decisions were compared, where that was kept, and when, where that was before."""
-    text = "" if on is None or on.cutoff is None else " " + t("compliance.at_cutoff", cutoff=percent(on.cutoff))
-    return text + (" " + t("compliance.answered_before", day=on.measured) if on is not None and on.measured else "")
+    if on is None:
+        return ""
+    at = "" if on.cutoff is None else t("compliance.at_cutoff", cutoff=percent(on.cutoff))
+    return t.joined(at, t("compliance.answered_before", day=on.measured) if on.measured else "")
 
 
 def _apart(t: Texts, reference: Evidence, furthest: Evidence, compared: Mapping[tuple[str, str], Evidence]) -> str:

@@ -252,13 +252,13 @@ def outcomes(t: Texts, view: View, found: SideBySide) -> None:
     for feature in dict.fromkeys(pair.feature for pair in found.outcomes):
         own = [pair for pair in found.outcomes if pair.feature == feature]
         st.markdown(_apart(t, view, feature, own))
-        _rates(t, [pair for pair in own if pair.either.measure == "selection rate"])
+        _rates(t, [pair for pair in own if pair.either.measure == "selection rate"], f"accepted_{feature}")
         with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"both_rates_{feature}"):
-            _rates(t, own)
+            _rates(t, own, f"all_{feature}")
     st.caption(t("comparison.outcomes_note"))
 
 
-def _rates(t: Texts, pairs: Sequence[OutcomePair]) -> None:
+def _rates(t: Texts, pairs: Sequence[OutcomePair], place: str) -> None:
     rows = [
         (
             measure_in_words(t, pair.either.measure),
@@ -268,7 +268,8 @@ def _rates(t: Texts, pairs: Sequence[OutcomePair]) -> None:
         )
         for pair in pairs
     ]
-    _table(t, ("rate", "group", "first", "second"), rows, "compliance.outcomes")
+    with st.container(key=f"cards_{place}"):  # on a phone a card each
+        _table(t, ("rate", "group", "first", "second"), rows, "compliance.outcomes")
 
 
 def _apart(t: Texts, view: View, feature: str, own: Sequence[OutcomePair]) -> str:

@@ -9,7 +9,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session, view_models
-from app.panels import evidence
+from app.panels import disparity, evidence
 from app.texts import Texts, number
 from backend.errors import Cancelled
 from backend.fairness.age_discrimination import AgeCheck, AgeGap
@@ -157,6 +157,13 @@ def test_groups_are_named_in_the_language_chosen_and_codes_stay_text() -> None:
     row = Evidence("no value", "selection rate", 30, 0.5, 0.3, 0.7, "无取值")
     assert (evidence.group(Texts("en"), row), evidence.group(Texts("zh"), row)) == ("no value", "无取值")
     assert evidence.group(Texts("zh"), replace(row, about="*own* <b>", about_zh="")) == r"\*own\* \<b\>"
+
+
+@pytest.mark.parametrize(
+    ("p", "shown"), [(None, "–"), (0.391951, "0.39"), (0.00081, "0.00081"), (0.00004, "< 0.0001"), (1.0, "1")]
+)
+def test_a_p_value_has_two_digits_and_is_never_nought(p: float | None, shown: str) -> None:
+    assert disparity.chance(p) == shown
 
 
 def test_decisions_are_measured_from_the_page_and_the_card_shows_them(opened: Opened) -> None:
