@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from importlib.resources import files
 
 import streamlit as st
@@ -10,6 +11,7 @@ import streamlit as st
 from app import session
 
 MARK = "<span class=glassleaf-attention></span>"
+UNNAMED = re.compile(r"[^A-Za-z0-9_-]")  # what Streamlit leaves out of a class that it makes of a key
 CODE = (files("assets") / "attention.js").read_text(encoding="utf-8")
 
 
@@ -18,7 +20,7 @@ def to(key: str, label: str, token: str, words: str) -> None:
     if not session.once(f"attention:{key}", token):
         st.html(MARK)  # else what comes next would take the place of an element that nobody sees, and stay unseen too
         return
-    settings = {"key": key, "label": label, "words": _plain(words), "token": token}
+    settings = {"key": UNNAMED.sub("-", key), "label": label, "words": _plain(words), "token": token}
     code = json.dumps(settings).replace("<", "\\u003c")
     st.html(f"{MARK}<script>{CODE}({code})</script>", unsafe_allow_javascript=True)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session, view_models
-from app.panels import evidence, frame, links, offers, retraining, reviews
+from app.panels import attention, evidence, frame, links, offers, retraining, reviews
 from app.panels.reviews import SignOffs
 from app.texts import Texts
 from app.user_jobs import Work
@@ -35,6 +35,7 @@ STEPS = {
     "retrain": "model_training",
     "sign": "signature",
 }
+LED = "led_to_step"  # place and step that a button led to last
 
 
 @dataclass(frozen=True)
@@ -100,8 +101,18 @@ class Casework:
 
 
 def steps(t: Texts, view: View, finding: Finding, work: Casework, draw_evidence: Callable[[], None]) -> None:
-    """The steps of one finding as a row, and the chosen one below."""
+    """The steps of one finding as a row, and the chosen one below; who is led to a step has it in view."""
     place = view_models.key_of(finding)
+    with st.container(key=f"work_{place}"):
+        step = _worked(t, view, finding, work, draw_evidence, place)
+        if session.kept(LED) == (place, step):
+            attention.to(f"work_{place}", t("compliance.step"), step, t(f"compliance.step_{_called(step, work)}"))
+
+
+def _worked(
+    t: Texts, view: View, finding: Finding, work: Casework, draw_evidence: Callable[[], None], place: str
+) -> str:
+    """Draw the steps; returns the chosen one."""
     key = session.remember(f"step_{place}", list(STEPS))
     chosen = st.segmented_control(
         t("compliance.step"),
@@ -126,6 +137,13 @@ def steps(t: Texts, view: View, finding: Finding, work: Casework, draw_evidence:
     if work.attempted_at == place:
         frame.outcome(t, work.said)
     _onwards(t, finding, work, place, step)
+    return step
+
+
+def _lead(place: str, step: str) -> None:
+    """Go to a step, by the button that offers it."""
+    session.choose(f"step_{place}", step)
+    session.keep(LED, (place, step))
 
 
 def _called(step: str, work: Casework) -> str:
@@ -153,7 +171,7 @@ def _onwards(t: Texts, finding: Finding, work: Casework, place: str, step: str) 
         for name in following:
             words, icon = t(f"compliance.next_{_called(name, work)}"), f":material/{STEPS[name]}:"
             key = f"next_{name}_{place}"
-            st.button(words, icon=icon, key=key, on_click=session.choose, args=(f"step_{place}", name))
+            st.button(words, icon=icon, key=key, on_click=_lead, args=(place, name))
         if report:
             links.page("report", t("compliance.next_report"), "description")
 

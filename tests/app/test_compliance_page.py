@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session, view_models
-from app.panels import findings, tree_choice
+from app.panels import attention, findings, tree_choice
 from app.texts import Texts, markdown
 from backend.i18n import LANGUAGES
 from backend.protocols.training.forest import ForestParameters
@@ -149,6 +149,20 @@ def test_each_step_offers_the_next_one(opened: Opened) -> None:
     at.button(key=f"next_retrain_{first_of(at)}").click().run()
     assert [b for b in at.button if b.label == T("compliance.go_retrain")]
     assert offered(decided(at_step(at, "decide"), "overridden")) == {T("compliance.next_sign")}
+
+
+def test_who_is_led_to_a_step_has_it_in_view(opened: Opened) -> None:
+    def brought(at: AppTest) -> list[str]:
+        marks = [html.proto.body for html in at.get("html") if attention.MARK in html.proto.body]
+        return [body for body in marks if f'"key": "work_{first_of(at).replace("~", "-")}"' in body]
+
+    at = decided(at_step(opened("compliance"), "decide"), "confirmed")
+    assert not brought(at)
+    for step in ("measure", "retrain"):  # what stood there before was longer or shorter
+        at.button(key=f"next_{step}_{first_of(at)}").click().run()
+        [told] = brought(at)
+        assert T(f"compliance.step_{step}") in told
+        assert not brought(at.run())  # once
 
 
 def test_a_regulator_is_offered_what_a_regulator_may_do(opened: Opened) -> None:
