@@ -129,7 +129,7 @@ def table(
     tall = frame.row_height(meanings, ONE_LINE)
     frame.dressed(
         {
-            "meaning": (meanings, text(t("features.meaning"), width=300)),
+            "meaning": (meanings, text(t("features.meaning"), width=225)),
             "share": ([100 * importance[f.name].gain_share for _, f in rows], gains),
             "party": (parties, text(t("words.party"), width=135)),
             "flags": (flagged, text(t("features.flags"), width=100, help=t("glossary.flag"))),

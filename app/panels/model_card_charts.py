@@ -175,7 +175,7 @@ def _spread(t: Texts, found: Spread, numbers: bool) -> go.Figure:
         x=[(a + b) / 2 for a, b in pairwise(found.edges)],
         y=shares[0],
         name=label(names[0]),
-        marker={"color": palette.INK if numbers else palette.FAINT},
+        marker={"color": palette.INK if numbers else charts.look().quiet},
         hovertemplate=f"{label(names[0])}: %{{y:.1%}}<extra></extra>",
     )
     if not numbers:
