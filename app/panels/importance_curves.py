@@ -110,7 +110,8 @@ def means(t: Texts, view: View, found: GroupMeans) -> None:
     if any(row.observed is not None for row in found.groups):
         table[t("importance.observed")] = [percent(row.observed or 0.0) for row in found.groups]
     frame.chart(t, _dots(t, view, found.party, names, found.groups), sentence, table, "importance_means")
-    st.caption(f":material/lock: {t('importance.means_caption', records=f'{found.n:,}')}")
+    caption = "importance.means_before" if found.measured else "importance.means_caption"
+    st.caption(f":material/lock: {t(caption, records=f'{found.n:,}', day=found.measured)}")
 
 
 def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level]) -> go.Figure:

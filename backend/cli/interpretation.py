@@ -93,7 +93,11 @@ def what_if(
         f"  {row.group.kind} {row.group.name}, n={row.group.n:,}: {_numbers(row.mean)} [{_numbers(row.low)}, {_numbers(row.high)}]"
         for row in found.groups
     ]
-    text = [f"{feature} ({found.party}), {found.n:,} test records:", *(lines or ["  no two groups of 50 records"])]
+    before = f", from what {found.party} answered on {found.measured}" if found.measured else ""
+    text = [
+        f"{feature} ({found.party}), {found.n:,} test records{before}:",
+        *(lines or ["  no two groups of 50 records"]),
+    ]
     print_result(asdict(found), "\n".join(text), as_json)
 
 

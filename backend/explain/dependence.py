@@ -16,6 +16,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.errors import ParameterError, SecurityError
 from backend.explain.contribution import Expectation
 from backend.fairness.intervals import Z
+from backend.fairness.marking import FIXED, SCORE_BITS, Marking
 from backend.protocols.group_sums.grouping import Group
 from backend.protocols.group_sums.values import Counts
 from backend.trees.ensemble import Columns, GuestModel
@@ -100,12 +101,19 @@ class GroupMean:
 
 @dataclass(frozen=True)
 class GroupMeans:
-    """Mean predictions by the groups of one feature; empty where no two groups of :data:`MIN_PEOPLE` people can be formed."""
+    """Mean predictions by the groups of one feature; empty where no two groups of :data:`MIN_PEOPLE` people can be formed.
+
+    Attributes
+    ----------
+    measured : str
+        Day of an answer to another measurement that they follow from; empty = the Host was asked for them.
+    """
 
     party: str
     feature: str
     n: int
     groups: tuple[GroupMean, ...]
+    measured: str = ""
 
 
 def partial_dependence(
@@ -246,3 +254,25 @@ def from_sums(party: str, feature: str, groups: Sequence[Group], sums: Counts, s
         observed = float(sums[2 * outputs, k] / group.n) if len(sums) > 2 * outputs else None
         rows.append(GroupMean(group, tuple(mean.tolist()), low, high, observed))
     return GroupMeans(party, feature, sum(g.n for g in groups), tuple(rows))
+
+
+def from_marks(
+    party: str, feature: str, marking: Marking, groups: Sequence[Group], sums: Counts, day: str
+) -> GroupMeans:
+    """Means of the groups of :data:`MIN_PEOPLE` people or more, from sums of a :class:`Marking` by group, ``(marks, groups)``."""
+    n = np.array([group.n for group in groups], dtype=np.int64)
+    _, positive, _, units, squares, _, _ = sums[:FIXED]
+    probability = units / (1 << SCORE_BITS)
+    widths = Z * np.sqrt(marking.variances(n, probability, squares) / n)
+    rows = tuple(
+        GroupMean(
+            group,
+            (mean := float(probability[k] / group.n),),
+            (mean - float(widths[k]),),
+            (mean + float(widths[k]),),
+            float(positive[k] / group.n) if marking.labels else None,
+        )
+        for k, group in enumerate(groups)
+        if group.n >= MIN_PEOPLE
+    )
+    return GroupMeans(party, feature, int(n.sum()), rows if len(rows) > 1 else (), day)

@@ -7,6 +7,7 @@ again, with its day. It was the Guest's already: to take it again asks nobody an
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -16,12 +17,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.errors import HostRefused, QuestionRefused
+from backend.crypto.registry import Cipher
+from backend.errors import HostRefused, QuestionRefused, SecurityError
 from backend.evaluation.validation.slices import summed
 from backend.fairness.marking import Marking, mark
 from backend.protocols.group_sums.grouping import Group, Grouped, read_groups, to_wire
-from backend.protocols.group_sums.guest import GroupQuestions, GroupTable
+from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, SentMarks
 from backend.protocols.group_sums.values import Counts
+from backend.protocols.training.row_sets import unpack_rows
 from backend.services.measurement import MeasurementContext, Sessions
 from backend.store.measurements import Kept
 
@@ -60,6 +63,30 @@ class AnsweredSums:
     def marking(self) -> Marking:
         """How outcomes were marked."""
         return Marking(**{**self.about, "others": tuple(self.about["others"])})
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A question that is asked: what is marked, of whom (a hash), since when, and of which features it asks."""
+
+    about: dict[str, Any]
+    people: str
+    day: str
+    asked: list[Key]
+
+    def pieces(self, made: SentMarks) -> list[bytes]:
+        """As the journal has it, with its bytes."""
+        rest = {"key": made.key, "largest": made.largest, "totals": made.totals, "pairs": len(made.pairs)}
+        return [json.dumps({"question": asdict(self), **rest}).encode(), made.rows, *made.pairs]
+
+    @classmethod
+    def read(cls, pieces: Sequence[bytes]) -> tuple[_Question, SentMarks] | None:
+        """From these pieces; None where the Guest was killed while it wrote them, so that nothing was sent."""
+        if len(pieces) < 2 or len(pieces) < 2 + (body := json.loads(pieces[0]))["pairs"]:
+            return None
+        made = SentMarks(pieces[1], tuple(pieces[2:]), tuple(body["largest"]), tuple(body["totals"]), body["key"])
+        asked = [(host, name) for host, name in body["question"]["asked"]]
+        return cls(**{**body["question"], "asked": asked}), made
 
 
 class AskedSums:
@@ -146,24 +173,76 @@ class AskedSums:
         """
         refused = self._sessions.refused_ahead(questions, wanted, self._max_groups)
         asked = [(host, name) for host, names in wanted.items() for name in names if (host, name) not in refused]
-        found: dict[Key, AnsweredSums] = {}
         if not asked:
-            return found, refused
+            return {}, refused
         hosts = tuple(dict.fromkeys(host for host, _ in asked))
-        questions.send(marks, hosts, largest=largest, on_piece=self._sessions.progress)
-        people, day = people_hash(ids), _today()
-        for host, name in asked:
+        journal, question = self._context.runtime.journal, _Question(about, people_hash(ids), _today(), asked)
+        run = None if journal is None else journal.run(self._question)
+
+        def written_down(made: SentMarks) -> None:
+            if run is not None:
+                run.drop(0)  # an earlier question about this model and part, whose answer could not be had again
+                run.batch(0)
+                for number, piece in enumerate(question.pieces(made)):
+                    run.sending(0, number, piece)
+
+        try:
+            questions.send(marks, hosts, largest=largest, on_piece=self._sessions.progress, before=written_down)
+            found, late = self._answers(questions, question, len(marks))
+            if journal is not None and run is not None:
+                journal.handed_over(run.name)
+        finally:
+            if journal is not None:
+                journal.ended(run)
+        return found, {**refused, **late}
+
+    def _answers(
+        self, questions: GroupQuestions, question: _Question, marks: int
+    ) -> tuple[dict[Key, AnsweredSums], Refused]:
+        """Step 2 of marks that are with Hosts, a feature at a time; what came is kept before the next is asked about."""
+        found: dict[Key, AnsweredSums] = {}
+        refused: Refused = {}
+        for host, name in question.asked:
             self._sessions.job.at("sums", host)
             try:
                 tables = questions.ask({host: (name,)}, self._max_groups)
             except (HostRefused, QuestionRefused) as error:  # another process was first
                 refused[host, name] = error
                 continue
-            none = GroupTable((), np.zeros((len(marks), 0), dtype=np.int64))
+            none = GroupTable((), np.zeros((marks, 0), dtype=np.int64))
             table = tables.get((host, name), none)
-            found[host, name] = AnsweredSums(about, self._max_groups, people, day, table.groups, table.sums)
+            found[host, name] = AnsweredSums(
+                question.about, self._max_groups, question.people, question.day, table.groups, table.sums
+            )
             self.keep(name, found[host, name])
         return found, refused
+
+    def recover(self, cipher: Cipher, bits: int) -> None:
+        """Have answers that a killed Guest did not keep given again: the same bytes about the same people, which tell nothing new.
+
+        A Host that answered them does not count them again, and refuses where its records have changed since. Of the Guest's own
+        records only, within a day, and as long as its key is the same; else what was asked is given up.
+        """
+        journal, runtime = self._context.runtime.journal, self._context.runtime
+        run = None if journal is None else journal.broken_off(self._question)
+        if journal is None or run is None:
+            return
+        key = runtime.keys.pair(cipher, bits)
+        written = _Question.read(run.batch(0).sent)
+        if written is not None and written[1].key == f"{key.scheme} {key.bits}":
+            question, made = written
+            hosts = tuple(dict.fromkeys(host for host, _ in question.asked))
+            with self._sessions.begin(hosts) as session:
+                questions, rows = self._sessions.ask(session, cipher, bits, lambda joint: _flags(made.rows, len(joint)))
+                if people_hash(runtime.table.take(rows).ids) == question.people:
+                    questions.repeat(made, hosts)
+                    self._answers(questions, question, len(made.largest))
+        journal.handed_over(run.name)
+
+    @property
+    def _question(self) -> str:
+        """What the journal knows questions about this model and part by."""
+        return sha256(f"{self._context.record.content_hash} {self._kind} {self._max_groups}".encode()).hexdigest()
 
     def keep(self, feature: str, table: AnsweredSums) -> None:
         """Keep an answer, in place of an earlier one about the same model and part; the Guest's own sums too."""
@@ -182,6 +261,14 @@ def _read(kept: Kept) -> AnsweredSums:
     groups = read_groups([(kind, name, n) for kind, name, n in body["groups"]], basis["n"])
     sums = np.array(body["sums"], dtype=np.int64).reshape(len(body["sums"]), len(groups))
     return AnsweredSums(body["about"], basis["most"], basis["people"], basis["day"], groups, sums)
+
+
+def _flags(rows: bytes, n: int) -> NDArray[np.bool_]:
+    """Which of `n` joint records are marked; none where there are too few by now."""
+    try:
+        return unpack_rows(rows, n)
+    except SecurityError:
+        return np.zeros(n, dtype=np.bool_)
 
 
 def _today() -> str:

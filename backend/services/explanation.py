@@ -26,6 +26,7 @@ from backend.explain.dependence import (
     GroupMeans,
     Scale,
     bounds,
+    from_marks,
     from_sums,
     marks,
     partial_dependence,
@@ -47,7 +48,9 @@ from backend.protocols.group_sums.guest import pairs_a_record
 from backend.protocols.scoring.permuted_values_guest import have_permuted
 from backend.protocols.transport.channel import Session
 from backend.results import MEANS, PERMUTATION
-from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Sessions, drawn
+from backend.services.asked_sums import TEST, AskedSums
+from backend.services.fairness import GROUPS
+from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, drawn
 from backend.trees.ensemble import Columns, Leaf, Split
 
 __all__ = [
@@ -239,11 +242,13 @@ def read_means(kept: dict[str, Any]) -> GroupMeans:
         GroupMean(Group(**row["group"]), tuple(row["mean"]), tuple(row["low"]), tuple(row["high"]), row["observed"])
         for row in kept["groups"]
     )
-    return GroupMeans(kept["party"], kept["feature"], kept["n"], groups)
+    return GroupMeans(kept["party"], kept["feature"], kept["n"], groups, kept.get("measured", ""))
 
 
 def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[GroupMeans]) -> GroupMeans:
     """Mean predictions by tenths, or codes, of a Host's feature: test records are scored, then summed by group, both under encryption.
+
+    Where the Host has answered disparity or validation about the feature, and would not answer again, the means follow from that answer.
 
     Raises
     ------
@@ -260,6 +265,9 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
         )
     rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
     sessions = Sessions(runtime, job, "curves")
+    before = _answered_before(context, request, party, rows, sessions)
+    if before is not None:
+        return before
     pairs = pairs_a_record(bounds(outputs.count, labelled=outputs.task == "binary"), len(rows))
     plan = GroupWork(len(rows), 1, len(rows), pairs, 1, DECILES, request.cipher, request.key_bits).plan(context)
     with plan.part("score"):
@@ -278,3 +286,18 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     if found is None:
         return GroupMeans(party, request.feature, questions.records, ())
     return from_sums(party, request.feature, found.groups, found.sums, scale)
+
+
+def _answered_before(
+    context: MeasurementContext, request: MeansRequest, party: str, rows: Rows, sessions: Sessions
+) -> GroupMeans | None:
+    """The means that an earlier answer about the feature holds, where the Host would refuse another; None where it is to be asked.
+
+    It is the Guest's already: nobody is asked, and nothing new is told.
+    """
+    key, sums = (party, request.feature), AskedSums(context, sessions, TEST, GROUPS)
+    table = sums.kept([key], {}).get(key)
+    wanted = {party: (request.feature,)}
+    if table is None or sessions.ask_ahead(context, rows, wanted, DECILES, request.cipher, request.key_bits) is None:
+        return None
+    return from_marks(party, request.feature, table.marking, table.groups, table.sums, table.day)

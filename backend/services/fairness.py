@@ -47,7 +47,16 @@ from backend.protocols.group_sums.guest import pairs_a_record
 from backend.results import JOINT, TRAINING, ModelRecord
 from backend.services.age_check import AgeChecks, AgeRequest
 from backend.services.asked_sums import TEST, AnsweredSums, AskedSums
-from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, asked_by, drawn
+from backend.services.measurement import (
+    GroupWork,
+    Measurement,
+    MeasurementContext,
+    Rows,
+    Sessions,
+    asked_by,
+    drawn,
+    of_outcomes,
+)
 
 __all__ = [
     "BY_CUTOFF",
@@ -233,11 +242,12 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
         raise ParameterError(f"Decisions by group need a model of two outcomes; this one's task is {task!r}.")
     party, feature = feature_of(runtime.federation, request.feature)
     _check_groups(request.groups)
-    rows = drawn(context, request.samples, request.seed)
+    key, own = (party, feature.name), party == runtime.guest.name
+    rows = drawn(context if own else of_outcomes(context), request.samples, request.seed)
     sessions = Sessions(runtime, job, "disparity")
     sums = AskedSums(context, sessions, TEST, request.groups)
-    key, own = (party, feature.name), party == runtime.guest.name
     if not own:
+        sums.recover(request.cipher, request.key_bits)
         wanted = {party: (feature.name,)}
         refused = sessions.ask_ahead(context, rows, wanted, request.groups, request.cipher, request.key_bits)
         if refused is not None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -42,7 +42,7 @@ from backend.protocols.training.effort import aligning
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.transcript import TranscriptEntry
-from backend.results import ALTERNATIVES, MEANS, MONITORING, VALIDATION, ModelRecord
+from backend.results import ALTERNATIVES, JOINT, MEANS, MONITORING, VALIDATION, ModelRecord
 from backend.services.audit import DONE, Auditor, of_model
 from backend.services.registry import Compiled, Registry
 from backend.services.workspace import Workspace
@@ -51,7 +51,11 @@ from backend.trees.ensemble import GuestModel
 
 Rows = NDArray[np.intp]
 NOT_AGREED = "not agreed"  # an outcome in the audit log
-TURNS = (VALIDATION, MONITORING, PROXIES)  # measurements, each with a third of the people on whom a model was trained
+TURNS = (
+    VALIDATION,
+    MONITORING,
+    PROXIES,
+)  # measurements, each with a third of the people on whom a model was, or may have been, trained
 # measurements, as the audit log calls them, that ask for groups of one feature, and of all
 BY_ONE, BY_ANY = (DISPARITY, ALTERNATIVES, MEANS), (PROXIES, VALIDATION, MONITORING)
 
@@ -365,8 +369,21 @@ def drawn(context: MeasurementContext, samples: int | None, seed: int) -> Rows:
     return np.array([row_of[ids[i]] for i in chosen], dtype=np.intp)
 
 
+def of_outcomes(context: MeasurementContext) -> MeasurementContext:
+    """The same with those test records alone about whose groups disparity and validation ask a Host, where people are real.
+
+    Of an imported model, whose records have no parts, that is one third; the others are for `proxies` and `monitor`.
+    """
+    if context.runtime.federation.synthetic:
+        return context
+    parts = context.part_of
+    return replace(
+        context, test_ids=[i for i in context.test_ids if parts.get(i) != JOINT or asked_by(i) == VALIDATION]
+    )
+
+
 def asked_by(person: str) -> str:
-    """Which of :data:`TURNS` may ask a Host about the groups of a person on whom the model was trained.
+    """Which of :data:`TURNS` may ask a Host about the groups of a person on whom the model was, or may have been, trained.
 
     By the id alone, so that records which come or go move nobody from one to another: a Host that counts answers once answers all.
     """

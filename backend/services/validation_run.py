@@ -44,7 +44,7 @@ from backend.results import JOINT, TRAINING
 from backend.services.asked_sums import TEST, AnsweredSums, AskedSums, Key, Refused
 from backend.services.compliance import MeasuredEvidence
 from backend.services.leakage import MIN_RECORDS
-from backend.services.measurement import MeasurementContext, Rows, Sessions, drawn
+from backend.services.measurement import MeasurementContext, Rows, Sessions, drawn, of_outcomes
 from backend.trees.serialization import content_hash, dump_guest
 
 GROUPS = 5  # of a feature's values
@@ -229,7 +229,7 @@ class ValidationRun:
 
     def of_people(self, protected: frozenset[str], training: Sequence[str]) -> None:
         """Slices of every feature of every party, on test and on training records."""
-        context, request = self._context, self._request
+        context, request = of_outcomes(self._context), self._request
         rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
         with work.part(0.0, 0.1):
             kept, self._margins = self._score(rows)
@@ -301,6 +301,8 @@ class ValidationRun:
                 tables[party, feature.name] = asked.own(own, *self._outcomes(rows, margins), self._suite.cutoff)
             elif party == guest:
                 refused.add((party, feature.name))
+        if wanted:
+            asked.recover(self._request.cipher, self._request.key_bits)
         if wanted and len(rows) >= 2 * MIN_GROUP:
             with work.part(*share):
                 answered, by_hosts = self._summed_by_hosts(asked, rows, margins, wanted)

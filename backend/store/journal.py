@@ -257,6 +257,13 @@ class Journal:
             self._forgotten(all_others=bool(old) or time.monotonic() - self._swept > SWEPT)
         return run
 
+    def broken_off(self, question: str) -> Run | None:
+        """A run that asks this question and was not handed over, that nobody of this process is at work on; None where there is none."""
+        with self._database.read() as session:
+            runs = session.execute(_ASKING, {"question": question}).scalars().all()
+        name = next((name for name in runs if name not in self._busy), None)
+        return None if name is None else Run(self._database, name)
+
     def ended(self, run: Run | None) -> None:
         """Nobody of this process is at work on the run: whoever asks the same goes on with it."""
         if run is not None:

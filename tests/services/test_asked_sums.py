@@ -16,8 +16,9 @@ from backend.protocols.group_sums.messages import GroupPairs
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services.alternatives import AlternativesRequest
 from backend.services.asked_sums import TEST
+from backend.services.explanation import MeansRequest, measure_means
 from backend.services.fairness import DisparityRequest, ProxyRequest, measure_disparity
-from backend.services.measurement import asked_by
+from backend.services.measurement import asked_by, drawn
 from backend.services.training import TrainingRequest
 from backend.services.validation import OperatorConfig, ValidationRequest
 from backend.store.accountant import GROUPS, Limits
@@ -125,6 +126,41 @@ def test_where_scores_are_counted_too_nobody_is_scored_again_and_figures_by_grou
     assert figures(first, everyone) == figures(second, everyone) and figures(second, everyone)["weak_spots"]
 
 
+def test_means_by_group_follow_from_what_was_answered_for_validation_and_nobody_is_scored_or_asked_for_them(demo):
+    demo.validated()
+    before = demo.answers()
+
+    def scored(*given, **more):
+        raise AssertionError("somebody was scored for what is known")
+
+    watching = replace(
+        demo.measured, runtime=Answering(demo.runtime, {"guest": Answering(demo.runtime.guest, {"score": scored})})
+    )
+    request = MeansRequest(demo.record.id, FEATURE, samples=SAMPLES, cipher="none", key_bits=KEY)
+    found = measure_means(watching, request, Job(lambda job: None, 1))
+    assert found.measured == today() and found.n == SAMPLES and demo.answers() == before
+    ids = [demo.runtime.table.ids[row] for row in drawn(demo.measured, SAMPLES, request.seed)]
+    predicted, labels = demo.probabilities().loc[ids], demo.people.loc[ids, demo.runtime.federation.label.column]
+    positive = labels.astype(str) == demo.runtime.federation.label.positive
+    of = demo.people.loc[ids, FEATURE].map(lambda code: f"{code:g}" if isinstance(code, float) else str(code))
+    assert len(found.groups) > 1
+    for row in found.groups:
+        own = predicted[of == row.group.name].to_numpy()
+        error = 1.96 * own.std(ddof=1) / len(own) ** 0.5
+        assert row.group.n == len(own) >= 50 and row.mean[0] == pytest.approx(own.mean(), abs=1e-4)
+        assert row.high[0] - row.mean[0] == pytest.approx(error, rel=0.02)
+        assert row.observed == pytest.approx(positive[of == row.group.name].mean())
+
+
+def test_means_by_group_are_asked_for_where_the_host_would_answer(demo):
+    demo.validated()
+    with demo.runtime._simulated.hosts[HOST].accountant._database.write() as session:
+        session.execute(text("DELETE FROM answers"))
+        session.execute(text("DELETE FROM questions"))
+    request = MeansRequest(demo.record.id, FEATURE, samples=SAMPLES, cipher="none", key_bits=KEY)
+    assert not measure_means(demo.measured, request, Job(lambda job: None, 1)).measured
+
+
 def test_a_changed_population_of_one_person_fewer_gets_no_second_answer(demo):
     whole = demo.disparity(samples=None)
     sums, before = demo.kept(), demo.answers()
@@ -188,15 +224,66 @@ def test_of_two_at_once_one_is_answered_and_the_other_takes_that_answer(demo):
     assert set(demo.answers().values()) == {1}
 
 
-def test_what_was_answered_and_not_kept_is_not_answered_again(demo):
-    def killed(*given):
-        raise KeyboardInterrupt
+def killed(*given):
+    raise KeyboardInterrupt
 
+
+def lose_an_answer(demo, cipher="paillier"):
+    """A Guest that is killed between a Host's answer and its record."""
     with pytest.raises(KeyboardInterrupt):
-        demo.disparity(replace(demo.measured, kept=Answering(demo.measured.kept, {"put": killed})))
+        demo.disparity(replace(demo.measured, kept=Answering(demo.measured.kept, {"put": killed})), cipher=cipher)
     assert demo.kept() is None and set(demo.answers().values()) == {1}
+
+
+def test_an_answer_that_a_killed_guest_lost_is_given_again_to_the_same_bytes_and_counted_once(demo):
+    lose_an_answer(demo)
+    before, sent = demo.answers(), []
+    found = demo.disparity(watched(demo, lambda message: sent.append(message.pairs)), cipher="paillier")
+    assert found.measured == today() and demo.answers() == before
+    assert sum(map(bool, sent)) == 1  # the bytes of then; what asks ahead marks nobody
+    with demo.runtime._simulated.hosts[HOST].accountant._database.write() as session:
+        session.execute(text("DELETE FROM answers"))
+        session.execute(text("DELETE FROM questions"))
+    fresh = demo.disparity()
+    assert replace(found, measured="") == fresh
+    assert demo.runtime.journal.kept()[0] == 0
+
+
+def test_the_bytes_are_given_up_where_people_or_the_key_are_others_and_the_host_answers_nobody_twice(demo, monkeypatch):
+    lose_an_answer(demo)
     with pytest.raises(HostRefused, match="Nothing was begun"):
-        demo.disparity()
+        demo.disparity(cipher="none")  # another key: the marks cannot be read
+    assert demo.runtime.journal.kept()[0] == 0 and set(demo.answers().values()) == {1}
+
+
+def test_a_host_whose_records_changed_since_gives_no_second_answer(demo, monkeypatch):
+    lose_an_answer(demo)
+    monkeypatch.setattr(demo.runtime._simulated.hosts[HOST].accountant, "_records", "others")
+    with pytest.raises(HostRefused, match="Nothing was begun"):
+        demo.disparity(cipher="paillier")
+    assert demo.kept() is None and set(demo.answers().values()) == {1}
+
+
+def test_other_marks_of_the_same_people_are_another_question_also_after_a_kill(demo):
+    """What a Guest that departs from the protocol would send: of two sums the difference would tell whose mark changed."""
+    lose_an_answer(demo)
+    journal = demo.runtime.journal
+
+    def changed(question):
+        run = journal.broken_off(question)
+        batch = run.batch(0)
+        one = bytearray(batch.sent[2])
+        one[:512] = batch.sent[2][512:1024]  # the first person is marked as the second was
+        return Answering(
+            run, {"batch": lambda number: replace(batch, sent=(*batch.sent[:2], bytes(one), *batch.sent[3:]))}
+        )
+
+    context = replace(
+        demo.measured, runtime=Answering(demo.runtime, {"journal": Answering(journal, {"broken_off": changed})})
+    )
+    with pytest.raises(HostRefused, match="Nothing was begun"):
+        demo.disparity(context, cipher="paillier")
+    assert demo.kept() is None and set(demo.answers().values()) == {1}
 
 
 def test_what_is_kept_names_nobody_and_holds_no_group_of_few(demo):

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from inside import runtime_of
+from sqlalchemy import text
 
 from backend.data.demo import write_demo
 from backend.data.dictionary import Kind
@@ -16,18 +17,21 @@ from backend.data.table import SampleSheet
 from backend.errors import ModelError, ParameterError
 from backend.jobs import Job
 from backend.services import Glassleaf, import_proof
+from backend.services.fairness import DisparityRequest, ProxyRequest
+from backend.services.measurement import asked_by
 from backend.services.scoring import ScoringRequest
+from backend.services.validation import ValidationRequest
+from backend.store.accountant import GROUPS, Limits
 
 xgboost = pytest.importorskip("xgboost", reason="XGBoost is installed for tests only; it is not here")
 KEY = 512
 BITS = 12
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """The glassleaf, and XGBoost's model of the demo's joint table with its raw predictions by id."""
-    folder = tmp_path_factory.mktemp("import")
-    federation = write_demo(folder / "demo", rows=500)
+def of_demo(folder, rows, change=lambda demo: None):
+    """A home, and XGBoost's model of the demo's joint table with its raw predictions by id."""
+    federation = write_demo(folder / "demo", rows=rows)
+    change(folder / "demo")
     glassleaf = Glassleaf(folder / "home", key_floor=KEY, pools=False)
     glassleaf.federations.add(folder / "demo")
     joint = None
@@ -41,12 +45,55 @@ def trained(tmp_path_factory):
     )
     booster = xgboost.train({"objective": "binary:logistic", "max_depth": 3, "nthread": 1}, matrix, 12)
     booster.save_model(folder / "model.json")
-    yield (
+    return (
         glassleaf,
         folder / "model.json",
         dict(zip(joint.index, booster.predict(matrix, output_margin=True), strict=True)),
     )
-    glassleaf.close()
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """What :func:`of_demo` makes."""
+    made = of_demo(tmp_path_factory.mktemp("import"), 500)
+    yield made
+    made[0].close()
+
+
+def test_every_measurement_of_real_peoples_imported_model_is_answered_and_each_person_is_in_one_answer(
+    tmp_path, monkeypatch
+):
+    """Of joint records without parts a third each, by the id: proxies about one, disparity and validation about another."""
+
+    def real(demo):
+        file = demo / "federation.toml"
+        file.write_text(file.read_text().replace("synthetic = true", "synthetic = false"))
+
+    glassleaf, file, _ = of_demo(tmp_path, 1200, real)
+    try:
+        record, _ = glassleaf.model_import.import_file("demo", file)
+        hosts = runtime_of(glassleaf)._simulated.hosts
+        for host in hosts.values():
+            monkeypatch.setattr(host.accountant, "limits", Limits(1))
+        plain = {"cipher": "none", "key_bits": KEY}
+        proxies = glassleaf.fairness.start_proxies(ProxyRequest(record.id, "gender", **plain)).get()
+        disparity = glassleaf.fairness.start_disparity(DisparityRequest(record.id, "gender", **plain)).get()
+        validated = glassleaf.validation.start(ValidationRequest(record.id, **plain)).get()
+        assert proxies.features and not disparity.measured and not validated.unexamined
+        parts = glassleaf.models.part_of(record)
+        asked = {turn: {i for i in parts if asked_by(i) == turn} for turn in ("validation", "proxies")}
+        assert set(parts.values()) == {"joint"} and min(map(len, asked.values())) > 200
+        assert (disparity.n, proxies.n) == (len(asked["validation"]), len(asked["proxies"]))
+        with hosts["telecom"].accountant._database.read() as session:
+            most = session.execute(
+                text(
+                    "SELECT MAX(n) FROM (SELECT SUM(asked) AS n FROM answers WHERE kind = :kind GROUP BY subject, structure)"
+                ),
+                {"kind": GROUPS},
+            ).scalar()
+        assert most == 1
+    finally:
+        glassleaf.close()
 
 
 def test_encrypted_scores_are_the_librarys_raw_predictions_within_the_quantisation_bound(trained):

@@ -44,6 +44,29 @@ class GroupTable:
     sums: Counts
 
 
+@dataclass(frozen=True, repr=False)
+class SentMarks:
+    """The Guest's own marks as they go out, so that a killed Guest can send the same bytes again, which is the same question.
+
+    Attributes
+    ----------
+    rows : bytes
+        Which joint records are marked (:func:`pack_rows`).
+    pairs : tuple of bytes
+        Ciphertexts of these records, batch by batch.
+    largest, totals : tuple of int
+        The largest value of each mark, and its sum over all of these records.
+    key : str
+        Scheme and bits of the Guest's key that they are encrypted under.
+    """
+
+    rows: bytes
+    pairs: tuple[bytes, ...]
+    largest: tuple[int, ...]
+    totals: tuple[int, ...]
+    key: str
+
+
 @dataclass(frozen=True)
 class _Sent:
     """Marks that are with Hosts: where they lie in the pairs, the largest value of each, and their totals over all records."""
@@ -73,6 +96,7 @@ class GroupQuestions:
         *,
         largest: Sequence[int] | None = None,
         on_piece: Callable[[int, int], None] = lambda done, total: None,
+        before: Callable[[SentMarks], None] = lambda made: None,
     ) -> None:
         """Step 1: the Guest's own marks, encrypted, the same bytes to every one of `hosts`.
 
@@ -84,6 +108,8 @@ class GroupQuestions:
             The largest value each may have; 1 by default.
         on_piece : callable
             Called with how many ciphertexts are done, of how many.
+        before : callable
+            Called with what is about to be sent.
 
         Raises
         ------
@@ -111,9 +137,18 @@ class GroupQuestions:
                 done += len(part)
             blobs.append(b"".join(pieces))
         on_piece(total, total)
+        totals = tuple(int(mark.sum()) for mark in marks)
+        made = SentMarks(pack_rows(self._rows), tuple(blobs), bounds, totals, _named(self._key))
+        before(made)
+        self.repeat(made, hosts)
+
+    def repeat(self, made: SentMarks, hosts: Collection[str]) -> None:
+        """Step 1 in bytes that were made before, about the same records."""
+        if made.key != _named(self._key) or made.rows != pack_rows(self._rows):
+            raise ParameterError("Marks are repeated under the key and about the records that they were made for.")
         for host in hosts:
-            self._session.send(host, GroupPairs(self._session.name, pack_rows(self._rows), tuple(blobs)))
-        self._sent[self._guest] = _Sent(layout, bounds, tuple(int(mark.sum()) for mark in marks))
+            self._session.send(host, GroupPairs(self._session.name, made.rows, made.pairs))
+        self._sent[self._guest] = _Sent(slots(made.largest, self.records), made.largest, made.totals)
 
     def would_answer(self, host: str, features: Sequence[str], max_groups: int) -> None:
         """Before step 1: raise what the Host would refuse these sums with if they were asked for now. It counts nothing and tells no group.
@@ -201,6 +236,10 @@ class GroupQuestions:
                 f"Sums that {host} returned do not add up to what was sent; they were discarded. Ask {host} what it runs."
             )
         return tables
+
+
+def _named(key: PairKeySide) -> str:
+    return f"{key.scheme} {key.bits}"
 
 
 def _possible(table: GroupTable, sent: _Sent) -> bool:
