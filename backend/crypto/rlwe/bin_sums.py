@@ -36,6 +36,8 @@ from backend.errors import SecurityError
 MAX_NUMBERS = 64  # polynomials of a row that a node can have
 # of 0/1 polynomials kept between trees, over all processes of a party; beyond, they are made again
 MASK_BYTES = 1 << 30
+# of the process that hands large nodes to others: two roots. SEAL gives nothing back, and this process may be a dashboard
+SMALL_BYTES = 1 << 24
 SEEN = 1024  # nodes remembered, so that polynomials are kept from the second time on that the same rows are asked about
 PARALLEL_MIN = 128  # products from which on other processes save more than they cost
 
@@ -141,12 +143,14 @@ class BinSumming:
         if self._awaited:
             raise SecurityError(f"A node's rows ended {len(self._awaited)} pieces early; they were refused.")
         jobs = self._workers.jobs
-        shape = self._block, self._numbers, MASK_BYTES // (jobs + 1)
+        shape, kept = (self._block, self._numbers), MASK_BYTES // (jobs + 1)
         source = b"".join(self._came) if self._file is None else str(self._file)
         if not self._parallel:
-            return replies_of(self._offered, source, self._places, self._groups, *shape)
+            kept = SMALL_BYTES if self._workers.parallel else kept
+            return replies_of(self._offered, source, self._places, self._groups, *shape, kept)
         edges = np.linspace(0, len(self._groups), min(jobs, len(self._groups)) + 1).astype(int)
-        tasks = [(self._offered, source, self._places, self._groups[a:b], *shape) for a, b in pairwise(edges.tolist())]
+        cut = [self._groups[a:b] for a, b in pairwise(edges.tolist())]
+        tasks = [(self._offered, source, self._places, part, *shape, kept) for part in cut]
         try:
             return b"".join(self._workers.map(replies_of, tasks))
         finally:

@@ -111,6 +111,20 @@ def test_the_root_s_polynomials_are_kept_from_the_second_tree_on_and_give_the_sa
     assert after == [after[0], 2 * after[0], 2 * after[0]]
 
 
+@pytest.mark.parametrize(("room", "times"), [(1 << 24, 2), (1, 3)])
+def test_a_process_that_has_others_for_large_nodes_keeps_few_polynomials_itself(monkeypatch, room, times):
+    bin_sums._kept.cache_clear()
+    made = []
+    monkeypatch.setattr(bin_sums, "SMALL_BYTES", room)
+    monkeypatch.setattr(bin_sums, "_mask", lambda *given, mask=bin_sums._mask: made.append(1) or mask(*given))
+    values, bins = node(5)
+    host, after = RlwePublicSide(sides()[0].offer(), workers=Workers(2)), []
+    for _ in range(3):
+        assert (opened(summed(values, bins, host=host), bins) == by_bin(values, bins)).all()
+        after.append(len(made))
+    assert after[-1] == times * after[0]
+
+
 def test_polynomials_beyond_the_room_are_not_kept_and_the_oldest_make_way():
     kept = KeptMasks(100)
     assert not kept.wanted(b"a", 60) and kept.wanted(b"a", 60) and not kept.wanted(b"a", 101)
