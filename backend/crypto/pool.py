@@ -12,7 +12,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from backend.jobs import work
 
-BATCH = 64  # items per request to the second process, so that an urgent request is served soon
+BATCH = 16  # items for later in a request: as long as it takes, whoever needs some now has to wait
 BULK = 256  # made at a time, a second or two; from this many on the second process helps even without a stock
 TIMEOUT = 10.0  # seconds that filling a store waits for the process while it works for another one
 SOON = 1.0  # the same for a few items that somebody waits for
@@ -45,10 +45,10 @@ class Maker(Protocol[T]):
 class Process(Protocol[T]):
     """Another process of the party that makes the same items."""
 
-    def ask(self, count: int, timeout: float = 0.0) -> bool:
+    def ask(self, count: int, timeout: float = 0.0, *, needed: bool = True) -> bool:
         """Begin making `count` items; False where it is busy for longer than `timeout` seconds, or gone.
 
-        After True, :meth:`collect` must follow.
+        After True, :meth:`collect` must follow. What is `needed` now comes before what is for later.
         """
 
     def collect(self, count: int) -> list[T] | None:
@@ -177,7 +177,7 @@ class Pool(Generic[T]):
                 self._second.close()
 
     def _more(self) -> list[T]:
-        if self._process is not None and self._process.ask(BATCH, TIMEOUT):
+        if self._process is not None and self._process.ask(BATCH, TIMEOUT, needed=False):
             made = self._process.collect(BATCH)
             if made is not None:
                 return made

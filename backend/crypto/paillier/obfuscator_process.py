@@ -28,19 +28,47 @@ ROOT = Path(__file__).resolve().parents[3]
 NICE = 5  # pages and protocols have priority
 
 
+class _Turns:
+    """Whose request the process answers: one at a time, and what somebody waits for before what fills a store.
+
+    Every key's store is filled by a thread of its own, so that a few of them always wait: whoever needs some now would come behind them.
+    """
+
+    def __init__(self) -> None:
+        self._free, self._taken, self._needed = threading.Condition(), False, 0
+
+    def take(self, timeout: float, *, needed: bool) -> bool:
+        """Wait for the turn, `timeout` seconds at most; whether it came."""
+        with self._free:
+            self._needed += needed
+            try:
+                if not self._free.wait_for(lambda: not self._taken and (needed or not self._needed), timeout):
+                    return False
+                self._taken = True
+                return True
+            finally:
+                self._needed -= needed
+
+    def end(self) -> None:
+        """Give the turn back."""
+        with self._free:
+            self._taken = False
+            self._free.notify_all()
+
+
 class _Shared:
     """The process and the keys that it makes obfuscators of; started with the first request, ended with the last key.
 
     Attributes
     ----------
-    lock : Lock
-        Held from a request to its answer.
+    turns : _Turns
+        Taken from a request to its answer.
     process : Popen or None
         One that has died stays, so that nobody starts another again and again.
     """
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.turns = _Turns()
         self.process: subprocess.Popen[bytes] | None = None
         self._known: set[int] = set()
         self._dropped: deque[int] = deque()
@@ -65,7 +93,7 @@ class _Shared:
 
     def release(self) -> None:
         """The request is answered."""
-        self.lock.release()
+        self.turns.end()
         self._settle()
 
     def drop(self, key: int) -> None:
@@ -77,12 +105,12 @@ class _Shared:
         self._settle()
 
     def _settle(self) -> None:
-        while self._dropped and self.lock.acquire(blocking=False):
+        while self._dropped and self.turns.take(0.0, needed=True):
             try:
                 while self._dropped:
                     self._forget(self._dropped.popleft())
             finally:
-                self.lock.release()
+                self.turns.end()
 
     def _forget(self, key: int) -> None:
         if key not in self._known:
@@ -150,12 +178,12 @@ class ObfuscatorProcess:
     def __repr__(self) -> str:
         return "ObfuscatorProcess()"
 
-    def ask(self, count: int, timeout: float = 0.0) -> bool:
+    def ask(self, count: int, timeout: float = 0.0, *, needed: bool = True) -> bool:
         """Begin making `count` obfuscators; False where the process is still busy after `timeout` seconds, or gone.
 
         After True, :meth:`collect` must follow.
         """
-        if not self._shared.lock.acquire(timeout=timeout):
+        if not self._shared.turns.take(timeout, needed=needed):
             return False
         try:
             self._shared.ask(self._key, self._settings | self._numbers, count)

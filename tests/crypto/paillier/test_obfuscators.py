@@ -248,6 +248,35 @@ def test_all_keys_share_one_process_which_ends_with_the_last_of_them(secret_key,
     assert shared.process is None and running.poll() is not None
 
 
+@pytest.mark.usefixtures("alone")
+def test_who_needs_some_now_comes_before_stores_that_are_filled_for_later(secret_key):
+    asking = [ObfuscatorProcess({"n": int(secret_key.public.n)}, secret_key.public.width) for _ in range(4)]
+    busy, *later, now = asking
+    turns, order = busy._shared.turns, []
+
+    def ask(process, needed):
+        if process.ask(2, timeout=60.0, needed=needed):
+            order.append(needed)
+            process.collect(2)
+
+    assert busy.ask(2)
+    waiting = [threading.Thread(target=ask, args=(process, False)) for process in later]
+    for thread in waiting:
+        thread.start()
+    while len(turns._free._waiters) < 2:
+        time.sleep(0.001)
+    waiting.append(threading.Thread(target=ask, args=(now, True)))
+    waiting[-1].start()
+    while not turns._needed:
+        time.sleep(0.001)
+    busy.collect(2)
+    for thread in waiting:
+        thread.join()
+    assert order == [True, False, False]
+    for process in asking:
+        process.close()
+
+
 def test_a_key_waits_for_the_process_while_it_works_for_another(secret_key, process):
     other = ObfuscatorProcess({"n": int(secret_key.public.n)}, secret_key.public.width)
     assert process.ask(4)
