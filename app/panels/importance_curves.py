@@ -155,7 +155,7 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level]) -> g
     if "%" in _format(view):
         charts.room(figure, ["100.0%"], charts.TITLED if t.unit(feature) else charts.TICKS)
     return figure.update_layout(
-        yaxis={"overlaying": "y2"},  # else bars would cover the line where it is low
+        yaxis={"overlaying": "y2", "tickmode": "auto"},  # else bars would cover the line where it is low
         yaxis2={"side": "right", "range": [0, 4], "visible": False, "fixedrange": True},
         bargap=0,
     )
