@@ -183,7 +183,7 @@ def _spread(t: Texts, found: Spread, numbers: bool) -> go.Figure:
             x=found.edges,
             y=[*shares[1], shares[1][-1]],
             mode="lines",
-            line={"shape": "hv", "color": palette.INK, "width": 2.5},
+            line={"shape": "hv", "color": charts.look().text, "width": 2.5},
             name=label(names[1]),
             hovertemplate=f"{label(names[1])}: %{{y:.1%}}<extra></extra>",
         )
