@@ -50,6 +50,11 @@ def half_slot(rows: int) -> int:
     return GRADIENT_BITS + rows.bit_length() + 1
 
 
+def longest_half(bits: int) -> int:
+    """Bits of half a pair, as long as a plaintext of a key of `bits` holds it; 0 = nothing is encrypted, so both halves are int64."""
+    return (bits - 2) // 2 if bits else GRADIENT_BITS
+
+
 def join_pair(g: int, h: int, half: int = HALF_SLOT) -> int:
     """One integer that holds a signed gradient and a non-negative hessian; sums of joined pairs are joined sums.
 

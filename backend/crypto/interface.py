@@ -118,6 +118,18 @@ class PairKeySide(KeySide, Protocol):
     def decrypt_sums(self, blob: bytes, n: int, half: int = HALF_SLOT) -> tuple[IntArray, IntArray]:
         """Decrypt ``n`` bin sums; returns ``(Σg, Σh)``, each ``(n,)``."""
 
+    def encrypt_joined(self, values: Sequence[int], half: int) -> bytes:
+        """Encrypt numbers that fill both halves of a pair: none negative, and no sum of theirs longer than 2·half - 1 bits.
+
+        Parameters
+        ----------
+        half : int
+            At most :func:`backend.crypto.fixedpoint.longest_half` of the key.
+        """
+
+    def decrypt_joined(self, blob: bytes, n: int, half: int) -> list[int]:
+        """Decrypt ``n`` bin sums of such numbers."""
+
 
 @runtime_checkable
 class NodeKeySide(Protocol):
@@ -186,8 +198,8 @@ class PublicSide(Protocol):
 class PairPublicSide(PublicSide, Protocol):
     """A public side that can also train."""
 
-    def load_pairs(self, blob: bytes, n: int) -> Any:
-        """Check and read ``n`` encrypted pairs."""
+    def load_pairs(self, blob: bytes, n: int, before: Any = None) -> Any:
+        """Check and read ``n`` encrypted pairs, and put them behind those read `before`."""
 
     def bin_sums(
         self, pairs: Any, nodes: Sequence[tuple[NDArray[np.intp], BinIndex]], half: int = HALF_SLOT

@@ -60,6 +60,16 @@ class PlainKeySide:
         sums = _load(blob, (2, n))
         return sums[0], sums[1]
 
+    def encrypt_joined(self, values: Sequence[int], half: int) -> bytes:
+        """High and low half, row by row."""
+        low = (1 << half) - 1
+        return _dump(np.array([[value >> half, value & low] for value in values], dtype=np.int64))
+
+    def decrypt_joined(self, blob: bytes, n: int, half: int) -> list[int]:
+        """``n`` integers."""
+        high, low = _load(blob, (2, n)).tolist()
+        return [(a << half) + b for a, b in zip(high, low, strict=True)]
+
 
 class PlainPublicSide:
     """A Host's side without a cipher."""
@@ -71,9 +81,10 @@ class PlainPublicSide:
         """Begin a batch."""
         return PlainFold(keep, plan, added)
 
-    def load_pairs(self, blob: bytes, n: int) -> IntArray:
-        """``(2, n)``: gradients, hessians."""
-        return _load(blob, (n, 2)).T
+    def load_pairs(self, blob: bytes, n: int, before: IntArray | None = None) -> IntArray:
+        """``(2, n)``: gradients, hessians; behind those read `before`."""
+        pairs = _load(blob, (n, 2)).T
+        return pairs if before is None else np.concatenate([before, pairs], axis=1)
 
     def bin_sums(
         self, pairs: IntArray, nodes: Sequence[tuple[NDArray[np.intp], BinIndex]], half: int = HALF_SLOT

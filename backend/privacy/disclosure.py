@@ -16,12 +16,14 @@ from backend.protocols.transport.transcript import TranscriptEntry
 # the one field of a class that is encrypted under the Guest's key; every other field travels in plaintext
 CIPHERTEXTS = {
     "Gradients": "pairs",
+    "MoreGradients": "pairs",
     "NodePairs": "pairs",
     "BinSums": "sums",
     "DecisionVectors": "vectors",
     "MoreVectors": "vectors",
     "EncryptedScores": "scores",
     "GroupPairs": "pairs",
+    "MoreGroupPairs": "pairs",
     "GroupSums": "sums",
     "ReasonTerms": "terms",
     "MaskedContributions": "shares",

@@ -30,7 +30,7 @@ from backend.protocols.baselines.messages import PassOn
 from backend.protocols.explanations.host import ReasonsHandler
 from backend.protocols.explanations.messages import ReasonTerms
 from backend.protocols.group_sums.host import GroupSumsHandler
-from backend.protocols.group_sums.messages import GroupPairs
+from backend.protocols.group_sums.messages import GroupPairs, MoreGroupPairs
 from backend.protocols.host_state import Answer, Answering, Handlers, HostModels, HostSession, HostSessions
 from backend.protocols.lanes import SIZES, Lanes, LaneSize
 from backend.protocols.purposes.messages import StatePurpose
@@ -65,7 +65,8 @@ DRAINED = 60.0  # seconds after which a Guest asks again
 NO_STORE = "Its store cannot be read or written (a full disk?), so it answers nothing. Its operator has to look at it."
 STORE_WAIT = 30.0  # seconds after which a Guest asks again
 KEYS_KEPT = 4  # public keys whose obfuscator pools are kept
-PASSED_ON = (DecisionVectors, MoreVectors, GroupPairs, PassOn, ReasonTerms)  # what other Hosts may send, too
+# what other Hosts may send, too
+PASSED_ON = (DecisionVectors, MoreVectors, GroupPairs, MoreGroupPairs, PassOn, ReasonTerms)
 
 
 class Served(NamedTuple):

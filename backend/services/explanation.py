@@ -268,7 +268,7 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     before = _answered_before(context, request, party, rows, sessions)
     if before is not None:
         return before
-    pairs = pairs_a_record(bounds(outputs.count, labelled=outputs.task == "binary"), len(rows))
+    pairs = pairs_a_record(bounds(outputs.count, labelled=outputs.task == "binary"), len(rows), request.key_bits)
     plan = GroupWork(len(rows), 1, len(rows), pairs, 1, DECILES, request.cipher, request.key_bits).plan(context)
     with plan.part("score"):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)

@@ -300,7 +300,7 @@ def _from_answer(key: tuple[str, str], table: AnsweredSums, request: DisparityRe
 
 def _disparity_work(request: DisparityRequest, people: int, *, own: bool) -> GroupWork:
     """What there is to do; of the Guest's own feature nothing is asked."""
-    hosts, pairs = (0, 0) if own else (1, pairs_a_record(bounds(), people))
+    hosts, pairs = (0, 0) if own else (1, pairs_a_record(bounds(), people, request.key_bits))
     return GroupWork(people, hosts, people, pairs, 1, request.groups, request.cipher, request.key_bits)
 
 
@@ -358,8 +358,11 @@ def _proxies_work(
     party, feature = attribute
     own = [f for owner, f in examined if owner == guest]
     of_hosts = len(examined) - len(own)
-    of_attribute = pairs_a_record([1] * (_most_groups(feature, request.groups) - 1), n) if of_hosts else 0
-    of_own = pairs_a_record([1] * sum(_most_groups(f, request.bins) - 1 for f in own), n)
+    marks = (
+        _most_groups(feature, request.groups) - 1 if of_hosts else 0,
+        sum(_most_groups(f, request.bins) - 1 for f in own),
+    )
+    of_attribute, of_own = (pairs_a_record([1] * many, n, request.key_bits) for many in marks)
     pairs, marked = (of_attribute, 0) if party == guest else (of_own, of_attribute)
     shape = max(of_hosts, 1), request.bins, request.cipher, request.key_bits
     return GroupWork(0, len(hosts), n, pairs, *shape, marked=marked)

@@ -160,11 +160,19 @@ class PaillierKeySide:
 
     def decrypt_sums(self, blob: bytes, n: int, half: int = HALF_SLOT) -> tuple[IntArray, IntArray]:
         """``(Σg, Σh)`` of ``n`` bins from ciphertexts that hold several bins each."""
-        slots = slots_per_ciphertext(self.bits, half)
-        packed = self.decrypt_numbers(self.public.load(blob, -(-n // slots)))
-        sums = [s for i, value in enumerate(packed) for s in split_slots(value, min(slots, n - i * slots), 2 * half)]
+        sums = self.decrypt_joined(blob, n, half)
         pairs = np.array([split_pair(s, half) for s in sums], dtype=np.int64).reshape(n, 2)
         return pairs[:, 0], pairs[:, 1]
+
+    def encrypt_joined(self, values: Sequence[int], half: int) -> bytes:
+        """One ciphertext a number."""
+        return self.public.dump(self.encrypt_numbers(values))
+
+    def decrypt_joined(self, blob: bytes, n: int, half: int) -> list[int]:
+        """``n`` sums from ciphertexts that hold several each."""
+        slots = slots_per_ciphertext(self.bits, half)
+        packed = self.decrypt_numbers(self.public.load(blob, -(-n // slots)))
+        return [s for i, value in enumerate(packed) for s in split_slots(value, min(slots, n - i * slots), 2 * half)]
 
 
 class PaillierPublicSide:
@@ -201,9 +209,9 @@ class PaillierPublicSide:
         """Begin a batch."""
         return PaillierFold(self, keep, plan, added)
 
-    def load_pairs(self, blob: bytes, n: int) -> list[mpz]:
-        """``n`` checked ciphertexts."""
-        return self.key.load(blob, n)
+    def load_pairs(self, blob: bytes, n: int, before: list[mpz] | None = None) -> list[mpz]:
+        """``n`` checked ciphertexts, behind those read `before`."""
+        return [*(before or ()), *self.key.load(blob, n)]
 
     def bin_sums(
         self, pairs: list[mpz], nodes: Sequence[tuple[NDArray[np.intp], BinIndex]], half: int = HALF_SLOT

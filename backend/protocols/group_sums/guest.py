@@ -9,7 +9,7 @@ sees sums only.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,14 +18,21 @@ from numpy.typing import NDArray
 from backend.crypto.interface import PairKeySide
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group, read_groups
-from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, GroupPairsSent, GroupSums
-from backend.protocols.group_sums.values import Counts, Slot, pack, slots, unpack
+from backend.protocols.group_sums.messages import (
+    AskGroupPairs,
+    AskGroupSums,
+    GroupPairs,
+    GroupPairsSent,
+    GroupSums,
+    MoreGroupPairs,
+)
+from backend.protocols.group_sums.values import Counts, Slot, half_of, pack, slots, unpack
+from backend.protocols.training.pair_pieces import pieces
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.channel import Session
-from backend.protocols.transport.codec import MAX_MESSAGE
 from backend.protocols.transport.packing import chunks
 
-PIECE = 256  # records encrypted between two looks at the cancel flag: a second at 3,072 bits on a busy machine
+LOOK = 256  # records encrypted between two looks at the cancel flag: a second at 3,072 bits on a busy machine
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,9 +83,9 @@ class _Sent:
     totals: tuple[int, ...]
 
 
-def pairs_a_record(largest: Sequence[int], records: int) -> int:
-    """How many ciphertexts of a record carry marks of these largest values, to be summed over `records` of them."""
-    return slots(largest, records)[-1].number // 2 + 1 if largest else 0
+def pairs_a_record(largest: Sequence[int], records: int, bits: int) -> int:
+    """How many ciphertexts of a record carry marks of these largest values, to be summed over `records` of them, under a key of `bits`."""
+    return slots(largest, records, bits)[-1].number + 1 if largest else 0
 
 
 class GroupQuestions:
@@ -114,41 +121,47 @@ class GroupQuestions:
         Raises
         ------
         ParameterError
-            They do not fit one message.
+            A mark is more than the largest.
         """
         bounds = tuple(largest or [1] * len(marks))
-        layout = slots(bounds, self.records)
-        pairs = pack(marks, layout)
-        total = len(pairs) * self.records
-        size = total * (2 * self._key.bits // 8 or 16) + len(self._rows)
-        if size > MAX_MESSAGE:
-            raise ParameterError(
-                f"{len(pairs)} ciphertexts a record for {self.records:,} records are {size:,} bytes; a message holds {MAX_MESSAGE:,}. "
-                "Ask about fewer records, fewer groups, or with a shorter key."
-            )
-        done, blobs = 0, []
-        for first, second in pairs:
-            pieces = []
-            for part in chunks(self.records, PIECE):
-                self._session.check()
-                on_piece(done, total)
-                piece = slice(part.start, part.stop)
-                pieces.append(self._key.encrypt_pairs(first[piece], second[piece]))
-                done += len(part)
-            blobs.append(b"".join(pieces))
+        layout = slots(bounds, self.records, self._key.bits)
+        numbers, half = pack(marks, bounds, layout), half_of(layout)
+        total = len(numbers) * self.records
+        pairs = tuple(
+            b"".join(self._encrypted(of_records, half, i * self.records, total, on_piece))
+            for i, of_records in enumerate(numbers)
+        )
         on_piece(total, total)
         totals = tuple(int(mark.sum()) for mark in marks)
-        made = SentMarks(pack_rows(self._rows), tuple(blobs), bounds, totals, _named(self._key))
+        made = SentMarks(pack_rows(self._rows), pairs, bounds, totals, _named(self._key))
         before(made)
         self.repeat(made, hosts)
 
     def repeat(self, made: SentMarks, hosts: Collection[str]) -> None:
-        """Step 1 in bytes that were made before, about the same records."""
+        """Step 1 in bytes that were made before, about the same records; in pieces."""
         if made.key != _named(self._key) or made.rows != pack_rows(self._rows):
             raise ParameterError("Marks are repeated under the key and about the records that they were made for.")
-        for host in hosts:
-            self._session.send(host, GroupPairs(self._session.name, made.rows, made.pairs))
-        self._sent[self._guest] = _Sent(slots(made.largest, self.records), made.largest, made.totals)
+        layout, name = slots(made.largest, self.records, self._key.bits), self._session.name
+        widths = [len(blob) // max(1, self.records) for blob in made.pairs]
+        for part in pieces(self.records, len(made.pairs), self._key.bits):
+            self._session.check()
+            blobs = tuple(
+                blob[part.start * width : part.stop * width] for blob, width in zip(made.pairs, widths, strict=True)
+            )
+            begun = part.start > 0
+            piece = MoreGroupPairs(name, blobs) if begun else GroupPairs(name, made.rows, half_of(layout), blobs)
+            for host in hosts:
+                self._session.send(host, piece)
+        self._sent[self._guest] = _Sent(layout, made.largest, made.totals)
+
+    def _encrypted(
+        self, numbers: list[int], half: int, done: int, total: int, on_piece: Callable[[int, int], None]
+    ) -> Iterator[bytes]:
+        """Ciphertexts of a number a record, the `done`-th and following of all."""
+        for part in chunks(len(numbers), LOOK):
+            self._session.check()
+            on_piece(done + part.start, total)
+            yield self._key.encrypt_joined(numbers[part.start : part.stop], half)
 
     def would_answer(self, host: str, features: Sequence[str], max_groups: int) -> None:
         """Before step 1: raise what the Host would refuse these sums with if they were asked for now. It counts nothing and tells no group.
@@ -161,7 +174,7 @@ class GroupQuestions:
             See :meth:`Session.expect`; the Host's account leaves no room for the question, say.
         """
         name = self._session.name
-        self._session.send(host, GroupPairs(name, pack_rows(self._rows), ()))
+        self._session.send(host, GroupPairs(name, pack_rows(self._rows), 1, ()))
         self._session.send(host, AskGroupSums(name, self._guest, tuple(features), max_groups, MIN_GROUP))
         if self._session.expect_each(GroupSums, [host])[host].features:
             raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
@@ -175,7 +188,8 @@ class GroupQuestions:
         if answer.feature != feature:
             raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
         ones = (1,) * max(0, len(groups) - 1)
-        self._sent[host] = _Sent(slots(ones, self.records), ones, tuple(g.n for g in groups[:-1]))
+        layout = slots(ones, self.records, self._key.bits)
+        self._sent[host] = _Sent(layout, ones, tuple(g.n for g in groups[:-1]))
         return groups
 
     def ask(
@@ -222,13 +236,14 @@ class GroupQuestions:
         sent = self._sent[sender]
         groups = [read_groups(reported, self.records) for reported in answer.groups]
         fits = len(answer.features) == len(groups) == len(set(answer.features) & set(asked)) and all(groups)
-        batches = sent.layout[-1].number // 2 + 1 if answer.features else 0
+        batches = sent.layout[-1].number + 1 if answer.features else 0
         if not fits or answer.source != sender or len(answer.sums) != batches:
             raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
         if not groups:
             return {}
         ends = np.cumsum([len(of_feature) for of_feature in groups])
-        sums = unpack([self._key.decrypt_sums(blob, int(ends[-1])) for blob in answer.sums], sent.layout)
+        half, n = half_of(sent.layout), int(ends[-1])
+        sums = unpack([self._key.decrypt_joined(blob, n, half) for blob in answer.sums], sent.layout)
         parts = zip(answer.features, groups, np.split(sums, ends[:-1], axis=1), strict=True)
         tables = {feature: GroupTable(of_feature, part) for feature, of_feature, part in parts}
         if not all(_possible(table, sent) for table in tables.values()):

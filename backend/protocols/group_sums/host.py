@@ -5,15 +5,15 @@ It may also send its own groups encrypted. Knows no label and no score.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log2
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.fixedpoint import join_pair
+from backend.crypto.fixedpoint import longest_half
 from backend.crypto.interface import PairPublicSide
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.crypto.plain import PlainKeySide
@@ -21,12 +21,35 @@ from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Grouped, group, to_wire
-from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, GroupPairsSent, GroupSums
-from backend.protocols.group_sums.values import pack, slots
+from backend.protocols.group_sums.messages import (
+    AskGroupPairs,
+    AskGroupSums,
+    GroupPairs,
+    GroupPairsSent,
+    GroupSums,
+    MoreGroupPairs,
+)
+from backend.protocols.group_sums.values import half_of, pack, slots
 from backend.protocols.host_state import Answer, Answering, Handlers, digest_of
+from backend.protocols.training.pair_pieces import IncomingPairs, pieces
 from backend.protocols.training.row_sets import unpack_rows
 from backend.protocols.transport.message import Message
 from backend.store.accountant import GROUPS, Question
+
+
+@dataclass(frozen=True, repr=False)
+class _Marked:
+    """Records of the table that a party has sent pairs of, as far as they have come; `asked` is hashed as they do."""
+
+    rows: NDArray[np.intp]
+    half: int
+    pairs: IncomingPairs
+    asked: hashlib._Hash
+
+    def add(self, piece: Sequence[bytes]) -> None:
+        self.pairs.add(piece)
+        for blob in piece:
+            self.asked.update(blob)
 
 
 @dataclass(repr=False)
@@ -38,14 +61,22 @@ class HostGroups:
     rows: NDArray[np.intp]
     cipher: PairPublicSide
     min_group: int
-    # sender → rows of the table, batches of ciphertexts, and their hash
-    _pairs: dict[str, tuple[NDArray[np.intp], list[Any], str]] = field(default_factory=dict)
+    _marked: dict[str, _Marked] = field(default_factory=dict)  # by sender
 
     def take_pairs(self, sender: str, message: GroupPairs) -> None:
-        """Keep encrypted pairs of some joint records instead of the sender's last ones."""
-        rows = self.rows[unpack_rows(message.rows, len(self.rows))]
-        pairs = [self.cipher.load_pairs(blob, len(rows)) for blob in message.pairs]
-        self._pairs[sender] = rows, pairs, digest_of(message.rows, *message.pairs)
+        """Keep encrypted pairs of some joint records instead of the sender's last ones; the first piece of them."""
+        rows, longest = self.rows[unpack_rows(message.rows, len(self.rows))], longest_half(self.cipher.bits)
+        if not 1 <= message.half <= longest:
+            raise SecurityError(f"Halves of {message.half} bits came; under this key 1 to {longest} can be.")
+        batches = len(message.pairs)
+        asked = hashlib.sha256(digest_of(message.rows, message.half, batches).encode())
+        marked = _Marked(rows, message.half, IncomingPairs(self.cipher, len(rows), batches), asked)
+        self._marked[sender] = marked
+        marked.add(message.pairs)
+
+    def take_more(self, sender: str, message: MoreGroupPairs) -> None:
+        """Keep the next piece."""
+        self._sent_by(sender).add(message.pairs)
 
     def people(self, packed: bytes) -> tuple[str, ...]:
         """Ids of some joint records."""
@@ -53,21 +84,22 @@ class HostGroups:
 
     def looks(self, sender: str, source: str) -> bool:
         """Whether the Guest only asks if it would be answered: it marked people with nothing, so that there is nothing to sum."""
-        return sender == source and not self._sent_by(source)[1]
+        return sender == source and not self._sent_by(source).pairs.batches
 
     def pairs_of(self, source: str) -> tuple[tuple[str, ...], str]:
         """Of whom a party has sent pairs, and the hash of what it sent."""
-        rows, _, digest = self._sent_by(source)
-        return tuple(self.table.ids[row] for row in rows.tolist()), digest
+        marked = self._sent_by(source)
+        return tuple(self.table.ids[row] for row in marked.rows.tolist()), marked.asked.hexdigest()
 
-    def _sent_by(self, source: str) -> tuple[NDArray[np.intp], list[Any], str]:
-        if source not in self._pairs:
+    def _sent_by(self, source: str) -> _Marked:
+        if source not in self._marked:
             raise SecurityError(f"Sums were asked for of pairs that {source} has not sent.")
-        return self._pairs[source]
+        return self._marked[source]
 
     def sums(self, message: AskGroupSums) -> GroupSums:
         """Sums of a party's pairs by the groups of some features, refreshed; features without groups are left out."""
-        rows, batches, _ = self._sent_by(message.source)
+        marked = self._sent_by(message.source)
+        rows, batches = marked.rows, marked.pairs.batches
         min_size = max(self.min_group, message.least)
         grouped = [self._grouped(name, rows, message.most, min_size) for name in message.features]
         kept = [g for g in grouped if g.groups]
@@ -78,10 +110,10 @@ class HostGroups:
             message.source,
             tuple(g.feature for g in kept),
             tuple(to_wire(g.groups) for g in kept),
-            tuple(self.cipher.bin_sums(pairs, [node])[0] for pairs in batches) if kept else (),
+            tuple(self.cipher.bin_sums(pairs, [node], marked.half)[0] for pairs in batches) if kept else (),
         )
 
-    def pairs(self, message: AskGroupPairs) -> tuple[GroupPairs, GroupPairsSent]:
+    def pairs(self, message: AskGroupPairs) -> tuple[Iterator[GroupPairs | MoreGroupPairs], GroupPairsSent]:
         """Which group of a feature each of some joint records is in, encrypted under the Guest's key, and the groups.
 
         Every group but the last is a mark of 0 or 1; nothing is encrypted where there are no groups or nobody is to have them.
@@ -90,12 +122,21 @@ class HostGroups:
         grouped = self._grouped(message.feature, rows, message.most, self.min_group)
         marked = len(grouped.groups) - 1 if message.receivers else 0
         marks = [(grouped.index == k).astype(np.int64) for k in range(marked)]
-        pairs = pack(marks, slots([1] * len(marks), len(rows)))
-        blobs = tuple(self._encrypted(first, second) for first, second in pairs)
-        return (
-            GroupPairs(message.conversation, message.rows, blobs),
-            GroupPairsSent(message.conversation, message.feature, to_wire(grouped.groups)),
-        )
+        sent = GroupPairsSent(message.conversation, message.feature, to_wire(grouped.groups))
+        return self._in_pieces(message, marks, len(rows)), sent
+
+    def _in_pieces(
+        self, message: AskGroupPairs, marks: Sequence[NDArray[np.int64]], records: int
+    ) -> Iterator[GroupPairs | MoreGroupPairs]:
+        bits, ones = self.cipher.bits, [1] * len(marks)
+        layout = slots(ones, records, bits)
+        numbers, half = pack(marks, ones, layout), half_of(layout)
+        for part in pieces(records, len(numbers), bits):
+            blobs = tuple(self._encrypted(of_records[part.start : part.stop], half) for of_records in numbers)
+            if part.start:
+                yield MoreGroupPairs(message.conversation, blobs)
+            else:
+                yield GroupPairs(message.conversation, message.rows, half, blobs)
 
     def _grouped(self, name: str, rows: NDArray[np.intp], max_groups: int, min_size: int) -> Grouped:
         low, high = GROUP_LIMITS
@@ -103,13 +144,12 @@ class HostGroups:
             raise SecurityError(f"An unknown feature or {max_groups} groups were asked for; {low} to {high} can be.")
         return group(self.features[name], self.table.columns[name][rows], max_groups, min_size)
 
-    def _encrypted(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> bytes:
-        """``(n,)`` pairs under the Guest's public key, one fresh ciphertext each."""
+    def _encrypted(self, numbers: Sequence[int], half: int) -> bytes:
+        """Numbers under the Guest's public key, one fresh ciphertext each."""
         if not isinstance(self.cipher, PaillierPublicSide):
-            return PlainKeySide().encrypt_pairs(first, second)
-        key, fresh = self.cipher.key, self.cipher.obfuscators.take(len(first))
-        joined = (join_pair(int(a), int(b)) for a, b in zip(first, second, strict=True))
-        return key.dump(key.encrypt_with(m, r) for m, r in zip(joined, fresh, strict=True))
+            return PlainKeySide().encrypt_joined(numbers, half)
+        key, fresh = self.cipher.key, self.cipher.obfuscators.take(len(numbers))
+        return key.dump(key.encrypt_with(m, r) for m, r in zip(numbers, fresh, strict=True))
 
 
 @dataclass(repr=False)
@@ -123,7 +163,12 @@ class GroupSumsHandler:
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
-        return {GroupPairs: self._group_pairs, AskGroupSums: self._group_sums, AskGroupPairs: self._ask_group_pairs}
+        return {
+            GroupPairs: self._group_pairs,
+            MoreGroupPairs: self._more_pairs,
+            AskGroupSums: self._group_sums,
+            AskGroupPairs: self._ask_group_pairs,
+        }
 
     def _groups(self, message: Message) -> HostGroups:
         session = self.answering.sessions.of(message.conversation)
@@ -136,6 +181,9 @@ class GroupSumsHandler:
 
     def _group_pairs(self, sender: str, pairs: GroupPairs) -> None:
         self._groups(pairs).take_pairs(sender, pairs)
+
+    def _more_pairs(self, sender: str, more: MoreGroupPairs) -> None:
+        self._groups(more).take_more(sender, more)
 
     def _count(
         self,
@@ -185,10 +233,13 @@ class GroupSumsHandler:
         if sender in asked.receivers:
             raise SecurityError("Encrypted groups were to be sent to the Guest, who could read them; that was refused.")
         self._count(sender, asked, asked.feature, groups.people(asked.rows))
-        pairs, sent = groups.pairs(asked)
-        for receiver in asked.receivers:
-            if receiver == self.name:
-                groups.take_pairs(self.name, pairs)
-            else:
-                yield receiver, pairs
+        made, sent = groups.pairs(asked)
+        for piece in made:
+            for receiver in asked.receivers:
+                if receiver != self.name:
+                    yield receiver, piece
+                elif isinstance(piece, GroupPairs):
+                    groups.take_pairs(self.name, piece)
+                else:
+                    groups.take_more(self.name, piece)
         yield sender, sent

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from backend.protocols.transport.message import GUEST, HOST, LISTS, WHOLE, Lane, Message
+from backend.protocols.transport.message import GUEST, GUEST_KEY, HOST, LISTS, WHOLE, Lane, Message
 
 
-class GroupPairs(Message, max_bytes=WHOLE, lane=Lane.BULK):
-    """Guest → Host, or Host → Host: encrypted pairs of small numbers a record, to be summed by group
-    (backend/protocols/group_sums/guest.py).
+class GroupPairs(Message, max_bytes=LISTS, lane=Lane.BULK):
+    """Guest → Host, or Host → Host: encrypted pairs of small numbers a record, to be summed by group; of the first records.
+
+    Each half of a pair, and of its sums, has `half` bits (backend/protocols/group_sums/guest.py).
     """
 
     HOLDS = "which joint records count; decisions, labels, scores or groups of each, encrypted"
     READABLE_BY = "rows: the receiving Host; the numbers: only the Guest (its key)"
     rows: bytes
+    half: int
+    pairs: tuple[bytes, ...]
+
+
+class MoreGroupPairs(Message, readable_by=GUEST_KEY, max_bytes=LISTS):
+    """The next piece of the pairs that the sender's last `GroupPairs` of this conversation began."""
+
+    HOLDS = "more decisions, labels, scores or groups, encrypted"
     pairs: tuple[bytes, ...]
 
 

@@ -1,4 +1,4 @@
-"""Marks: small numbers of a record that are to be summed, several to an encrypted pair. Arithmetic that both sides share."""
+"""Marks: small numbers of a record that are to be summed, as many to a ciphertext as it holds. Arithmetic that both sides share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.fixedpoint import GRADIENT_BITS
+from backend.crypto.fixedpoint import GRADIENT_BITS, longest_half
 from backend.errors import ParameterError
 
 Counts = NDArray[np.int64]
@@ -16,50 +16,66 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Slot:
-    """Where one mark lies: in which number (two to a pair), from which bit on, and how many bits its sum may take."""
+    """Where one mark lies: in which number (one to a ciphertext), from which bit on, and how many bits its sum may take."""
 
     number: int
     shift: int
     width: int
 
 
-def slots(largest: Sequence[int], records: int) -> tuple[Slot, ...]:
+def slots(largest: Sequence[int], records: int, bits: int) -> tuple[Slot, ...]:
     """A slot for each mark, so that no sum of `records` of them runs into the next; both sides work it out alike.
 
     Parameters
     ----------
     largest : sequence of int
         Per mark the largest value it may have; the smallest is 0.
+    bits : int
+        Of the key; 0 = nothing is encrypted.
 
     Raises
     ------
     ParameterError
-        A mark is too large for a number of :data:`GRADIENT_BITS` bits.
+        A mark is larger than 2^:data:`GRADIENT_BITS`.
     """
+    room = 2 * longest_half(bits) - 1  # one bit is for the sign
     layout: list[Slot] = []
-    number = shift = filled = 0
+    number = shift = 0
     for top in largest:
         if not 0 < top <= 1 << GRADIENT_BITS:
             raise ParameterError(f"A mark of up to {top:,} was to be summed; from 1 to 2^{GRADIENT_BITS} can be.")
-        if filled + (top << shift) > 1 << GRADIENT_BITS:
-            number, shift, filled = number + 1, 0, 0
         width = (top * records).bit_length()
+        if shift + width > room:
+            number, shift = number + 1, 0
         layout.append(Slot(number, shift, width))
-        filled, shift = filled + (top << shift), shift + width
+        shift += width
     return tuple(layout)
 
 
-def pack(marks: Sequence[Counts], layout: Sequence[Slot]) -> list[tuple[Counts, Counts]]:
-    """Marks, ``(n,)`` each, as pairs of ``(n,)`` numbers to be encrypted together."""
+def half_of(layout: Sequence[Slot]) -> int:
+    """Bits of half a pair that holds any number of the layout, its sums and a sign."""
+    return max((slot.shift + slot.width for slot in layout), default=0) // 2 + 1
+
+
+def pack(marks: Sequence[Counts], largest: Sequence[int], layout: Sequence[Slot]) -> list[list[int]]:
+    """Marks, ``(n,)`` each, as lists of ``n`` numbers to be encrypted.
+
+    Raises ParameterError where a mark is not what its largest value says: its sum would run into the next.
+    """
     if not marks:
         return []
-    numbers = np.zeros((2 * (layout[-1].number // 2 + 1), len(marks[0])), dtype=np.int64)
-    for mark, slot in zip(marks, layout, strict=True):
-        numbers[slot.number] += mark << slot.shift
-    return [(numbers[i], numbers[i + 1]) for i in range(0, len(numbers), 2)]
+    numbers = np.zeros((layout[-1].number + 1, len(marks[0])), dtype=object)
+    for mark, top, slot in zip(marks, largest, layout, strict=True):
+        if len(mark) and not 0 <= mark.min() <= mark.max() <= top:
+            raise ParameterError(
+                f"A mark from {mark.min():,} to {mark.max():,} was to be summed; from 0 to {top:,} was announced."
+            )
+        numbers[slot.number] += mark.astype(object) << slot.shift
+    out: list[list[int]] = numbers.tolist()
+    return out
 
 
-def unpack(sums: Sequence[tuple[Counts, Counts]], layout: Sequence[Slot]) -> Counts:
-    """Sums of pairs, ``(groups,)`` each, as ``(marks, groups)`` sums of marks."""
-    numbers = [number for pair in sums for number in pair]
-    return np.stack([(numbers[p.number] >> p.shift) & ((1 << p.width) - 1) for p in layout])
+def unpack(sums: Sequence[Sequence[int]], layout: Sequence[Slot]) -> Counts:
+    """Sums of numbers, one a group, as ``(marks, groups)`` sums of marks."""
+    parts = [[(total >> p.shift) & ((1 << p.width) - 1) for total in sums[p.number]] for p in layout]
+    return np.array(parts, dtype=np.int64)

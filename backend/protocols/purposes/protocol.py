@@ -10,20 +10,20 @@ from collections.abc import Collection
 
 from backend.data.federation import MEASURES, Measure
 from backend.errors import NotAgreed, SecurityError
-from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs
+from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, MoreGroupPairs
 from backend.protocols.purposes.messages import PurposeAnswered, StatePurpose
 from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteValues
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import Message
 
 ADMITS: dict[Measure, frozenset[type[Message]]] = {
-    "disparity": frozenset({GroupPairs, AskGroupSums}),
-    "proxies": frozenset({GroupPairs, AskGroupSums, AskGroupPairs}),
-    "curves": frozenset({GroupPairs, AskGroupSums}),
+    "disparity": frozenset({GroupPairs, MoreGroupPairs, AskGroupSums}),
+    "proxies": frozenset({GroupPairs, MoreGroupPairs, AskGroupSums, AskGroupPairs}),
+    "curves": frozenset({GroupPairs, MoreGroupPairs, AskGroupSums}),
     "age": frozenset({AssignAges}),
     "shuffles": frozenset({PermuteValues}),
-    "validation": frozenset({GroupPairs, AskGroupSums, PermuteValues, BlankValues}),
-    "alternatives": frozenset({GroupPairs, AskGroupSums}),
+    "validation": frozenset({GroupPairs, MoreGroupPairs, AskGroupSums, PermuteValues, BlankValues}),
+    "alternatives": frozenset({GroupPairs, MoreGroupPairs, AskGroupSums}),
     "comparisons": frozenset(),  # scores; what would disclose branches, only a simulated Host answers at all
     "card": frozenset(),  # scores
     "leaks": frozenset(),  # leaves, which only a simulated Host shows

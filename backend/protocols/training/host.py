@@ -23,6 +23,7 @@ from backend.protocols.training.messages import (
     Gradients,
     KeepModel,
     ModelKept,
+    MoreGradients,
     NodePairs,
     StartRanks,
     StartTraining,
@@ -64,6 +65,7 @@ class TrainingHandler:
             JointRecords: self._joint_records,
             StartTraining: self._start_training,
             Gradients: self._gradients,
+            MoreGradients: self._more_gradients,
             AskBinSums: self._bin_sums,
             AskNodeSums: self._start_node,
             NodePairs: self._node_pairs,
@@ -133,6 +135,9 @@ class TrainingHandler:
 
     def _gradients(self, sender: str, gradients: Gradients) -> None:
         self._summing(gradients).take_gradients(gradients)
+
+    def _more_gradients(self, sender: str, more: MoreGradients) -> None:
+        self._summing(more).take_more(more)
 
     def _bin_sums(self, sender: str, asked: AskBinSums) -> Answer:
         yield sender, self._summing(asked).bin_sums(asked)

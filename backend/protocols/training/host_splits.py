@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +22,13 @@ from backend.protocols.training.messages import (
     BinSums,
     FeatureBins,
     Gradients,
+    MoreGradients,
     NodePairs,
     SplitRows,
     StartTraining,
     TakeSplit,
 )
+from backend.protocols.training.pair_pieces import IncomingPairs
 from backend.protocols.training.parameters import BINS
 from backend.protocols.training.row_sets import Flags, pack_rows, unpack_rows
 from backend.protocols.transport.codec import encode
@@ -71,7 +72,7 @@ class HostTraining:
         self._cipher = cipher
         self._sent = np.zeros(self._n, dtype=bool)  # rows that have encrypted pairs
         self._position = np.zeros(self._n, dtype=np.intp)  # joint row → index among them
-        self._batches: list[Any] = []
+        self._pairs: IncomingPairs | None = None
         self._node: tuple[AskNodeSums, NodeSumming] | None = None  # whose rows are coming in
         self.rules: dict[NodeKey, SplitRule] = {}
 
@@ -94,7 +95,7 @@ class HostTraining:
         )
 
     def take_gradients(self, message: Gradients) -> None:
-        """Replace the last encrypted pairs."""
+        """Replace the last encrypted pairs; the first piece of them."""
         if not isinstance(self._cipher, PairPublicSide):
             raise SecurityError(
                 "Under this key the rows of each node come by themselves; other gradients were refused."
@@ -103,16 +104,23 @@ class HostTraining:
         if (self._sent & ~self._training).any():
             raise SecurityError("Gradients came for records that are no training rows; they were refused.")
         self._position = np.cumsum(self._sent) - 1
-        rows = int(self._sent.sum())
-        self._batches = [self._cipher.load_pairs(blob, rows) for blob in message.pairs]
+        self._pairs = IncomingPairs(self._cipher, int(self._sent.sum()), len(message.pairs))
+        self._pairs.add(message.pairs)
+
+    def take_more(self, message: MoreGradients) -> None:
+        """Take the next piece of them."""
+        if self._pairs is None:
+            raise SecurityError("A piece of encrypted pairs came that belongs to none before it; it was refused.")
+        self._pairs.add(message.pairs)
 
     def bin_sums(self, message: AskBinSums) -> BinSums:
         """Per node and batch: refreshed encrypted sums by bin of the requested features."""
-        if not isinstance(self._cipher, PairPublicSide):
+        if not isinstance(self._cipher, PairPublicSide) or self._pairs is None:
             raise SecurityError("Bin sums were asked for that no gradients came for.")
+        pairs = self._pairs.batches
         parts = (message.trees, message.nodes, message.rows, message.features, message.batches)
         wanted = sorted({b for batches in message.batches for b in batches})
-        if len({len(part) for part in parts}) > 1 or not set(wanted) <= set(range(len(self._batches))):
+        if len({len(part) for part in parts}) > 1 or not set(wanted) <= set(range(len(pairs))):
             raise SecurityError("Bin sums were asked for that no gradients came for.")
         asked = list(zip(message.rows, message.features, message.batches, strict=True))
         nodes = [self._of_sent(rows, features) for rows, features, _ in asked]
@@ -120,7 +128,7 @@ class HostTraining:
         half = half_slot(int(np.count_nonzero(self._sent)))
         for batch in wanted:
             using = [i for i, (_, _, batches) in enumerate(asked) if batch in batches]
-            made = self._cipher.bin_sums(self._batches[batch], [nodes[i] for i in using], half)
+            made = self._cipher.bin_sums(pairs[batch], [nodes[i] for i in using], half)
             sums |= {(i, batch): blob for i, blob in zip(using, made, strict=True)}
         answer = tuple(tuple(sums[i, b] for b in batches) for i, (_, _, batches) in enumerate(asked))
         return BinSums(message.conversation, message.trees, message.nodes, answer)

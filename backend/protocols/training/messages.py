@@ -28,13 +28,22 @@ class FeatureBins(Message, readable_by=GUEST, max_bytes=LISTS):
     categorical: tuple[bool, ...]
 
 
-class Gradients(Message, max_bytes=WHOLE, lane=Lane.TRAINING):
-    """Guest → Host: encrypted pairs of training rows, one batch or several: gradient and hessian a tree, or labels once a forest."""
+class Gradients(Message, max_bytes=LISTS, lane=Lane.TRAINING):
+    """Guest → Host: encrypted pairs of the first of these training rows, one batch or several: gradient and hessian a tree, or labels
+    once a forest.
+    """
 
     HOLDS = "which training rows count; their gradients and hessians, or labels, encrypted"
     READABLE_BY = "rows: the receiving Host; the numbers: only the Guest (its key)"
     tree: int
     rows: bytes
+    pairs: tuple[bytes, ...]
+
+
+class MoreGradients(Message, readable_by=GUEST_KEY, max_bytes=LISTS, lane=Lane.TRAINING):
+    """The next piece of the pairs that the last `Gradients` of this conversation began."""
+
+    HOLDS = "more gradients and hessians, or labels, encrypted"
     pairs: tuple[bytes, ...]
 
 

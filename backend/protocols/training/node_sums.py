@@ -12,22 +12,30 @@ from numpy.typing import NDArray
 from backend.crypto.fixedpoint import half_slot
 from backend.crypto.interface import NodeKeySide, PairKeySide
 from backend.data.dictionary import Kind
-from backend.errors import ParameterError, SecurityError
+from backend.errors import SecurityError
 from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
 from backend.protocols.training.growing import Flags, Growing, GrowingNode, Histograms, IntArray, TreeJob, Wanted
 from backend.protocols.training.joint import Joint
-from backend.protocols.training.messages import AskBinSums, AskNodeSums, BinSums, FeatureBins, Gradients, NodePairs
+from backend.protocols.training.messages import (
+    AskBinSums,
+    AskNodeSums,
+    BinSums,
+    FeatureBins,
+    Gradients,
+    MoreGradients,
+    NodePairs,
+)
 from backend.protocols.training.node_numbers import NodeNumbers
+from backend.protocols.training.pair_pieces import pieces
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.channel import Session
-from backend.protocols.transport.codec import MAX_MESSAGE
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.packing import chunks, to_bitmap
 from backend.trees.growth import Histogram
 from backend.trees.outputs import Floats
 
-PIECE = 512  # rows encrypted between two reports: a second or two at 3,072 bits, on two cores
+LOOK = 512  # rows encrypted between two reports: a second or two at 3,072 bits, on two cores
 # A request is full at so many nodes, products (rows times features) or sums (bins): half a minute of a Host's work at 3,072 bits.
 MAX_NODES = 32
 MAX_PRODUCTS = 1 << 22
@@ -69,32 +77,27 @@ class NodeSums:
             ``(n_joint,)``: training rows that are sent, so the only ones that may count; default all training rows.
         guest_only : bool
             The next trees ask no Host: nothing is sent.
-
-        Raises
-        ------
-        ParameterError
-            They do not fit one message.
         """
         sent = self._joint.training if rows is None else rows
         self._channels = np.array([channel for pair in batches for channel in pair], dtype=np.float64)
         self._flags = [bool(((channel == 0) | (channel == 1)).all()) for channel in self._channels]
         if guest_only or not self._host_bins or not isinstance(self._key, PairKeySide):
             return
-        blobs, self._half = [], half_slot(int(np.count_nonzero(sent)))
-        for i, (g, h) in enumerate(batches):
-            with work.part(i / len(batches), (i + 1) / len(batches)):
-                blobs.append(b"".join(self._encrypted_pieces(self._key, g[sent], h[sent])))
-        size = sum(map(len, blobs)) + len(sent)
-        if size > MAX_MESSAGE:
-            raise ParameterError(
-                f"{len(blobs)} ciphertexts a row for {int(sent.sum()):,} rows are {size:,} bytes; a message holds {MAX_MESSAGE:,}. "
-                "Train on fewer rows (a sample of them, if the algorithm offers that), fewer classes, or with a shorter key."
-            )
-        for host in self._host_bins:
-            self._session.send(host, Gradients(self._session.name, tree, pack_rows(sent), tuple(blobs)))
+        chosen, name = np.flatnonzero(sent), self._session.name
+        self._half, whole = half_slot(len(chosen)), max(1, len(chosen) * len(batches))
+        for piece in pieces(len(chosen), len(batches), self._key.bits):
+            some, blobs = chosen[piece.start : piece.stop], []
+            for i, (g, h) in enumerate(batches):
+                done = piece.start * len(batches) + i * len(some)
+                with work.part(done / whole, (done + len(some)) / whole):
+                    blobs.append(b"".join(self._encrypted(self._key, g[some], h[some])))
+            pairs, begun = tuple(blobs), piece.start > 0
+            message = MoreGradients(name, pairs) if begun else Gradients(name, tree, pack_rows(sent), pairs)
+            for host in self._host_bins:
+                self._session.send(host, message)
 
-    def _encrypted_pieces(self, key: PairKeySide, first: IntArray, second: IntArray) -> Iterator[bytes]:
-        for rows in chunks(len(first), PIECE):
+    def _encrypted(self, key: PairKeySide, first: IntArray, second: IntArray) -> Iterator[bytes]:
+        for rows in chunks(len(first), LOOK):
             work.reached(rows.start / len(first))
             part = slice(rows.start, rows.stop)
             yield key.encrypt_pairs(first[part], second[part], self._half)

@@ -1,5 +1,6 @@
 """Sums by group: as if counted in one place, under either cipher; small groups stay at the Host; nobody reads more than its part."""
 
+import time
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -9,11 +10,12 @@ from joints import joined
 from worlds import GUEST
 
 from backend.crypto.paillier.scheme import PaillierKeySide
-from backend.errors import Cancelled, ParameterError, SecurityError
+from backend.errors import Cancelled, HostRefused, PartyUnreachable, SecurityError
 from backend.protocols.group_sums import guest
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.protocols.group_sums.guest import GroupQuestions, _possible
-from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs
+from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, MoreGroupPairs
+from backend.protocols.training import pair_pieces
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.codec import decode
 
@@ -132,7 +134,7 @@ def test_equal_marks_of_a_host_are_different_ciphertexts(secret_key):
 
 def to_host(parties, host, message):
     """What a Host answers if a party departs from the protocol."""
-    return list(parties.served.hosts[host].answer(GUEST, message))
+    return list(parties.served.hosts[host].answer(GUEST, message) or ())
 
 
 def test_a_host_refuses_what_is_not_its_to_answer():
@@ -148,7 +150,7 @@ def test_a_host_refuses_what_is_not_its_to_answer():
             (AskGroupPairs("c", everyone, "host0_c", 4, ("host1", GUEST)), "who could read them"),
             (AskGroupPairs("c", everyone, "label", 4, ("host1",)), "unknown feature"),
             (AskGroupPairs("c", everyone[:-1], "host0_c", 4, ("host1",)), "was refused"),
-            (GroupPairs("c", everyone, (b"\x00" * 8,)), "were expected"),
+            (GroupPairs("c", everyone, 5, (b"\x00" * 8,)), "were expected"),
         ]:
             with pytest.raises(SecurityError, match=reason):
                 to_host(parties, "host0", message)
@@ -236,10 +238,10 @@ def test_groups_of_another_feature_are_discarded():
 
 
 def test_sending_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
-    monkeypatch.setattr(guest, "PIECE", 100)
+    monkeypatch.setattr(guest, "LOOK", 100)
     with asking(share=2.0) as (parties, questions, _):
         seen = []
-        marks = [np.ones(N, dtype=np.int64)] * 9  # 9 bits each: four to a number, eight to a pair
+        marks = [np.ones(N, dtype=np.int64)] * 9  # 9 bits each: six to a number of 59
         questions.send(marks, ["host0"], on_piece=lambda done, total: seen.append((done, total)))
         assert seen == [(d, 600) for d in range(0, 700, 100)]
 
@@ -251,17 +253,111 @@ def test_sending_tells_how_far_it_is_and_can_be_stopped(monkeypatch):
             questions.send(marks, ["host0"])
 
 
-def test_what_fits_no_message_is_refused_before_anything_is_encrypted(monkeypatch):
-    monkeypatch.setattr(guest, "MAX_MESSAGE", 1000)
-    with asking() as (_, questions, rows), pytest.raises(ParameterError, match="a message holds 1,000"):
-        questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
+def pairs_sent(parties, sender=GUEST, to="host0"):
+    """The messages in which pairs went from one party to another."""
+    named = [(a, b, blob) for a, b, kind, blob in parties.sent if kind in ("GroupPairs", "MoreGroupPairs")]
+    return [decode(blob) for a, b, blob in named if (a, b) == (sender, to)]
 
 
-def test_who_only_asks_whether_it_would_be_answered_is_told_no_group():
+@pytest.mark.parametrize("cipher", ["none", "paillier"])
+def test_pairs_in_pieces_give_the_sums_of_pairs_in_one(cipher, secret_key, monkeypatch):
+    key = PaillierKeySide(secret_key) if cipher == "paillier" else None
+    found = []
+    for size in (1 << 22, 3000):
+        monkeypatch.setattr(pair_pieces, "PIECE_BYTES", size)
+        with asking(key=key) as (parties, questions, rows):
+            marks = [np.random.default_rng(1).integers(0, 1 << 20, rows.sum()) for _ in range(15)]
+            questions.send(marks, ["host0", "host1"], largest=[1 << 20] * 15)
+            groups = questions.have_sent("host0", "host0_c", 4, ["host1", "host0"])
+            tables = questions.ask(every_feature(parties), 4) | questions.ask({"host1": ["host1_x"]}, 3, source="host0")
+            own = questions.ask({"host0": ["host0_y"]}, 3, source="host0")
+            found.append([table.sums.tolist() for table in (*tables.values(), *own.values())])
+            sent = pairs_sent(parties), pairs_sent(parties, "host0", "host1")
+            assert groups and pairs_sent(parties) == pairs_sent(parties, to="host1"), "the same bytes to every Host"
+    assert found[0] == found[1]
+    for messages in sent:
+        assert len(messages) > 1 and [type(m) for m in messages[1:]] == [MoreGroupPairs] * (len(messages) - 1)
+        assert all(sum(map(len, m.pairs)) <= 3000 for m in messages)
+
+
+def after(parties, messages, happens):
+    """A look at the cancel flag; once the Guest has sent so many messages of pairs, something happens."""
+
+    def check():
+        if len(pairs_sent(parties)) == messages:
+            happens()
+
+    return check
+
+
+def stop():
+    raise Cancelled("stopped")
+
+
+def test_who_is_stopped_between_two_pieces_leaves_nothing_at_the_host(monkeypatch):
+    monkeypatch.setattr(pair_pieces, "PIECE_BYTES", 16 * 50)
+    with asking() as (parties, questions, rows):
+        conversation = parties.joint.conversation
+        monkeypatch.setattr(conversation, "check", after(parties, 2, stop))
+        with pytest.raises(Cancelled):
+            questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
+        monkeypatch.undo()
+        with pytest.raises(HostRefused, match="before all of their encrypted pairs"):
+            questions.ask({"host0": ["host0_x"]}, 4)
+        conversation.close()
+        until, sessions = time.monotonic() + 30, parties.served.hosts["host0"]._sessions
+        while len(sessions) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert not len(sessions)
+
+
+def test_a_host_that_goes_down_between_two_pieces_is_named(monkeypatch):
+    monkeypatch.setattr(pair_pieces, "PIECE_BYTES", 16 * 50)
+    with asking() as (parties, questions, rows):
+        down = after(parties, 2, lambda: parties.served.stop("host0"))
+        monkeypatch.setattr(parties.joint.conversation, "check", down)
+        with pytest.raises(PartyUnreachable, match="host0 is not reachable"):
+            questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
+
+
+def test_a_piece_that_does_not_follow_is_refused(monkeypatch):
+    monkeypatch.setattr(pair_pieces, "PIECE_BYTES", 16 * 200)
+    with asking() as (parties, questions, rows):
+        questions.would_answer("host0", ["host0_x"], 4)  # ids are aligned
+        everyone, left = pack_rows(rows), int(rows.sum()) - 200
+        begun = GroupPairs("c", everyone, 5, (bytes(16 * 200),))
+        with pytest.raises(SecurityError, match="host1 has not sent"):
+            list(parties.served.hosts["host0"].answer("host1", MoreGroupPairs("c", (b"",))) or ())
+        for more, reason in [
+            ([bytes(16 * left), bytes(16 * left)], "belongs to none before it"),
+            ([bytes(16 * left - 16)], "were expected"),
+            ([], "belongs to none before it"),
+        ]:
+            to_host(parties, "host0", begun)
+            with pytest.raises(SecurityError, match=reason):
+                to_host(parties, "host0", MoreGroupPairs("c", tuple(more)))
+            with pytest.raises(SecurityError, match="belongs to none before it"):  # what was refused ended them
+                to_host(parties, "host0", MoreGroupPairs("c", (bytes(16 * left),)))
+        to_host(parties, "host0", begun)
+        to_host(parties, "host0", MoreGroupPairs("c", (bytes(16 * left),)))
+        with pytest.raises(SecurityError, match="belongs to none before it"):
+            to_host(parties, "host0", MoreGroupPairs("c", (bytes(16 * left),)))
+
+
+@pytest.mark.parametrize("half", [0, 31])
+def test_halves_that_no_pair_has_are_refused(half):
+    with asking() as (parties, questions, rows):
+        questions.would_answer("host0", ["host0_x"], 4)  # ids are aligned
+        with pytest.raises(SecurityError, match="under this key 1 to 30 can be"):
+            to_host(parties, "host0", GroupPairs("c", pack_rows(rows), half, ()))
+
+
+def test_who_only_asks_whether_it_would_be_answered_is_told_no_group(monkeypatch):
+    monkeypatch.setattr(pair_pieces, "PIECE_BYTES", 16 * 50)  # no ciphertexts are one piece, of however many records
     with asking() as (parties, questions, rows):
         questions.would_answer("host0", ["host0_c", "host0_x"], 4)
         host = parties.served.hosts["host0"]
-        list(host.answer(GUEST, GroupPairs("c", pack_rows(rows), ())) or ())
+        list(host.answer(GUEST, GroupPairs("c", pack_rows(rows), 1, ())) or ())
         [(receiver, told)] = host.answer(GUEST, AskGroupSums("c", GUEST, ("host0_c", "host0_x"), 4))
         assert (receiver, told.features, told.groups, told.sums) == (GUEST, (), (), ())
         questions.send([np.ones(int(rows.sum()), dtype=np.int64)], ["host0"])

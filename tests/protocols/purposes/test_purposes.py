@@ -6,7 +6,7 @@ from worlds import GUEST, random_world
 
 from backend.data.federation import MEASURES
 from backend.errors import NotAgreed, SecurityError
-from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs
+from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, MoreGroupPairs
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.purposes.protocol import ADMITS, MEASURING, check_purpose, state_purpose
 from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteValues
@@ -59,7 +59,8 @@ def test_each_purpose_admits_its_kinds_of_message_and_no_others(purpose):
 
 
 def test_all_that_sums_groups_or_moves_values_is_measuring():
-    assert {GroupPairs, AskGroupSums, AskGroupPairs, AssignAges, PermuteValues, BlankValues} == MEASURING
+    sums = {GroupPairs, MoreGroupPairs, AskGroupSums, AskGroupPairs}
+    assert {*sums, AssignAges, PermuteValues, BlankValues} == MEASURING
     assert {"StatePurpose", "PurposeAnswered"} <= set(MESSAGES)
 
 

@@ -8,11 +8,19 @@ from worlds import GUEST
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.data.binning import make_bins
 from backend.data.dictionary import Kind
-from backend.errors import ParameterError, SecurityError
-from backend.protocols.training import binned, node_sums
+from backend.errors import SecurityError
+from backend.protocols.training import binned, node_sums, pair_pieces
 from backend.protocols.training.federated_trees import TreeJob, start
 from backend.protocols.training.host_splits import HostTraining
-from backend.protocols.training.messages import AskBinSums, BinSums, FeatureBins, Gradients, SplitRows, TakeSplit
+from backend.protocols.training.messages import (
+    AskBinSums,
+    BinSums,
+    FeatureBins,
+    Gradients,
+    MoreGradients,
+    SplitRows,
+    TakeSplit,
+)
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.packing import to_bitmap
@@ -258,13 +266,34 @@ def test_only_rows_that_count_are_encrypted_and_asked_about():
         assert asked(parties, AskBinSums, "host0")[0].rows == (pack_rows(some),)
 
 
-def test_more_ciphertexts_than_a_message_holds_are_refused_before_they_are_sent(monkeypatch):
-    monkeypatch.setattr(node_sums, "MAX_MESSAGE", 2 * 36 * 16)
+@pytest.mark.parametrize("cipher", ["none", "paillier"])
+def test_pairs_in_pieces_grow_the_same_tree(cipher, secret_key, monkeypatch):
+    key = PaillierKeySide(secret_key) if cipher == "paillier" else None
+    width, grown = secret_key.public.width if key else 16, []
+    for size in (1 << 22, 2 * 10 * width):  # ten rows of two batches
+        monkeypatch.setattr(pair_pieces, "PIECE_BYTES", size)
+        with joined(7, key=key) as parties:
+            grower = start(parties.joint, BINS)
+            grower.send_pairs([pairs(60), pairs(60, seed=1)])
+            [made] = grower.grow([TreeJob(0, CRITERION, parties.joint.training)], 3)
+            grown.append(leaves(made))
+            first, more = asked(parties, Gradients, "host0"), asked(parties, MoreGradients, "host0")
+    assert grown[0] == grown[1]
+    rows = int(parties.joint.training.sum())
+    assert [len(m.pairs) for m in (*first, *more)] == [2] * (1 + (rows - 1) // 10)
+    assert [len(m.pairs[1]) // width for m in (*first, *more)] == [10] * (rows // 10) + [rows % 10] * (rows % 10 > 0)
+
+
+def test_a_host_sums_nothing_before_all_pieces_have_come(monkeypatch):
+    monkeypatch.setattr(pair_pieces, "PIECE_BYTES", 16 * 10)
     with joined(7) as parties:
-        grower = start(parties.joint, BINS)
-        with pytest.raises(ParameterError, match="2 ciphertexts a row for 36 rows"):
-            grower.send_pairs([pairs(60), pairs(60)])
-        assert asked(parties, Gradients, "host0") == []
+        start(parties.joint, BINS)
+        training, all_features = parties.joint.training, to_bitmap(np.ones(3, dtype=bool))
+        refused(parties, MoreGradients("c", (bytes(160),)), "belongs to none before it")
+        parties.joint.conversation.send("host0", Gradients("c", 0, pack_rows(training), (bytes(160),)))
+        asked_for = AskBinSums("c", (0,), (0,), (pack_rows(training),), (all_features,), ((0,),))
+        refused(parties, asked_for, "before all of their encrypted pairs")
+        refused(parties, MoreGradients("c", (bytes(150),)), "were expected")
 
 
 @pytest.mark.parametrize("coin", [0, 1])

@@ -1,0 +1,66 @@
+"""Encrypted pairs of many records travel in pieces, of as many records as both sides work out alike. Knows no number behind a pair."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from backend.crypto.interface import PairPublicSide
+from backend.errors import SecurityError
+from backend.protocols.transport.packing import chunks
+
+# of ciphertexts in a message, about: so much both sides hold a few times over, however many records there are
+PIECE_BYTES = 1 << 22
+
+
+def pieces(records: int, batches: int, bits: int) -> Iterator[range]:
+    """The records of each piece; there is a first one in any case, whose message says of whom they are.
+
+    Parameters
+    ----------
+    batches : int
+        Pairs of a record.
+    bits : int
+        Of the key; 0 = nothing is encrypted, so that a pair is two int64.
+    """
+    if not records or not batches:
+        return iter((range(records),))
+    return chunks(records, max(1, PIECE_BYTES // (batches * (2 * bits // 8 or 16))))
+
+
+class IncomingPairs:
+    """Pairs as a Host takes them in.
+
+    Parameters
+    ----------
+    records : int
+        Who have pairs.
+    batches : int
+        Pairs of each.
+    """
+
+    def __init__(self, cipher: PairPublicSide, records: int, batches: int) -> None:
+        self._cipher, self._pairs = cipher, [None] * batches
+        self._due: list[range] | None = [*pieces(records, batches, cipher.bits)][::-1]
+
+    def add(self, piece: Sequence[bytes]) -> None:
+        """Take the next piece; one that is refused ends them all.
+
+        Raises
+        ------
+        SecurityError
+            It is none of them, or no ciphertexts.
+        """
+        due, self._due = self._due, None
+        if not due or len(piece) != len(self._pairs):
+            raise SecurityError("A piece of encrypted pairs came that belongs to none before it; it was refused.")
+        n, before = len(due.pop()), self._pairs
+        self._pairs = [self._cipher.load_pairs(blob, n, of) for blob, of in zip(piece, before, strict=True)]
+        self._due = due
+
+    @property
+    def batches(self) -> list[Any]:
+        """The pairs of all records, batch by batch; raises SecurityError before the last piece has come."""
+        if self._due is None or self._due:
+            raise SecurityError("Sums were asked for before all of their encrypted pairs had come.")
+        return self._pairs
