@@ -50,7 +50,7 @@ from backend.protocols.transport.channel import Session
 from backend.results import MEANS, PERMUTATION
 from backend.services.asked_sums import TEST, AskedSums
 from backend.services.fairness import GROUPS
-from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, drawn
+from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, drawn, sums_bits
 from backend.trees.ensemble import Columns, Leaf, Split
 
 __all__ = [
@@ -268,7 +268,8 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     before = _answered_before(context, request, party, rows, sessions)
     if before is not None:
         return before
-    pairs = pairs_a_record(bounds(outputs.count, labelled=outputs.task == "binary"), len(rows), request.key_bits)
+    bits = sums_bits(request.cipher, request.key_bits)
+    pairs = pairs_a_record(bounds(outputs.count, labelled=outputs.task == "binary"), len(rows), bits)
     plan = GroupWork(len(rows), 1, len(rows), pairs, 1, DECILES, request.cipher, request.key_bits).plan(context)
     with plan.part("score"):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)

@@ -56,6 +56,7 @@ from backend.services.measurement import (
     asked_by,
     drawn,
     of_outcomes,
+    sums_bits,
 )
 
 __all__ = [
@@ -300,7 +301,7 @@ def _from_answer(key: tuple[str, str], table: AnsweredSums, request: DisparityRe
 
 def _disparity_work(request: DisparityRequest, people: int, *, own: bool) -> GroupWork:
     """What there is to do; of the Guest's own feature nothing is asked."""
-    hosts, pairs = (0, 0) if own else (1, pairs_a_record(bounds(), people, request.key_bits))
+    hosts, pairs = (0, 0) if own else (1, pairs_a_record(bounds(), people, sums_bits(request.cipher, request.key_bits)))
     return GroupWork(people, hosts, people, pairs, 1, request.groups, request.cipher, request.key_bits)
 
 
@@ -362,7 +363,9 @@ def _proxies_work(
         _most_groups(feature, request.groups) - 1 if of_hosts else 0,
         sum(_most_groups(f, request.bins) - 1 for f in own),
     )
-    of_attribute, of_own = (pairs_a_record([1] * many, n, request.key_bits) for many in marks)
+    of_attribute, of_own = (
+        pairs_a_record([1] * many, n, sums_bits(request.cipher, request.key_bits)) for many in marks
+    )
     pairs, marked = (of_attribute, 0) if party == guest else (of_own, of_attribute)
     shape = max(of_hosts, 1), request.bins, request.cipher, request.key_bits
     return GroupWork(0, len(hosts), n, pairs, *shape, marked=marked)

@@ -237,6 +237,11 @@ class Sessions:
         work.reached(done / total)
 
 
+def sums_bits(cipher: Cipher, key_bits: int) -> int:
+    """Bits of the key of sums by group; 0 where nothing is encrypted."""
+    return 0 if cipher == "none" else key_bits
+
+
 @dataclass(frozen=True)
 class GroupWork:
     """How much there is to do for sums by group, so that the time left can be told from units done.

@@ -298,10 +298,9 @@ def test_who_is_stopped_between_two_pieces_leaves_nothing_at_the_host(monkeypatc
     monkeypatch.setattr(pair_pieces, "PIECE_BYTES", 16 * 50)
     with asking() as (parties, questions, rows):
         conversation = parties.joint.conversation
-        monkeypatch.setattr(conversation, "check", after(parties, 2, stop))
-        with pytest.raises(Cancelled):
+        with monkeypatch.context() as patch, pytest.raises(Cancelled):
+            patch.setattr(conversation, "check", after(parties, 2, stop))
             questions.send([np.ones(rows.sum(), dtype=np.int64)], ["host0"])
-        monkeypatch.undo()
         with pytest.raises(HostRefused, match="before all of their encrypted pairs"):
             questions.ask({"host0": ["host0_x"]}, 4)
         conversation.close()
