@@ -256,6 +256,8 @@ class Pattern:
     units : sequence of Phrase
     weak : sequence of str
         Hits that are as likely about something else: they count where nothing else stands beside them, and ask elsewhere.
+    asked : sequence of Phrase
+        What readers take for different things (a year of graduation): it asks, and never counts.
     context : Context
     """
 
@@ -270,9 +272,11 @@ class Pattern:
         codes: Sequence[Phrase] = (),
         units: Sequence[Phrase] = (),
         weak: Sequence[str] = (),
+        asked: Sequence[Phrase] = (),
         context: Context | None = None,
     ) -> None:
         self.phrases = (*phrases, *codes, *units)
+        self._asked = _Search(asked)
         self._phrases, self._exclusions = _Search(phrases), _Search(exclusions)
         self._codes, self._units, self._every = _Search(codes), _Search(units), _Search(self.phrases)
         self._names, self._before, self._after = frozenset(names), frozenset(before), frozenset(after)
@@ -280,16 +284,14 @@ class Pattern:
         self._context = context or Context()
 
     def asks(self, texts: FeatureTexts) -> bool:
-        """Whether one of the weak hits stands in a name or meaning: a question to the owner, no finding."""
-        if not self._weak or not self._every.may_be_in(texts.keys):
-            return False
+        """Whether a weak hit, or one that is asked about, stands in a name or meaning: a question to the owner, no finding."""
         every = (texts.name, texts.meaning, texts.meaning_zh)
-        weak = any(
-            _NO_WORD.sub(" ", hit.casefold()) in self._weak
+        found = any(
+            any(self._uncovered(text, self._asked))
+            or (self._weak and any(_plain(hit) in self._weak for hit in self._uncovered(text, self._phrases)))
             for text in every
-            for hit in self._uncovered(text, self._phrases)
         )
-        return weak and not self._context.of_nobody(texts)
+        return found and not self._context.of_nobody(texts)
 
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
@@ -397,7 +399,7 @@ class Pattern:
 
     def _is_sign(self, hit: str, text: PhraseMatch) -> bool:
         """Whether a hit is a sign by itself: not a weak one among other words."""
-        return _NO_WORD.sub(" ", hit.casefold()) not in self._weak or self._context.stands_alone(hit, text, self._weak)
+        return _plain(hit) not in self._weak or self._context.stands_alone(hit, text, self._weak)
 
     def _excluded(self, text: PhraseMatch) -> list[Span]:
         """What exclusions cover."""
@@ -443,6 +445,8 @@ class Concept(BaseModel):
         Phrases for the texts of codes and for units.
     weak : tuple of str
         What phrases hit and is as likely about something else ("street", 社区): no finding among other words, but a question.
+    asked : tuple of str
+        Phrases of what readers take for different things (a year of graduation): a question and never a finding.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -456,6 +460,7 @@ class Concept(BaseModel):
     codes: tuple[Text, ...] = ()
     units: tuple[Text, ...] = ()
     weak: tuple[Text, ...] = ()
+    asked: tuple[Text, ...] = ()
 
     def pattern(self, lists: Lists, context: Context | None = None) -> Pattern:
         """Compile; raises `ValueError` at a badly written phrase."""
@@ -472,6 +477,7 @@ class Concept(BaseModel):
             codes=compiled(*self.codes),
             units=compiled(*self.units),
             weak=self.weak,
+            asked=compiled(*self.asked),
             context=context or Context(frozenset(lists.get("person", ()))),
         )
 
@@ -551,6 +557,11 @@ def _clause(text: PhraseMatch, span: Span) -> tuple[str, str]:
     """The words before and after a hit that no mark parts from it."""
     before, after = _CLAUSE.split(text.text[: span[0]])[-1], _CLAUSE.split(text.text[span[1] :], 1)[0]
     return PhraseMatch.of(before).words, PhraseMatch.of(after).words
+
+
+def _plain(hit: str) -> str:
+    """A hit without its marks and capitals."""
+    return _NO_WORD.sub(" ", hit.casefold())
 
 
 def _as_word(word: str) -> str:
