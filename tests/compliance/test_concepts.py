@@ -193,3 +193,13 @@ def test_two_codes_have_to_speak_of_a_concept_or_the_only_one():
         FeatureTexts.of("x", codes=codes) for codes in (["Married"], ["Married", "Other"], ["Married", "Not married"])
     )
     assert [pattern.find(text) is not None for text in texts] == [True, False, True]
+
+
+def test_what_readers_take_for_different_things_asks_even_alone_and_is_never_found():
+    pattern = Pattern([Phrase.of("retired", {})], asked=[Phrase.of("graduation year", {}), Phrase.of("毕业时间", {})])
+    texts = (FeatureTexts.of("x1", *meanings) for meanings in (("Graduation year",), ("", "毕业时间"), ("Retired",)))
+    assert [(pattern.find(text) is not None, pattern.asks(text)) for text in texts] == [
+        (False, True),
+        (False, True),
+        (True, False),
+    ]
