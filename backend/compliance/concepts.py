@@ -287,7 +287,7 @@ class Pattern:
         """Whether a weak hit, or one that is asked about, stands in a name or meaning: a question to the owner, no finding."""
         every = (texts.name, texts.meaning, texts.meaning_zh)
         found = any(
-            any(self._uncovered(text, self._asked))
+            any(True for phrase in self._asked.candidates(text) for _ in self._standing(phrase, text))
             or (self._weak and any(_plain(hit) in self._weak for hit in self._uncovered(text, self._phrases)))
             for text in every
         )
