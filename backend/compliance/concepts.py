@@ -18,7 +18,6 @@ from backend.compliance.phrases import CHINESE, HAN, Affixes, FeatureTexts, Phra
 
 _NOTHING = re.compile(r"(?!)")
 _OF_WHAT = frozenset({"of", "for"})
-_INITIALS = 2  # letters that are as likely to be initials of something else
 _OF = frozenset({"of", "de", "du", "des", "do", "da", "del", "der", "della"})
 _CLAUSE = re.compile(r"[,;:.?!/()\[\]{}|]|\s[-–—]+\s")  # where what belongs together ends
 _NO_WORD = re.compile(r"[\W_]+")
@@ -40,16 +39,12 @@ class Context:
         What can have an attribute.
     processes, relations : frozenset of str
         Head nouns of values that do not tell the attribute before them ("gender requirement"), and what ends a head noun's group.
-    institutions : frozenset of str
-        What has a name: before them a word may be a part of it.
     trades : frozenset of str
         Before these a word names a kind of business, no attribute: "health sector".
-    nobody_zh : pattern
-        Words that hold a person's and name none: 客户端, 人民币.
-    firm_zh, at_firm_zh : pattern
-        What a Chinese text without a person is about wherever it stands in it; but not "at the company" (在某公司).
-    heads_zh, tails_zh : tuple of str
-        At the end of a Chinese text: what it is about, and what may stand behind that (余额).
+    firm_zh : pattern
+        What a Chinese text without a person is about wherever it stands in it.
+    heads_zh : tuple of str
+        At the end of a Chinese text: what it is about.
     record : pattern
         What a column says of a value, not of a person: "imputation flag".
     population : tuple of Phrase
@@ -64,15 +59,11 @@ class Context:
     trades: frozenset[str] = frozenset()
     processes: frozenset[str] = frozenset()
     relations: frozenset[str] = frozenset()
-    institutions: frozenset[str] = frozenset()
     persons_zh: tuple[str, ...] = ()
     objects_zh: tuple[str, ...] = ()
     trades_zh: tuple[str, ...] = ()
-    nobody_zh: re.Pattern[str] = _NOTHING
     firm_zh: re.Pattern[str] = _NOTHING
-    at_firm_zh: re.Pattern[str] = _NOTHING
     heads_zh: tuple[str, ...] = ()
-    tails_zh: tuple[str, ...] = ()
     fillers: frozenset[str] = frozenset()
     fillers_zh: tuple[str, ...] = ()
     record: re.Pattern[str] = _NOTHING
@@ -90,15 +81,11 @@ class Context:
             trades=frozenset(lists.get("trade", ())),
             processes=frozenset(lists.get("process", ())),
             relations=frozenset(lists.get("relation", ())),
-            institutions=frozenset(lists.get("institution", ())),
             persons_zh=lists.get("person_zh", ()),
             objects_zh=lists.get("object_zh", ()),
             trades_zh=lists.get("trade_zh", ()),
-            nobody_zh=_any_of(lists.get("nobody_zh", ())),
             firm_zh=_any_of(lists.get("firm_zh", ())),
-            at_firm_zh=_any_of(lists.get("at_zh", ()), then=lists.get("firm_zh", ())),
             heads_zh=lists.get("head_zh", ()),
-            tails_zh=lists.get("tail_zh", ()),
             fillers=frozenset(lists.get("filler", ())),
             fillers_zh=tuple(sorted(lists.get("filler_zh", ()), key=len, reverse=True)),
             record=_any_of(map(_as_word, lists.get("record", ()))),
@@ -118,9 +105,6 @@ class Context:
         words = after.split(maxsplit=6)[:6]
         if words[:1] and words[0] in self.trades:
             return not self.person_follows(" ".join(words[1:]))
-        named = not {*words[:1]} <= self.fillers | self.persons | _OF
-        if named and words[1:2] and words[1] in self.institutions:  # "Catholic Syrian Bank"
-            return not self.person_follows(" ".join(words[2:]))
         of = next((at for at, word in enumerate(words[:2]) if word in _OF), None)  # "health of", "health score of"
         if of is not None and words[0] not in self.persons:
             for at, word in enumerate(words[of + 1 : 5], of + 2):
@@ -135,19 +119,13 @@ class Context:
         """The same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额, 企业现金流健康指数."""
         if before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh):
             return True
-        if self.firm_zh.search(self.at_firm_zh.sub("", f"{before}\n{after}")) and not self.person_in(
-            before + hit + after
-        ):
+        if self.firm_zh.search(f"{before}\n{after}") and not self.person_in(before + hit + after):
             return True
-        head = after
-        while tail := next((tail for tail in self.tails_zh if head.endswith(tail)), ""):
-            head = head.removesuffix(tail)
-        return head.endswith(self.heads_zh) and not self.person_in(before + after)
+        return after.endswith(self.heads_zh) and not self.person_in(before + after)
 
     def person_in(self, chinese: str) -> bool:
-        """Whether a Chinese text names a person: 客户, not 客户端."""
-        rest = self.nobody_zh.sub(" ", chinese)
-        return any(word in rest for word in self.persons_zh)
+        """Whether a Chinese text names a person."""
+        return any(word in chinese for word in self.persons_zh)
 
     def of_object(self, texts: FeatureTexts) -> bool:
         """Whether the meanings speak of an object and of no person."""
@@ -340,7 +318,7 @@ class Pattern:
     def _is_the_names(self, text: PhraseMatch, span: Span, texts: FeatureTexts) -> bool:
         """Whether a hit in a meaning has a word of the name in it, or is Chinese: "Gender-neutral" denies no `sex`."""
         hit = text.text[span[0] : span[1]]
-        in_name = tuple(word for word in texts.name.has if len(word) > _INITIALS)  # "lat" is short for "latitude"
+        in_name = tuple(texts.name.has)  # "lat" is short for "latitude"
         return bool(CHINESE.search(hit)) or any(word.startswith(in_name) for word in PhraseMatch.of(hit).has)
 
     def _in_name(self, texts: FeatureTexts, confirmed: bool) -> str:
@@ -356,7 +334,7 @@ class Pattern:
 
     def _counts(self, hit: str, texts: FeatureTexts, counts: bool, confirmed: bool) -> bool:
         """Whether a hit in the name counts. Alone it needs one sense, or meanings that say the same or nothing; among other words
-        the meanings must not be of something else, and initials (``ms``) need a second sign.
+        the meanings must not be of something else.
         """
         if confirmed:
             return True
@@ -366,8 +344,6 @@ class Pattern:
         alone = not any(word.isalpha() for word in others) and (hit == texts.name.text or not CHINESE.search(hit))
         if alone:
             return counts or one_sense
-        if len(hit) <= _INITIALS and not one_sense:
-            return False
         return counts or (one_sense and not self._context.of_something_else(texts))
 
     def _whole_name(self, name: PhraseMatch) -> str:
@@ -569,11 +545,7 @@ def _as_word(word: str) -> str:
     return f" {word} " if word.isascii() else word
 
 
-def _any_of(words: Iterable[str], then: Iterable[str] | None = None) -> re.Pattern[str]:
-    """One of the words, the longest first, perhaps with one of `then` after up to four characters; nothing where there are none."""
-    first, last = (
-        "|".join(re.escape(word) for word in sorted(some, key=len, reverse=True)) for some in (words, then or ())
-    )
-    if not first or (then is not None and not last):
-        return _NOTHING
-    return re.compile(f"(?:{first})[{HAN}]{{0,4}}?(?:{last})" if last else first)
+def _any_of(words: Iterable[str]) -> re.Pattern[str]:
+    """One of the words, the longest first; nothing where there are none."""
+    choice = "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+    return re.compile(choice) if choice else _NOTHING
