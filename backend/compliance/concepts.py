@@ -264,12 +264,12 @@ class Pattern:
     def asks(self, texts: FeatureTexts) -> bool:
         """Whether a weak hit, or one that is asked about, stands in a name or meaning: a question to the owner, no finding."""
         every = (texts.name, texts.meaning, texts.meaning_zh)
-        found = any(
-            any(True for phrase in self._asked.candidates(text) for _ in self._standing(phrase, text))
-            or (self._weak and any(_plain(hit) in self._weak for hit in self._uncovered(text, self._phrases)))
-            for text in every
+        asked = self._asked.may_be_in(texts.keys) and any(
+            True for text in every for phrase in self._asked.candidates(text) for _ in self._standing(phrase, text)
         )
-        return found and not self._context.of_nobody(texts)
+        weak = bool(self._weak) and self._every.may_be_in(texts.keys)
+        hits = (hit for text in every for hit in self._uncovered(text, self._phrases)) if weak and not asked else ()
+        return (asked or any(_plain(hit) in self._weak for hit in hits)) and not self._context.of_nobody(texts)
 
     def find(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit in what is disclosed of a feature, as it is written there, and where; the name comes first."""
