@@ -14,7 +14,7 @@ import typer
 
 from backend.cli.dashboard import ARENAS, check_installed
 from backend.cli.dashboard import MAIN as DASHBOARD
-from backend.cli.output import AsJson, print_result, say
+from backend.cli.output import AsJson, check_link, print_result, say
 
 if TYPE_CHECKING:
     from backend.services.companies import Companies
@@ -38,6 +38,7 @@ def companies(
     from backend.services import Glassleaf
     from backend.services.companies import make_companies
 
+    check_link()
     if start:
         check_installed()
     made = make_companies(out, rows, link)

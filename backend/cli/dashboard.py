@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from backend.cli.output import say
-from backend.errors import GlassleafError
+from backend.cli.output import check_extra, say
 
 NEEDED = ("streamlit", "plotly")  # what the extra [dashboard] adds
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
@@ -38,12 +36,7 @@ def run(
 
 def check_installed() -> None:
     """Raise GlassleafError where the dashboard's packages are not here."""
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise GlassleafError(
-            f"The dashboard needs {' and '.join(missing)}, not installed here. "
-            "Run: pip install 'glassleaf[dashboard]' (from a clone: pip install '.[dashboard]')."
-        )
+    check_extra("The dashboard needs", "dashboard", NEEDED)
 
 
 def open_streamlit(script: Path, address: str, port: int) -> None:

@@ -18,7 +18,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from backend.cli.dashboard import Address, open_streamlit
-from backend.cli.output import AsJson, Log, check_out, day_of, in_json, open_glassleaf, print_result, save, say
+from backend.cli.output import (
+    AsJson,
+    Log,
+    check_link,
+    check_out,
+    day_of,
+    in_json,
+    open_glassleaf,
+    print_result,
+    save,
+    say,
+)
 from backend.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -224,6 +235,7 @@ def serve(
     log: Log = "text",
 ) -> None:
     """Answer the Guest over the link until Ctrl-C or SIGTERM; then open work gets 30 s to end. Needs the extra `link`."""
+    check_link()
     from backend.ops.logs import log_as_json
     from backend.services.host_service import host_service
 
@@ -243,6 +255,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Check records, dictionary, keys, agreement, way out, handshake, clock and speed; exit status 1 where something is wrong."""
+    check_link()
     from backend.services.host_check import check_host
 
     found = list(check_host(config))

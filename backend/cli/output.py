@@ -8,8 +8,9 @@ import math
 import os
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -165,11 +166,28 @@ def in_json(log: str) -> bool:
     return log == "json"
 
 
+def check_extra(what: str, extra: str, names: Sequence[str]) -> None:
+    """Raise GlassleafError with what to install where packages of an extra are not here."""
+    missing = [name for name in names if find_spec(name) is None]
+    if missing:
+        raise GlassleafError(
+            f"{what} {' and '.join(missing)}, not installed here. "
+            f"Run: pip install 'glassleaf[{extra}]' (from a clone: pip install '.[{extra}]')."
+        )
+
+
+def check_link() -> None:
+    """Raise GlassleafError where the packages of links between companies are not here."""
+    check_extra("Links between companies need", "link", ("grpc", "joserfc", "prometheus_client", "tenacity"))
+
+
 def text_of(file: Path) -> str:
     """A file's text; raises ParameterError where it cannot be read."""
     try:
         return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ParameterError(f"{file} cannot be read ({error.strerror}).") from None
+    except UnicodeDecodeError as error:
         raise ParameterError(f"{file} cannot be read as UTF-8 text ({error}).") from None
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
-from backend.cli.output import Bits, Log, in_json, open_glassleaf, say
-from backend.errors import GlassleafError
+from backend.cli.output import Bits, Log, check_extra, in_json, open_glassleaf, say
 from backend.services.scoring import KEY_BITS, cipher_named
 
 NEEDED = ("fastapi", "httptools", "prometheus_client", "uvicorn")  # what the extra [server] adds
@@ -31,12 +29,7 @@ def serve(
 ) -> None:
     """Score people and name reasons over HTTP, for programs that wait (docs/online.md)."""
     json_logs = in_json(log)
-    missing = [name for name in NEEDED if find_spec(name) is None]
-    if missing:
-        raise GlassleafError(
-            f"The server needs {' and '.join(missing)}, not installed here. "
-            "Run: pip install 'glassleaf[server]' (from a clone: pip install '.[server]')."
-        )
+    check_extra("The server needs", "server", NEEDED)
     from backend.server.app import Settings
     from backend.server.run import serve as serve_on
 

@@ -132,3 +132,11 @@ def test_a_mistake_gives_one_sentence_and_status_1(run, words, text):
 
 def test_an_empty_home_lists_no_models_and_says_what_to_do(run):
     assert run("models")[1].startswith("No model yet")
+
+
+@pytest.mark.parametrize("words", [["companies", "--out", "c"], ["host", "serve"], ["host", "check"]])
+def test_a_command_over_links_names_what_is_not_installed_and_writes_nothing(run, monkeypatch, tmp_path, words):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("backend.cli.output.find_spec", lambda name: None)
+    status, out, err = run(*words)
+    assert status == 1 and out == "" and "pip install 'glassleaf[link]'" in err and not (tmp_path / "c").exists()
