@@ -19,12 +19,14 @@ def calls(node: ast.AST) -> Iterator[str]:
 
 
 def run_at_import(node: ast.AST) -> Iterator[ast.AST]:
-    """Everything below a node but the bodies of functions; decorators and defaults are run with the file."""
+    """Everything below a node but the bodies of functions and what only a command runs; decorators and defaults are run with the file."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
             for early in (*child.decorator_list, child.args):
                 yield early
                 yield from run_at_import(early)
+        elif isinstance(child, ast.If) and ast.unparse(child.test) == "__name__ == '__main__'":
+            continue
         elif isinstance(child, ast.Lambda):
             yield from run_at_import(child.args)
         else:

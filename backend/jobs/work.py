@@ -54,7 +54,7 @@ class Watch:
 
 
 _watch: ContextVar[Watch | None] = ContextVar("watch", default=None)
-_under_way: list[Watch] = []  # of all threads of this process
+_under_way: list[Callable[[], None]] = []  # checks of all threads of this process
 
 
 @contextmanager
@@ -67,17 +67,31 @@ def watched(
     """Within, this thread's work is followed."""
     watch = Watch(check, reached, once, silent)
     token = _watch.set(watch)
-    _under_way.append(watch)
+    _under_way.append(check)
     try:
         yield
     finally:
-        _under_way.remove(watch)
+        _under_way.remove(check)
         _watch.reset(token)
 
 
 def under_way() -> bool:
     """Whether anybody's work is followed in this process: what can wait should leave it the cores."""
     return bool(_under_way)
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Within, this thread's work only waits for what is made in the background, and leaves it the cores."""
+    watch = _watch.get()
+    if watch is None:
+        yield
+        return
+    _under_way.remove(watch.check)
+    try:
+        yield
+    finally:
+        _under_way.append(watch.check)
 
 
 def check() -> None:

@@ -17,7 +17,7 @@ from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
 from backend.errors import NotAvailable, ParameterError
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, BatchTimes, expected_seconds, leads, points
 from backend.protocols.baselines.comparison import PROTOCOLS, Comparison, compare, protocols
 from backend.protocols.guest_runtime import GuestRuntime
@@ -269,9 +269,10 @@ def _filled(setup: ComparisonSetup, samples: int, job: Job[Compared]) -> Literal
     setup.warm_up()
     job.at("pools", runtime.guest.name)
     until = time.perf_counter() + POOLS_WAIT
-    while time.perf_counter() < until and not job.cancelled():
-        ready = [key.obfuscators.ready, *(p.ready for p in runtime.pools() if p.party in setup.model.hosts)]
-        if min(ready) >= wanted:
-            return "warm"
-        time.sleep(0.1)
+    with work.waiting():
+        while time.perf_counter() < until and not job.cancelled():
+            ready = [key.obfuscators.ready, *(p.ready for p in runtime.pools() if p.party in setup.model.hosts)]
+            if min(ready) >= wanted:
+                return "warm"
+            time.sleep(0.1)
     return "cold"

@@ -28,9 +28,9 @@ def test_progress_is_told_with_the_party_where_one_is_asked_and_the_time_left(ca
         job.at(stage, party, done)
         output.print_progress(job)
     assert capsys.readouterr().err.splitlines() == [
-        "asked at telecom: 1,500 of 12,000, 10 s, 70 s left",
-        "measured: 3,000 of 12,000, 20 s, 60 s left",
-        "measured: 4,500 of 12,000, 30 s, 50 s left",
+        "asked at telecom: 1,500 of 12,000, 10 s, about 60 s left",
+        "measured: 3,000 of 12,000, 20 s, about 60 s left",
+        "measured: 4,500 of 12,000, 30 s, about 50 s left",
     ]
 
 

@@ -33,13 +33,15 @@ from backend.store.party_store import memory_store
 
 # Only a simulated Host answers these, to be compared with Fed-EINI; a real one refuses them before it looks anything up.
 IN_THE_CLEAR = {"StartWalk", "AskWalk", "PassOn", "AskCandidates"}
-# These read no record at all: they hold a number and a hash, names of requests, a purpose, or pieces that :class:`DecisionVectors` began.
+# These read no record at all: they hold a number and a hash, names of requests, a purpose, or pieces of what another message began.
 NO_RECORD = {
     "AskApproval",
     "AskTraining",
     "KeepAuditHead",
     "AskAuditHeads",
     "Acknowledge",
+    "MoreGradients",
+    "MoreGroupPairs",
     "MoreVectors",
     "StatePurpose",
 }
