@@ -51,11 +51,8 @@ from backend.trees.ensemble import GuestModel
 
 Rows = NDArray[np.intp]
 NOT_AGREED = "not agreed"  # an outcome in the audit log
-TURNS = (
-    VALIDATION,
-    MONITORING,
-    PROXIES,
-)  # measurements, each with a third of the people on whom a model was, or may have been, trained
+# measurements, each with a third of the people on whom a model was, or may have been, trained
+TURNS = (VALIDATION, MONITORING, PROXIES)
 # measurements, as the audit log calls them, that ask for groups of one feature, and of all
 BY_ONE, BY_ANY = (DISPARITY, ALTERNATIVES, MEANS), (PROXIES, VALIDATION, MONITORING)
 
