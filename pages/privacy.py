@@ -28,10 +28,8 @@ else:
 
 frame.section(t, "privacy.meter", "leak_meter")
 typed = session.kept("typed")
-own, entered = (
-    session.samples(model_id).index,
-    typed.ids if typed is not None else (),
-)  # an upload's values are not kept
+# an upload's values are not kept
+own, entered = session.samples(model_id).index, typed.ids if typed is not None else ()
 scored = [score for score in done.scores if score.status == "ok"] if done else []
 scores = [score for score in scored if score.id in own or score.id in entered]
 if done is None or not scores:

@@ -47,7 +47,7 @@ class LoggedJob:
     result : str
         Where its result lies: a model's id, or a run of the Guest's journal.
     took : mapping of str to sequence of float
-        Seconds of its parts, by name.
+        How it went: seconds, and the share that was done after each part of them, under what tells it from other work of its kind.
     seen : bool
         Its user knows that it has ended.
     """
