@@ -8,10 +8,10 @@ from typing import ClassVar, dataclass_transform
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 SMALL = 64 * KIB  # names, numbers and hashes
-LISTS = 8 * MIB  # a flag for each of 2**22 records, a name for each of thousands of features, a piece of hidden ids
+LISTS = 8 * MIB  # a flag for each of 2**22 records, names of thousands of features, a piece of hidden ids or of pairs
 PEOPLE = 64 * MIB  # ids of thousands of people, a tree's shape by the thousand, flags of the records in 32 nodes
 NUMBERS = 256 * MIB  # sums of 2**14 bins at 8,192 bits, a garbled circuit of 4,096 features, positions in every tree
-WHOLE = GIB  # ciphertexts of records: gradients of 2**20 rows at 3,072 bits are 0.8 GiB
+WHOLE = GIB  # what no piece bounds: scores and vectors of a batch, ranks and leaves of all records
 
 # who can read most messages
 HOST, GUEST, GUEST_KEY = "the receiving Host", "the Guest", "only the Guest (its key)"
