@@ -54,12 +54,16 @@ class _Marked:
 
 @dataclass(repr=False)
 class HostGroups:
-    """One conversation about groups, of `min_group` records or more, at one Host; `rows` are its joint rows, in the common order."""
+    """One conversation about groups, of `min_group` records or more, at one Host; `rows` are its joint rows, in the common order.
+
+    `key` is the one that the Guest offered, as it came: under another one the same bytes are other numbers, and so another question.
+    """
 
     table: PartyTable
     features: Mapping[str, Feature]
     rows: NDArray[np.intp]
     cipher: PairPublicSide
+    key: bytes
     min_group: int
     _marked: dict[str, _Marked] = field(default_factory=dict)  # by sender
 
@@ -69,7 +73,7 @@ class HostGroups:
         if not 1 <= message.half <= longest:
             raise SecurityError(f"Halves of {message.half} bits came; under this key 1 to {longest} can be.")
         batches = len(message.pairs)
-        asked = hashlib.sha256(digest_of(message.rows, message.half, batches).encode())
+        asked = hashlib.sha256(digest_of(self.key, message.rows, message.half, batches).encode())
         marked = _Marked(rows, message.half, IncomingPairs(self.cipher, len(rows), batches), asked)
         self._marked[sender] = marked
         marked.add(message.pairs)
@@ -77,6 +81,14 @@ class HostGroups:
     def take_more(self, sender: str, message: MoreGroupPairs) -> None:
         """Keep the next piece."""
         self._sent_by(sender).add(message.pairs)
+
+    def check(self, features: Sequence[str], max_groups: int) -> None:
+        """Raise SecurityError where a feature is none of this Host's or named twice, or the groups are too many or too few."""
+        low, high = GROUP_LIMITS
+        if len(self.features.keys() & set(features)) < len(features) or not low <= max_groups <= high:
+            raise SecurityError(
+                f"An unknown feature, one that was named twice, or {max_groups} groups were asked for; {low} to {high} can be."
+            )
 
     def people(self, packed: bytes) -> tuple[str, ...]:
         """Ids of some joint records."""
@@ -139,9 +151,6 @@ class HostGroups:
                 yield GroupPairs(message.conversation, message.rows, half, blobs)
 
     def _grouped(self, name: str, rows: NDArray[np.intp], max_groups: int, min_size: int) -> Grouped:
-        low, high = GROUP_LIMITS
-        if name not in self.features or not low <= max_groups <= high:
-            raise SecurityError(f"An unknown feature or {max_groups} groups were asked for; {low} to {high} can be.")
         return group(self.features[name], self.table.columns[name][rows], max_groups, min_size)
 
     def _encrypted(self, numbers: Sequence[int], half: int) -> bytes:
@@ -174,8 +183,9 @@ class GroupSumsHandler:
         session = self.answering.sessions.of(message.conversation)
         if session.rows is None or not isinstance(session.cipher, PairPublicSide):
             raise SecurityError("Groups were asked about before ids were aligned under a key that can add up pairs.")
+        min_group = max(MIN_GROUP, self.answering.min_group)
         groups = session.kept(HostGroups) or HostGroups(
-            self.table, self.features, session.rows, session.cipher, max(MIN_GROUP, self.answering.min_group)
+            self.table, self.features, session.rows, session.cipher, session.key, min_group
         )
         return session.keep(HostGroups, groups)
 
@@ -191,14 +201,15 @@ class GroupSumsHandler:
         asked: AskGroupSums | AskGroupPairs,
         feature: str,
         people: tuple[str, ...],
+        min_size: int,
         *,
         only_look: bool = False,
     ) -> None:
         """Sizes of a feature's groups among some people: of these people as often as wanted, of others with one of them in it never.
 
-        Two sets of people that differ in one would tell that one's group.
+        Two sets of people that differ in one would tell that one's group; two smallest sizes, how many few people without a value are.
         """
-        self._count_as(guest, asked, ("groups", feature), people, str(asked.most), only_look=only_look)
+        self._count_as(guest, asked, ("groups", feature), people, f"{min_size} {asked.most}", only_look=only_look)
 
     def _count_as(
         self,
@@ -219,20 +230,24 @@ class GroupSumsHandler:
 
     def _group_sums(self, sender: str, asked: AskGroupSums) -> Answer:
         groups = self._groups(asked)
+        groups.check(asked.features, asked.most)  # before anything is counted
         people, digest = groups.pairs_of(asked.source)
-        only_look = groups.looks(sender, asked.source)
+        only_look, min_size = groups.looks(sender, asked.source), max(groups.min_group, asked.least)
         for feature in asked.features:
-            self._count(sender, asked, feature, people, only_look=only_look)
+            self._count(sender, asked, feature, people, min_size, only_look=only_look)
             # sums of other numbers of the same people would tell whose number changed
-            same = f"{asked.least} {asked.most} {digest}"
+            same = f"{min_size} {asked.most} {digest}"
             self._count_as(sender, asked, ("sums", asked.source, feature), people, same, only_look=only_look)
         yield sender, GroupSums(asked.conversation, asked.source, (), (), ()) if only_look else groups.sums(asked)
 
     def _ask_group_pairs(self, sender: str, asked: AskGroupPairs) -> Answer:
         groups = self._groups(asked)
+        groups.check((asked.feature,), asked.most)
         if sender in asked.receivers:
             raise SecurityError("Encrypted groups were to be sent to the Guest, who could read them; that was refused.")
-        self._count(sender, asked, asked.feature, groups.people(asked.rows))
+        if len(set(asked.receivers)) < len(asked.receivers):
+            raise SecurityError("Encrypted groups were to be sent to one party twice; that was refused.")
+        self._count(sender, asked, asked.feature, groups.people(asked.rows), groups.min_group)
         made, sent = groups.pairs(asked)
         for piece in made:
             for receiver in asked.receivers:

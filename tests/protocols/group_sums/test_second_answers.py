@@ -1,0 +1,133 @@
+"""A Host that answers once about the groups of some people: what a Guest that departs from the protocol tries, to be told more."""
+
+import numpy as np
+import pytest
+from sqlalchemy import text
+
+from backend.crypto.paillier.keys import PaillierSecretKey
+from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.crypto.plain import PlainKeySide
+from backend.data.dictionary import Feature, Kind
+from backend.data.table import PartyTable
+from backend.errors import QuestionRefused, SecurityError
+from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, GroupSums
+from backend.protocols.host import HostParty
+from backend.protocols.training.row_sets import pack_rows
+from backend.protocols.transport.messages import OfferKey
+from backend.store.accountant import Accountant, Limits
+from backend.store.database import Database
+from backend.store.party_store import memory_store
+
+GUEST, N = "bank", 60
+IDS = tuple(f"id{i:02}" for i in range(N))
+GROUP_A = np.arange(N) % 2 == 0
+EVERYONE = pack_rows(np.ones(N, dtype=bool))
+
+
+class CountingHost:
+    """A Host that counts answers about groups, and a Guest that sends it whatever it likes."""
+
+    def __init__(self, missing=0):
+        self.database = Database()
+        x = np.where(np.arange(N) < missing, np.nan, np.arange(N, dtype=np.float64))
+        columns = {"c": np.where(GROUP_A, "a", "b").astype(object), "x": x}
+        features = (Feature(name="c", meaning="c", kind=Kind.CATEGORICAL), Feature(name="x", meaning="x"))
+        self.party = HostParty(
+            "host",
+            PartyTable("host", IDS, columns),
+            features,
+            memory_store(),
+            simulated=True,
+            key_floor=512,
+            accountant=Accountant(self.database, Limits(1)),
+        )
+
+    def begun(self, conversation, side):
+        """A conversation under a key, after alignment."""
+        self.send(OfferKey(conversation, side.scheme, side.offer()))
+        self.party._sessions.of(conversation, GUEST).rows = np.arange(N, dtype=np.intp)
+
+    def send(self, message):
+        return [answer for _, answer in self.party.answer(GUEST, message)]
+
+    def sums(self, conversation, blob, half, side):
+        """The sums of whatever one ciphertext a person holds, by the groups of `c`."""
+        self.send(GroupPairs(conversation, EVERYONE, half, (blob,)))
+        [answer] = self.send(AskGroupSums(conversation, GUEST, ("c",), 4))
+        assert isinstance(answer, GroupSums)
+        return side.decrypt_joined(answer.sums[0], 2, half)
+
+    def counted(self):
+        with self.database.read() as session:
+            return session.execute(text("SELECT COUNT(*), COALESCE(SUM(asked), 0) FROM answers")).one()
+
+
+def longer_key(than):
+    """A key of as many bits whose modulus is larger, so that it reads the other one's ciphertexts."""
+    while True:
+        made = PaillierKeySide(PaillierSecretKey.generate(512, floor=512))
+        if made.public.n > than.public.n:
+            return made
+
+
+def test_the_same_bytes_under_another_key_are_other_numbers_and_another_question():
+    """Under a second key each person's ciphertext holds some 500 random bits: their sum would name everybody in the group."""
+    host, first = CountingHost(), PaillierKeySide(PaillierSecretKey.generate(512, floor=512))
+    second, half = longer_key(first), 255  # one sum a ciphertext
+    blob = first.encrypt_joined([1] * N, half)
+    host.begun("one", first)
+    assert host.sums("one", blob, half, first) == [30, 30]
+    before = host.counted()
+    host.begun("two", second)
+    with pytest.raises((SecurityError, QuestionRefused)):
+        host.sums("two", blob, half, second)
+    host.begun("three", first)
+    assert host.sums("three", blob, half, first) == [30, 30], "as it was it is answered again"
+    assert host.counted() == before
+
+
+def test_a_key_that_is_offered_again_within_a_conversation_changes_no_question():
+    host, first = CountingHost(), PaillierKeySide(PaillierSecretKey.generate(512, floor=512))
+    second, half = longer_key(first), 255
+    host.begun("one", first)
+    blob = first.encrypt_joined([1] * N, half)
+    assert host.sums("one", blob, half, first) == [30, 30]
+    host.begun("one", second)
+    assert host.sums("one", blob, half, first) == [30, 30], (
+        "the sums stay under the key that the groups were begun with"
+    )
+
+
+@pytest.mark.parametrize("features", [("y",), ("c", "y"), ("c", "c"), ("c",) * 1000])
+def test_what_is_refused_as_no_question_is_not_counted(features):
+    """Else a Guest fills the account with names of its own, or has one feature added up a million times by one message."""
+    host, key = CountingHost(), PlainKeySide()
+    host.begun("one", key)
+    host.send(GroupPairs("one", EVERYONE, 20, (key.encrypt_joined([1] * N, 20),)))
+    with pytest.raises(SecurityError, match="unknown feature, one that was named twice"):
+        host.send(AskGroupSums("one", GUEST, features, 4))
+    with pytest.raises(SecurityError, match="33 groups"):
+        host.send(AskGroupSums("one", GUEST, ("c",), 33))
+    assert host.counted() == (0, 0)
+
+
+@pytest.mark.parametrize(("feature", "receivers"), [("y", ("other",)), ("c", ("other", "other")), ("c", (GUEST,))])
+def test_marks_of_a_host_that_nobody_gets_are_not_counted(feature, receivers):
+    host = CountingHost()
+    host.begun("one", PlainKeySide())
+    with pytest.raises(SecurityError):
+        host.send(AskGroupPairs("one", EVERYONE, feature, 4, receivers))
+    assert host.counted() == (0, 0)
+
+
+def test_sizes_of_groups_are_answered_by_one_smallest_size_alone():
+    """With 5 people without a value: merged otherwise, the 5 join another group, and the difference shows them."""
+    host, key = CountingHost(missing=5), PlainKeySide()
+    host.begun("one", key)
+    [first] = host.send(AskGroupPairs("one", EVERYONE, "x", 2, ()))
+    assert min(n for _, _, n in first.groups) >= 20
+    host.send(GroupPairs("one", EVERYONE, 20, (key.encrypt_joined([1] * N, 20),)))
+    with pytest.raises((SecurityError, QuestionRefused)):
+        host.send(AskGroupSums("one", GUEST, ("x",), 2, 30))
+    [again] = host.send(AskGroupSums("one", GUEST, ("x",), 2, 20))
+    assert again.groups == (first.groups,)
