@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -81,7 +82,7 @@ class _Question:
 
     @classmethod
     def read(cls, pieces: Sequence[bytes]) -> tuple[_Question, SentMarks] | None:
-        """From these pieces; None where the Guest was killed while it wrote them, so that nothing was sent."""
+        """From these pieces; None where not all are written, so that nothing was sent yet."""
         if len(pieces) < 2 or len(pieces) < 2 + (body := json.loads(pieces[0]))["pairs"]:
             return None
         made = SentMarks(pieces[1], tuple(pieces[2:]), tuple(body["largest"]), tuple(body["totals"]), body["key"])
@@ -177,11 +178,10 @@ class AskedSums:
             return {}, refused
         hosts = tuple(dict.fromkeys(host for host, _ in asked))
         journal, question = self._context.runtime.journal, _Question(about, people_hash(ids), _today(), asked)
-        run = None if journal is None else journal.run(self._question)
+        run = None if journal is None else journal.run(self._question, fresh=True)
 
         def written_down(made: SentMarks) -> None:
             if run is not None:
-                run.drop(0)  # an earlier question about this model and part, whose answer could not be had again
                 run.batch(0)
                 for number, piece in enumerate(question.pieces(made)):
                     run.sending(0, number, piece)
@@ -223,21 +223,29 @@ class AskedSums:
         A Host that answered them does not count them again, and refuses where its records have changed since. Of the Guest's own
         records only, within a day, and as long as its key is the same; else what was asked is given up.
         """
-        journal, runtime = self._context.runtime.journal, self._context.runtime
-        run = None if journal is None else journal.broken_off(self._question)
-        if journal is None or run is None:
+        journal = self._context.runtime.journal
+        if journal is None:
             return
+        for run in journal.broken_off(self._question):
+            written = None
+            with suppress(QuestionRefused):  # another process has the answer by now
+                written = _Question.read(run.batch(0).sent)
+            if written is not None:  # else it was never sent, or another process is writing it down in this moment
+                self._ask_again(*written, cipher, bits)
+                journal.handed_over(run.name)
+
+    def _ask_again(self, question: _Question, made: SentMarks, cipher: Cipher, bits: int) -> None:
+        """The same bytes, where they can be read and the people are the same."""
+        runtime = self._context.runtime
         key = runtime.keys.pair(cipher, bits)
-        written = _Question.read(run.batch(0).sent)
-        if written is not None and written[1].key == f"{key.scheme} {key.bits}":
-            question, made = written
-            hosts = tuple(dict.fromkeys(host for host, _ in question.asked))
-            with self._sessions.begin(hosts) as session:
-                questions, rows = self._sessions.ask(session, cipher, bits, lambda joint: _flags(made.rows, len(joint)))
-                if people_hash(runtime.table.take(rows).ids) == question.people:
-                    questions.repeat(made, hosts)
-                    self._answers(questions, question, len(made.largest))
-        journal.handed_over(run.name)
+        if made.key != f"{key.scheme} {key.bits}":
+            return
+        hosts = tuple(dict.fromkeys(host for host, _ in question.asked))
+        with self._sessions.begin(hosts) as session:
+            questions, rows = self._sessions.ask(session, cipher, bits, lambda joint: _flags(made.rows, len(joint)))
+            if people_hash(runtime.table.take(rows).ids) == question.people:
+                questions.repeat(made, hosts)
+                self._answers(questions, question, len(made.largest))
 
     @property
     def _question(self) -> str:

@@ -225,7 +225,7 @@ class Journal:
         self._swept = -SWEPT  # when messages without a run, which a kill leaves, were looked for
         self._lock = threading.Lock()
 
-    def run(self, question: str, batches: int = 0) -> Run:
+    def run(self, question: str, batches: int = 0, *, fresh: bool = False) -> Run:
         """The run that asks this question and was not handed over; a new one where there is none that nobody is at work on.
 
         Two of this process that ask the same at once are two questions; :meth:`ended` tells that nobody is at work on a run any more.
@@ -236,6 +236,8 @@ class Journal:
             SHA-256 of the model, the samples and the cipher, in hexadecimal.
         batches : int
             That will be asked about: they get their names in the same transaction.
+        fresh : bool
+            A new one in any case: what was written down before, perhaps by another process in this moment, stays as it is.
         """
         now = datetime.now(UTC)
         with self._lock:
@@ -244,7 +246,7 @@ class Journal:
                 old = session.execute(_TOO_OLD, {"before": (now - KEPT).isoformat()}).all()
                 session.execute(_TOO_OLD_STATED, {"before": (now - STATED).isoformat()})
                 runs = session.execute(_ASKING, {"question": question}).scalars()
-                known = next((name for name in runs if name not in self._busy), None)
+                known = None if fresh else next((name for name in runs if name not in self._busy), None)
                 about = {"run": known or secrets.token_hex(16), "question": question, "now": now.isoformat()}
                 # whoever asks again wants it: a day counts from now
                 session.execute(_WANTED if known else _BEGIN, about)
@@ -257,12 +259,11 @@ class Journal:
             self._forgotten(all_others=bool(old) or time.monotonic() - self._swept > SWEPT)
         return run
 
-    def broken_off(self, question: str) -> Run | None:
-        """A run that asks this question and was not handed over, that nobody of this process is at work on; None where there is none."""
+    def broken_off(self, question: str) -> list[Run]:
+        """Runs that ask this question and were not handed over, the oldest first, that nobody of this process is at work on."""
         with self._database.read() as session:
             runs = session.execute(_ASKING, {"question": question}).scalars().all()
-        name = next((name for name in runs if name not in self._busy), None)
-        return None if name is None else Run(self._database, name)
+        return [Run(self._database, name) for name in runs if name not in self._busy]
 
     def ended(self, run: Run | None) -> None:
         """Nobody of this process is at work on the run: whoever asks the same goes on with it."""

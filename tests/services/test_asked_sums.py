@@ -22,6 +22,7 @@ from backend.services.measurement import asked_by, drawn
 from backend.services.training import TrainingRequest
 from backend.services.validation import OperatorConfig, ValidationRequest
 from backend.store.accountant import GROUPS, Limits
+from backend.store.journal import Journal
 
 FEATURE, HOST, SAMPLES = "gender", "telecom", 200
 
@@ -270,13 +271,12 @@ def test_other_marks_of_the_same_people_are_another_question_also_after_a_kill(d
     journal = demo.runtime.journal
 
     def changed(question):
-        run = journal.broken_off(question)
+        [run] = journal.broken_off(question)
         batch = run.batch(0)
         one = bytearray(batch.sent[2])
         one[:512] = batch.sent[2][512:1024]  # the first person is marked as the second was
-        return Answering(
-            run, {"batch": lambda number: replace(batch, sent=(*batch.sent[:2], bytes(one), *batch.sent[3:]))}
-        )
+        sent = (*batch.sent[:2], bytes(one), *batch.sent[3:])
+        return [Answering(run, {"batch": lambda number: replace(batch, sent=sent)})]
 
     context = replace(
         demo.measured, runtime=Answering(demo.runtime, {"journal": Answering(journal, {"broken_off": changed})})
@@ -284,6 +284,49 @@ def test_other_marks_of_the_same_people_are_another_question_also_after_a_kill(d
     with pytest.raises(HostRefused, match="Nothing was begun"):
         demo.disparity(context, cipher="paillier")
     assert demo.kept() is None and set(demo.answers().values()) == {1}
+
+
+def in_another_process(demo):
+    """What measurements of a second process start from, which does not know what this one is at."""
+    return replace(demo.measured, runtime=Answering(demo.runtime, {"journal": Journal(demo.runtime.journal._database)}))
+
+
+def while_writing(demo, happens):
+    """What measurements start from, where something happens once while a question is being written down."""
+    journal, waits = demo.runtime.journal, [happens]
+
+    def begun(*given, **more):
+        run = journal.run(*given, **more)
+
+        def sending(number, piece, sent):
+            if piece and waits:
+                waits.pop()()
+            return run.sending(number, piece, sent)
+
+        return Answering(run, {"sending": sending})
+
+    return replace(demo.measured, runtime=Answering(demo.runtime, {"journal": Answering(journal, {"run": begun})}))
+
+
+def test_a_question_that_another_process_is_writing_down_is_not_taken_for_one_that_was_broken_off(demo):
+    others = []
+    meanwhile = while_writing(demo, lambda: others.append(demo.disparity(in_another_process(demo), cipher="paillier")))
+    found = demo.disparity(meanwhile, cipher="paillier")
+    assert found.measured == today() and not others[0].measured and replace(found, measured="") == others[0]
+    assert set(demo.answers().values()) == {1}
+
+
+def test_what_two_processes_write_down_at_once_is_not_mixed(demo):
+    def other():
+        with pytest.raises(KeyboardInterrupt):
+            lost = in_another_process(demo)
+            demo.disparity(replace(lost, kept=Answering(lost.kept, {"put": killed})), cipher="paillier", cutoff=0.4)
+
+    with pytest.raises(HostRefused):  # the Host got the other's first
+        demo.disparity(while_writing(demo, other), cipher="paillier")
+    assert set(demo.answers().values()) == {1}
+    found = demo.disparity(cipher="paillier", cutoff=0.4)  # the answer that the other process lost
+    assert found.measured == today() and set(demo.answers().values()) == {1}
 
 
 def test_what_is_kept_names_nobody_and_holds_no_group_of_few(demo):
