@@ -5,9 +5,11 @@ What a file says in more than one way (encoding, decimals, which sheet) is asked
 
 from __future__ import annotations
 
+import re
 import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -21,6 +23,7 @@ DECIMALS = {"point": ".", "comma": ","}
 SUFFIXES = ("csv", "tsv", "txt", "xlsx", "parquet")
 SHOWN_LINES = 3
 SHOWN_LETTERS = 160
+FOREIGN, JUDGED = re.compile(r"[^\x00-\x7f]"), 10_000  # letters that tell encodings apart, and of how many
 ZIP, OLE, PARQUET = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PAR1"
 
 
@@ -171,15 +174,17 @@ def _is_utf8(data: bytes) -> bool:
 
 
 def _unclear_encoding(name: str, data: bytes) -> FederationError:
-    """What some lines would say in each encoding that fits all bytes."""
-    choices: dict[str, tuple[str, ...]] = {}
+    """What some lines would say in each encoding that fits all bytes, the most plausible one first."""
+    texts: dict[str, str] = {}
     for encoding, codec in ENCODINGS.items():
         try:
             text = data.decode(codec)
         except UnicodeDecodeError:
             continue
         if "\0" not in text:
-            choices[encoding] = _telling_lines(text)
+            texts[encoding] = text
+    likely = sorted(texts, key=lambda encoding: _plausible(encoding, texts[encoding]), reverse=True)
+    choices = {encoding: _telling_lines(texts[encoding]) for encoding in likely}
     if not choices:
         return FederationError(f"{name}: this is no text in UTF-8, UTF-16, GBK or Latin-1. Save it as 'CSV UTF-8'.")
     as_read = "; ".join(f"{encoding}: {lines[-1]}" for encoding, lines in choices.items())
@@ -189,6 +194,27 @@ def _unclear_encoding(name: str, data: bytes) -> FederationError:
         "encoding",
         choices,
     )
+
+
+def _plausible(encoding: str, text: str) -> float:
+    """How much of a decoded table's text looks written rather than misread, 0..1: it orders what is asked and decides nothing."""
+    if encoding == "utf-16":  # of single bytes misread in pairs no line end is left
+        return 1.0 if "\n" in text or "\r" in text else 0.0
+    foreign = {found.start() for found in islice(FOREIGN.finditer(text), JUDGED)}
+    if encoding == "gbk":
+        good = sum(_common(text[place]) for place in foreign)
+    else:  # accented letters stand alone; Chinese read as Latin-1 comes in pairs of them
+        good = sum(not {place - 1, place + 1} & foreign for place in foreign)
+    return good / max(1, len(foreign))
+
+
+def _common(letter: str) -> bool:
+    """Whether it is one of GB/T 2312's marks or of its 3,755 most used characters (rows 1 to 3 and 16 to 55)."""
+    try:
+        row = letter.encode("gb2312")[0] - 0xA0
+    except UnicodeEncodeError:
+        return False
+    return row <= 3 or 16 <= row <= 55
 
 
 def _telling_lines(text: str) -> tuple[str, ...]:

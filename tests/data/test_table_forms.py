@@ -108,6 +108,23 @@ def test_a_named_encoding_says_the_same_and_an_unnamed_one_is_asked(federation, 
         read_samples(federation, data)
     assert unclear.value.question == "encoding"
     assert any(letters in line for line in unclear.value.choices[encoding])
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("id,城市,职业\n1,北京,工程师\n2,上海,教师\n", "gbk"),
+        ("编号;备注\n1;已婚，有房\n", "gbk"),
+        ("id,city,street\n1,Köln,Große Straße 5\n2,Besançon,Rue de la Libération\n", "latin-1"),
+        ("id;ciudad\n1;Logroño\n2;A Coruña\n", "latin-1"),
+        ("编号,城市\n一,北京\n", "utf-16"),
+    ],
+)
+def test_the_encoding_that_reads_as_writing_is_asked_first(text: str, encoding: str) -> None:
+    codec = {"gbk": "gbk", "latin-1": "cp1252", "utf-16": "utf-16"}[encoding]
+    with pytest.raises(Unclear) as unclear:
+        read_table_file(text.encode(codec), "people.csv")
+    assert next(iter(unclear.value.choices)) == encoding
     assert all(len(lines) <= 3 for lines in unclear.value.choices.values())
 
 
