@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 QUIET = {"hoverinfo": "skip", "showlegend": False}
 LANE = 66  # pixels between two ends
 LETTER = 8  # pixels
-# letters and lines of a split's words and of its rule, so that on a phone those of two levels do not meet; the hover has them whole
-WORDS, WORDS_DEEP = ((17, 3), (19, 2)), ((12, 4), (13, 3))
-SHALLOW = 3  # levels up to which there is more room
+# letters and lines of a split's words and of its rule, so that on a phone they meet no line; the hover has them whole
+WORDS, RULE = (12, 4), (13, 3)
 TWIN = (
     *(f"structure.{name}" for name in ("node", "depth")),
     *("words.party", "features.meaning"),
@@ -193,8 +192,6 @@ def rule(t: Texts, view: View, index: int, node: int) -> str:
 
 def _splits(sight: _Sight, party: str, own: list[int]) -> None:
     t, sign = sight.t, palette.mark(sight.view.federation, party)
-    deep = max(level for level, _ in sight.positions.values()) > SHALLOW
-    words, asks = WORDS_DEEP if deep else WORDS
     title = label(t.party(sight.view.federation, party))
     sight.picture.add_scatter(
         x=[None], y=[None], mode="markers", name=title, marker={"size": 12, "symbol": sign.symbol, "color": sign.colour}
@@ -209,8 +206,8 @@ def _splits(sight: _Sight, party: str, own: list[int]) -> None:
             marker={"size": 20, "symbol": sign.symbol, "color": sign.colour},
             opacity=sight.opacity(nodes[0]),
             text=[
-                f"<b>{wrap(t.brief(_feature(sight, node)), *words)}</b><br>"
-                f"{wrap(rule(t, sight.view, sight.index, node), *asks)}"
+                f"<b>{wrap(t.brief(_feature(sight, node)), *WORDS)}</b><br>"
+                f"{wrap(rule(t, sight.view, sight.index, node), *RULE)}"
                 for node in nodes
             ],
             textposition="top center",
