@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Container, MutableMapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -422,13 +422,18 @@ def publish(name: str) -> str | None:
     return str(value)
 
 
-def clock(moment: datetime, zone: str | None) -> str:
+def clock(moment: datetime, zone: str | None, form: str = "%H:%M:%S") -> str:
     """The time of day in the reader's `zone`, as a browser names it; the server's where that says nothing."""
     try:
         local = moment.astimezone(ZoneInfo(zone) if zone else None)
     except (KeyError, ValueError):
         local = moment.astimezone()
-    return local.strftime("%H:%M:%S")
+    return local.strftime(form)
+
+
+def made(record: ModelRecord) -> str:
+    """When a model was made, by the reader's clock: month, day, hour and minute."""
+    return clock(datetime.fromisoformat(record.created).replace(tzinfo=UTC), st.context.timezone, "%m-%d %H:%M")
 
 
 def once(name: str, value: object) -> bool:

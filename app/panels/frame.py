@@ -56,7 +56,8 @@ def emphasis() -> Literal["primary", "secondary"]:
 def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: Federation | None = None) -> None:
     """Title, the question that the page answers, and what a followed link got wrong."""
     st.title(t(f"{page}.title"), anchor=False)
-    st.markdown(f":gray[{t(f'{page}.question')}]")
+    with st.container(key="question"):
+        st.markdown(f":gray[{t(f'{page}.question')}]")
     synthetic = federation is not None and federation.synthetic
     lines = [f":material/science: {t('frame.synthetic')}"] if synthetic else []
     found = session.standing()
@@ -81,7 +82,7 @@ def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: 
 def model_name(t: Texts, record: ModelRecord, federation: Federation | None, name: str) -> str:
     """What a model is called: the name that somebody gave it, else its federation and when it was made."""
     title = t.federation(federation) if federation else record.federation
-    return t.model(name) or f"{re.split('[:：]', title)[0]} {record.created[5:16].replace('T', ' ')}"
+    return t.model(name) or f"{re.split('[:：]', title)[0]} {session.made(record)}"
 
 
 def problem(t: Texts, text: str) -> None:

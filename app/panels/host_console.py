@@ -312,7 +312,7 @@ def _traffic(t: Texts, operator: HostOperator, key: str) -> None:
     rows = {
         t("host.conversation"): [one.conversation[:12] for one in receipts],
         t("host.peer"): [one.peer for one in receipts],
-        t("host.ended"): [one.created[:16].replace("T", " ") for one in receipts],
+        t("host.ended"): [one.created[:16].replace("T", " ") + " UTC" for one in receipts],
         t("host.sent"): sent,
         t("host.took"): took,
     }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import plotly.graph_objects as go
 import streamlit as st
 
+from app import session
 from app.panels import charts, evidence, frame, links, offers, palette, sidebar
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.user_jobs import Work
@@ -63,7 +64,7 @@ def choose(
             words.append(t("compare_models.replaced"))
         words.append(frame.quality(t, record, t.unit(view.federation.label)))
         if states[model_id].name:  # else it is called after that moment
-            words.append(record.created[:16].replace("T", " "))
+            words.append(session.made(record))
         return " · ".join(words)
 
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -334,7 +335,7 @@ def made(t: Texts, view: View, found: SideBySide) -> None:
     """How the two were made: what each party learned in training, and every parameter that differs."""
     records = found.before.record, found.after.record
     rows = [
-        (t("comparison.created"), *(record.created[:16].replace("T", " ") for record in records)),
+        (t("comparison.created"), *(record.created[:16].replace("T", " ") + " UTC" for record in records)),
         (t("comparison.algorithm"), *(markdown(frame.algorithm(t, record)) for record in records)),
         (t("comparison.grown_on"), *(_cipher(t, record) for record in records)),
     ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app import session
 from app.panels import frame, links, sign_in
 from app.texts import Texts, cut
 from backend import __version__
@@ -58,7 +59,7 @@ def _called(t: Texts, record: ModelRecord, state: ModelState) -> str:
     short = cut(name, NAME)
     if short:
         return short if short == name else f"{short} {mark}"
-    return f"{record.created[5:16].replace('T', ' ')} · {mark}"
+    return f"{session.made(record)} · {mark}"
 
 
 def footer(t: Texts, account: str, roles: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import view_models
+from app import session, view_models
 from app.panels import charts, controls, frame, links, palette
 from app.texts import Texts, label, markdown
 from backend.errors import GlassleafError
@@ -299,7 +299,7 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> None
         trees: [f"{one.n_trees:,}" for one in records],
         leaves: [f"{one.n_leaves:,}" for one in records],
         seconds: [t.duration(one.seconds) for one in records],
-        t("train.made"): [_made(one) for one in records],
+        t("train.made"): [session.made(one) for one in records],
         t("train.cipher"): [_arithmetic_of(t, one) for one in records],
         hosts: [_data_of(t, chosen, one) for one in records],
     }
@@ -322,16 +322,12 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> None
             st.selectbox(
                 t("sidebar.model"),
                 list(by_id),
-                format_func=lambda one: f"{frame.algorithm(t, by_id[one])} · {_made(by_id[one])} · {one[1:5]}",
+                format_func=lambda one: f"{frame.algorithm(t, by_id[one])} · {session.made(by_id[one])} · {one[1:5]}",
                 key="train_opened",
                 width=360,
             )
         ]
-        links.to_model(picked.id, t("train.open_one", name=frame.algorithm(t, picked), when=_made(picked)))
-
-
-def _made(record: ModelRecord) -> str:
-    return record.created[5:16].replace("T", " ")
+        links.to_model(picked.id, t("train.open_one", name=frame.algorithm(t, picked), when=session.made(picked)))
 
 
 def _shown(record: ModelRecord, name: str) -> float:
