@@ -70,13 +70,15 @@ def summary(t: Texts, attacks: Sequence[Attack], results: Results) -> None:
     """What the runs so far come to, in one sentence."""
     ran = [results[attack.id] for attack in attacks if attack.id in results]
     working = [result for result in ran if attack_works(result)]
+    switched = [result for result in ran if result.outcome.optional]
+    failing = len(ran) - len({result.id for result in (*working, *switched)})
     if not ran:
         return
     if working:
         st.markdown(t("attack_lab.some_work", n=len(working), ran=len(ran), names=_names(t, working)))
-    else:
-        st.markdown(t("attack_lab.none_works", n=len(ran)))
-    if switched := [result for result in ran if result.outcome.optional]:
+    elif failing:
+        st.markdown(t("attack_lab.most_fail" if switched else "attack_lab.none_works", n=failing, ran=len(ran)))
+    if switched:
         st.markdown(t("attack_lab.optional", names=_names(t, switched)))
 
 
@@ -179,7 +181,8 @@ def _bars(t: Texts, result: AttackResult, works: bool) -> str:
     """Two bars, without and with the defence, and a line where guessing is."""
     rows = [(t("attack_lab.without"), result.defence_off, palette.FINDING)]
     if result.defence_on is not None:
-        rows.append((t("attack_lab.with"), result.defence_on, palette.FINDING if works else palette.INK))
+        words = t("attack_lab.with_optional" if result.outcome.optional else "attack_lab.with")
+        rows.append((words, result.defence_on, palette.FINDING if works else palette.INK))
     drawn = [(f"{name}  {percent(rate)}", rate, colour) for name, rate, colour in rows]
     guessed = result.chance, f"{t('attack_lab.guessing')}  {percent(result.chance)}"
     return charts.lying(drawn, 1.0, _rates(t, result), guessed)

@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from urllib.parse import quote
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -62,7 +63,8 @@ def test_a_defence_that_is_off_by_default_is_said_to_be(opened: Opened, few: Non
         "A1", known.name, known.severity, lambda seed: replace(known.measure(seed), optional=True), known.parts
     )
     said = everything(run(opened("attack_lab"), "attack_A1"))
-    assert T("attack_lab.fails_optional") in said
+    assert T("attack_lab.fails_optional") in said and T("attack_lab.none_works", n=1) not in said
+    assert quote(T("attack_lab.with_optional")) in said and quote(T("attack_lab.with")) not in said
     assert T("attack_lab.optional", names=f"A1 {T('attack.a1_title')}") in said
 
 
