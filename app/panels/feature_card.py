@@ -30,7 +30,11 @@ def card(t: Texts, view: View, name: str) -> None:
         st.caption(f"`{feature.name}`" + (f" · {markdown(other)}" if other and other != t.meaning(feature) else ""))
         facts = {
             t("features.held_by"): palette.name(t, view.federation, party),
-            t("features.unit"): markdown(t.unit(feature)) or t(f"features.{feature.kind.value}"),
+            **(
+                {t("features.unit"): markdown(t.unit(feature))}
+                if t.unit(feature)
+                else {t("features.values"): t(f"features.{feature.kind.value}")}
+            ),
             t("features.expected"): frame.direction(t, view.task, feature.expected_direction.value),
             t("features.learned"): frame.direction(t, view.task, learned.learned if learned else "unused"),
             t("features.usage"): t(
