@@ -40,7 +40,8 @@ EDITED = (
     "unit_zh",
     "categories_zh",
 )
-WIDTHS = {"meaning": 260, "meaning_zh": 150, "categories": 150, "categories_zh": 150}  # pixels
+# pixels: name and meaning, which nobody may leave out, stand beside each other on a phone
+WIDTHS = {"name": 110, "meaning": 230, "meaning_zh": 150, "categories": 150, "categories_zh": 150}
 ROWS = ""  # in place of an id column: rows are numbered
 
 
@@ -448,10 +449,10 @@ def _edited(t: Texts, draft: Draft, columns: Sequence[Column], held: dict[str, s
         session.keep(base_key, base)
         session.keep(f"{base_key}_turn", session.kept(f"{base_key}_turn", 0) + 1)
     shown = pd.DataFrame(
-        [{"name": name, "party": held[name], **{field: base[name][field] for field in EDITED}} for name in base]
+        [{"name": name, **{field: base[name][field] for field in EDITED}, "party": held[name]} for name in base]
     )
     looks = {
-        "name": st.column_config.TextColumn(t("own_data.column"), disabled=True, pinned=True),
+        "name": st.column_config.TextColumn(t("own_data.column"), disabled=True, pinned=True, width=WIDTHS["name"]),
         "party": st.column_config.TextColumn(t("own_data.party"), disabled=True),
         "kind": st.column_config.SelectboxColumn(
             t("own_data.kind"),
