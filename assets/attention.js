@@ -1,8 +1,5 @@
 // Runs in the page itself (app/panels/attention.py): moves the focus to what has just come, and says it to whoever listens.
 (told => {
-  document.querySelectorAll(".glassleaf-attention").forEach(mark => {
-    mark.closest("[data-testid=stElementContainer]")?.style.setProperty("display", "none");
-  });
   let live = document.getElementById("glassleaf-live");
   if (!live) {
     live = document.createElement("div");
