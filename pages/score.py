@@ -70,7 +70,8 @@ def begin(request: ScoringRequest, given: Upload | None = None) -> None:
     """Start a scoring, of a file that is kept until it has ended."""
     sheet = request.samples
     session.keep("asked", tuple(name for row, name in enumerate(sheet.ids) if row not in sheet.problems))
-    user_jobs.start("score", lambda: backend.scoring.start(request), upload=given)
+    under = (request.cipher, request.key_bits)
+    user_jobs.start("score", lambda: backend.scoring.start(request), about=under, upload=given)
 
 
 def received(done: ScoreBatch) -> None:
@@ -174,6 +175,17 @@ class ScoringInput(NamedTuple):
     again: Callable[[], None] | None
 
 
+def kept_choice(people: int) -> None:
+    """After a reload the cipher line says what the scoring at work runs under, not what would suit the next one."""
+    under = user_jobs.about("score")
+    if running and under is not None and session.kept("engine") is None:
+        cipher, bits = under
+        if cipher != backend.scoring.suited(model_id, people):
+            session.choose("score_cipher", cipher)
+        if cipher == "paillier":
+            session.choose("score_key_bits", bits)
+
+
 def ask() -> ScoringInput:
     """Whom to score, under which cipher, and the button."""
     if held is not None and session.once("held_upload", held.name):
@@ -194,6 +206,7 @@ def ask() -> ScoringInput:
         with order:
             attention.order_on_a_phone("score_answer")
     usable = sheet.usable if sheet is not None else 0
+    kept_choice(max(1, usable))
     with above:
         one_output = view.model.outputs.slots(view.record.n_trees) == 1
         speeds = user_jobs.speeds(model_id, view.model.guest)

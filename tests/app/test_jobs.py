@@ -323,3 +323,11 @@ def test_a_job_that_another_of_its_name_replaced_is_not_followed(monkeypatch: py
     monkeypatch.setattr(tray.user_jobs, "known", lambda: (ended, replaced))
     monkeypatch.setattr(tray.user_jobs, "note_clock", lambda: pytest.fail("a clock was started"))
     tray.follow(Texts("en"), tray.Places(st.empty(), st.empty()), {"score"})
+
+
+def test_after_a_reload_the_cipher_line_is_that_of_the_scoring_at_work(opened: Opened, go: threading.Event) -> None:
+    assert opened("score").get_by_key("score_cipher").value == "suited"
+    session.service().jobs.of("").start("score", lambda: waiting(go), about=("rlwe", 3072))
+    at = opened("score")
+    assert not at.exception and at.get_by_key("score_cipher").value == "rlwe"
+    assert any(f"**{T('engine.name_rlwe')}**" in caption.value for caption in at.caption)
