@@ -90,13 +90,22 @@ def present(step: str) -> None:
     if last is not None and fits and not aside and not running:
         done = view_models.decided(last, session.kept("cutoff", ScoringRequest.cutoff))
         received(done)
+        if session.kept("turn_page", False):  # what was scored from the first step is told from the second on
+            session.keep("turn_page", False)
+            step = presenter.steps(view, done)[1]
+            presenter.go(step)
     chosen: str | None = next(iter(person.options(people, session.kept("sample"))), None)
     if step == presenter.PARTIES and done is None and not running:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
             chosen = person.pick(t, view, people, session.remember, session.draw)
 
+    under = session.kept("engine", (ScoringRequest.cipher, ScoringRequest.key_bits))
+    if done is None and not running:
+        ready(*under, run.prepared)
+
     def score() -> None:
-        cipher, bits = session.kept("engine", (ScoringRequest.cipher, ScoringRequest.key_bits))
+        cipher, bits = under
+        session.keep("turn_page", step == presenter.PARTIES)
         sheet = backend.samples.of_person(model_id, str(chosen))
         begin(ScoringRequest(model_id, sheet, cipher=cipher, key_bits=bits, hold=True))
 
@@ -144,12 +153,12 @@ def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[
         return None, given
 
 
-def ready(cipher: str, bits: int) -> bool | None:
+def ready(cipher: str, bits: int, shown: Callable[..., None] = run.pools) -> bool | None:
     """Draw what the parties have ready, again every second where no other clock ticks; whether it is enough."""
     if cipher == "paillier":
         backend.federations.warm_up(view.record.federation, bits)
     read = partial(backend.federations.pools, view.record.federation)
-    pools = partial(run.pools, t, view, read, cipher)
+    pools = partial(shown, t, view, read, cipher)
     if user_jobs.busy():
         pools()
     else:
@@ -214,7 +223,7 @@ def ask() -> ScoringInput:
             t, max(1, usable), speeds, one_output, partial(backend.scoring.suited, model_id), ready
         )
         session.keep("engine", (cipher, bits))
-        presenter.switch(t, presenting=False)
+        presenter.switch(t, view, last)
     off = not usable or bool(running)
     offered = sheet is None or bool(usable)  # of a file without a usable row there is nothing to send
     go = offered and button.button(
@@ -235,6 +244,7 @@ def ask() -> ScoringInput:
 
 def analyse() -> None:
     """The page as an analyst uses it: the question, the answer first, then how it came about."""
+    session.keep("turn_page", False)  # whoever left the presentation finds it where it was
     way, sheet, answer, under, again = ask()
     own = person.row(people, sheet.ids[0]) if way == "pick" and sheet is not None else None
     with answer:

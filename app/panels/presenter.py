@@ -24,8 +24,10 @@ ON = "on"
 PARTIES, ANSWER = "parties", "answer"
 # Kind of step → the attack of the lab that goes for it; a Host that passes numbers on to the next one is attacked otherwise.
 ATTACKS = {"encrypt": "A4", "pass": "A3", "mask": "A1", "return": "A7", "answer": "A5"}
+# The page's title makes room for the step's, so that what the parties see ends on the screen.
 LARGE = "<style>.st-key-presenter_words p {font-size: clamp(1.3rem, 2.2vw, 2rem) !important; line-height: 1.35}"
-LARGE += ".st-key-presenter_words:focus {outline: none} [data-testid=stSidebar] {display: none}</style>"
+LARGE += ".st-key-presenter_words:focus {outline: none} [data-testid=stSidebar] {display: none}"
+LARGE += "[data-testid=stMain] h1 {font-size: 1.25rem; padding: 0} .st-key-question {display: none}</style>"
 
 
 def steps(view: View, done: ScoreBatch | None) -> tuple[str, ...]:
@@ -48,10 +50,11 @@ def step_of(view: View, done: ScoreBatch | None) -> str:
     return session.linked(LINK, steps(view, done)) or ""
 
 
-def switch(t: Texts, presenting: bool) -> None:
-    """The switch that begins and ends a presentation."""
-    session.choose("presenting", presenting)
-    turn = leave if presenting else partial(go, PARTIES)
+def switch(t: Texts, view: View, done: ScoreBatch | None, step: str = "") -> None:
+    """The switch that begins a presentation where the last one was left, and ends the one that is at `step`."""
+    left = session.kept("presented", PARTIES)
+    session.choose("presenting", bool(step))
+    turn = partial(leave, step) if step else partial(go, left if done and left in steps(view, done) else PARTIES)
     st.toggle(t("presenter.switch"), key="presenting", on_change=turn, help=t("presenter.switch_help"))
 
 
@@ -61,8 +64,9 @@ def go(step: str) -> None:
     session.announce(LINK, step)
 
 
-def leave() -> None:
-    """End the presentation, from the switch's callback."""
+def leave(step: str) -> None:
+    """End the presentation at a step, from the switch's callback."""
+    session.keep("presented", step)
     for name in (LINK, ATTACK):
         session.forget(name)
 
@@ -89,7 +93,9 @@ def draw(
     """
     done, every = scene.done, steps(view, scene.done)
     st.html(LARGE)
-    _buttons(t, every, step, score, restart, ready=done is not None, busy=running is not None)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _buttons(t, every, step, score, restart, ready=done is not None, busy=running is not None)
+        switch(t, view, done, step)
     with st.container(key="presenter_words"):
         st.header(f":gray[{every.index(step) + 1} / {len(every)}] {_title(t, view, step)}", anchor=False)
         if step == ANSWER and done is not None:
@@ -109,7 +115,7 @@ def draw(
             st.info(t("transcript.from_journal"), icon=":material/history:")
         shown = _at(view, scene, step)
         attention.order_on_a_phone(f"presented_{shown.turn or view.model.guest}")
-        sight.draw(t, view, shown, "presented")
+        sight.draw(t, view, shown, "presented", columns=step == PARTIES)
     return beside
 
 
@@ -156,37 +162,35 @@ def _buttons(
     busy: bool,
 ) -> None:
     at = every.index(step)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.button(
-            t("presenter.back"),
-            icon=":material/arrow_back:",
-            shortcut="Left",
-            disabled=at == 0 or busy,
-            on_click=go,
-            args=(every[max(at - 1, 0)],),
-            key="presenter_back",
-        )
-        following = every[min(at + 1, len(every) - 1)]
-        act = partial(go, following) if ready else score
-        words, icon = (t("presenter.next"), "arrow_forward") if ready else (t("presenter.start"), "lock")
-        off = busy or act is None or (ready and step == following)
-        st.button(
-            words,
-            type=frame.emphasis(),
-            icon=f":material/{icon}:",
-            shortcut="Right",
-            disabled=off,
-            on_click=act,
-            key="presenter_next",
-        )
-        st.button(
-            t("presenter.reset"),
-            icon=":material/restart_alt:",
-            disabled=busy,
-            on_click=restart,
-            key="presenter_reset",
-        )
-        switch(t, presenting=True)
+    st.button(
+        t("presenter.back"),
+        icon=":material/arrow_back:",
+        shortcut="Left",
+        disabled=at == 0 or busy,
+        on_click=go,
+        args=(every[max(at - 1, 0)],),
+        key="presenter_back",
+    )
+    following = every[min(at + 1, len(every) - 1)]
+    act = partial(go, following) if ready else score
+    words, icon = (t("presenter.next"), "arrow_forward") if ready else (t("presenter.start"), "lock")
+    off = busy or act is None or (ready and step == following)
+    st.button(
+        words,
+        type=frame.emphasis(),
+        icon=f":material/{icon}:",
+        shortcut="Right",
+        disabled=off,
+        on_click=act,
+        key="presenter_next",
+    )
+    st.button(
+        t("presenter.reset"),
+        icon=":material/restart_alt:",
+        disabled=busy,
+        on_click=restart,
+        key="presenter_reset",
+    )
 
 
 def attacked() -> bool:

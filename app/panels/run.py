@@ -55,13 +55,20 @@ def low(levels: Sequence[PoolLevel]) -> bool:
     return any(level.ready < level.target / 4 for level in levels)
 
 
+def prepared(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str) -> None:
+    """One line on whether the next score will be fast; nothing where no randomness is kept."""
+    levels = needed(view, read(), cipher)
+    if levels:
+        icon, words = ("hourglass_top", t("score.warming")) if low(levels) else ("check", t("score.warm"))
+        st.caption(f":material/{icon}: {words}", help=t(f"score.pools_{cipher}"))
+
+
 def pools(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str) -> None:
     """How much randomness each party has ready for `cipher`; nothing where none is kept."""
     levels = needed(view, read(), cipher)
     if not levels:
         return
-    icon, words = ("hourglass_top", t("score.warming")) if low(levels) else ("check", t("score.warm"))
-    st.caption(f":material/{icon}: {words}", help=t(f"score.pools_{cipher}"))
+    prepared(t, view, read, cipher)
     with st.grid("auto", min_column_width=170):
         for level in levels:
             ready = min(level.ready, level.target)  # the last handful may overshoot

@@ -115,6 +115,26 @@ def test_a_presentation_begins_where_its_link_says_and_goes_on_with_a_key(opened
     assert at.button(key="presenter_next").label == T("presenter.start")
 
 
+def test_what_is_scored_from_the_first_step_is_told_from_the_second_on_and_a_switch_off_and_on_keeps_the_place(
+    opened: Opened,
+) -> None:
+    at = opened("score", presenter=presenter.PARTIES)
+    at.button(key="presenter_next").click().run()
+    job_of("score").wait(120)
+    at.run()
+    assert at.query_params["presenter"] == "encrypt"
+    at.button(key="presenter_back").click().run()
+    assert at.query_params["presenter"] == presenter.PARTIES
+    for _ in range(2):
+        at.button(key="presenter_next").click().run()
+    place = at.query_params["presenter"]
+    assert place == f"mask-{FIRST}"
+    at.toggle(key="presenting").set_value(False).run()
+    assert "presenter" not in at.query_params
+    at.toggle(key="presenting").set_value(True).run()
+    assert at.query_params["presenter"] == place
+
+
 def test_an_attack_on_a_step_is_the_labs_and_asks_no_host(opened: Opened, answers: dict[str, object]) -> None:
     started: list[list[str]] = []
     over = Job[tuple[()]](lambda job: (), 1).start().wait(60)
