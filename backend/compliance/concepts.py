@@ -18,9 +18,11 @@ from backend.compliance.phrases import CHINESE, HAN, Affixes, FeatureTexts, Phra
 
 _NOTHING = re.compile(r"(?!)")
 _OF_WHAT = frozenset({"of", "for"})
+_WITHOUT = frozenset({"excluding", "excludes", "excl", "except"})
 _OF = frozenset({"of", "de", "du", "des", "do", "da", "del", "der", "della"})
 _CLAUSE = re.compile(r"[,;:.?!/()\[\]{}|]|\s[-–—]+\s")  # where what belongs together ends
 _NO_WORD = re.compile(r"[\W_]+")
+_ENDING = re.compile(r"(?:编号|代码|名称|编码|id|ID)?(?:[（(][^（）()]*[）)])?\s*$")  # after the head of a Chinese text
 _BRACKETS = re.compile(r"\([^()]*\)")
 
 MatchedIn = Literal["name", "meaning", "meaning_zh", "unit", "codes"]
@@ -43,8 +45,9 @@ class Context:
         Before these a word names a kind of business, no attribute: "health sector".
     firm_zh : pattern
         What a Chinese text without a person is about wherever it stands in it.
-    heads_zh : tuple of str
-        At the end of a Chinese text: what it is about.
+    heads_zh, processes_zh : tuple of str
+        At the end of a Chinese text: what it is about where it names no person; and what tells no attribute of one even if it does
+        (员工子女入学政策, 年龄校验结果).
     record : pattern
         What a column says of a value, not of a person: "imputation flag".
     population : tuple of Phrase
@@ -62,6 +65,7 @@ class Context:
     persons_zh: tuple[str, ...] = ()
     objects_zh: tuple[str, ...] = ()
     trades_zh: tuple[str, ...] = ()
+    processes_zh: tuple[str, ...] = ()
     firm_zh: re.Pattern[str] = _NOTHING
     heads_zh: tuple[str, ...] = ()
     fillers: frozenset[str] = frozenset()
@@ -84,6 +88,7 @@ class Context:
             persons_zh=lists.get("person_zh", ()),
             objects_zh=lists.get("object_zh", ()),
             trades_zh=lists.get("trade_zh", ()),
+            processes_zh=lists.get("process_zh", ()),
             firm_zh=_any_of(lists.get("firm_zh", ())),
             heads_zh=lists.get("head_zh", ()),
             fillers=frozenset(lists.get("filler", ())),
@@ -119,6 +124,8 @@ class Context:
         """The same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额, 企业现金流健康指数."""
         if before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh):
             return True
+        if _ENDING.sub("", after).endswith(self.processes_zh):
+            return True
         if self.firm_zh.search(f"{before}\n{after}") and not self.person_in(before + hit + after):
             return True
         return after.endswith(self.heads_zh) and not self.person_in(before + after)
@@ -130,7 +137,8 @@ class Context:
     def of_object(self, texts: FeatureTexts) -> bool:
         """Whether the meanings speak of an object and of no person."""
         chinese = texts.meaning.text + texts.meaning_zh.text
-        about = texts.meaning.has & self.objects or any(word in chinese for word in self.objects_zh)
+        objects = (word for word in self.objects_zh if word not in self.fillers_zh)
+        about = texts.meaning.has & self.objects or any(word in chinese for word in objects)
         return bool(about) and not (texts.meaning.has & self.persons or self.person_in(chinese))
 
     def of_something_else(self, texts: FeatureTexts) -> bool:
@@ -141,11 +149,13 @@ class Context:
 
     def tells_otherwise(self, text: PhraseMatch, span: Span) -> bool:
         """Whether the value tells a process instead: by the head of the group of words ("gender requirement"), or of the group before
-        "of" ("role of the person's address").
+        "of" ("role of the person's address"); or what it leaves out ("collections excluding medical ones").
         """
-        if self.processes.isdisjoint(text.has):
+        if (self.processes | _WITHOUT).isdisjoint(text.has):
             return False
         before, after = _clause(text, span)
+        if not _WITHOUT.isdisjoint(before.split()[-2:]):
+            return True
         group = list(takewhile(lambda word: word not in self.relations, after.split()))
         heads = [word for word in group if word.isalpha() and word not in self.fillers]
         if heads and heads[-1] in self.processes:
@@ -365,7 +375,7 @@ class Pattern:
             return ""
         strong = [hit for text in codes if (hit := self._hit(text))]
         of_object = self._context.of_object(texts)
-        if len(strong) >= 2 or (strong and len(codes) == 1 and not of_object):
+        if (len(strong) >= 2 or (strong and len(codes) == 1)) and not of_object:
             return strong[0]
         weak = [hit for text in codes if (hit := next(self._uncovered(text, self._codes), ""))]
         return weak[0] if len(weak) + len(strong) >= 2 and weak and not of_object else ""
