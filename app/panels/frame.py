@@ -272,7 +272,8 @@ def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     user_jobs.tick()
     waits.pause(t, job.waits)
     waits.silence(t, job.silence)
-    counts = done < job.total and job.total > 1  # what comes after the last one is not counted
+    # What comes before the first one or after the last one is not counted.
+    counts = done < job.total and job.total > 1 and job.stage not in ("start", "key")
     parts = [t("stage.count", done=f"{done:,}", total=f"{job.total:,}")] if counts else []
     parts.append(t("stage.elapsed", seconds=t.duration(job.seconds)))
     left = job.pace.left()
@@ -313,11 +314,11 @@ def empty(t: Texts, start: Callable[[], Job[str]]) -> None:
         st.markdown(f"## {t('empty.title')}")
         st.markdown(t("empty.text"))
         if not demo_preparing(t):
-            with st.container(horizontal=True):
+            with st.container(horizontal=True, vertical_alignment="center"):
                 icon = ":material/play_arrow:"
                 words, begin = t("empty.prepare"), partial(user_jobs.start, "demo", start)
                 st.button(words, type=emphasis(), icon=icon, key="prepare_demo", on_click=begin)
-                links.page("train", t("empty.train"), "model_training")
+                links.page("own_data", t("empty.own"), "upload_file")
     demo_ended(t)
 
 
