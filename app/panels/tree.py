@@ -24,7 +24,7 @@ QUIET = {"hoverinfo": "skip", "showlegend": False}
 LANE = 66  # pixels between two ends
 LETTER = 8  # pixels
 # letters and lines of a split's words and of its rule, so that on a phone they meet no line; the hover has them whole
-WORDS, RULE = (12, 4), (13, 3)
+WORDS, RULE = (13, 4), (13, 3)
 TWIN = (
     *(f"structure.{name}" for name in ("node", "depth")),
     *("words.party", "features.meaning"),
@@ -102,7 +102,7 @@ def figure(
     depth = max(d for d, _ in positions.values())
     rows = 1 + max(row for _, row in positions.values())
     folded = any(split.left not in positions for node, split in tree.splits.items() if node in positions)
-    picture = charts.figure(max(260, (FOLDED_LANE if folded else LANE) * rows + 70), top=36)
+    picture = charts.figure(max(260, (FOLDED_LANE if folded else LANE) * rows + 110), top=36)
     sight = _Sight(t, view, index, picture, positions, alive, candidates is not None)
     _edges(sight)
     if marked is not None and marked in positions:
@@ -114,7 +114,7 @@ def figure(
     _leaves(sight)
     _folded(sight)
     picture.update_xaxes(visible=False, range=[-0.55, depth + 0.6])
-    picture.update_yaxes(visible=False, range=[rows - 0.4, -1.1])
+    picture.update_yaxes(visible=False, range=[rows - 0.4, -1.7])
     return picture.update_layout(margin_r=_room(t, view, tree, positions))
 
 
