@@ -101,7 +101,7 @@ def present(step: str) -> None:
 
     under = session.kept("engine", (ScoringRequest.cipher, ScoringRequest.key_bits))
     if done is None and not running:
-        ready(*under, run.prepared)
+        ready(under[0], under[1], run.prepared)
 
     def score() -> None:
         cipher, bits = under

@@ -24,10 +24,11 @@ ON = "on"
 PARTIES, ANSWER = "parties", "answer"
 # Kind of step → the attack of the lab that goes for it; a Host that passes numbers on to the next one is attacked otherwise.
 ATTACKS = {"encrypt": "A4", "pass": "A3", "mask": "A1", "return": "A7", "answer": "A5"}
-# The page's title makes room for the step's, so that what the parties see ends on the screen.
+# The page's title, still there for whoever listens, makes room for the step's, so that what the parties see ends on the screen.
 LARGE = "<style>.st-key-presenter_words p {font-size: clamp(1.3rem, 2.2vw, 2rem) !important; line-height: 1.35}"
 LARGE += ".st-key-presenter_words:focus {outline: none} [data-testid=stSidebar] {display: none}"
-LARGE += "[data-testid=stMain] h1 {font-size: 1.25rem; padding: 0} .st-key-question {display: none}</style>"
+LARGE += ".st-key-question {display: none} [data-testid=stElementContainer]:has(> [data-testid=stHeading] h1) "
+LARGE += "{position: absolute; clip-path: inset(50%)}</style>"
 
 
 def steps(view: View, done: ScoreBatch | None) -> tuple[str, ...]:
