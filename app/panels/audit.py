@@ -33,6 +33,9 @@ def verify(t: Texts, view: View, check: Callable[[], Verdict]) -> None:
     kept = t.listed([palette.plain(t, view.federation, host) for host in verdict.witnesses])
     compared = t("audit.witnessed", hosts=markdown(kept), heads=f"{verdict.heads:,}")
     witnessed = compared if verdict.witnesses else t("audit.no_witness")
+    silent = [palette.plain(t, view.federation, host) for host in view.model.hosts if host not in verdict.witnesses]
+    if silent and verdict.witnesses:
+        witnessed = t.joined(witnessed, t("audit.no_head", hosts=markdown(t.listed(silent))))
     if verdict.holds:
         st.success(t.joined(t("audit.holds", n=verdict.entries), witnessed), icon=ICONS[True])
     else:
@@ -130,8 +133,13 @@ def _with(t: Texts, entry: Entry) -> str:
         parts.append(t(f"report.{body['verdict']}"))  # of a decision
     parts += [str(body[name]) for name in ("person", "way") if name in body]
     if body.get("outcome", "done") != "done":
-        parts.append(t("audit.failed", error=body["outcome"]))
+        parts.append(_ended(t, body["outcome"]))
     return " · ".join(parts)
+
+
+def _ended(t: Texts, error: str) -> str:
+    """How work ended that was not done; the log keeps the error's type."""
+    return t(f"audit.ended_{error}") if t.has(f"audit.ended_{error}") else t("audit.failed", error=error)
 
 
 def export(t: Texts, federation: str, lines: Callable[[], str]) -> None:

@@ -100,17 +100,30 @@ class Casework:
         return offers.Offer(work, place, self.at.get(work.name) == place, partial(self.begin, place, work))
 
 
-def steps(t: Texts, view: View, finding: Finding, work: Casework, draw_evidence: Callable[[], None]) -> None:
+def steps(
+    t: Texts,
+    view: View,
+    finding: Finding,
+    work: Casework,
+    draw_evidence: Callable[[], None],
+    link_splits: Callable[[], None],
+) -> None:
     """The steps of one finding as a row, and the chosen one below; who is led to a step has it in view."""
     place = view_models.key_of(finding)
     with st.container(key=f"work_{place}"):
-        step = _worked(t, view, finding, work, draw_evidence, place)
+        step = _worked(t, view, finding, work, draw_evidence, link_splits, place)
         if session.kept(LED) == (place, step):
             attention.to(f"work_{place}", t("compliance.step"), step, t(f"compliance.step_{_called(step, work)}"))
 
 
 def _worked(
-    t: Texts, view: View, finding: Finding, work: Casework, draw_evidence: Callable[[], None], place: str
+    t: Texts,
+    view: View,
+    finding: Finding,
+    work: Casework,
+    draw_evidence: Callable[[], None],
+    link_splits: Callable[[], None],
+    place: str,
 ) -> str:
     """Draw the steps; returns the chosen one."""
     key = session.remember(f"step_{place}", list(STEPS))
@@ -134,9 +147,13 @@ def _worked(
     else:
         reviews.acting(t, *work.as_whom)
         reviews.sign_offs(t, work.signing, place, partial(work.attempt, place))
-    if work.attempted_at == place:
-        frame.outcome(t, work.said)
-    _onwards(t, finding, work, place, step)
+    if work.attempted_at == place and work.said is not None:
+        said = f"said_{place}"
+        with st.container(key=said):
+            frame.outcome(t, work.said)
+        # a decision makes a new line of the card, for which a browser may go back to the top
+        attention.to(said, t("compliance.step"), f"{len(work.history)}:{len(work.signing.lines)}", work.said[1])
+    _onwards(t, finding, work, place, step, link_splits)
     return step
 
 
@@ -151,8 +168,13 @@ def _called(step: str, work: Casework) -> str:
     return "compare" if step == "retrain" and work.as_whom[0] != OPERATOR else step
 
 
-def _onwards(t: Texts, finding: Finding, work: Casework, place: str, step: str) -> None:
-    """What a role may do next: of a confirmed finding measure, retrain or compare, then sign; of one overridden, sign; then the report."""
+def _onwards(
+    t: Texts, finding: Finding, work: Casework, place: str, step: str, link_splits: Callable[[], None]
+) -> None:
+    """What a role may do next: of a confirmed finding measure, retrain or compare, then sign; of one overridden, sign; then the report.
+
+    Before that, beside evidence, the feature and its splits.
+    """
     review = work.standing.get((finding.rule_id, finding.feature))
     confirmed = review is not None and review.verdict == "confirmed"
     # nobody but an operator has anything at that step before there is a model without the feature
@@ -165,9 +187,11 @@ def _onwards(t: Texts, finding: Finding, work: Casework, place: str, step: str) 
     else:
         following = {"measure": another, "retrain": ("sign",)}.get(step, ())
     report = step == "sign" and review is not None
-    if not following and not report:
+    if not following and not report and step != "evidence":
         return
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+        if step == "evidence":
+            link_splits()
         for name in following:
             words, icon = t(f"compliance.next_{_called(name, work)}"), f":material/{STEPS[name]}:"
             key = f"next_{name}_{place}"

@@ -21,22 +21,21 @@ LOOKS = (("solid", "circle"), ("dash", "square"), ("dot", "diamond"), ("dashdot"
 SMALLEST = 0.0001  # what is told of a p-value
 
 
-def scores_sentence(t: Texts, found: Sequence[Evidence]) -> None:
-    """How far scores of groups are apart by their spread; nothing where not measured."""
-    compared = _by_spread(found)
+def sentences(t: Texts, found: Sequence[Evidence]) -> None:
+    """How far scores of groups are apart by their spread, and ratios over the cut-offs; nothing where not measured."""
+    compared, over = _by_spread(found), range_sentence(t, found)
     if not compared:
+        st.markdown(over)
         return
     furthest = max(compared.values(), key=lambda row: abs(row.value or 0.0))
-    st.markdown(
-        t(
-            "disparity.smd_sentence",
-            group=_name(t, furthest),
-            smd=_signed(furthest.value),
-            low=_signed(furthest.low),
-            high=_signed(furthest.high),
-        ),
-        help=t("disparity.smd_about"),
+    apart = t(
+        "disparity.smd_sentence",
+        group=_name(t, furthest),
+        smd=_signed(furthest.value),
+        low=_signed(furthest.low),
+        high=_signed(furthest.high),
     )
+    st.markdown(t.joined(apart, over), help=t("disparity.smd_about"))
 
 
 def scores(t: Texts, found: Sequence[Evidence], place: str) -> None:

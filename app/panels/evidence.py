@@ -154,10 +154,7 @@ def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis |
     }
     with st.container(key=f"cards_outcomes_{place}"):
         frame.table(table, t("compliance.outcomes"))
-    disparity.scores_sentence(t, found)
-    over = disparity.range_sentence(t, found)
-    if over:
-        st.markdown(over)
+    disparity.sentences(t, found)
     rates = [row for row in found if row.measure.partition(", ")[0] in MEASURES]
     with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{place}"):
         if reference is not None:

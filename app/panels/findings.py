@@ -142,12 +142,19 @@ def card(t: Texts, view: View, own: Sequence[Finding], work: Casework, *, first:
         return
     with box:
         finding = _of_law(t, own, work) if len(own) > 1 else own[0]
-        with st.container(horizontal=True, horizontal_alignment="distribute"):
+        with st.container(horizontal=True):
             held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
             meaning = markdown(t.either(finding.meaning, finding.meaning_zh))
-            st.markdown(f"### {meaning} :small[:gray[{held} ·] `{feature}`]", anchors=False)
+            st.markdown(f"### {meaning} :small[:gray[{held} ·] `{feature}`]", anchors=False, width="stretch")
+            if finding.quote:  # long, and the same for every feature
+                key = f"quote_{view_models.key_of(finding)}"
+                with st.popover(t("law.quote"), icon=":material/format_quote:", type="tertiary", key=key):
+                    st.markdown(quoted(t, finding))
             link(t, view, finding)
-        casework.steps(t, view, finding, work, lambda: _evidence(t, view, finding))
+        splits = view_models.where(view.model, feature)
+        casework.steps(
+            t, view, finding, work, partial(_evidence, t, view, finding), partial(to_splits, t, view, feature, splits)
+        )
 
 
 def _of_law(t: Texts, own: Sequence[Finding], work: Casework) -> Finding:
@@ -160,7 +167,9 @@ def _of_law(t: Texts, own: Sequence[Finding], work: Casework) -> Finding:
         return f":material/{reviews.ICONS[_verdict(finding, work)]}: {markdown(t.jurisdiction(finding.jurisdiction))} · {title}"
 
     key = session.remember(f"law_{own[0].feature}", list(by_key))
-    chosen = st.pills(t("compliance.law"), list(by_key), key=key, format_func=words, required=True)
+    chosen = st.pills(
+        t("compliance.law"), list(by_key), key=key, format_func=words, required=True, label_visibility="collapsed"
+    )
     return by_key.get(chosen or "", own[0])
 
 
@@ -193,23 +202,22 @@ def _evidence(t: Texts, view: View, finding: Finding) -> None:
         title = markdown(t.either(finding.title, finding.title_zh))
         explanation = markdown(t.either(finding.explanation, finding.explanation_zh))
         st.markdown(f":material/gavel: **{title}**\n\n{explanation}", help=t(f"compliance.{finding.status}_help"))
-        st.caption(citation(t, finding))
+        st.caption(where(t, finding) if finding.quote else citation(t, finding))
     with found:
         st.markdown(_why(t, finding))  # one element: many small ones would make the page slow
-    evidence.both(t, view, finding, view_models.key_of(finding))
-    with st.container(horizontal=True, vertical_alignment="center"):
-        to_splits(t, view, finding.feature, view_models.where(view.model, finding.feature))
+    with st.container(gap="xsmall"):
+        evidence.both(t, view, finding, view_models.key_of(finding))
 
 
 def _why(t: Texts, finding: Finding) -> str:
     """What speaks for the finding, and what to do about it."""
     usage = finding.usage
-    where = t(f"compliance.in_{finding.matched_in}")
+    place = t(f"compliance.in_{finding.matched_in}")
     parts = [f":material/search: **{t('compliance.why')}**"]
-    parts.append(t("compliance.matched", matched=markdown(finding.matched), place=where))
+    matched = t("compliance.matched", matched=markdown(finding.matched), place=place)
     shares = {"gain": percent(usage.gain_share), "cover": percent(usage.cover_share)}
     use = t("compliance.evidence", n=usage.splits, splits=usage.splits, trees=usage.trees, **shares)
-    parts.append(use if usage.splits else t("compliance.no_use"))
+    parts.append(t.joined(matched, use if usage.splits else t("compliance.no_use")))
     parts.append(f":material/build: **{t('compliance.what_to_do')}**")
     parts.append(markdown(t.either(finding.remedy, finding.remedy_zh)))
     return "\n\n".join(parts)
@@ -253,11 +261,20 @@ def force(t: Texts, law: Law) -> str:
 
 def citation(t: Texts, law: Law) -> str:
     """Where a rule is written, and its wording or that this is a paraphrase."""
-    where = t(
+    return f"{where(t, law)}  \n{quoted(t, law)}"
+
+
+def where(t: Texts, law: Law) -> str:
+    """Where a rule is written, and as of when."""
+    return t(
         "compliance.citation",
         citation=markdown(law.citation),
         jurisdiction=markdown(t.jurisdiction(law.jurisdiction)),
         as_of=law.as_of,
     )
+
+
+def quoted(t: Texts, law: Law) -> str:
+    """A rule's wording with its source, or that this is a paraphrase."""
     source = markdown(t.either(law.quote_from, law.quote_from_zh))
-    return f"{where}  \n{wording(t, markdown(law.quote), source, law.as_of, law.checked)}"
+    return wording(t, markdown(law.quote), source, law.as_of, law.checked)

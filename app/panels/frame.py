@@ -224,7 +224,7 @@ def row_height(texts: Iterable[str], letters: int) -> int:
 def paged(found: Sequence[T], key: str, many: int = CARDS) -> Iterator[tuple[int, T]]:
     """A few of many, each with its position, to be drawn above the numbers of the pages: all at once would be slow."""
     pages = -(-len(found) // many)
-    cards = st.container()
+    cards = st.container(gap="xsmall")
     at = min(st.pagination(pages, key=key), pages) if pages > 1 else 1
     with cards:
         yield from enumerate(found[(at - 1) * many : at * many], start=(at - 1) * many)

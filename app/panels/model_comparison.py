@@ -15,7 +15,7 @@ from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.user_jobs import Work
 from app.view_models import View
 from backend.i18n import Catalogue
-from backend.services.fairness import measure_in_words, widest
+from backend.services.fairness import REFERENCE_GROUP, measure_in_words, widest
 from backend.services.model_card import parameters_in_words
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def sentence(t: Texts, view: View, found: SideBySide) -> None:
 
 
 def _moved(t: Texts, figure: QualityFigure) -> str:
-    """Better or worse only where the interval of the difference lies on one side of 0; unchanged only where both scored the same people."""
+    """Better or worse only where the interval of the difference lies on one side of 0; else no difference is shown."""
     undecided = "moved" if math.isnan(figure.low) else "within" if figure.paired else "unclear"
     words = {1: "better", -1: "worse", 0: undecided}[figure.better]
     return t(
@@ -277,11 +277,13 @@ def _apart(t: Texts, view: View, feature: str, own: Sequence[OutcomePair]) -> st
     """The gap between the groups' shares of acceptance, before and after."""
     words = evidence.brief(t, view, feature)
     furthest = widest([pair.either for pair in own])
-    if furthest is None:
+    reference = next((p.either for p in own if p.either.measure == f"selection rate, {REFERENCE_GROUP}"), None)
+    if furthest is None or reference is None:  # suppressed, or measured by an earlier version
         return t("comparison.by_feature", feature=words)
     pair = next(pair for pair in own if pair.either is furthest)
     before, after = (_measured(t, row) for row in (pair.before, pair.after))
-    return t("comparison.gap", feature=words, group=evidence.group(t, furthest), before=before, after=after)
+    groups = {"group": evidence.group(t, furthest), "reference": evidence.group(t, reference)}
+    return t("comparison.gap", feature=words, **groups, before=before, after=after)
 
 
 def _measured(t: Texts, row: Evidence | None) -> str:

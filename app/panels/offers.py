@@ -74,7 +74,8 @@ def form(
             _progress(t, view, work, done)
         elif work.busy:
             st.caption(f":material/hourglass_top: {t('compliance.busy')}")
-        known(asked)
+        with st.container(gap="xsmall"):
+            known(asked)
 
 
 def _progress(t: Texts, view: View, work: Work, done: Callable[[Texts, View, Job[Any]], None]) -> None:

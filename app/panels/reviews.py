@@ -112,7 +112,7 @@ def sign_offs(t: Texts, signing: SignOffs, place: str, attempt: Attempt) -> None
             t("report.signature"): [t(SIGNED[signing.holds(s)]) for s in lines],
             t("report.time"): [s.time[:16].replace("T", " ") for s in lines],
         }
-        frame.data(columns, f"{place}_sign_offs", t("report.sign"))
+        frame.cards(columns, f"{place}_sign_offs", t("report.sign"))
     else:
         st.markdown(t("report.no_sign_offs"))
     with st.form(f"{place}_sign", border=False):

@@ -115,7 +115,7 @@ def tiles(t: Texts, view: View, undecided: Sequence[Finding]) -> None:
         worst = markdown(t.brief(view.model.feature(found[0].feature)))
         verdict = t("overview.flagged", n=len(flagged), worst=worst)
     n, whole = len(undecided), len(view.compliance.findings)
-    verdict = t.joined(verdict, t("overview.to_decide") if n else "")
+    verdict = t.joined(verdict, t("overview.to_decide") if 0 < n == whole else "")
     opened = t("overview.open_of", n=n, whole=whole) if whole else t("overview.none_open")
     _tile(t, "compliance", f":red[{opened}]" if n else opened, verdict)
     meanings = sum(bool(feature.meaning) for _, feature in view.model.dictionary)

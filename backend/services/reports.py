@@ -106,13 +106,18 @@ class Reports:
         self._explanation, self._compliance, self._cards = explanation, compliance, cards
         self._details, self._dossiers, self._contents = details, dossiers, contents
 
-    def make(self, model_id: str) -> Report:
-        """The canonical report as of now; looking at it is not logged, :meth:`export` is."""
+    def make(self, model_id: str, *, ask_hosts: bool = True) -> Report:
+        """The canonical report as of now; looking at it is not logged, :meth:`export` is.
+
+        A file names the Hosts whose heads of the audit log were compared; one that is silent takes seconds. A page shows none of it,
+        so that it need not `ask_hosts`.
+        """
         record = self._models.get(model_id)
         sources = self._sources(record)
         content, now = self._content(sources), datetime.now(UTC).isoformat(timespec="seconds")
         by = (self._auditor.actor, self._auditor.role)
-        issued = issued_of(sources, digest_of(content), self._audit.verify(record.federation), now, by)
+        verdict = self._audit.verify(record.federation, ask_hosts=ask_hosts)
+        issued = issued_of(sources, digest_of(content), verdict, now, by)
         return make(content, issued, self._workspace.signing_key(record.federation))
 
     @recorded("report")

@@ -21,7 +21,7 @@ from backend.reports.model_comparison import QualityFigure
         (math.nan, math.nan, 0, False, "moved"),
     ],
 )
-def test_the_interval_of_the_difference_decides_between_better_worse_and_practically_unchanged(
+def test_the_interval_of_the_difference_decides_between_better_worse_and_no_difference_shown(
     language, low, high, better, paired, key
 ):
     t = Texts(language)

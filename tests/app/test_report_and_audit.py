@@ -11,7 +11,8 @@ import pytest
 
 from app import user_jobs
 from app.texts import Texts, markdown
-from backend import services
+from backend import errors, services
+from backend.errors import GlassleafError
 from backend.i18n import LANGUAGES
 from backend.reports.document import canonical, sha256
 from backend.results import NOBODY
@@ -140,6 +141,8 @@ def test_what_an_entry_is_about_is_in_words(opened: Opened, answers: Answers, la
         "state": {"model": "m1", "step": "use"},
         "retrain": {"model": "m1", "new_model": "m2"},
         "override": {"model": "m1", "rule": "ecoa_sex", "feature": "gender", "verdict": "confirmed", "person": "Rita"},
+        "train": {"outcome": "ApprovalPending"},
+        "score": {"outcome": "MemoryError"},
     }
     logged = [
         Entry(number, "2026-11-24T10:00:00", "ana", "operator", action, body, "", "0" * 64)
@@ -152,6 +155,8 @@ def test_what_an_entry_is_about_is_in_words(opened: Opened, answers: Answers, la
         f"m1 · {words('states.step_use')}",
         "m1 → m2",
         f"m1 · ecoa_sex · gender · {words('report.confirmed')} · Rita",
+        words("audit.ended_ApprovalPending"),
+        words("audit.failed", error="MemoryError"),
     ]
 
 
@@ -160,6 +165,14 @@ def test_every_action_that_is_logged_has_words_in_both_languages() -> None:
     assert {"difference", "elderly", "validation", "monitoring", "rules", "retention", "person"} < found
     for language in LANGUAGES:
         assert not [action for action in sorted(found) if not Texts(language).has(f"audit.did_{action}")]
+
+
+def test_every_error_of_ours_that_ends_work_has_words_in_both_languages() -> None:
+    ours = [name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, GlassleafError)]
+    assert {"ApprovalPending", "Cancelled", "PartyUnreachable"} < set(ours)
+    for language in LANGUAGES:
+        words = Texts(language)
+        assert not [name for name in ours if name != "GlassleafError" and not words.has(f"audit.ended_{name}")]
 
 
 def test_who_was_not_signed_in_is_shown_in_words(opened: Opened, answers: Answers, world: World) -> None:
@@ -208,3 +221,10 @@ def test_the_role_stands_in_the_log(opened: Opened, world: World) -> None:
     glassleaf = Glassleaf(world.home, pools=False)
     assert glassleaf.audit.entries("demo")[-1].role == "regulator"
     glassleaf.close()
+
+
+def test_looking_at_a_report_asks_no_host_and_a_file_asks_all(glassleaf: Glassleaf, world: World) -> None:
+    reports = glassleaf.reports
+    looked, filed = reports.make(world.record.id, ask_hosts=False), reports.make(world.record.id)
+    assert not looked.issued.audit.witnesses and set(filed.issued.audit.witnesses) == set(world.record.hosts)
+    assert looked.content_sha256 == filed.content_sha256
