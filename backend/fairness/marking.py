@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import FewRecords, ParameterError
+from backend.protocols.group_sums.disclosure_bound import leaves_unknown, spread_of
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.protocols.group_sums.values import Counts
 
@@ -117,7 +118,7 @@ def mark(
     ways += [Marking(cutoff, others, False, centre, scale, labels=False) for others in (tenths, ())]
     if undecided:
         ways += [Marking(cutoff, (), False, centre, scale, by, decisions=False) for by in (True, False)]
-    found = next((way for way in ways if own or smallest(way, labels, probabilities) >= MIN_GROUP), None)
+    found = next((way for way in ways if own or _names_nobody(way, labels, probabilities)), None)
     if found is None:
         accepted = int((probabilities < cutoff).sum())
         raise FewRecords(
@@ -125,6 +126,14 @@ def mark(
             f"answer could be about fewer than {MIN_GROUP} people. Choose another cut-off or more records."
         )
     return found
+
+
+def _names_nobody(marking: Marking, labels: NDArray[np.bool_], probabilities: Floats) -> bool:
+    """Whether sums over groups tell no few records apart: not by differences, nor, where groups are halves, by fitting one set alone."""
+    half = len(labels) // 2
+    made, _ = marking.marks(labels, probabilities)
+    fits = half < MIN_GROUP or leaves_unknown(spread_of(made), [half, len(labels) - half])
+    return fits and smallest(marking, labels, probabilities) >= MIN_GROUP
 
 
 def smallest(marking: Marking, labels: NDArray[np.bool_], probabilities: Floats) -> int:

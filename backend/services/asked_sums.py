@@ -77,7 +77,13 @@ class _Question:
 
     def pieces(self, made: SentMarks) -> list[bytes]:
         """As the journal has it, with its bytes."""
-        rest = {"key": made.key, "largest": made.largest, "totals": made.totals, "pairs": len(made.pairs)}
+        rest = {
+            "key": made.key,
+            "largest": made.largest,
+            "totals": made.totals,
+            "spread": made.spread,
+            "pairs": len(made.pairs),
+        }
         return [json.dumps({"question": asdict(self), **rest}).encode(), made.rows, *made.pairs]
 
     @classmethod
@@ -85,7 +91,9 @@ class _Question:
         """From these pieces; None where not all are written, so that nothing was sent yet."""
         if len(pieces) < 2 or len(pieces) < 2 + (body := json.loads(pieces[0]))["pairs"]:
             return None
-        made = SentMarks(pieces[1], tuple(pieces[2:]), tuple(body["largest"]), tuple(body["totals"]), body["key"])
+        body = {"spread": (), **body}  # which 0.12 did not write down; its questions were about groups of 20
+        largest, totals, spread = (tuple(body[name]) for name in ("largest", "totals", "spread"))
+        made = SentMarks(pieces[1], tuple(pieces[2:]), largest, totals, spread, body["key"])
         asked = [(host, name) for host, name in body["question"]["asked"]]
         return cls(**{**body["question"], "asked": asked}), made
 

@@ -151,7 +151,7 @@ class Proxies:
     features : tuple of Association
         The closest first.
     not_examined : tuple of (str, str)
-        (party, feature) that do not make two groups of 20 records.
+        (party, feature) that do not make two groups of 20 records, or would say who is in a group of the attribute.
     """
 
     party: str

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError, SecurityError
+from backend.protocols.group_sums.disclosure_bound import leaves_unknown, spread_of
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group, Grouped, group
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.group_sums.values import Counts
@@ -66,7 +67,7 @@ class ContingencyTable:
                 self._asked.setdefault(party, []).append(f.name)
 
     def tables(self, party: str, feature: Feature) -> tuple[tuple[Group, ...], Tables]:
-        """The feature's groups, and a table for every other one that has groups, too.
+        """The feature's groups, and a table for every other one that has groups, too, and can be related to them without naming anybody.
 
         Raises
         ------
@@ -96,16 +97,27 @@ class ContingencyTable:
         groups = questions.have_sent(host, feature, self._max_groups, list(self._asked))
         _check(feature, groups)
         tables = self._sums(host) if self._asked else {}
-        if self._own:
-            questions.send([flag for own in self._own for flag in _flags(own)], (host,), on_piece=self._on_piece)
+        borne = self._borne(groups)
+        if borne:
+            questions.send([flag for own in borne for flag in _flags(own)], (host,), on_piece=self._on_piece)
             self._at("sums", host)
-            table = questions.ask({host: (feature,)}, self._max_groups).get((host, feature))
+            table = questions.ask({host: (feature,)}, self._max_groups, known=groups).get((host, feature))
             if table is None or table.groups != groups:
                 raise SecurityError(f"{host} reported two different things of {feature}; the exchange was stopped.")
-            ends = np.cumsum([len(own.groups) - 1 for own in self._own])[:-1]
-            for own, sums in zip(self._own, np.split(table.sums, ends), strict=True):
+            ends = np.cumsum([len(own.groups) - 1 for own in borne])[:-1]
+            for own, sums in zip(borne, np.split(table.sums, ends), strict=True):
                 tables[self._guest, own.feature] = _completed(sums, groups).T
         return groups, tables
+
+    def _borne(self, groups: Sequence[Group]) -> list[Grouped]:
+        """The Guest's features that can be related to groups of these sizes without saying who is in them, in their order."""
+        sizes, spread, borne = [g.n for g in groups], tuple[float, ...](), []
+        for own in self._own:
+            more = (*spread, *spread_of(_flags(own)))
+            if leaves_unknown(more, sizes):
+                spread = more
+                borne.append(own)
+        return borne
 
     def _sums(self, source: str | None) -> Tables:
         self._at("sums", ", ".join(self._asked))

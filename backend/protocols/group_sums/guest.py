@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.interface import PairKeySide
 from backend.errors import ParameterError, SecurityError
+from backend.protocols.group_sums.disclosure_bound import smallest_size, spread_of
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group, read_groups
 from backend.protocols.group_sums.messages import (
     AskGroupPairs,
@@ -63,6 +64,8 @@ class SentMarks:
         Ciphertexts of these records, batch by batch.
     largest, totals : tuple of int
         The largest value of each mark, and its sum over all of these records.
+    spread : tuple of float
+        The variance of each mark over them.
     key : str
         Scheme and bits of the Guest's key that they are encrypted under.
     """
@@ -71,16 +74,21 @@ class SentMarks:
     pairs: tuple[bytes, ...]
     largest: tuple[int, ...]
     totals: tuple[int, ...]
+    spread: tuple[float, ...]
     key: str
 
 
 @dataclass(frozen=True)
 class _Sent:
-    """Marks that are with Hosts: where they lie in the pairs, the largest value of each, and their totals over all records."""
+    """Marks that are with Hosts: where they lie in the pairs, the largest value of each, and their totals over all records.
+
+    `spread` is the variance of each where the Guest knows it: not of a Host's.
+    """
 
     layout: tuple[Slot, ...]
     largest: tuple[int, ...]
     totals: tuple[int, ...]
+    spread: tuple[float, ...] = ()
 
 
 def pairs_a_record(largest: Sequence[int], records: int, bits: int) -> int:
@@ -133,7 +141,7 @@ class GroupQuestions:
         )
         on_piece(total, total)
         totals = tuple(int(mark.sum()) for mark in marks)
-        made = SentMarks(pack_rows(self._rows), pairs, bounds, totals, _named(self._key))
+        made = SentMarks(pack_rows(self._rows), pairs, bounds, totals, spread_of(marks), _named(self._key))
         before(made)
         self.repeat(made, hosts)
 
@@ -152,7 +160,7 @@ class GroupQuestions:
             piece = MoreGroupPairs(name, blobs) if begun else GroupPairs(name, made.rows, half_of(layout), blobs)
             for host in hosts:
                 self._session.send(host, piece)
-        self._sent[self._guest] = _Sent(layout, made.largest, made.totals)
+        self._sent[self._guest] = _Sent(layout, made.largest, made.totals, made.spread)
 
     def _encrypted(
         self, numbers: list[int], half: int, done: int, total: int, on_piece: Callable[[int, int], None]
@@ -199,6 +207,7 @@ class GroupQuestions:
         source: str | None = None,
         *,
         min_size: int = MIN_GROUP,
+        known: Sequence[Group] = (),
     ) -> dict[tuple[str, str], GroupTable]:
         """Step 2: sums of the marks that `source` (default the Guest) has sent, by groups of the Hosts' features.
 
@@ -209,7 +218,10 @@ class GroupQuestions:
         max_groups : int
             Bins or codes a feature.
         min_size : int
-            Records of the smallest group; a Host merges those below its own minimum in any case.
+            Records of the smallest group; a Host merges those below its own minimum in any case. More are asked for where sums of the
+            Guest's marks could say who is in a smaller one (:mod:`backend.protocols.group_sums.disclosure_bound`).
+        known : sequence of Group
+            The groups, where they are known: then the marks are those that groups of these sizes bear.
 
         Returns
         -------
@@ -223,6 +235,8 @@ class GroupQuestions:
         """
         sender = source or self._guest
         asked = {host: tuple(features) for host, features in wanted.items() if features}
+        if sender in self._sent and not known:
+            min_size = smallest_size(self._sent[sender].spread, self.records, max_groups, min_size)
         for host, features in asked.items():
             self._session.send(host, AskGroupSums(self._session.name, sender, features, max_groups, min_size))
         answers = self._session.expect_each(GroupSums, asked)

@@ -79,13 +79,13 @@ def test_a_host_that_reports_two_different_things_is_detected():
         made = crossing(parties, np.ones(N, dtype=bool), (feature.name,))
         asked = made._questions.ask
 
-        def meanwhile(wanted, most, source=None):
+        def meanwhile(wanted, most, source=None, **options):
             if source is None:  # between the two questions the Host's column becomes a constant for half of the records
                 groups = host._sessions.of("c").kept(HostGroups)
                 column = groups.table.columns[other.name].copy()
                 column[: N // 2] = 0.0
                 groups.table = replace(groups.table, columns=dict(groups.table.columns) | {other.name: column})
-            return asked(wanted, most, source)
+            return asked(wanted, most, source, **options)
 
         made._questions.ask = meanwhile
         with pytest.raises(SecurityError, match="two different things"):

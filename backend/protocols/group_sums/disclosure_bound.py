@@ -1,0 +1,56 @@
+"""How much sums by group may say before they say who is in a group. Knows marks as their spread alone.
+
+The Guest knows every record's marks. Exact sums of enough of them fit one set of records only, which a solver of integer programs, or a
+meeting in the middle, finds (tests/protocols/group_sums/test_disclosure_bound.py): from the reconstruction attacks of Dinur and Nissim
+(2003). So what the sums tell has to stay below what it takes to name a group. Of a set of k of n records, drawn with equal chances, a sum
+of a mark has the variance k·(n - k)/(n - 1)·σ², and so no more than ½·log2(2πe·(variance + 1/12)) bits (Cover and Thomas, 2nd ed.,
+theorem 8.6.5 and problem 8.7); log2 of the number of such sets, less that, is how much stays unknown on average.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import e, inf, lgamma, log, log2, pi
+
+from backend.protocols.group_sums.values import Counts
+
+UNKNOWN = 10  # bits that stay unknown of every group, on average: a thousand sets of records fit the sums
+
+
+def spread_of(marks: Sequence[Counts]) -> tuple[float, ...]:
+    """Variance of each mark over the records, ``(n,)`` each."""
+    return tuple(float(mark.var()) if len(mark) else 0.0 for mark in marks)
+
+
+def told(spread: Sequence[float], n: int, k: int) -> float:
+    """Upper bound of what the sums over a group of `k` of `n` records tell of it, bits; a mark that all share tells nothing."""
+    share = k * (n - k) / max(1, n - 1)
+    return sum(0.5 * log2(2 * pi * e * (share * own + 1 / 12)) for own in spread if own > 0)
+
+
+def ways(n: int, sizes: Sequence[int]) -> float:
+    """Log2 of the number of ways to divide `n` records into groups of these sizes, and a group of all others."""
+    others = n - sum(sizes)
+    return (lgamma(n + 1) - sum(lgamma(size + 1) for size in (*sizes, others))) / log(2) if others >= 0 else -inf
+
+
+def leaves_unknown(spread: Sequence[float], sizes: Sequence[int]) -> bool:
+    """Whether sums over all groups of these sizes leave :data:`UNKNOWN` bits of each group, and of all together."""
+    n, smaller = sum(sizes), sorted(sizes)[:-1]  # the sums of the largest group follow from the others'
+    each = all(ways(n, [size]) >= told(spread, n, size) + UNKNOWN for size in smaller)
+    return each and ways(n, smaller) >= sum(told(spread, n, size) + UNKNOWN for size in smaller)
+
+
+def smallest_size(spread: Sequence[float], n: int, max_groups: int, at_least: int) -> int:
+    """The smallest size of groups, `at_least` or more, at which sums leave enough unknown; more than half of `n` where none does.
+
+    Parameters
+    ----------
+    max_groups : int
+        Of the feature, beside those who have no value.
+    """
+    for size in range(at_least, n // 2 + 1):
+        count = min(max_groups + 1, n // size)
+        if leaves_unknown(spread, [*[size] * (count - 1), n - size * (count - 1)]):
+            return size
+    return n // 2 + 1
