@@ -8,7 +8,7 @@ from backend.protocols.transport.message import GUEST, GUEST_KEY, HOST, LISTS, W
 class GroupPairs(Message, max_bytes=LISTS, lane=Lane.BULK):
     """Guest → Host, or Host → Host: encrypted pairs of small numbers a record, to be summed by group; of the first records.
 
-    Each half of a pair, and of its sums, has `half` bits (backend/protocols/group_sums/guest.py).
+    Each half of a pair, and of its sums, has `half` bits (backend/protocols/group_sums/values.py).
     """
 
     HOLDS = "which joint records count; decisions, labels, scores or groups of each, encrypted"
