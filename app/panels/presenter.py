@@ -28,7 +28,7 @@ ATTACKS = {"encrypt": "A4", "pass": "A3", "mask": "A1", "return": "A7", "answer"
 LARGE = "<style>.st-key-presenter_words p {font-size: clamp(1.3rem, 2.2vw, 2rem) !important; line-height: 1.35}"
 LARGE += ".st-key-presenter_words:focus {outline: none} [data-testid=stSidebar] {display: none}"
 LARGE += ".st-key-question {display: none} [data-testid=stElementContainer]:has(> [data-testid=stHeading] h1) "
-LARGE += "{position: absolute; clip-path: inset(50%)}</style>"
+LARGE += "{position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}</style>"
 
 
 def steps(view: View, done: ScoreBatch | None) -> tuple[str, ...]:
