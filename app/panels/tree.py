@@ -24,7 +24,7 @@ QUIET = {"hoverinfo": "skip", "showlegend": False}
 LANE = 66  # pixels between two ends
 LETTER = 8  # pixels
 # letters and lines of a split's words and of its rule, so that on a phone they meet no line; the hover has them whole
-WORDS, RULE = (13, 4), (13, 3)
+WORDS, RULE = (13, 4), (14, 3)
 TWIN = (
     *(f"structure.{name}" for name in ("node", "depth")),
     *("words.party", "features.meaning"),
