@@ -279,9 +279,9 @@ def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     left = job.pace.left()
     if job.cancelled():
         parts.append(t("stage.stopping"))
-    elif left is not None:
+    elif left is not None and job.silence is None:  # how long a silent Host takes is not known
         parts.append(time_left(t, left))
-    elif left is None and job.seconds > SILENT:
+    elif job.seconds > SILENT:
         parts.append(t("stage.no_left"))
     st.progress(min(job.pace.share or share, 1.0), text=" · ".join(parts))
 

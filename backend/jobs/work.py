@@ -75,6 +75,16 @@ def watched(
         _watch.reset(token)
 
 
+@contextmanager
+def unwatched() -> Iterator[None]:
+    """Within, nobody follows this thread's work, so that it ends even where what led to it was stopped: keep it short."""
+    token = _watch.set(None)
+    try:
+        yield
+    finally:
+        _watch.reset(token)
+
+
 def under_way() -> bool:
     """Whether anybody's work is followed in this process: what can wait should leave it the cores."""
     return bool(_under_way)

@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from backend.errors import GlassleafError, SecurityError
+from backend.jobs.work import unwatched
 from backend.results import NOBODY
 from backend.services.roles import ROLES, WHOSE
 
@@ -94,11 +95,15 @@ class Auditor:
         log = self.workspace.audit_log(federation)
         try:
             key = self.workspace.signing_key(federation)
-            self.workspace.runtime(federation).tell_audit_head(log, key)
+            with unwatched():  # that a job was stopped is told, too
+                self.workspace.runtime(federation).tell_audit_head(log, key)
         except SecurityError as error:
             _log.error("The audit log of %s was refused: %s Run `glassleaf audit verify`.", federation, error)
         except GlassleafError as error:
-            _log.warning("A Host has not confirmed entry %d of the audit log: %s", log.head().number, error)
+            number = log.head().number
+            _log.warning(
+                "A Host has not confirmed entry %d of the audit log; the next entry tells it again. %s", number, error
+            )
 
 
 @dataclass

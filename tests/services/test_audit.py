@@ -109,6 +109,10 @@ def test_a_training_that_was_stopped_is_logged(glassleaf):
     with pytest.raises(Cancelled):
         job.get()
     assert last(glassleaf).action == "train" and last(glassleaf).body["outcome"] == "Cancelled"
+    kept = runtime_of(glassleaf, "demo").audit_heads()
+    assert {heads[0].number for heads in kept.values()} == {
+        last(glassleaf).number
+    }  # the same stop does not keep it from the Hosts
 
 
 def test_a_comparison_is_logged(glassleaf):
