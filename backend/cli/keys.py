@@ -82,7 +82,9 @@ def restore(
 def rotate(
     federation: Federation,
     file: Annotated[str, typer.Option("--key", help="One key, by its file (default: every key of a cipher).")] = "",
-    now: Annotated[bool, typer.Option("--now", help="Also while a scoring is under way: its scores are lost.")] = False,
+    now: Annotated[
+        bool, typer.Option("--now", help="Also while a scoring or a measurement is under way: it is lost.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Retire keys: the next scoring makes new ones, and an auditor's sample can still be opened under the old."""

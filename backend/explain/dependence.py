@@ -212,29 +212,28 @@ class Scale:
         return cls(low, np.maximum(predicted.max(axis=0) - low, np.finfo(float).tiny))
 
 
-def marks(predicted: Floats, positive: NDArray[np.bool_] | None, scale: Scale) -> tuple[list[Counts], list[int]]:
-    """What is summed by group, and the largest value of each: predictions, then their squares, then the label of two outcomes.
+def marks(predicted: Floats, scale: Scale) -> tuple[list[Counts], list[int]]:
+    """What is summed by group, and the largest value of each: predictions, then their squares.
 
     Parameters
     ----------
     predicted : ndarray of float64
         ``(n, outputs.count)``.
-    positive : ndarray of bool or None
-        ``(n,)``.
     """
     share = (predicted - scale.low) / scale.span
     units = [np.rint(column * UNITS).astype(np.int64) for column in share.T]
     squares = [np.rint((u / UNITS) ** 2 * UNITS).astype(np.int64) for u in units]
-    labels = [] if positive is None else [positive.astype(np.int64)]
-    return [*units, *squares, *labels], bounds(len(units), labelled=positive is not None)
+    return [*units, *squares], bounds(len(units))
 
 
-def bounds(outputs: int, *, labelled: bool) -> list[int]:
+def bounds(outputs: int) -> list[int]:
     """The largest value of each mark of so many outputs."""
-    return [UNITS] * 2 * outputs + [1] * labelled
+    return [UNITS] * 2 * outputs
 
 
-def from_sums(party: str, feature: str, groups: Sequence[Group], sums: Counts, scale: Scale) -> GroupMeans:
+def from_sums(
+    party: str, feature: str, groups: Sequence[Group], sums: Counts, scale: Scale, day: str = ""
+) -> GroupMeans:
     """Means from sums of :func:`marks` by group, ``(marks, groups)``.
 
     Raises
@@ -247,13 +246,12 @@ def from_sums(party: str, feature: str, groups: Sequence[Group], sums: Counts, s
     outputs = len(scale.low)
     rows = []
     for k, group in enumerate(groups):
-        share, square = sums[:outputs, k] / UNITS / group.n, sums[outputs : 2 * outputs, k] / UNITS / group.n
+        share, square = sums[:outputs, k] / UNITS / group.n, sums[outputs:, k] / UNITS / group.n
         error = Z * np.sqrt(np.maximum(square - share**2, 0.0) / max(group.n - 1, 1))
         mean, width = scale.low + scale.span * share, scale.span * error
         low, high = tuple((mean - width).tolist()), tuple((mean + width).tolist())
-        observed = float(sums[2 * outputs, k] / group.n) if len(sums) > 2 * outputs else None
-        rows.append(GroupMean(group, tuple(mean.tolist()), low, high, observed))
-    return GroupMeans(party, feature, sum(g.n for g in groups), tuple(rows))
+        rows.append(GroupMean(group, tuple(mean.tolist()), low, high, None))
+    return GroupMeans(party, feature, sum(g.n for g in groups), tuple(rows), day)
 
 
 def from_marks(

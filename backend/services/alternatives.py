@@ -45,12 +45,15 @@ from backend.services.training import TrainingRequest, forget, train
 from backend.services.tried_models import (
     CHECKED,
     PURPOSE,
+    SEARCH,
     AlternativesRequest,
     TestedModel,
     combinations,
     judged_by_group,
+    named,
     reference_of,
     resampled,
+    sums_of,
 )
 from backend.store.measurements import Kept
 from backend.store.reviews import REASON_MIN
@@ -170,19 +173,22 @@ class Alternatives:
     def _ask_ahead(
         self, context: MeasurementContext, party: str, feature: Feature, request: AlternativesRequest, job: Job[Any]
     ) -> None:
-        """Ask the Host of the attribute before anything is trained; that it does not agree is logged, and any refusal goes on."""
+        """Ask the Host of the attribute before anything is trained; that it does not agree is logged, and any refusal goes on.
+
+        Where it has answered the same search before, which a kill broke off, say, its answer serves.
+        """
         sessions, row_of = Sessions(context.runtime, job, PURPOSE), context.runtime.table.row_of
         checked = [i for i, part in context.part_of.items() if part == CHECKED and i in row_of]
         rows = np.array([row_of[i] for i in checked], dtype=np.intp)
+        sums, wanted = sums_of(context, sessions, request), {party: (feature.name,)}
         try:
-            refused = sessions.ask_ahead(
-                context, rows, {party: (feature.name,)}, request.groups, request.cipher, request.key_bits
-            )
+            sums.recover(request.cipher, request.key_bits)
+            refused = sessions.ask_ahead(context, rows, wanted, request.groups, request.cipher, request.key_bits)
         except NotAgreed as error:
             body = {"feature": feature.name, "host": error.host, "outcome": NOT_AGREED}
             self._auditor.note(context.record.federation, ALTERNATIVES, audit.of_model(context.record) | body)
             raise
-        if refused is not None:
+        if refused is not None and not sums.kept([(party, feature.name)], {SEARCH: named(request)}):
             raise refused
 
     def opened(self, model_id: str, attribute: str, name: str) -> Opened:

@@ -8,28 +8,30 @@ again, with its day. It was the Guest's already: to take it again asks nobody an
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
 from backend.crypto.registry import Cipher
 from backend.errors import HostRefused, QuestionRefused, SecurityError
 from backend.evaluation.validation.slices import summed
 from backend.fairness.marking import Marking, mark
-from backend.protocols.group_sums.grouping import Group, Grouped, read_groups, to_wire
-from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, SentMarks
+from backend.protocols.group_sums.grouping import MIN_GROUP, Group, Grouped, WireGroup, merged, read_groups, to_wire
+from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, SentMarks, named
 from backend.protocols.group_sums.values import Counts
 from backend.protocols.training.row_sets import unpack_rows
 from backend.services.measurement import MeasurementContext, Sessions
 from backend.store.measurements import Kept
 
 TEST = "test"  # the part of records that a model was not trained on
+GROUPS_OF = "groups"  # of a Host's feature that it marked people by, in what an answer is about
 KIND = "sums: "  # before the part of the people: the kind of measurement that answers are kept as
 Key = tuple[str, str]  # (party, feature)
 Refused = dict[Key, HostRefused | QuestionRefused]
@@ -65,15 +67,43 @@ class AnsweredSums:
         """How outcomes were marked."""
         return Marking(**{**self.about, "others": tuple(self.about["others"])})
 
+    def in_groups(self, most: int) -> AnsweredSums:
+        """The same in at most so many groups."""
+        groups, index = merged(self.groups, most)
+        sums = summed(list(self.sums), index, len(groups)).reshape(len(self.sums), len(groups))
+        return replace(self, groups=groups, sums=sums, max_groups=min(most, self.max_groups))
+
+
+HostMarks = tuple[str, str, int]  # marks that a Host makes: its name, its feature, groups at most
+
 
 @dataclass(frozen=True)
 class _Question:
-    """A question that is asked: what is marked, of whom (a hash), since when, and of which features it asks."""
+    """A question that is asked: what is marked, of whom (a hash), since when, of which features, and in a conversation with whom.
+
+    Attributes
+    ----------
+    min_size : int
+        Records of the smallest group.
+    known : tuple of WireGroup
+        The groups, where they were known before.
+    source : HostMarks, optional
+        Whose marks they are, where not the Guest's.
+    """
 
     about: dict[str, Any]
     people: str
     day: str
     asked: list[Key]
+    hosts: tuple[str, ...] = ()  # which 0.12 did not write down: those that were asked
+    min_size: int = MIN_GROUP
+    known: tuple[WireGroup, ...] = ()
+    source: HostMarks | None = None
+
+    @property
+    def receivers(self) -> tuple[str, ...]:
+        """Hosts that are asked for sums."""
+        return tuple(dict.fromkeys(host for host, _ in self.asked))
 
     def pieces(self, made: SentMarks) -> list[bytes]:
         """As the journal has it, with its bytes."""
@@ -94,8 +124,7 @@ class _Question:
         body = {"spread": (), **body}  # which 0.12 did not write down; its questions were about groups of 20
         largest, totals, spread = (tuple(body[name]) for name in ("largest", "totals", "spread"))
         made = SentMarks(pieces[1], tuple(pieces[2:]), largest, totals, spread, body["key"])
-        asked = [(host, name) for host, name in body["question"]["asked"]]
-        return cls(**{**body["question"], "asked": asked}), made
+        return _QUESTION.validate_python(body["question"]), made
 
 
 class AskedSums:
@@ -114,17 +143,20 @@ class AskedSums:
     def __init__(
         self, context: MeasurementContext, sessions: Sessions, part: str, max_groups: int, *, same_people: bool = False
     ) -> None:
-        self._context, self._sessions, self._max_groups = context, sessions, max_groups
+        self._context, self._sessions, self.max_groups = context, sessions, max_groups
         self._kind, self._same = KIND + part, same_people
 
     def kept(self, keys: Iterable[Key], about: Mapping[str, Any], ids: Sequence[str] = ()) -> dict[Key, AnsweredSums]:
-        """Of some features, what Hosts answered about this model, part and number of groups before, where marks were `about` the same."""
+        """Of some features, what Hosts answered about this model and part before, where marks were `about` the same.
+
+        Fewer groups follow from more, more from fewer do not.
+        """
         found = self._context.kept.of(self._context.record.content_hash, self._kind)
         tables = {key: _read(found[key[1]]) for key in keys if key[1] in found}
         return {
-            key: table
+            key: table.in_groups(self.max_groups)
             for key, table in tables.items()
-            if table.max_groups == self._max_groups
+            if table.max_groups >= self.max_groups
             and about.items() <= table.about.items()
             and (not self._same or table.people == people_hash(ids))
         }
@@ -136,7 +168,7 @@ class AskedSums:
         marking = mark(cutoff, labels, probabilities, own=True)
         marks, _ = marking.marks(labels, probabilities)
         sums = summed(marks, grouped.index, len(grouped.groups))
-        table = AnsweredSums(asdict(marking), self._max_groups, "", _today(), grouped.groups, sums)
+        table = AnsweredSums(asdict(marking), self.max_groups, "", _today(), grouped.groups, sums)
         self.keep(grouped.feature, table)
         return table
 
@@ -148,10 +180,12 @@ class AskedSums:
         probabilities: NDArray[np.float64],
         marking: Marking,
         wanted: Mapping[str, Sequence[str]],
+        *,
+        min_size: int = MIN_GROUP,
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
-        """:meth:`ask` for what disparity, validation and monitoring need of outcomes, all in one question; ``(records,)`` each."""
+        """:meth:`ask` for what disparity, validation, monitoring and curves need of outcomes, all in one question; ``(records,)`` each."""
         marks, largest = marking.marks(labels, probabilities)
-        return self.ask(questions, ids, marks, largest, asdict(marking), wanted)
+        return self.ask(questions, ids, marks, largest, asdict(marking), wanted, min_size=min_size)
 
     def ask(
         self,
@@ -161,6 +195,9 @@ class AskedSums:
         largest: Sequence[int],
         about: dict[str, Any],
         wanted: Mapping[str, Sequence[str]],
+        *,
+        min_size: int = MIN_GROUP,
+        known: Sequence[Group] = (),
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """Ask about features of Hosts: ahead, then with marks; every answer is kept before the next question.
 
@@ -172,6 +209,10 @@ class AskedSums:
             As :meth:`GroupQuestions.send` takes them.
         wanted : mapping of str to sequence of str
             Host → its features.
+        min_size : int
+            Records of the smallest group.
+        known : sequence of Group
+            As :meth:`GroupQuestions.ask` takes it.
 
         Returns
         -------
@@ -180,29 +221,58 @@ class AskedSums:
         refused : dict
             What a Host would not, or did not, answer; of it nothing was counted.
         """
-        refused = self._sessions.refused_ahead(questions, wanted, self._max_groups)
+        refused = self._sessions.refused_ahead(questions, wanted, self.max_groups)
         asked = [(host, name) for host, names in wanted.items() for name in names if (host, name) not in refused]
         if not asked:
             return {}, refused
-        hosts = tuple(dict.fromkeys(host for host, _ in asked))
-        journal, question = self._context.runtime.journal, _Question(about, people_hash(ids), _today(), asked)
+        question = _Question(about, people_hash(ids), _today(), asked, questions.hosts, min_size, to_wire(known))
+        with self._written_down(question) as written:
+            questions.send(marks, question.receivers, largest=largest, on_piece=self._sessions.progress, before=written)
+            found, late = self._answers(questions, question, len(marks))
+        return found, {**refused, **late}
+
+    def ask_of_host(
+        self, questions: GroupQuestions, ids: Sequence[str], source: HostMarks, wanted: Mapping[str, Sequence[str]]
+    ) -> tuple[tuple[Group, ...], dict[Key, AnsweredSums], Refused]:
+        """:meth:`ask` where a Host marks which group of its feature each record is in; its groups come first.
+
+        Nobody can be asked ahead: the Guest has no marks of that Host's.
+        """
+        asked = [(host, name) for host, names in wanted.items() for name in names]
+        question = _Question({}, people_hash(ids), _today(), asked, questions.hosts, source=source)
+        with self._written_down(question) as written:
+            written(questions.made_by_host())
+            return self._marked_by_host(questions, question, source)
+
+    def _marked_by_host(
+        self, questions: GroupQuestions, question: _Question, source: HostMarks
+    ) -> tuple[tuple[Group, ...], dict[Key, AnsweredSums], Refused]:
+        """Steps 1 and 2; a Host that is asked within a day to mark the same people sends the same bytes again."""
+        groups = questions.have_sent(*source, question.receivers)
+        if not groups:
+            return (), {}, {}
+        question = replace(question, about={GROUPS_OF: [list(g) for g in to_wire(groups)]})
+        return groups, *self._answers(questions, question, len(groups) - 1)
+
+    @contextmanager
+    def _written_down(self, question: _Question) -> Iterator[Callable[[SentMarks], None]]:
+        """A function that writes a question into the journal, to be called before anything is sent; once all is kept, it is forgotten."""
+        journal = self._context.runtime.journal
         run = None if journal is None else journal.run(self._question, fresh=True)
 
-        def written_down(made: SentMarks) -> None:
+        def write(made: SentMarks) -> None:
             if run is not None:
                 run.batch(0)
                 for number, piece in enumerate(question.pieces(made)):
                     run.sending(0, number, piece)
 
         try:
-            questions.send(marks, hosts, largest=largest, on_piece=self._sessions.progress, before=written_down)
-            found, late = self._answers(questions, question, len(marks))
+            yield write
             if journal is not None and run is not None:
                 journal.handed_over(run.name)
         finally:
             if journal is not None:
                 journal.ended(run)
-        return found, {**refused, **late}
 
     def _answers(
         self, questions: GroupQuestions, question: _Question, marks: int
@@ -210,26 +280,30 @@ class AskedSums:
         """Step 2 of marks that are with Hosts, a feature at a time; what came is kept before the next is asked about."""
         found: dict[Key, AnsweredSums] = {}
         refused: Refused = {}
+        source = None if question.source is None else question.source[0]
+        known = read_groups(question.known, questions.records)
         for host, name in question.asked:
             self._sessions.job.at("sums", host)
             try:
-                tables = questions.ask({host: (name,)}, self._max_groups)
+                tables = questions.ask(
+                    {host: (name,)}, self.max_groups, source, min_size=question.min_size, known=known
+                )
             except (HostRefused, QuestionRefused) as error:  # another process was first
                 refused[host, name] = error
                 continue
             none = GroupTable((), np.zeros((marks, 0), dtype=np.int64))
             table = tables.get((host, name), none)
             found[host, name] = AnsweredSums(
-                question.about, self._max_groups, question.people, question.day, table.groups, table.sums
+                question.about, self.max_groups, question.people, question.day, table.groups, table.sums
             )
             self.keep(name, found[host, name])
         return found, refused
 
-    def recover(self, cipher: Cipher, bits: int) -> None:
+    def recover(self, cipher: Cipher, bits: int, ids: Sequence[str] | None = None) -> None:
         """Have answers that a killed Guest did not keep given again: the same bytes about the same people, which tell nothing new.
 
-        A Host that answered them does not count them again, and refuses where its records have changed since. Of the Guest's own
-        records only, within a day, and as long as its key is the same; else what was asked is given up.
+        A Host that answered them does not count them again, and refuses where its records have changed since. Of the same people only
+        (`ids`, default the Guest's own records), within a day, and as long as the key is the same; else what was asked is given up.
         """
         journal = self._context.runtime.journal
         if journal is None:
@@ -239,26 +313,39 @@ class AskedSums:
             with suppress(QuestionRefused):  # another process has the answer by now
                 written = _Question.read(run.batch(0).sent)
             if written is not None:  # else it was never sent, or another process is writing it down in this moment
-                self._ask_again(*written, cipher, bits)
+                self._ask_again(*written, cipher, bits, ids)
                 journal.handed_over(run.name)
 
-    def _ask_again(self, question: _Question, made: SentMarks, cipher: Cipher, bits: int) -> None:
+    def _ask_again(
+        self, question: _Question, made: SentMarks, cipher: Cipher, bits: int, ids: Sequence[str] | None
+    ) -> None:
         """The same bytes, where they can be read and the people are the same."""
         runtime = self._context.runtime
-        key = runtime.keys.pair(cipher, bits)
-        if made.key != f"{key.scheme} {key.bits}":
+        if made.key != named(runtime.keys.pair(cipher, bits)):
             return
-        hosts = tuple(dict.fromkeys(host for host, _ in question.asked))
-        with self._sessions.begin(hosts) as session:
-            questions, rows = self._sessions.ask(session, cipher, bits, lambda joint: _flags(made.rows, len(joint)))
-            if people_hash(runtime.table.take(rows).ids) == question.people:
-                questions.repeat(made, hosts)
-                self._answers(questions, question, len(made.largest))
+        everybody = runtime.table.ids if ids is None else ids
+        with self._sessions.begin(question.hosts or question.receivers) as session:
+            questions, rows = self._sessions.ask(
+                session, cipher, bits, lambda joint: _flags(made.rows, len(joint)), everybody
+            )
+            if people_hash([everybody[row] for row in rows.tolist()]) == question.people:
+                self._repeated(questions, question, made)
+
+    def _repeated(self, questions: GroupQuestions, question: _Question, made: SentMarks) -> None:
+        """Ask what was asked before; a Host sends its marks as it sent them then."""
+        if question.source is None:
+            questions.repeat(made, question.receivers)
+            self._answers(questions, question, len(made.largest))
+            return
+        with suppress(HostRefused, QuestionRefused):
+            self._marked_by_host(questions, question, question.source)
 
     @property
     def _question(self) -> str:
-        """What the journal knows questions about this model and part by."""
-        return sha256(f"{self._context.record.content_hash} {self._kind} {self._max_groups}".encode()).hexdigest()
+        """What the journal knows questions about this model and part by; after a rotation of keys it knows none of before."""
+        retired = self._context.runtime.keys.retired
+        asked = [self._context.record.content_hash, self._kind, str(self.max_groups), *retired]
+        return sha256(" ".join(asked).encode()).hexdigest()
 
     def keep(self, feature: str, table: AnsweredSums) -> None:
         """Keep an answer, in place of an earlier one about the same model and part; the Guest's own sums too."""
@@ -270,6 +357,9 @@ class AskedSums:
             "n": sum(g.n for g in table.groups),
         }
         self._context.kept.put(self._context.record.content_hash, self._kind, feature, Kept([body], basis))
+
+
+_QUESTION = TypeAdapter(_Question)
 
 
 def _read(kept: Kept) -> AnsweredSums:

@@ -6,8 +6,8 @@ mean predictions over tenths of at least 50 people, whose edges stay with the Ho
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher
 from backend.data.table import PartyTable
-from backend.errors import ParameterError
+from backend.errors import HostRefused, ParameterError, QuestionRefused
+from backend.evaluation.validation.suite import CUTOFF
 from backend.explain.dependence import (
     DECILES,
     MIN_PEOPLE,
@@ -42,15 +43,26 @@ from backend.explain.stability import (
     interactions,
     steady_importance,
 )
+from backend.fairness.marking import bounds as outcome_bounds
+from backend.fairness.marking import mark
 from backend.jobs import Job
 from backend.protocols.group_sums.grouping import Group
-from backend.protocols.group_sums.guest import pairs_a_record
+from backend.protocols.group_sums.guest import GroupQuestions, pairs_a_record
 from backend.protocols.scoring.permuted_values_guest import have_permuted
 from backend.protocols.transport.channel import Session
-from backend.results import MEANS, PERMUTATION
-from backend.services.asked_sums import TEST, AskedSums
+from backend.results import MEANS, PERMUTATION, VALIDATION
+from backend.services.asked_sums import TEST, AnsweredSums, AskedSums, Key, Refused
 from backend.services.fairness import GROUPS
-from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, drawn, sums_bits
+from backend.services.measurement import (
+    GroupWork,
+    Measurement,
+    MeasurementContext,
+    Rows,
+    Sessions,
+    drawn,
+    of_outcomes,
+    sums_bits,
+)
 from backend.trees.ensemble import Columns, Leaf, Split
 
 __all__ = [
@@ -92,6 +104,9 @@ class MeansRequest:
     cipher : {"paillier", "paillier-short", "none"}
     key_bits : int
         Of the sums by group; scores come under the fastest cipher that holds them.
+    cutoff : float or None
+        Decisions that are summed beside predictions, so that disparity and validation at it need not ask again; None = that of the model's
+        last validation, else :data:`CUTOFF`.
     """
 
     model_id: str
@@ -99,6 +114,7 @@ class MeansRequest:
     samples: int = 2000
     cipher: Cipher = "paillier"
     key_bits: int = KEY_BITS
+    cutoff: float | None = None
     seed: int = 7
 
 
@@ -164,7 +180,9 @@ class Explanation:
 
         def work(job: Job[GroupMeans]) -> GroupMeans:
             record = self._models.get(request.model_id)
-            done = measure_means(self._measurement.context(record), request, job)
+            last = self._models.measured(record, VALIDATION).get("")
+            cutoff = request.cutoff or (CUTOFF if last is None else last.rows[0]["cutoff"])
+            done = measure_means(self._measurement.context(record), replace(request, cutoff=cutoff), job)
             self._measurement.keep(record, MEANS, request.feature, [asdict(done)])
             return done
 
@@ -248,7 +266,8 @@ def read_means(kept: dict[str, Any]) -> GroupMeans:
 def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[GroupMeans]) -> GroupMeans:
     """Mean predictions by tenths, or codes, of a Host's feature: test records are scored, then summed by group, both under encryption.
 
-    Where the Host has answered disparity or validation about the feature, and would not answer again, the means follow from that answer.
+    Where the Host has answered about the feature, for disparity or validation, say, and would not answer again, the means follow from that
+    answer. Of two outcomes the same is summed as for those, so that theirs follow from this one.
 
     Raises
     ------
@@ -263,42 +282,69 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
         raise ParameterError(
             f"No Host offered the feature {request.feature} to this model; choose one that a Host offered."
         )
+    context = of_outcomes(context)
     rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
-    sessions = Sessions(runtime, job, "curves")
-    before = _answered_before(context, request, party, rows, sessions)
-    if before is not None:
-        return before
+    sessions, key = Sessions(runtime, job, "curves"), (party, request.feature)
+    sums, wanted = AskedSums(context, sessions, TEST, DECILES), {party: (request.feature,)}
+    sums.recover(request.cipher, request.key_bits)
+    refused = sessions.ask_ahead(context, rows, wanted, DECILES, request.cipher, request.key_bits)
+    if refused is not None:
+        return _answered_before(context, sessions, key, refused)
     bits = sums_bits(request.cipher, request.key_bits)
-    pairs = pairs_a_record(bounds(outputs.count, labelled=outputs.task == "binary"), len(rows), bits)
-    plan = GroupWork(len(rows), 1, len(rows), pairs, 1, DECILES, request.cipher, request.key_bits).plan(context)
+    largest = outcome_bounds() if outputs.task == "binary" else bounds(outputs.count)
+    plan = GroupWork(
+        len(rows), 1, len(rows), pairs_a_record(largest, len(rows), bits), 1, DECILES, request.cipher, request.key_bits
+    ).plan(context)
     with plan.part("score"):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, predicted = rows[scored], outputs.predict(margins)
-    positive = runtime.labels()[rows] > 0 if outputs.task == "binary" else None
-    scale = Scale.of(predicted, outputs.task)
     with sessions.begin((party,)) as session:
         with plan.part("align"):
             questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
-        made, largest = marks(predicted[at], None if positive is None else positive[at], scale)
         with plan.part("pairs"):
-            questions.send(made, (party,), largest=largest, on_piece=sessions.progress)
-        job.at("sums", party)
-        found = questions.ask({party: (request.feature,)}, DECILES, min_size=MIN_PEOPLE).get((party, request.feature))
-    if found is None:
-        return GroupMeans(party, request.feature, questions.records, ())
-    return from_sums(party, request.feature, found.groups, found.sums, scale)
+            found, late = _asked(context, request, sums, questions, rows[at], predicted[at], wanted)
+    if key in late:  # another process was first
+        return _answered_before(context, sessions, key, late[key])
+    return _means(key, found[key], "") if found[key].groups else GroupMeans(*key, questions.records, ())
+
+
+def _asked(
+    context: MeasurementContext,
+    request: MeansRequest,
+    sums: AskedSums,
+    questions: GroupQuestions,
+    rows: Rows,
+    predicted: Floats,
+    wanted: Mapping[str, tuple[str, ...]],
+) -> tuple[dict[Key, AnsweredSums], Refused]:
+    """Sums of what disparity and validation need, too, where there are two outcomes; else of predictions and their squares."""
+    runtime, task = context.runtime, context.compiled.outputs.task
+    ids = runtime.table.take(rows).ids
+    if task == "binary":
+        outcomes = runtime.labels()[rows] > 0, predicted[:, 0]
+        marking = mark(request.cutoff or CUTOFF, *outcomes, own=False, undecided=True)
+        return sums.outcomes(questions, ids, *outcomes, marking, wanted, min_size=MIN_PEOPLE)
+    scale = Scale.of(predicted, task)
+    about = {"low": scale.low.tolist(), "span": scale.span.tolist()}
+    return sums.ask(questions, ids, *marks(predicted, scale), about, wanted, min_size=MIN_PEOPLE)
 
 
 def _answered_before(
-    context: MeasurementContext, request: MeansRequest, party: str, rows: Rows, sessions: Sessions
-) -> GroupMeans | None:
-    """The means that an earlier answer about the feature holds, where the Host would refuse another; None where it is to be asked.
+    context: MeasurementContext, sessions: Sessions, key: Key, refused: HostRefused | QuestionRefused
+) -> GroupMeans:
+    """The means that an earlier answer about the feature holds, in as many groups as it has; raises what the Host refuses with if none.
 
     It is the Guest's already: nobody is asked, and nothing new is told.
     """
-    key, sums = (party, request.feature), AskedSums(context, sessions, TEST, GROUPS)
-    table = sums.kept([key], {}).get(key)
-    wanted = {party: (request.feature,)}
-    if table is None or sessions.ask_ahead(context, rows, wanted, DECILES, request.cipher, request.key_bits) is None:
-        return None
-    return from_marks(party, request.feature, table.marking, table.groups, table.sums, table.day)
+    for most in (DECILES, GROUPS):
+        table = AskedSums(context, sessions, TEST, most).kept([key], {}).get(key)
+        if table is not None:
+            return _means(key, table, table.day)
+    raise refused
+
+
+def _means(key: Key, table: AnsweredSums, day: str) -> GroupMeans:
+    if "low" not in table.about:
+        return from_marks(*key, table.marking, table.groups, table.sums, day)
+    scale = Scale(np.array(table.about["low"]), np.array(table.about["span"]))
+    return from_sums(*key, table.groups, table.sums, scale, day)

@@ -5,8 +5,9 @@ As the Guest sees it: scores, labels and its own columns; of a Host's feature th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -41,12 +42,13 @@ from backend.fairness.proxies import Association, associations
 from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.i18n import Catalogue
 from backend.jobs import Job
-from backend.protocols.group_sums.contingency import ContingencyTable
-from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group
-from backend.protocols.group_sums.guest import pairs_a_record
+from backend.protocols.group_sums.contingency import ContingencyTable, Wanted
+from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group, to_wire
+from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, pairs_a_record
+from backend.protocols.group_sums.values import Counts
 from backend.results import JOINT, TRAINING, ModelRecord
 from backend.services.age_check import AgeChecks, AgeRequest
-from backend.services.asked_sums import TEST, AnsweredSums, AskedSums
+from backend.services.asked_sums import GROUPS_OF, TEST, AnsweredSums, AskedSums, HostMarks, Key, Refused
 from backend.services.measurement import (
     GroupWork,
     Measurement,
@@ -152,6 +154,8 @@ class Proxies:
         The closest first.
     not_examined : tuple of (str, str)
         (party, feature) that do not make two groups of 20 records, or would say who is in a group of the attribute.
+    measured : str
+        The first day, UTC, of an answer that a Host gave before and that was taken again; else empty.
     """
 
     party: str
@@ -160,6 +164,7 @@ class Proxies:
     n: int
     features: tuple[Association, ...]
     not_examined: tuple[tuple[str, str], ...]
+    measured: str = ""
 
 
 class Fairness:
@@ -198,7 +203,8 @@ class Fairness:
             record = self._models.get(request.model_id)
             with self._measurement.asking(record, PROXIES, request.attribute):
                 done = measure_proxies(self._measurement.context(record), request, job)
-            self._keep(record, PROXIES, request.attribute, proxy_evidence(done.features), Basis(done.n))
+            rows, basis = proxy_evidence(done.features), Basis(done.n, measured=done.measured)
+            self._keep(record, PROXIES, request.attribute, rows, basis)
             return done
 
         return Job(work, 1, weighed=False, course=f"{PROXIES} {request.attribute}").start()
@@ -324,27 +330,85 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     hosts = tuple(h for h in runtime.hosts if h == party or h in context.record.hosts)
     sessions = Sessions(runtime, job, "proxies")
     plan = _proxies_work(request, context, (party, attribute), hosts, examined).plan(context)
+    sums = [
+        AskedSums(context, sessions, f"{PROXIES} {attribute.name}", most, same_people=True)
+        for most in sorted({request.groups, request.bins})
+    ]
+    for one in sums:
+        one.recover(request.cipher, request.key_bits)
     with sessions.begin(hosts) as session:
         with plan.part("align"):
             questions, rows = sessions.ask(
                 session, request.cipher, request.key_bits, lambda joint: _some(context, joint, request)
             )
+        table = runtime.table.take(rows)
+        asking = _Crossed(questions, table.ids, {one.max_groups: one for one in sums})
         crossing = ContingencyTable(
-            questions,
+            asking,
             runtime.guest.name,
-            runtime.table.take(rows).columns,
+            table.columns,
             examined,
             max_groups=request.groups,
             bins=request.bins,
             at=job.at,
-            on_piece=sessions.progress,
         )
         with plan.part("pairs"):  # whatever comes before the first of them, or after the last
             groups, tables = crossing.tables(party, attribute)
     job.at("associations", runtime.guest.name)
     left = tuple((p, f.name) for p, f in examined if (p, f.name) not in tables)
     found = associations(tables, request.seed)
-    return Proxies(party, attribute.name, groups, questions.records, found, left)
+    return Proxies(party, attribute.name, groups, questions.records, found, left, asking.day)
+
+
+class _Crossed:
+    """Asks for sums about the same people, and takes again what was answered about them before.
+
+    Attributes
+    ----------
+    day : str
+        The first day of an answer that was taken again; empty = every Host was asked.
+    """
+
+    def __init__(self, questions: GroupQuestions, ids: Sequence[str], sums: Mapping[int, AskedSums]) -> None:
+        self._questions, self._ids, self._sums, self.day = questions, ids, sums, ""
+
+    def sums(
+        self, marks: Sequence[Counts], wanted: Wanted, max_groups: int, known: Sequence[Group] = ()
+    ) -> dict[Key, GroupTable]:
+        """Of the Guest's marks."""
+        asked, about = self._sums[max_groups], _of_marks(marks)
+        ones = [1] * len(marks)
+        found, refused = asked.ask(self._questions, self._ids, marks, ones, about, wanted, known=known)
+        return self._answered(found, asked.kept(refused, about, self._ids), refused)
+
+    def ahead(self, wanted: Wanted, max_groups: int) -> None:
+        """Raise what a Host would refuse them with, unless it has answered before."""
+        refused = Sessions.refused_ahead(self._questions, wanted, max_groups)
+        self._answered({}, self._sums[max_groups].kept(refused, {}, self._ids), refused)
+
+    def sums_of_host(
+        self, source: HostMarks, wanted: Wanted, max_groups: int
+    ) -> tuple[tuple[Group, ...], dict[Key, GroupTable]]:
+        """Of a Host's marks."""
+        asked = self._sums[max_groups]
+        groups, found, refused = asked.ask_of_host(self._questions, self._ids, source, wanted)
+        about = {GROUPS_OF: [list(one) for one in to_wire(groups)]}
+        return groups, self._answered(found, asked.kept(refused, about, self._ids), refused)
+
+    def _answered(
+        self, found: Mapping[Key, AnsweredSums], before: Mapping[Key, AnsweredSums], refused: Refused
+    ) -> dict[Key, GroupTable]:
+        """Features that have groups; raises the first refusal of what was not answered before either."""
+        for key, refusal in refused.items():
+            if key not in before:
+                raise refusal
+        self.day = min([day for day in (self.day, *(one.day for one in before.values())) if day], default="")
+        return {key: GroupTable(one.groups, one.sums) for key, one in {**found, **before}.items() if one.groups}
+
+
+def _of_marks(marks: Sequence[Counts]) -> dict[str, str]:
+    """What sums of some marks are about: their hash, which the Guest keeps."""
+    return {"marks": sha256(b"".join(mark.tobytes() for mark in marks)).hexdigest()}
 
 
 def _proxies_work(

@@ -137,14 +137,14 @@ class Keys:
         file : str
             One key file; empty = every key of a cipher. The signing key is not rotated: Hosts know its first public half alone.
         now : bool
-            Also while a scoring is under way or its scores were not fetched: they are lost, and counted at the Hosts.
+            Also while a scoring or a measurement is under way or what it came to was not fetched: that is lost, and counted at the Hosts.
 
         Raises
         ------
         ParameterError
             There is no such key, or it is the signing key.
         SecurityError
-            A scoring is under way or not fetched, or another process rotated the key in this moment.
+            A scoring or a measurement is under way or not fetched, or another process rotated the key in this moment.
         """
         self._only_operator()
         chosen = [
@@ -165,8 +165,8 @@ class Keys:
         def retire() -> None:  # in the transaction of the entry, so one process at a time
             if self._workspace.journal(federation).kept()[0] and not now:
                 raise SecurityError(
-                    "A scoring is under way, or was broken off and can be resumed under the keys that are here. Score the same samples "
-                    "again first or wait a day; `--now` gives those scores up."
+                    "A scoring or a measurement is under way, or was broken off and can be resumed under the keys that are here. Score the "
+                    "same samples again, or repeat the measurement, first, or wait a day; `--now` gives what they came to up."
                 )
             for key in chosen:
                 if _fingerprint_in(folder / key.file) != key.fingerprint:

@@ -130,7 +130,8 @@ class Monitoring:
             raise SampleError(f"{sheet.usable} people can be scored; a monitoring run needs {MIN_GROUP} or more.")
         cipher = request.cipher or self._scoring.suited(record.id, sheet.usable)
         bare = replace(sheet, hosts={})  # nobody's values stand in for a Host's own
-        asked = ScoringRequest(record.id, bare, request.cutoff, cipher, request.key_bits)
+        # held until all of it is kept: who was scored is counted, and a run that a kill has broken off begins with the same scores
+        asked = ScoringRequest(record.id, bare, request.cutoff, cipher, request.key_bits, hold=True)
         with work.part(0.0, 0.5):
             batch = self._scoring.run(asked, job)
         rows = np.array([i for i, one in enumerate(batch.scores) if one.status == "ok"], dtype=np.intp)
@@ -147,6 +148,7 @@ class Monitoring:
             run.of_hosts(before)
         done = run.result(len(sheet.ids) - len(rows))
         self._measurement.keep(record, MONITORING, "", [asdict(done)], {"n": done.n})
+        self._scoring.handed_over(batch)
         return done
 
     def last(self, model_id: str) -> Monitored | None:
@@ -270,10 +272,10 @@ class _Run:
             sums = summed(marks, made.index, len(made.groups)).reshape(len(marks), len(made.groups))
             return disparity.from_sums(party, feature.name, marking, made.groups, sums, seed=seed)
         key = party, feature.name
-        with self._asking("disparity", (party,), self._later.ids) as (questions, joint, sessions):
+        asked, sessions = self._sums("disparity", LATER, GROUPS, self._later.ids)
+        with self._asking(sessions, (party,), self._later.ids) as (questions, joint):
             nobody, ids = np.zeros(len(joint), dtype=np.bool_), self._later.take(joint).ids
             marking = self._marking(probabilities[joint], False)
-            asked = AskedSums(self._context, sessions, LATER, GROUPS, same_people=True)
             found, refused = asked.outcomes(
                 questions, ids, nobody, probabilities[joint], marking, {party: (feature.name,)}
             )
@@ -291,20 +293,34 @@ class _Run:
         marking = mark(self._request.cutoff, np.zeros(len(probabilities), dtype=np.bool_), probabilities, own=own)
         return replace(marking, labelled=False, labels=False)
 
+    def _sums(self, purpose: Measure, part: str, groups: int, ids: Sequence[str]) -> tuple[AskedSums, Sessions]:
+        """Sums about some people, after those whose answer a kill has lost."""
+        sessions = Sessions(self._runtime, self._job, purpose)
+        asked = AskedSums(self._context, sessions, part, groups, same_people=True)
+        asked.recover(self._cipher, self._request.key_bits, ids)
+        return asked, sessions
+
+    @property
+    def _cipher(self) -> Cipher:
+        """Of the sums."""
+        return "none" if self._request.cipher == "none" else "paillier"
+
     @contextmanager
     def _asking(
-        self, purpose: Measure, hosts: tuple[str, ...], ids: Sequence[str]
-    ) -> Iterator[tuple[GroupQuestions, Rows, Sessions]]:
+        self, sessions: Sessions, hosts: tuple[str, ...], ids: Sequence[str]
+    ) -> Iterator[tuple[GroupQuestions, Rows]]:
         """A conversation about the people of `ids` whom all of `hosts` hold too; with their positions."""
-        sessions, request = Sessions(self._runtime, self._job, purpose), self._request
-        cipher: Cipher = "none" if request.cipher == "none" else "paillier"
         with sessions.begin(hosts) as session:
             questions, joint = sessions.ask(
-                session, cipher, request.key_bits, lambda found: np.ones(len(found), dtype=np.bool_), ids
+                session,
+                self._cipher,
+                self._request.key_bits,
+                lambda found: np.ones(len(found), dtype=np.bool_),
+                ids,
             )
             if len(joint) < 2 * MIN_GROUP:
                 raise FewRecords(f"{len(joint)} people of the sheet are known to all; {2 * MIN_GROUP} are needed.")
-            yield questions, joint, sessions
+            yield questions, joint
 
     def of_hosts(self, before: PartyTable) -> None:
         """Hosts' columns as their tables hold them today: later people among some training records, summed in common bins."""
@@ -329,13 +345,13 @@ class _Run:
                 self._unexamined.append((party, feature.name))
             elif party in wanted:
                 wanted[party].append(feature.name)
-        with self._asking("validation", hosts, ids) as (questions, joint, sessions):
+        sums, sessions = self._sums("validation", SHIFT, BINS, ids)
+        with self._asking(sessions, hosts, ids) as (questions, joint):
             flags = joint >= len(drawn)
             if min(int(flags.sum()), int((~flags).sum())) < MIN_GROUP:
                 raise FewRecords(f"Fewer than {MIN_GROUP} people of one part are known to all.")
             known = [ids[k] for k in joint.tolist()]
             about = {"later": people_hash([i for i in known if i in later])}
-            sums = AskedSums(self._context, sessions, SHIFT, BINS, same_people=True)
             tables, refused = sums.ask(questions, known, [flags.astype(np.int64)], [1], about, wanted)
         again = sums.kept(refused, about, known)
         self._again += [(*key, table.day) for key, table in again.items()]

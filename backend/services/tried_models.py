@@ -7,8 +7,10 @@ answers once about the groups of some people can answer about test records for d
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
+from hashlib import sha256
 from typing import Any, Final
 
 import numpy as np
@@ -36,11 +38,11 @@ from backend.fairness.alternatives import (
 )
 from backend.jobs import Job, work
 from backend.protocols.group_sums.grouping import Group, group
-from backend.protocols.group_sums.guest import GroupTable
 from backend.protocols.training.algorithms import ALGORITHMS, Parameters
 from backend.protocols.training.guest import Trained
 from backend.protocols.training.parameters import read_constraints, write_constraints
 from backend.results import ModelRecord
+from backend.services.asked_sums import AskedSums
 from backend.services.fairness import GROUPS
 from backend.services.measurement import MeasurementContext, Sessions
 from backend.services.training import TrainingRequest
@@ -48,6 +50,7 @@ from backend.trees.metrics import auc, ks
 
 MAX_TRIED = 64
 PURPOSE: Measure = "alternatives"
+SEARCH = "search"  # which one an answer is about
 CHECKED: Final = "validation"  # the part of records whose groups a Host is asked for
 Floats = NDArray[np.float64]
 
@@ -251,17 +254,30 @@ def judged_by_group(
             cells_drawn(row, own.index, len(own.groups), draws(len(rows), RESAMPLES, request.seed)) for row in flags
         ]
         return own.groups, _decided(decisions, measured, own.groups, sums, request, drawn)
-    sessions = Sessions(runtime, job, PURPOSE)
+    sessions, key = Sessions(runtime, job, PURPOSE), (party, feature.name)
+    asked = sums_of(context, sessions, request)
     with sessions.begin((party,)) as session:
         questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
         measured = _far_apart(decisions, at)
         marked = [mark for row in _flags(decisions, measured, at) for mark in row]
-        questions.send(marked, (party,), on_piece=sessions.progress)
-        job.at("sums", party)
-        found = questions.ask({party: (feature.name,)}, request.groups).get((party, feature.name))
-    if found is None:
-        found = GroupTable((), np.zeros((0, 0), dtype=np.int64))
-    return found.groups, _decided(decisions, measured, found.groups, found.sums, request)
+        about = {SEARCH: named(request), "marks": sha256(b"".join(mark.tobytes() for mark in marked)).hexdigest()}
+        people = runtime.table.take(rows[at]).ids
+        found, refused = asked.ask(questions, people, marked, [1] * len(marked), about, {party: (feature.name,)})
+    found |= asked.kept(refused, about, people)
+    if key not in found:
+        raise refused[key]
+    return found[key].groups, _decided(decisions, measured, found[key].groups, found[key].sums, request)
+
+
+def sums_of(context: MeasurementContext, sessions: Sessions, request: AlternativesRequest) -> AskedSums:
+    """What a Host is, or was, asked about for a search."""
+    return AskedSums(context, sessions, CHECKED, request.groups)
+
+
+def named(request: AlternativesRequest) -> str:
+    """Hash of a search: the same search trains the same models and asks the same of the same records."""
+    asked = {name: value for name, value in asdict(request).items() if name not in ("cipher", "key_bits")}
+    return sha256(json.dumps(asked).encode()).hexdigest()
 
 
 def _far_apart(decisions: Sequence[Sequence[Candidate]], at: NDArray[np.intp]) -> list[list[int]]:

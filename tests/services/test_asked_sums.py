@@ -25,6 +25,7 @@ from backend.store.accountant import GROUPS, Limits
 from backend.store.journal import Journal
 
 FEATURE, HOST, SAMPLES = "gender", "telecom", 200
+BASKET = "basket_mix"  # a number of the platform's
 
 
 class Demo(TrainedDemo):
@@ -173,15 +174,42 @@ def test_a_changed_population_of_one_person_fewer_gets_no_second_answer(demo):
     assert demo.kept() == sums and demo.answers() == before
 
 
-@pytest.mark.parametrize("changed", [{"cutoff": 0.3}, {"groups": 2}])
+@pytest.mark.parametrize("changed", [{"cutoff": 0.3}, {"groups": 8}])
 def test_another_decision_or_grouping_is_another_question_and_says_until_when_it_waits(demo, changed):
     demo.disparity()
     before = demo.answers()
-    # two groups of gender are the same groups; the question is another one all the same
+    # gender has no more groups; the question is another one all the same
     until = (datetime.now(UTC).date() + timedelta(days=28)).isoformat()
     with pytest.raises(HostRefused, match=f"Nothing was begun: {HOST} refused: .* wait until {until} at least"):
         demo.disparity(**changed)
     assert demo.answers() == before
+
+
+def test_fewer_groups_follow_from_the_answer_about_more(demo):
+    whole = demo.disparity(groups=8)
+    before = demo.answers()
+    found = demo.disparity(groups=2)
+    assert found.measured == today() and demo.answers() == before
+    assert replace(found, measured="") == whole  # two codes are two groups
+
+
+def test_a_curve_serves_disparity_and_validation_and_no_person_is_in_two_answers(demo):
+    request = MeansRequest(demo.record.id, BASKET, samples=SAMPLES, cipher="none", key_bits=KEY)
+    curve = measure_means(demo.measured, request, Job(lambda job: None, 1))
+    before = demo.answers()
+    assert not curve.measured and len(curve.groups) > 2 and set(before.values()) == {1}
+    found = measure_disparity(demo.measured, replace(demo.request(), feature=BASKET), Job(lambda job: None, 1))
+    assert found.measured == today() and found.n == SAMPLES and demo.answers() == before
+    done = demo.validated()
+    assert ("platform", BASKET, today()) in done.again and not done.unexamined
+    assert any(one.feature == BASKET for one in figures(done)["group_calibration"])
+    assert set(demo.answers().values()) == {1}
+
+
+def test_a_curve_at_another_cut_off_leaves_validation_without_the_feature(demo):
+    request = MeansRequest(demo.record.id, BASKET, samples=SAMPLES, cipher="none", key_bits=KEY, cutoff=0.3)
+    measure_means(demo.measured, request, Job(lambda job: None, 1))
+    assert ("platform", BASKET) in demo.validated().unexamined
 
 
 def test_another_model_on_the_same_people_is_refused_and_gets_nothing_of_the_first_ones(demo):

@@ -9,7 +9,8 @@ Who encrypts depends on who holds what:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,30 @@ from backend.data.dictionary import Feature
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.group_sums.disclosure_bound import leaves_unknown, spread_of
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group, Grouped, group
-from backend.protocols.group_sums.guest import GroupQuestions
+from backend.protocols.group_sums.guest import GroupTable
 from backend.protocols.group_sums.values import Counts
 from backend.trees.ensemble import Columns
 
 Table = NDArray[np.int64]  # (groups of the feature, groups of the other one): records
+Wanted = Mapping[str, Sequence[str]]  # Host → its features
 Tables = dict[tuple[str, str], Table]  # by (party, feature) of the other one
+
+
+class Asking(Protocol):
+    """Asks Hosts for sums by group about the records that count; (Host, feature) → sums, of those that make two groups."""
+
+    def sums(
+        self, marks: Sequence[Counts], wanted: Wanted, max_groups: int, known: Sequence[Group] = ()
+    ) -> dict[tuple[str, str], GroupTable]:
+        """Of the Guest's marks, 0 or 1; `known` groups are those that bear them."""
+
+    def ahead(self, wanted: Wanted, max_groups: int) -> None:
+        """Raise what a Host would refuse sums of the Guest's marks with."""
+
+    def sums_of_host(
+        self, source: tuple[str, str, int], wanted: Wanted, max_groups: int
+    ) -> tuple[tuple[Group, ...], dict[tuple[str, str], GroupTable]]:
+        """Groups of a Host's feature, at most so many, and sums of its own marks of all but the last of them."""
 
 
 class ContingencyTable:
@@ -31,8 +50,8 @@ class ContingencyTable:
 
     Parameters
     ----------
-    questions : GroupQuestions
-        With every Host that holds one of the features.
+    asking : Asking
+        Every Host that holds one of the features.
     columns : mapping of str to ndarray
         The Guest's, ``(records,)`` each.
     others : sequence of (party, Feature)
@@ -41,13 +60,11 @@ class ContingencyTable:
         Groups of the feature, and of each other one, at most.
     at : callable
         Called with the stage, and the parties at work.
-    on_piece : callable
-        Called with how many ciphertexts of the Guest are done, of how many.
     """
 
     def __init__(
         self,
-        questions: GroupQuestions,
+        asking: Asking,
         guest: str,
         columns: Columns,
         others: Sequence[tuple[str, Feature]],
@@ -55,10 +72,9 @@ class ContingencyTable:
         max_groups: int,
         bins: int,
         at: Callable[[str, str], None] = lambda stage, party: None,
-        on_piece: Callable[[int, int], None] = lambda done, total: None,
     ) -> None:
-        self._questions, self._guest, self._columns = questions, guest, columns
-        self._max_groups, self._bins, self._at, self._on_piece = max_groups, bins, at, on_piece
+        self._asking, self._guest, self._columns = asking, guest, columns
+        self._max_groups, self._bins, self._at = max_groups, bins, at
         own = [group(f, columns[f.name], bins) for party, f in others if party == guest]
         self._own = [g for g in own if g.groups]
         self._asked: dict[str, list[str]] = {}
@@ -74,7 +90,7 @@ class ContingencyTable:
         ParameterError
             The feature does not make two groups of :data:`MIN_GROUP` records.
         Cancelled, PartyUnreachable, SecurityError
-            See :meth:`GroupQuestions.ask`.
+            See :meth:`backend.protocols.group_sums.guest.GroupQuestions.ask`.
         """
         return self._of_guest(feature) if party == self._guest else self._of_host(party, feature.name)
 
@@ -83,25 +99,20 @@ class ContingencyTable:
         _check(feature.name, grouped.groups)
         tables = {(self._guest, own.feature): _cross_tabulated(grouped, own) for own in self._own}
         if self._asked:
-            for host, names in self._asked.items():
-                self._questions.would_answer(host, names, self._bins)
-            self._questions.send(_flags(grouped), list(self._asked), on_piece=self._on_piece)
-            tables |= self._sums(None)
+            tables |= _completed_all(self._asking.sums(_flags(grouped), self._asked, self._bins))
         return grouped.groups, tables
 
     def _of_host(self, host: str, feature: str) -> tuple[tuple[Group, ...], Tables]:
-        questions = self._questions
         if self._own:  # asked for last, after all that takes long
-            questions.would_answer(host, (feature,), self._max_groups)
+            self._asking.ahead({host: (feature,)}, self._max_groups)
         self._at("marks", host)
-        groups = questions.have_sent(host, feature, self._max_groups, list(self._asked))
+        groups, of_hosts = self._asking.sums_of_host((host, feature, self._max_groups), self._asked, self._bins)
         _check(feature, groups)
-        tables = self._sums(host) if self._asked else {}
+        tables = _completed_all(of_hosts)
         borne = self._borne(groups)
         if borne:
-            questions.send([flag for own in borne for flag in _flags(own)], (host,), on_piece=self._on_piece)
-            self._at("sums", host)
-            table = questions.ask({host: (feature,)}, self._max_groups, known=groups).get((host, feature))
+            flags = [flag for own in borne for flag in _flags(own)]
+            table = self._asking.sums(flags, {host: (feature,)}, self._max_groups, groups).get((host, feature))
             if table is None or table.groups != groups:
                 raise SecurityError(f"{host} reported two different things of {feature}; the exchange was stopped.")
             ends = np.cumsum([len(own.groups) - 1 for own in borne])[:-1]
@@ -118,11 +129,6 @@ class ContingencyTable:
                 spread = more
                 borne.append(own)
         return borne
-
-    def _sums(self, source: str | None) -> Tables:
-        self._at("sums", ", ".join(self._asked))
-        tables = self._questions.ask(self._asked, self._bins, source)
-        return {key: _completed(table.sums, table.groups) for key, table in tables.items()}
 
 
 def _check(feature: str, groups: Sequence[Group]) -> None:
@@ -143,6 +149,10 @@ def _cross_tabulated(first: Grouped, second: Grouped) -> Table:
     table = np.zeros((len(first.groups), len(second.groups)), dtype=np.int64)
     np.add.at(table, (first.index, second.index), 1)
     return table
+
+
+def _completed_all(tables: dict[tuple[str, str], GroupTable]) -> Tables:
+    return {key: _completed(table.sums, table.groups) for key, table in tables.items()}
 
 
 def _completed(sums: Counts, groups: Sequence[Group]) -> Table:

@@ -97,6 +97,30 @@ def to_wire(groups: Sequence[Group]) -> tuple[WireGroup, ...]:
     return tuple((g.kind, g.name, g.n) for g in groups)
 
 
+def merged(groups: Sequence[Group], most: int) -> tuple[tuple[Group, ...], NDArray[np.intp]]:
+    """Groups put together until there are at most so many bins or codes, and which of them each was put into.
+
+    Whoever has sums by group has sums by these, too: neighbours of equal frequency together, the rarest codes with all small ones.
+    """
+    bins = [k for k, g in enumerate(groups) if g.kind == "bin"]
+    codes = sorted((k for k, g in enumerate(groups) if g.kind == "code"), key=lambda k: -groups[k].n)
+    few, rare = min(len(bins), most), set(codes[most:])
+    named = [
+        ("bin", str(bins.index(k) * few // len(bins) + 1))
+        if g.kind == "bin"
+        else ("rest", "")
+        if k in rare
+        else (g.kind, g.name)
+        for k, g in enumerate(groups)
+    ]
+    order = sorted(dict.fromkeys(named), key=lambda one: one[0] == "rest")  # stable: the rest comes last
+    index = np.array([order.index(one) for one in named], dtype=np.intp)
+    sizes = np.bincount(index, weights=[g.n for g in groups], minlength=len(order))
+    return tuple(
+        Group(cast(GroupKind, kind), name, int(n)) for (kind, name), n in zip(order, sizes, strict=True)
+    ), index
+
+
 Runs = list[tuple[GroupKind, str, list[int]]]  # kind and name of each group, and the bins or codes in it
 
 

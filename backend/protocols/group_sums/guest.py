@@ -104,6 +104,15 @@ class GroupQuestions:
         self.records = int(np.count_nonzero(rows))
         self._sent: dict[str, _Sent] = {}  # by whose marks they are
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """With whom ids were aligned."""
+        return tuple(self._session.hosts)
+
+    def made_by_host(self) -> SentMarks:
+        """What the Guest sends where marks are a Host's: of whom they are to be."""
+        return SentMarks(pack_rows(self._rows), (), (), (), (), named(self._key))
+
     def send(
         self,
         marks: Sequence[Counts],
@@ -141,13 +150,13 @@ class GroupQuestions:
         )
         on_piece(total, total)
         totals = tuple(int(mark.sum()) for mark in marks)
-        made = SentMarks(pack_rows(self._rows), pairs, bounds, totals, spread_of(marks), _named(self._key))
+        made = SentMarks(pack_rows(self._rows), pairs, bounds, totals, spread_of(marks), named(self._key))
         before(made)
         self.repeat(made, hosts)
 
     def repeat(self, made: SentMarks, hosts: Collection[str]) -> None:
         """Step 1 in bytes that were made before, about the same records; in pieces."""
-        if made.key != _named(self._key) or made.rows != pack_rows(self._rows):
+        if made.key != named(self._key) or made.rows != pack_rows(self._rows):
             raise ParameterError("Marks are repeated under the key and about the records that they were made for.")
         layout, name = slots(made.largest, self.records, self._key.bits), self._session.name
         widths = [len(blob) // max(1, self.records) for blob in made.pairs]
@@ -267,7 +276,8 @@ class GroupQuestions:
         return tables
 
 
-def _named(key: PairKeySide) -> str:
+def named(key: PairKeySide) -> str:
+    """Scheme and bits."""
     return f"{key.scheme} {key.bits}"
 
 

@@ -30,7 +30,7 @@ from backend.protocols.group_sums.messages import (
     MoreGroupPairs,
 )
 from backend.protocols.group_sums.values import half_of, pack, slots
-from backend.protocols.host_state import Answer, Answering, Handlers, digest_of
+from backend.protocols.host_state import Answer, Answering, Handlers, ReceivedQuestion, digest_of
 from backend.protocols.training.pair_pieces import IncomingPairs, pieces
 from backend.protocols.training.row_sets import unpack_rows
 from backend.protocols.transport.message import Message
@@ -125,30 +125,41 @@ class HostGroups:
             tuple(self.cipher.bin_sums(pairs, [node], marked.half)[0] for pairs in batches) if kept else (),
         )
 
-    def pairs(self, message: AskGroupPairs) -> tuple[Iterator[GroupPairs | MoreGroupPairs], GroupPairsSent]:
-        """Which group of a feature each of some joint records is in, encrypted under the Guest's key, and the groups.
+    def groups_of(self, message: AskGroupPairs) -> GroupPairsSent:
+        """The groups of a feature among some joint records."""
+        grouped = self._grouped_as(message)
+        return GroupPairsSent(message.conversation, message.feature, to_wire(grouped.groups))
 
-        Every group but the last is a mark of 0 or 1; nothing is encrypted where there are no groups or nobody is to have them.
+    def pairs(self, message: AskGroupPairs) -> bytes:
+        """Which group of a feature each of some joint records is in, encrypted under the Guest's key: as many bytes of each number.
+
+        Every group but the last is a mark of 0 or 1; nothing is encrypted where there are no groups.
         """
-        rows = self.rows[unpack_rows(message.rows, len(self.rows))]
-        grouped = self._grouped(message.feature, rows, message.most, self.min_group)
-        marked = len(grouped.groups) - 1 if message.receivers else 0
-        marks = [(grouped.index == k).astype(np.int64) for k in range(marked)]
-        sent = GroupPairsSent(message.conversation, message.feature, to_wire(grouped.groups))
-        return self._in_pieces(message, marks, len(rows)), sent
+        grouped = self._grouped_as(message)
+        marks = [(grouped.index == k).astype(np.int64) for k in range(len(grouped.groups) - 1)]
+        ones, records = [1] * len(marks), len(grouped.index)
+        layout = slots(ones, records, self.cipher.bits)
+        return b"".join(self._encrypted(numbers, half_of(layout)) for numbers in pack(marks, ones, layout))
 
-    def _in_pieces(
-        self, message: AskGroupPairs, marks: Sequence[NDArray[np.int64]], records: int
-    ) -> Iterator[GroupPairs | MoreGroupPairs]:
-        bits, ones = self.cipher.bits, [1] * len(marks)
-        layout = slots(ones, records, bits)
-        numbers, half = pack(marks, ones, layout), half_of(layout)
-        for part in pieces(records, len(numbers), bits):
-            blobs = tuple(self._encrypted(of_records[part.start : part.stop], half) for of_records in numbers)
+    def in_pieces(self, message: AskGroupPairs, groups: int, made: bytes) -> Iterator[GroupPairs | MoreGroupPairs]:
+        """Messages with what :meth:`pairs` has made."""
+        bits, records = self.cipher.bits, len(self._of(message))
+        layout = slots([1] * max(0, groups - 1), records, bits) if groups > 1 else ()
+        batches = layout[-1].number + 1 if layout else 0
+        width = len(made) // max(1, batches * records)
+        blobs = [made[k * records * width : (k + 1) * records * width] for k in range(batches)]
+        for part in pieces(records, batches, bits):
+            cut = tuple(blob[part.start * width : part.stop * width] for blob in blobs)
             if part.start:
-                yield MoreGroupPairs(message.conversation, blobs)
+                yield MoreGroupPairs(message.conversation, cut)
             else:
-                yield GroupPairs(message.conversation, message.rows, half, blobs)
+                yield GroupPairs(message.conversation, message.rows, half_of(layout), cut)
+
+    def _of(self, message: AskGroupPairs) -> NDArray[np.intp]:
+        return self.rows[unpack_rows(message.rows, len(self.rows))]
+
+    def _grouped_as(self, message: AskGroupPairs) -> Grouped:
+        return self._grouped(message.feature, self._of(message), message.most, self.min_group)
 
     def _grouped(self, name: str, rows: NDArray[np.intp], max_groups: int, min_size: int) -> Grouped:
         return group(self.features[name], self.table.columns[name][rows], max_groups, min_size)
@@ -220,13 +231,16 @@ class GroupSumsHandler:
         same: str,
         *,
         only_look: bool = False,
-    ) -> None:
-        bits = log2(max(1, asked.most))
+        told: bool = True,
+    ) -> ReceivedQuestion:
+        """`same` is what makes it the same question; nothing is `told` where the answer goes to those who cannot read it."""
+        bits = log2(max(1, asked.most)) if told else 0.0
         name, structure = digest_of(guest, about, people, same), digest_of(about)
         question = Question(guest, name, GROUPS, structure, people, bits, bits)
         self.answering.count_all(question, asked.conversation, only_look=only_look)
-        if not only_look:
-            self.answering.bind(guest, name, asked.conversation, name)
+        if only_look:
+            return ReceivedQuestion(None, guest, name, None)
+        return self.answering.bind(guest, name, asked.conversation, name)
 
     def _group_sums(self, sender: str, asked: AskGroupSums) -> Answer:
         groups = self._groups(asked)
@@ -247,8 +261,20 @@ class GroupSumsHandler:
             raise SecurityError("Encrypted groups were to be sent to the Guest, who could read them; that was refused.")
         if len(set(asked.receivers)) < len(asked.receivers):
             raise SecurityError("Encrypted groups were to be sent to one party twice; that was refused.")
-        self._count(sender, asked, asked.feature, groups.people(asked.rows), groups.min_group)
-        made, sent = groups.pairs(asked)
+        people = groups.people(asked.rows)
+        self._count(sender, asked, asked.feature, people, groups.min_group)
+        sent = groups.groups_of(asked)
+        if asked.receivers:
+            # sums of the same bytes are the same question to whoever adds them up, also after a Guest was killed
+            same = f"{groups.min_group} {asked.most} {digest_of(groups.key)}"
+            received = self._count_as(sender, asked, ("pairs", asked.feature), people, same, told=False)
+            made = received.answer(lambda: groups.pairs(asked))
+            yield from self._handed_on(groups, asked, groups.in_pieces(asked, len(sent.groups), made))
+        yield sender, sent
+
+    def _handed_on(
+        self, groups: HostGroups, asked: AskGroupPairs, made: Iterator[GroupPairs | MoreGroupPairs]
+    ) -> Answer:
         for piece in made:
             for receiver in asked.receivers:
                 if receiver != self.name:
@@ -257,4 +283,3 @@ class GroupSumsHandler:
                     groups.take_pairs(self.name, piece)
                 else:
                     groups.take_more(self.name, piece)
-        yield sender, sent
