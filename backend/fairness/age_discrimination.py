@@ -105,7 +105,7 @@ def in_words(say: Callable[..., str], check: _Check | None, used: bool, refused:
     if check is None:
         return say("document.elderly_open" if used else "document.elderly_unused")
     worst = max(check.gaps, key=lambda gap: gap.worse)
-    figures = {name: f"{getattr(worst, name):+.4f}" for name in ("worse", "low", "high")}
+    figures = {name: f"{getattr(worst, name):+.4f}".replace("-", "−") for name in ("worse", "low", "high")}
     sentence = say(f"document.elderly_{check.verdict}", place=worst.place, classes=len(check.gaps), **figures)
     return say("document.elderly_on", n=f"{check.n:,}") + sentence
 

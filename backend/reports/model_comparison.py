@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Generic, TypeVar
 
-from backend.compliance.assessment import ComplianceReport, Finding
+from backend.compliance.assessment import DISPARITY, ComplianceReport, Finding
 from backend.evaluation.performance import Estimate
 from backend.explain.importance import FeatureImportance
 from backend.fairness.disparity import MEASURES, REFERENCE, P
@@ -91,6 +91,11 @@ class Side:
     bases: Mapping[tuple[str, str], Basis]
     test_ids: frozenset[str]
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    def cutoff(self, feature: str) -> float | None:
+        """From which probability decisions declined that were measured by a feature's groups; None where it was not recorded."""
+        basis = self.bases.get((DISPARITY, feature))
+        return None if basis is None else basis.cutoff
 
 
 @dataclass(frozen=True)
@@ -216,7 +221,7 @@ def compare(before: Side, after: Side, paired: Sequence[Estimate] = (), paired_o
         figures=tuple(_figures(before, after, {figure.name: figure for figure in paired})),
         shifts=_shifts(before.importance, after.importance),
         findings=tuple(_findings(before.compliance.findings, after.compliance.findings)),
-        outcomes=tuple(_outcomes(before.disparities, after.disparities)),
+        outcomes=tuple(_outcomes(before, after)),
         differences=tuple(_differences(before.record, after.record)),
         same_people=bool(before.test_ids) and before.test_ids == after.test_ids,
         leaks=tuple(_leaks(before.record, after.record)),
@@ -267,11 +272,12 @@ def _findings(before: Sequence[Finding], after: Sequence[Finding]) -> Iterator[F
     return (BeforeAfter(feature, one, other) for (_, feature), one, other in _paired(*sides))
 
 
-def _outcomes(
-    before: Mapping[str, tuple[Evidence, ...]], after: Mapping[str, tuple[Evidence, ...]]
-) -> Iterator[OutcomePair]:
-    for feature in dict.fromkeys((*before, *after)):
-        rows = [side.get(feature, ()) for side in (before, after)]
+def _outcomes(before: Side, after: Side) -> Iterator[OutcomePair]:
+    """What was measured of one of them, or of both at the same cut-off: at another one it is another decision."""
+    for feature in dict.fromkeys((*before.disparities, *after.disparities)):
+        rows = [side.disparities.get(feature, ()) for side in (before, after)]
+        if all(rows) and before.cutoff(feature) != after.cutoff(feature):
+            continue
         bases = [{(e.measure, e.about) for e in side if e.measure.endswith(f", {REFERENCE}")} for side in rows]
         alike = not all(bases) or bases[0] == bases[1]
         sides = ({(e.about, e.measure): e for e in side if _comparable(e, alike)} for side in rows)

@@ -295,6 +295,9 @@ class OutcomePairLine(Part):
     meaning_zh: str
     before: Measured | None
     after: Measured | None
+    cutoff: float | None = Field(
+        None, description="probability from which decisions declined; null where it was not recorded"
+    )
 
 
 class Retrained(Part):

@@ -15,8 +15,6 @@ from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 
-from killed import Writes
-
 from backend.services import Glassleaf
 from backend.services.alternatives import AlternativesRequest
 from backend.services.explanation import MeansRequest
@@ -24,14 +22,14 @@ from backend.services.fairness import DisparityRequest, ProxyRequest
 from backend.services.monitoring import MonitoringRequest
 from backend.services.validation import ValidationRequest
 
-KEY, PEOPLE = 512, 200
+KEY, PEOPLE, CUTOFF = 512, 200, 0.25
 ASKED = {"cipher": "paillier", "key_bits": KEY}
 NOT_COMPARED = {"measured", "again", "model", "sha256", "id", "created", "searched", "judged", "seconds"}
 
 
 def disparity(glassleaf, model, sheet):
     """Of a Host's feature."""
-    return glassleaf.fairness.start_disparity(DisparityRequest(model, "gender", **ASKED)).get()
+    return glassleaf.fairness.start_disparity(DisparityRequest(model, "gender", cutoff=CUTOFF, **ASKED)).get()
 
 
 def validate(glassleaf, model, sheet):
@@ -59,14 +57,14 @@ def curve(glassleaf, model, sheet):
 
 def alternatives(glassleaf, model, sheet):
     """Of a Host's attribute."""
-    request = AlternativesRequest(model, "gender", depths=(1,), cutoffs=(0.25,), tolerance=0.05, **ASKED)
+    request = AlternativesRequest(model, "gender", depths=(1,), cutoffs=(CUTOFF,), tolerance=0.05, **ASKED)
     return glassleaf.alternatives.start(request).get().decisions
 
 
 def monitor(glassleaf, model, sheet):
     """Of a later sheet: all figures."""
     later = glassleaf.monitoring.read(model, sheet)
-    request = MonitoringRequest(model, later, feature="gender", cutoff=0.3, **ASKED)
+    request = MonitoringRequest(model, later, feature="gender", cutoff=CUTOFF, **ASKED)
     done = glassleaf.monitoring.start(request).get()
     assert done.failed == 0 and len(done.unexamined) <= 1, done
     return done.tests
@@ -89,6 +87,8 @@ def plainly(result):
 
 def child(home, sheet, kind, out, kill_at=0):
     """(Status as `os.wait` has it, writes) of one measurement."""
+    from killed import Writes  # noqa: PLC0415 (beside this script, where it is run as one)
+
     told, tell = os.pipe()
     pid = os.fork()
     if pid == 0:

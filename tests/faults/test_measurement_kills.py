@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from killed_measurements import KEY, KINDS
+from faults.killed_measurements import KEY, KINDS
 
 from backend.data.demo import write_demo
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
+from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
 
 KILLS = int(os.environ.get("FAULT_KILLS", "10"))
@@ -19,7 +20,7 @@ KILLS = int(os.environ.get("FAULT_KILLS", "10"))
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    """A home whose people are real, with a model; and a later sheet of some of its test records."""
+    """A home whose people are real, with a model and secrets; and a later sheet of some of its test records."""
     folder = tmp_path_factory.mktemp("template")
     home, sheet = folder / "home", folder / "later.csv"
     write_demo(home / "demo", rows=1200)
@@ -29,7 +30,12 @@ def template(tmp_path_factory):
         glassleaf.federations.add(home / "demo")
         few = SecureBoostParameters(trees=3, depth=2, cipher="none")
         record = glassleaf.training.start(TrainingRequest("demo", few, most_named=1.0)).get()
-        ids = set(list(glassleaf.models.test_ids(record))[:120])
+        test = list(glassleaf.models.test_ids(record))
+        # draws keys and secrets, of dither too, so that scores are the same in every copy
+        for cipher, person in (("rlwe", test[-1]), ("paillier", test[-2])):
+            one = glassleaf.samples.of_person(record.id, person)
+            glassleaf.scoring.start(ScoringRequest(record.id, one, cipher=cipher)).get()
+        ids = set(test[:120])
         guest = glassleaf.federations.get("demo").guest
         lines = (home / "demo" / guest.file).read_text().splitlines()
         at = lines[0].split(",").index(guest.id)

@@ -689,6 +689,24 @@ def test_the_first_page_names_the_worst_features_and_says_where_the_others_are(r
     assert len(answer(**mild)) == 1 + claims.LISTED
 
 
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_first_page_names_the_weightiest_features_against_expectation_and_counts_the_others(report, language):
+    words, line = Catalogue(language), next(f for f in report.content.features if f.splits)
+
+    def answer(many: int) -> str:
+        features = tuple(
+            line.model_copy(update={"meaning": f"m{n}.", "meaning_zh": f"m{n}.", "contradicts": True})
+            for n in range(many)
+        )
+        content = report.content.model_copy(update={"features": features})
+        return dict(answers(report.model_copy(update={"content": content}), language))[words("document.ask_way")]
+
+    section = words("document.features")
+    assert words("document.against_more", n=140, section=section) in answer(claims.LISTED + 140)
+    assert "m5." in answer(146) and "m6." not in answer(146)
+    assert section not in answer(claims.LISTED)
+
+
 def _search(*gaps: IntervalLine | None) -> SearchLine:
     """The first model and one alternative a gap, the last of them narrower."""
     about = {"auc": IntervalLine(value=0.8, low=0.7, high=0.9), "narrower": False, "sure": False}

@@ -104,11 +104,12 @@ def retrained(sources: Sources, pair: SideBySide) -> report.Retrained:
         figures=fill_each(report.Pair, pair.figures),
         structure=tuple(report.Pair(name=name, before=one, after=other) for name, one, other in sizes),
         gain=tuple(fill(report.GainPair, shift, sources.feature(shift.feature)) for shift in pair.shifts),
-        outcomes=tuple(_outcome(sources, outcome) for outcome in pair.outcomes),
+        outcomes=tuple(_outcome(sources, pair, outcome) for outcome in pair.outcomes),
         leak=fill_each(report.Pair, pair.leaks),
     )
 
 
-def _outcome(sources: Sources, pair: OutcomePair) -> report.OutcomePairLine:
+def _outcome(sources: Sources, both: SideBySide, pair: OutcomePair) -> report.OutcomePairLine:
     before, after = (side and fill(report.Measured, side) for side in (pair.before, pair.after))
-    return fill(report.OutcomePairLine, pair, sources.feature(pair.feature), before=before, after=after)
+    cutoff = (both.before if pair.before else both.after).cutoff(pair.feature)
+    return fill(report.OutcomePairLine, pair, sources.feature(pair.feature), before=before, after=after, cutoff=cutoff)

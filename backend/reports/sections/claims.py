@@ -411,13 +411,24 @@ def _two_models(write: Writer, about: str, rows: list[tuple[str, str, str]]) -> 
 def _outcomes(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[Block]:
     """Decisions by group in both models, each with its interval and number of records."""
     blocks: list[Block] = []
+    alone: list[str] = []
     for feature in dict.fromkeys(pair.feature for pair in pairs):
         own = [pair for pair in pairs if pair.feature == feature]
         before, after = [p.before for p in own if p.before], [p.after for p in own if p.after]
         named = write.named(feature, own[0].meaning, own[0].meaning_zh)
+        if not before or not after:
+            alone.append(named)
+            continue
         table = rates(write, [(write("side_before"), before), (write("side_after"), after)])
-        blocks += [write.text("outcomes_by", feature=named), table]
+        blocks += [write.text("outcomes_by", feature=named, at=declined_at(write, own[0])), table]
+    if alone:
+        blocks.append(write.note("outcomes_of_one", listed=write.listed(alone)))
     return blocks or [write.note("outcomes_not_measured")]
+
+
+def declined_at(write: Writer, pair: OutcomePairLine) -> str:
+    """From which probability decisions declined, behind a sentence; empty where it was not recorded."""
+    return write("declined_at", cutoff=percent(pair.cutoff)) if pair.cutoff is not None else ""
 
 
 def _leaks(write: Writer, pairs: tuple[Pair, ...]) -> Table | Text:

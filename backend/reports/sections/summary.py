@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 
 from backend.fairness.disparity import widest
-from backend.i18n import joined
+from backend.i18n import brief, joined
 from backend.reports.blocks import Block, Facts, Text
 from backend.reports.schema import OutcomePairLine, Retrained
-from backend.reports.sections.claims import elderly, value, worst_flagged
+from backend.reports.sections.claims import LISTED, declined_at, elderly, value, worst_flagged
 from backend.reports.sections.model import used_features
 from backend.reports.sections.operator import verdicts
 from backend.reports.sections.writer import Writer, figure, percent
@@ -84,7 +84,9 @@ def _directions(write: Writer) -> str:
     against = [write.meaning(f) for f in write.content.features if f.contradicts]
     expected = sum(f.expected != "none" for f in write.content.features if f.splits)
     if against:
-        text += write("against", listed=write.listed(against))
+        text += write("against", listed=write.listed(map(brief, against[:LISTED])))
+        if len(against) > LISTED:
+            text += write("against_more", n=len(against) - LISTED, section=write("features"))
     else:
         text += write("not_against", n=expected) if expected else write("nothing_expected")
     ages = (
@@ -129,7 +131,8 @@ def _gaps(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[str]:
         figures = {key: value(write, m) for key, m in (("before", pair.before), ("after", pair.after)) if m}
         group = write.words.either(furthest.about, furthest.about_zh)
         feature = write.named(pair.feature, pair.meaning, pair.meaning_zh)
-        sentences.append(write("retrained_gap", feature=feature, group=group, **figures))
+        at = declined_at(write, pair)
+        sentences.append(write("retrained_gap", feature=feature, group=group, at=at, **figures))
     return sentences
 
 

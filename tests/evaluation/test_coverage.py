@@ -1,0 +1,181 @@
+"""How often intervals hold the truth, on populations whose truth is known: those about fairness are counted by `bench.coverage`."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from backend.evaluation.performance import Performance, calibration, performance, weighted_figures
+from backend.evaluation.validation import figures, slices
+from backend.explain.dependence import Scale, from_marks, from_sums, marks
+from backend.explain.permutation import permuted
+from backend.explain.stability import _resampled
+from backend.fairness.marking import mark
+from backend.protocols.group_sums.grouping import Group
+from backend.trees.outputs import ONE_LOGIT, Outputs, sigmoid
+
+pytestmark = pytest.mark.slow
+RUNS, N, MANY = 200, 400, 1_000_000
+# of 200 intervals that hold with 95 %, fewer than 181 do with a probability of 0.3 %
+LEAST = 181
+NUMBER = Outputs("number", link="identity")
+
+
+def people(n, seed):
+    """Labels and margins: log-odds are right."""
+    draw = np.random.default_rng(seed)
+    margins = draw.normal(-0.5, 1.2, n)
+    return (draw.random(n) < sigmoid(margins)).astype(float), margins
+
+
+def amounts(n, seed):
+    """Values and predictions: off by 5 as they are drawn."""
+    draw = np.random.default_rng(seed)
+    predicted = draw.normal(50, 10, n)
+    return predicted + draw.normal(0, 5, n), predicted
+
+
+SAMPLES = {"binary": (people, ONE_LOGIT), "number": (amounts, NUMBER)}
+
+
+@cache
+def truth(task):
+    """Every figure on very many records."""
+    sample, outputs = SAMPLES[task]
+    labels, margins = sample(MANY, 1 << 30)
+    return weighed(labels, margins[:, None], outputs)
+
+
+def weighed(labels, margins, outputs):
+    """Every figure of records that count once each; ascending, as resampling has them."""
+    order = np.argsort(margins[:, 0], kind="stable")
+    labels, margins = labels[order], margins[order]
+    found = weighted_figures(labels, margins, outputs.predict(margins), outputs.task, np.ones((1, len(labels))))
+    return {name: float(values[0]) for name, values in found.items()}
+
+
+@cache
+def runs(task):
+    """Every figure of many small samples."""
+    sample, outputs = SAMPLES[task]
+    found = []
+    for seed in range(RUNS):
+        labels, margins = sample(N, seed)
+        found.append(performance(labels, margins[:, None], outputs, "test", seed))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("task", "name"),
+    [
+        *(("binary", n) for n in ("auc", "ks", "brier", "log_loss", "accuracy")),
+        *(("number", n) for n in ("r2", "rmse", "mae")),
+    ],
+)
+def test_a_models_figures(task, name):
+    true = truth(task)[name]
+    held = [figure.low <= true <= figure.high for run in runs(task) if (figure := run.figure(name))]
+    assert len(held) == RUNS and sum(held) >= LEAST
+
+
+def test_a_bin_of_a_calibration():
+    held = bins = 0
+    for seed in range(RUNS):
+        labels, margins = people(N, seed)
+        p = sigmoid(margins)
+        order = np.argsort(p, kind="stable")
+        rows = calibration(labels, p[:, None], "binary", 5)
+        ends = np.cumsum([row.n for row in rows])
+        for row, own in zip(rows, np.split(p[order], ends[:-1]), strict=True):
+            held += row.low <= own.mean() <= row.high
+            bins += 1
+    assert held >= 0.93 * bins
+
+
+def test_the_gap_of_auc_between_training_and_test():
+    own = [figures.auc_gap(a, b) for a, b in zip(runs("binary")[::2], runs("binary")[1::2], strict=True)]
+    assert sum(one.low <= 0 <= one.high for one in own) >= 0.9 * len(own)
+
+
+def test_gini_is_twice_the_auc():
+    run: Performance = runs("binary")[0]
+    auc, gini = figures.discrimination(run)
+    assert (gini.low, gini.high) == (2 * auc.low - 1, 2 * auc.high - 1)
+
+
+def shuffled(n, seed):
+    """Labels, margins, and margins with one of two parts taken from others."""
+    draw = np.random.default_rng(seed)
+    a, b = draw.normal(size=(2, n))
+    labels = (draw.random(n) < sigmoid(a + b)).astype(float)
+    return labels, (a + b)[:, None], [(a + draw.permutation(b))[:, None] for _ in range(3)]
+
+
+def test_what_a_feature_is_worth():
+    labels, whole, others = shuffled(MANY, 1 << 30)
+    true = weighed(labels, whole, ONE_LOGIT)["auc"] - weighed(labels, others[0], ONE_LOGIT)["auc"]
+    held = 0
+    for seed in range(RUNS):
+        labels, whole, others = shuffled(N, seed)
+        found = permuted("bank", ("b",), labels, whole, others, ONE_LOGIT, seed)
+        held += found.low <= true <= found.high
+    assert held >= LEAST
+
+
+def test_a_share_of_the_gain_over_trees():
+    """Of trees that are drawn one by one from all that could be."""
+    held = np.zeros(3)
+    means = np.array([5.0, 2.0, 1.0])
+    for seed in range(RUNS):
+        totals = np.random.default_rng(seed).gamma(2.0, means / 2, size=(60, 3))
+        for row in _resampled(totals, [("p", "0"), ("p", "1"), ("p", "2")]):
+            held[int(row.feature)] += row.low <= (means / means.sum())[int(row.feature)] <= row.high
+    assert held.min() >= LEAST
+
+
+@pytest.mark.parametrize("n", [60, 300])
+def test_a_groups_mean_prediction(n):
+    """From sums, as a Host gives them: of two outcomes, and of a number."""
+    held = {"binary": 0, "number": 0}
+    for seed in range(RUNS):
+        labels, margins = people(n, seed)
+        p, index, groups = sigmoid(margins), np.zeros(n, dtype=int), (Group("bin", "1", n),)
+        marking = mark(0.5, labels > 0, p, own=True)
+        sums = slices.summed(marking.marks(labels > 0, p)[0], index, 1)
+        # one group alone is none: a second of the same people stands beside it
+        found = from_marks("h", "f", marking, groups * 2, np.hstack([sums, sums]), "")
+        held["binary"] += found.groups[0].low[0] <= MEAN_P <= found.groups[0].high[0]
+        _, predicted = amounts(n, seed)
+        scale = Scale.of(predicted[:, None], "number")
+        made, _ = marks(predicted[:, None], scale)
+        row = from_sums("h", "f", groups, slices.summed(made, index, 1), scale).groups[0]
+        held["number"] += row.low[0] <= 50 <= row.high[0]
+    assert min(held.values()) >= LEAST, held
+
+
+MEAN_P = float(sigmoid(people(MANY, 1 << 30)[1]).mean())
+
+
+def sliced(labels, margins, seed):
+    """Slices of a feature that tells nothing, in four groups."""
+    p = sigmoid(margins)
+    index = np.random.default_rng(seed + 10_000).integers(0, 4, len(p))
+    groups = tuple(Group("bin", str(k + 1), int((index == k).sum())) for k in range(4))
+    marking = mark(0.5, labels > 0, p, own=True)
+    return slices.slices(groups, slices.summed(marking.marks(labels > 0, p)[0], index, 4), marking)
+
+
+def test_gaps_by_group_hold_together():
+    """Calibration by group, loss by region between two parts, and loss over time: where there is no gap, all intervals hold 0 at once."""
+    found = {"calibration": 0, "regions": 0, "time": 0}
+    for seed in range(RUNS):
+        test, training = (sliced(*people(800, s), s) for s in (seed, seed + 50_000))
+        key = ("bank", "f")
+        found["calibration"] += _all_hold(slices.calibration_gaps({key: test}))
+        found["regions"] += _all_hold(slices.region_gaps({key: test}, {key: training}))
+        found["time"] += _all_hold([f for f in slices.over_time(key, test) if f.measure == "period_loss"])
+    assert min(found.values()) >= LEAST, found
+
+
+def _all_hold(rows):
+    return all(row.low <= 0 <= row.high for row in rows)
