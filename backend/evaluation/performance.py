@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.fairness.intervals import CONFIDENCE, Z, percentiles, wilson
+from backend.fairness.intervals import CONFIDENCE, Z, mirrored, percentiles, wilson
 from backend.trees.metrics import weighted_figures
 from backend.trees.outputs import Outputs
 
@@ -198,8 +198,9 @@ def _figures(labels: Floats, margins: Floats, predicted: Floats, task: str, seed
     samples = [weighted_figures(labels, margins, predicted, task, w) for w in draws(len(labels), RESAMPLES, seed)]
     known = {name: float(values[0]) for name, values in whole.items() if not np.isnan(values[0])}
     return tuple(
-        Estimate(name, value, *percentiles(np.concatenate([sample[name] for sample in samples]), value))
+        Estimate(name, value, *(mirrored if name == "ks" else percentiles)(drawn, value))
         for name, value in known.items()
+        for drawn in (np.concatenate([sample[name] for sample in samples]),)
     )
 
 

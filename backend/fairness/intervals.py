@@ -78,6 +78,15 @@ def percentiles(drawn: NDArray[np.float64], value: float) -> tuple[float, float]
     return min(float(low), value), max(float(high), value)
 
 
+def mirrored(drawn: NDArray[np.float64], value: float) -> tuple[float, float]:
+    """Basic bootstrap interval (Davison and Hinkley 1997, eq. 5.6), widened to hold `value`: of a figure that samples make too large.
+
+    A largest difference, as KS is, grows with the noise; resampled it grows once more, so that :func:`percentiles` lie on the wrong side.
+    """
+    low, high = percentiles(drawn, value)
+    return 2 * value - high, 2 * value - low
+
+
 def simultaneous(
     values: NDArray[np.float64], drawn: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
