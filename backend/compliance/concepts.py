@@ -21,8 +21,11 @@ _OF_WHAT = frozenset({"of", "for"})
 _WITHOUT = frozenset({"excluding", "excludes", "excl", "except"})
 _OF = frozenset({"of", "de", "du", "des", "do", "da", "del", "der", "della"})
 _CLAUSE = re.compile(r"[,;:.?!/()\[\]{}|]|\s[-–—]+\s")  # where what belongs together ends
+_CLAUSE_ZH = re.compile(r"[,，;；。:：（(\s]")
 _NO_WORD = re.compile(r"[\W_]+")
-_ENDING = re.compile(r"(?:编号|代码|名称|编码|id|ID)?(?:[（(][^（）()]*[）)])?\s*$")  # after the head of a Chinese text
+_ENDING = re.compile(r"(?:编号|代码|名称|编码|id|ID)?\s*$")  # after the head of a Chinese text
+# One in so many codes has to speak of a concept: two posts of an army among two hundred occupations do not.
+_OF_CODES = 8
 _BRACKETS = re.compile(r"\([^()]*\)")
 
 MatchedIn = Literal["name", "meaning", "meaning_zh", "unit", "codes"]
@@ -41,6 +44,8 @@ class Context:
         What can have an attribute.
     processes, relations : frozenset of str
         Head nouns of values that do not tell the attribute before them ("gender requirement"), and what ends a head noun's group.
+    work : frozenset of str
+        What tells that codes are kinds of work.
     trades : frozenset of str
         Before these a word names a kind of business, no attribute: "health sector".
     firm_zh : pattern
@@ -62,6 +67,7 @@ class Context:
     trades: frozenset[str] = frozenset()
     processes: frozenset[str] = frozenset()
     relations: frozenset[str] = frozenset()
+    work: frozenset[str] = frozenset()
     persons_zh: tuple[str, ...] = ()
     objects_zh: tuple[str, ...] = ()
     trades_zh: tuple[str, ...] = ()
@@ -85,6 +91,7 @@ class Context:
             trades=frozenset(lists.get("trade", ())),
             processes=frozenset(lists.get("process", ())),
             relations=frozenset(lists.get("relation", ())),
+            work=frozenset(lists.get("work", ())),
             persons_zh=lists.get("person_zh", ()),
             objects_zh=lists.get("object_zh", ()),
             trades_zh=lists.get("trade_zh", ()),
@@ -124,7 +131,8 @@ class Context:
         """The same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额, 企业现金流健康指数."""
         if before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh):
             return True
-        if _ENDING.sub("", after).endswith(self.processes_zh):
+        said = _ENDING.sub("", _CLAUSE_ZH.split(after, 1)[0])
+        if said.endswith(self.processes_zh):
             return True
         if self.firm_zh.search(f"{before}\n{after}") and not self.person_in(before + hit + after):
             return True
@@ -166,6 +174,10 @@ class Context:
         if not earlier or earlier.pop() not in _OF_WHAT:
             return False
         return bool(earlier) and earlier[-1] in self.processes
+
+    def of_jobs(self, texts: FeatureTexts) -> bool:
+        """Whether the meanings speak of kinds of work: codes are names of such, and "Armed forces" one of many."""
+        return bool(texts.meaning.has & self.work) or any(word in texts.meaning_zh.text for word in self.work)
 
     def of_nobody(self, texts: FeatureTexts) -> bool:
         """Whether the meanings speak of how a value came about ("imputation flag of sex") or of a population ("share of women")."""
@@ -297,7 +309,7 @@ class Pattern:
         in_name = self._in_name(texts, confirmed)
         if in_name and (confirmed or not self._denied(texts)):
             return in_name, "name"
-        if in_meaning:
+        if in_meaning and not self._only_repeats(texts):
             return in_meaning, "meaning"
         if in_meaning_zh:
             return in_meaning_zh, "meaning_zh"
@@ -324,6 +336,14 @@ class Pattern:
             if any(other.strip(" .") for other in others) and next(self._uncovered(text, self._phrases), None) is None:
                 return True
         return False
+
+    def _only_repeats(self, texts: FeatureTexts) -> bool:
+        """Whether the name says that it is something else's, and the meaning repeats words of the name: `employer_address`, "Address"."""
+        name = texts.name
+        if texts.meaning_zh.text or not texts.meaning.has <= name.has | self._context.fillers:
+            return False
+        stands = any(True for phrase in self._phrases.candidates(name) for _ in phrase.find(name))
+        return stands and next(self._uncovered(name, self._phrases), None) is None
 
     def _is_the_names(self, text: PhraseMatch, span: Span, texts: FeatureTexts) -> bool:
         """Whether a hit in a meaning has a word of the name in it, or is Chinese: "Gender-neutral" denies no `sex`."""
@@ -369,16 +389,19 @@ class Pattern:
         return ""
 
     def _in_codes(self, texts: FeatureTexts) -> str:
-        """The first hit in texts of codes, where it stands in two of them or in a good part of them."""
+        """The first hit in texts of codes, where it stands in two of them (or the only one) and in a good part of them."""
         codes = texts.codes
         if not codes:
             return ""
         strong = [hit for text in codes if (hit := self._hit(text))]
         of_object = self._context.of_object(texts)
-        if (len(strong) >= 2 or (strong and len(codes) == 1)) and not of_object:
+        if self._context.of_jobs(texts):
+            return ""
+        least = max(min(len(codes), 2), len(codes) // _OF_CODES)
+        if len(strong) >= least and not of_object:
             return strong[0]
         weak = [hit for text in codes if (hit := next(self._uncovered(text, self._codes), ""))]
-        return weak[0] if len(weak) + len(strong) >= 2 and weak and not of_object else ""
+        return weak[0] if len(weak) + len(strong) >= max(least, 2) and weak and not of_object else ""
 
     def _hit(self, text: PhraseMatch) -> str:
         return next((hit for hit in self._uncovered(text, self._phrases) if self._is_sign(hit, text)), "")

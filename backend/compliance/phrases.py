@@ -47,6 +47,12 @@ _UNIVERSE = re.compile(
 _LONG = 15  # words of a meaning above which what follows its first sentence explains and does not define
 _SENTENCE = re.compile(r"[.:;]\s+(?!this\b|it\b)", re.IGNORECASE)  # its end; "Country Code. This field stores …" is one
 
+# Codes written into a Chinese meaning: "借款用途 1、购物 2、装修 3、结婚". So many in a row are codes.
+_CODE_ZH = re.compile(
+    rf"(?:(?<=^)|(?<=[\s,，;；。:：、（(]))\d{{1,3}}(?:\s*[-—－:：.、=＝]\s*|\s*(?![个月天年岁日期次笔元万周级]))(?=[{HAN}])"
+)
+_CODES = 3
+
 _BEGINS = "(?<= )"  # where an English phrase may begin
 _SHORTEST = 4  # letters of a word that may be read out of a longer one; beside an affix one fewer
 _SHORTEST_CUT = 5  # letters of a word that may be a longer one cut off
@@ -167,8 +173,9 @@ class FeatureTexts:
         """Tokenise each."""
         names = PhraseMatch.of(name, affixes), PhraseMatch.of(name, affixes, in_full=True)
         meaning = _lead(_UNIVERSE.sub("", meaning) if re.search(r"\d", meaning) else meaning)
+        meaning_zh, more = _apart(meaning_zh)
         texts = *names, PhraseMatch.of(meaning), PhraseMatch.of(meaning_zh), PhraseMatch.of(unit)
-        of_codes = tuple(map(PhraseMatch.of, codes))
+        of_codes = tuple(map(PhraseMatch.of, (*codes, *more)))
         every = (*texts, *of_codes)
         return cls(*texts, of_codes, frozenset().union(*(text.keys for text in every)))
 
@@ -311,6 +318,16 @@ def _lead(meaning: str) -> str:
         return meaning
     ends = (found.start() for found in _SENTENCE.finditer(meaning))
     return next((meaning[:end] for end in ends if len(meaning[:end].split()) > 2), meaning)
+
+
+def _apart(meaning_zh: str) -> tuple[str, list[str]]:
+    """A Chinese meaning and the codes that are written into it."""
+    found = list(_CODE_ZH.finditer(meaning_zh))
+    if len(found) < _CODES or not CHINESE.search(meaning_zh[: found[0].start()]):
+        return meaning_zh, []
+    ends = (*(each.start() for each in found[1:]), len(meaning_zh))
+    codes = [meaning_zh[each.end() : end].strip(" ,，;；、)）") for each, end in zip(found, ends, strict=True)]
+    return meaning_zh[: found[0].start()].rstrip(" ,，:：（("), codes
 
 
 def _without_accent(letter: re.Match[str]) -> str:

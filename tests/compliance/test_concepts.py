@@ -195,3 +195,60 @@ def test_what_readers_take_for_different_things_asks_even_alone_and_is_never_fou
         (False, True),
         (True, False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("meaning", "counts"),
+    [
+        ("Medical collections", True),
+        ("Collections excluding medical collections", False),
+        ("Language except at home", True),
+    ],
+)
+def test_what_a_value_leaves_out_it_does_not_tell(meaning, counts):
+    pattern = Pattern([Phrase.of("medical|language", {})], context=Context())
+    assert bool(pattern.find(FeatureTexts.of("x1", meaning))) == counts
+
+
+@pytest.mark.parametrize(
+    ("name", "meaning", "counts"),
+    [
+        ("employer_address", "Address", False),
+        ("employer_address", "Address of the applicant", True),
+        ("home_address", "Address", True),
+    ],
+)
+def test_a_meaning_that_repeats_the_name_says_no_more_of_whose_it_is(name, meaning, counts):
+    pattern = Pattern([Phrase.of("address", {})], [Phrase.of("employer address", {})], context=Context())
+    assert bool(pattern.find(FeatureTexts.of(name, meaning))) == counts
+
+
+@pytest.mark.parametrize(
+    ("codes", "meaning", "counts"),
+    [
+        (["Armed forces", "Armed police", "Clerk"], "Kind of service", True),
+        (["Armed forces", "Armed police", *map(str, range(30))], "Kind of service", False),
+        (["Armed forces", "Armed police", "Clerk"], "Occupation", False),
+        (["Armed forces", "Armed police"], "Service of the ship", False),
+    ],
+)
+def test_codes_tell_where_a_good_part_of_them_does_and_they_are_no_kinds_of_work(codes, meaning, counts):
+    context = Context(objects=frozenset({"ship"}), work=frozenset({"occupation"}))
+    pattern = Pattern([Phrase.of("armed", {})], context=context)
+    assert bool(pattern.find(FeatureTexts.of("x1", meaning, codes=codes))) == counts
+
+
+@pytest.mark.parametrize(
+    ("meaning_zh", "counts"),
+    [
+        ("员工年龄", True),
+        ("员工年龄校验结果", False),
+        ("员工年龄校验结果 0通过 1未通过", False),
+        ("员工年龄（校验结果见附表）", True),
+        ("校验结果中的员工年龄", True),
+    ],
+)
+def test_what_ends_a_chinese_clause_tells_no_attribute_even_of_a_person(meaning_zh, counts):
+    context = Context(persons_zh=("员工",), processes_zh=("校验结果",))
+    pattern = Pattern([Phrase.of("年龄", {})], context=context)
+    assert bool(pattern.find(FeatureTexts.of("x1", "", meaning_zh))) == counts

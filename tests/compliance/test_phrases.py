@@ -242,3 +242,18 @@ def test_of_whom_a_question_was_asked_is_left_off_its_meaning(meaning, read):
 )
 def test_a_long_meaning_is_read_to_the_end_of_its_first_sentence(meaning, read):
     assert FeatureTexts.of("x", meaning).meaning.words.endswith(f"{read.strip()} ")
+
+
+@pytest.mark.parametrize(
+    ("meaning_zh", "said", "codes"),
+    [
+        ("借款用途 1、购物 2、装修 3、结婚", "借款用途", ["购物", "装修", "结婚"]),
+        ("婚姻状况:0-未知,1-已婚,2-离异", "婚姻状况", ["未知", "已婚", "离异"]),
+        ("性别 0女 1男", "性别 0女 1男", []),
+        ("近3个月、6个月、12个月、24个月逾期", "近3个月、6个月、12个月、24个月逾期", []),
+        ("1、购物 2、装修 3、结婚", "1、购物 2、装修 3、结婚", []),
+    ],
+)
+def test_codes_that_are_written_into_a_chinese_meaning_are_codes(meaning_zh, said, codes):
+    texts = FeatureTexts.of("x1", "", meaning_zh)
+    assert (texts.meaning_zh.text, [code.text for code in texts.codes]) == (said, codes)
