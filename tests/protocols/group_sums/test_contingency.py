@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from joints import joined
+from joints import Asking, joined
 from worlds import GUEST
 
 from backend.crypto.paillier.scheme import PaillierKeySide
@@ -16,25 +16,6 @@ from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.group_sums.host import HostGroups
 
 MOST, BINS, N = 3, 4, 240
-
-
-class Asking:
-    """Asks the Hosts, and writes nothing down."""
-
-    def __init__(self, questions, on_piece=lambda done, total: None):
-        self.questions, self.on_piece = questions, on_piece
-
-    def sums(self, marks, wanted, max_groups, known=()):
-        self.questions.send(marks, list(wanted), on_piece=self.on_piece)
-        return self.questions.ask(wanted, max_groups, known=known)
-
-    def ahead(self, wanted, max_groups):
-        for host, features in wanted.items():
-            self.questions.would_answer(host, features, max_groups)
-
-    def sums_of_host(self, source, wanted, max_groups):
-        groups = self.questions.have_sent(*source, list(wanted))
-        return groups, self.questions.ask(wanted, max_groups, source[0]) if groups else {}
 
 
 def crossing(parties, rows, leave_out=(), on_piece=lambda done, total: None, **options):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from joints import joined
+from joints import Asking, joined
 from scipy.optimize import Bounds, LinearConstraint, milp
 from worlds import GUEST
 
@@ -137,7 +137,7 @@ def test_features_that_would_name_a_group_are_left_out_of_its_tables():
         questions = GroupQuestions(joint.conversation, GUEST, joint.key, rows)
         others = [(GUEST, f) for f in joint.features[GUEST]] * 9
         feature = joint.features["host0"][0]
-        made = ContingencyTable(questions, GUEST, joint.table.columns, others, max_groups=2, bins=2)
+        made = ContingencyTable(Asking(questions), GUEST, joint.table.columns, others, max_groups=2, bins=2)
         groups, _ = made.tables("host0", feature)
         borne = made._borne(groups)
         assert 0 < len(borne) < len(made._own)
