@@ -11,7 +11,9 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 from backend.errors import Cancelled, HostRefused, ParameterError, PartyUnreachable, SecurityError
 from backend.evaluation.validation.suite import standard
 from backend.evaluation.validation.words import room_used
+from backend.fairness.marking import mark
 from backend.jobs import Job
+from backend.protocols.group_sums.disclosure_bound import smallest_size, spread_of
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services.measurement import Sessions, asked_by, drawn
@@ -70,11 +72,14 @@ class ValidatedDemo(TrainedDemo):
         return self.table(self.runtime.table.take(drawn(seen, SAMPLES, 7)).ids)
 
     def grouped(self, people, feature):
-        """Group → people, as the feature's owner groups them."""
+        """Group → people, as the feature's owner groups them: a Host's as large as the Guest asks for."""
         party, known = next((p, f) for p, f in self.runtime.federation.features() if f.name == feature)
         table = self.runtime.table if party == "bank" else self.runtime._simulated.hosts[party]._scoring.table
         column = table.columns[feature][[table.row_of[i] for i in people.index]]
-        found = group(known, column, GROUPS)
+        y, p = people.y.to_numpy(dtype=bool), people.p.to_numpy()
+        marks, _ = mark(standard().cutoff, y, p, own=False, undecided=True).marks(y, p)
+        size = MIN_GROUP if party == "bank" else smallest_size(spread_of(marks), len(people), GROUPS, MIN_GROUP)
+        found = group(known, column, GROUPS, size)
         return {(g.kind, g.name): people[found.index == k] for k, g in enumerate(found.groups)}
 
 
