@@ -13,6 +13,7 @@ import streamlit as st
 
 from app.panels import charts, evidence, frame, links, offers, palette, run
 from app.texts import Texts, label, markdown, percent
+from backend.results import NOBODY
 from backend.services.alternatives import AlternativesRequest
 
 if TYPE_CHECKING:
@@ -152,10 +153,10 @@ def result(t: Texts, view: View, work: Searching, found: Search) -> None:
     frame.chart(t, _frontier(t, found, decided), sentence, _twin(t, view, found, decided), "lda_frontier")
     st.caption(t("lda.limits"))
     if found.choice:
-        st.info(
-            t("lda.chosen", **{name: markdown(value) for name, value in vars(found.choice).items()}),
-            icon=":material/how_to_reg:",
-        )
+        chosen = {name: markdown(value) for name, value in vars(found.choice).items()}
+        chosen["time"] = found.choice.time[:16].replace("T", " ")
+        key = "lda.chosen_nobody" if found.choice.person == NOBODY else "lda.chosen"
+        st.info(t(key, **chosen), icon=":material/how_to_reg:")
     names = [tried.name for tried in found.tried]
     best = next((point.name for point in decided.narrower()), names[0])
     name = st.selectbox(
