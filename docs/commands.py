@@ -22,10 +22,11 @@ INTRO = """\
 Written by `docs/commands.py` from the command line (`make docs`). In a clone `glassleaf` is `.venv/bin/python -m backend`, after
 `make run` or `make test`.
 
-Every command takes `--help`, and every one but `run` and `serve` takes `--json`: one JSON document instead of text. A mistake gives
-one sentence and exit status 1. `latest` is the newest model; any other is named by its id or the beginning of one. Federation files are
-described in [data](data.md), ways of training in [training](training.md), what can be imported in [import](import.md), `serve` in
-[online](online.md). State lives in the folder that `GLASSLEAF_HOME` names.
+Every command takes `--help`, and every one that ends by itself takes `--json`: one JSON document instead of text (`run`, `serve`,
+`host run` and `host serve` go on until they are stopped). A mistake gives one sentence and exit status 1; a command or an option that
+there is not, or a value that an option cannot have, exit status 2. `latest` is the newest model; any other is named by its id or the
+beginning of one. Federation files are described in [data](data.md), ways of training in [training](training.md), what can be imported
+in [import](import.md), `serve` in [online](online.md). State lives in the folder that `GLASSLEAF_HOME` names.
 """
 EXAMPLES = {
     "run": "glassleaf run --port 9000",

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from backend.cli.output import check_extra, say
+from backend.cli.output import check_extra, check_port, say
 
 NEEDED = ("streamlit", "plotly")  # what the extra [dashboard] adds
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
@@ -29,6 +29,7 @@ def run(
 ) -> None:
     """Prepare the demo and open the dashboard in the browser (needs Streamlit)."""
     check_installed()
+    check_port(address, port)
     context.find_root().command.main(["demo"], standalone_mode=False)
     say(f"The dashboard opens on http://{address}:{port} (Ctrl-C ends it).")
     open_streamlit(MAIN, address, port)

@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.cli.dashboard import Address, open_streamlit
+from backend.cli.dashboard import Address, check_installed, open_streamlit
 from backend.cli.output import (
     AsJson,
     Log,
     check_link,
     check_out,
+    check_port,
     day_of,
     in_json,
     open_glassleaf,
@@ -50,7 +51,7 @@ app = typer.Typer(
     add_completion=False,
     name="host",
     no_args_is_help=True,
-    help="At a Host: what waits for its operator, models with its own splits, budgets, what left about a person, its log.",
+    help="At a Host: check, serve; what waits for its operator, models with its own splits, budgets, what left about a person, its log.",
 )
 log = typer.Typer(no_args_is_help=True, help="The Host's own log: verify, export.")
 app.add_typer(log, name="log")
@@ -243,10 +244,11 @@ def serve(
         log_as_json()
     service = host_service(config)
     service.stop_on_signals()
-    if not json_logs:
-        shown = f", /live, /ready and /metrics on port {service.operation.port}" if service.operation.port else ""
-        say(f"{service.config.party} answers over its link{shown} (Ctrl-C ends it).")
-    service.serve()
+    with service.database.served_alone():
+        if not json_logs:
+            shown = f", /live, /ready and /metrics on port {service.operation.port}" if service.operation.port else ""
+            say(f"{service.config.party} answers over its link{shown} (Ctrl-C ends it).")
+        service.serve()
 
 
 @app.command()
@@ -293,6 +295,8 @@ def run(
     """Open the Host's own console in the browser (needs Streamlit)."""
     with opened(folder, "", "") as operator:
         name = operator.name
+    check_installed()
+    check_port(address, port)
     os.environ[VARIABLE] = str((folder or Path(os.environ.get(VARIABLE, "").strip() or ".")).resolve())
     say(f"The console of {name} opens on http://{address}:{port} (Ctrl-C ends it).")
     open_streamlit(MAIN, address, port)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import errno
 import json
 import math
 import os
+import socket
 import stat
 import sys
 from collections.abc import Callable, Sequence
@@ -37,6 +39,7 @@ Decimal = Annotated[
     str, typer.Option(help="What decimals are written with, where the file leaves it open: point or comma.")
 ]
 Sheet = Annotated[str, typer.Option(help="Which sheet of a workbook (default: the only one with cells).")]
+REFUSED = (errno.EADDRINUSE, errno.EACCES)
 MAX_PASSPHRASE_FILE = 4096  # bytes
 TICK = 2.0  # seconds between two lines of progress
 SHORT_TICK = 0.2  # seconds between two looks at work whose every step is printed
@@ -179,6 +182,32 @@ def check_extra(what: str, extra: str, names: Sequence[str]) -> None:
 def check_link() -> None:
     """Raise GlassleafError where the packages of links between companies are not here."""
     check_extra("Links between companies need", "link", ("grpc", "joserfc", "prometheus_client", "tenacity"))
+
+
+def check_port(address: str, port: int) -> None:
+    """Raise ParameterError where a server could not listen there now."""
+    try:
+        places = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        failed = [error for family, *_, place in places if (error := _bound(family, place))]
+    except OSError as error:
+        places, failed = [], [error]
+    # of localhost, a machine may have one address of two
+    if refused := [error for error in failed if len(failed) >= len(places) or error.errno in REFUSED]:
+        raise ParameterError(
+            f"Port {port} of {address} cannot be had ({refused[0].strerror}); choose another (`--port`, `--address`)."
+        )
+
+
+def _bound(family: int, place: Any) -> OSError | None:
+    """What a server would meet that listens there; None where nothing."""
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as probe:
+            if os.name == "posix":  # as servers do: a connection that has just ended does not count
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(place)
+    except OSError as error:
+        return error
+    return None
 
 
 def text_of(file: Path) -> str:

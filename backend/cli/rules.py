@@ -32,7 +32,9 @@ def list_rules(as_json: AsJson = False) -> None:
     with open_glassleaf() as glassleaf:
         packs, problems = glassleaf.compliance.rule_packs()
     rows = [{"name": p.name, "version": p.version, "as_of": str(p.as_of), "rules": len(p.rules)} for p in packs]
-    lines = [f"{p['name']} {p['version']}, as of {p['as_of']}: {p['rules']} rules" for p in rows]
+    lines = [
+        f"{p['name']} {p['version']}, as of {p['as_of']}: {p['rules']} rule{'s' * (p['rules'] != 1)}" for p in rows
+    ]
     print_result(
         {"packs": rows, "problems": problems}, "\n".join([*lines, *(f"Problem: {p}" for p in problems)]), as_json
     )

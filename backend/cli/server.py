@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from backend.cli.output import Bits, Log, check_extra, in_json, open_glassleaf, say
+from backend.cli.output import Bits, Log, check_extra, check_port, in_json, open_glassleaf, say
 from backend.services.scoring import KEY_BITS, cipher_named
 
 NEEDED = ("fastapi", "httptools", "prometheus_client", "uvicorn")  # what the extra [server] adds
@@ -33,6 +33,7 @@ def serve(
     from backend.server.app import Settings
     from backend.server.run import serve as serve_on
 
+    check_port(address, port)
     with open_glassleaf() as glassleaf:
         say(f"Programs may ask on http://{address}:{port} (Ctrl-C ends it).")
         settings = Settings(cipher_named(cipher) if cipher else None, bits)

@@ -201,11 +201,16 @@ def _dask_client(scheduler: str) -> Any:
     """One connection per scheduler; without an address Dask's own settings apply."""
     try:
         client: Any = import_module("distributed").Client  # an optional package
-        return client(scheduler or None, set_as_default=False, timeout=CONNECT_SECONDS)
-    except (ImportError, OSError, ValueError) as error:
+    except ImportError as error:
         raise ParameterError(
-            f"The Dask scheduler {scheduler or '(none given)'} cannot be used: {error}. "
-            "Install it (pip install 'dask[distributed]') and check --scheduler."
+            "The joblib backend 'dask' needs distributed, not installed here. "
+            "Run: pip install 'glassleaf[dask]' (from a clone: pip install '.[dask]')."
+        ) from error
+    try:
+        return client(scheduler or None, set_as_default=False, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:
+        raise ParameterError(
+            f"The Dask scheduler {scheduler or '(none given)'} cannot be used: {error}. Check --scheduler."
         ) from error
 
 

@@ -12,6 +12,7 @@ of the table from elsewhere gives the same federation by::
 from __future__ import annotations
 
 import threading
+import warnings
 from concurrent.futures import Future, wait
 from importlib.resources import files
 from pathlib import Path
@@ -96,7 +97,9 @@ def fetch_credit_card(file: Path) -> Path:
         try:
             from sklearn.datasets import fetch_openml  # noqa: PLC0415 - takes seconds, in which the work can be stopped
 
-            fetched.set_result(fetch_openml(data_id=OPENML_ID, as_frame=True, parser="auto"))
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", "A network error occurred")  # it tries again, and says it in the end
+                fetched.set_result(fetch_openml(data_id=OPENML_ID, as_frame=True, parser="auto"))
         except Exception as error:  # whoever waits is told
             fetched.set_exception(error)
 

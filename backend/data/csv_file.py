@@ -152,7 +152,7 @@ def read_csv_groups(
             yield from csv_groups(path.name, file, UTF_8, limits, max_rows, max_characters)
     except FileNotFoundError:
         raise FederationError(
-            f"{path.name}: no such file in {path.parent}; expected a CSV file. Put it there or correct its name."
+            f"{path.name}: no such file in {path.absolute().parent}; expected a CSV file. Put it there or correct its name."
         ) from None
     except UnicodeDecodeError:
         raise not_text(path.name, path.read_bytes(), UTF_8) from None

@@ -284,7 +284,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
         return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
         raise FederationError(
-            f"{file.name}: no such file in {file.parent}; expected a federation file. "
+            f"{file.name}: no such file in {file.absolute().parent}; expected a federation file. "
             "Give its path, or make one with 'glassleaf init'."
         ) from None
     except OSError as error:

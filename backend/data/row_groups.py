@@ -170,10 +170,15 @@ class DatabaseTable:
         return not self.columns or column in self.columns or column.casefold() == self.key.casefold()
 
     def _unusable(self, error: Exception) -> FederationError:
-        """Without the error's own words: they may hold the password, or values."""
+        """Without the error's own words, but for a driver's name: they may hold the password, or values."""
+        if isinstance(error, ModuleNotFoundError):
+            return FederationError(
+                f"{self.name}: the database's driver {error.name} is not installed here. Install it; for PostgreSQL: pip install "
+                "'glassleaf[postgres]' (from a clone: pip install '.[postgres]')."
+            )
         return FederationError(
-            f"{self.name}: the database cannot be read ({type(error).__name__}). Check its URL, that its driver is installed, the "
-            "table's name, and that you may read it."
+            f"{self.name}: the database cannot be read ({type(error).__name__}). Check its URL, the table's name, and "
+            "that you may read it."
         )
 
 

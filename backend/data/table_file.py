@@ -154,7 +154,7 @@ def opened(path: Path) -> BinaryIO:
             raise FederationError(f"{path.name}: this is a folder or a pipe, not a file. Correct its name.")
         return path.open("rb")
     except FileNotFoundError:
-        raise FederationError(f"{path.name}: no such file in {path.parent}. Correct its name.") from None
+        raise FederationError(f"{path.name}: no such file in {path.absolute().parent}. Correct its name.") from None
     except (OSError, ValueError) as error:  # ValueError: a name with a zero character
         raise _unreadable(path, error) from None
 

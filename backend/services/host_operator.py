@@ -353,7 +353,9 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
         database = Database(config.store_url())
         return HostOperator(config.party, config.path(config.keys), database, config.features(), _limits(config), who)
     if not (folder / FILE).exists():
-        raise StoreError(f"{folder} is no Host's folder: it holds neither {CONFIG} nor {FILE}. Name another.")
+        raise StoreError(
+            f"{folder.absolute()} is no Host's folder: it holds neither {CONFIG} nor {FILE}. Name another."
+        )
     return HostOperator(folder.resolve().name, folder, Database(folder), (), Limits(usual_limit(False)), who)
 
 

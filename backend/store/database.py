@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -33,6 +33,7 @@ from sqlalchemy.exc import DisconnectionError, SQLAlchemyError
 from sqlalchemy.orm import DeclarativeBase, Session
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection, QueuePool, StaticPool
 
+from backend.atomic_file import held_alone
 from backend.errors import StoreError
 from backend.store.schema import Base, SecretRow
 
@@ -49,7 +50,8 @@ OPENED = "opened"  # of a connection: by which process, and which file
 OPEN = 2  # connections to a file that are kept open; threads beyond them open one of their own
 _inherited: list[object] = []  # connections of the process that this one was forked from, which closes them
 T = TypeVar("T")
-LOCK = 7_305_101  # of PostgreSQL's advisory locks: who writes to a Glassleaf database
+# Of PostgreSQL's advisory locks: who writes to a Glassleaf database, who serves from it
+LOCK, SERVING = 7_305_101, 7_305_102
 
 
 class Database:
@@ -225,6 +227,35 @@ class Database:
             session.add(row)
             session.flush()
             session.delete(row)
+
+    @contextmanager
+    def served_alone(self) -> Iterator[None]:
+        """Within, nobody else serves from this database; the system, or the server, lets go of it where this process is killed.
+
+        Raises
+        ------
+        StoreError
+            Another process serves from it.
+        """
+        with ExitStack() as held:
+            if not self._held(held):
+                raise StoreError(
+                    f"Another process serves from the database {self._name} already: two would each know half of every "
+                    "conversation. Stop that one first, or leave it at that."
+                )
+            yield
+
+    def _held(self, held: ExitStack) -> bool:
+        if self._engine.dialect.name != "sqlite":
+            connection = held.enter_context(self._engine.connect().execution_options(isolation_level="AUTOCOMMIT"))
+            connection.detach()  # closed at the end, which lets go of the lock, and not kept for others
+            return bool(connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": SERVING}).scalar())
+        if not self._shared:
+            try:
+                held.enter_context(held_alone(Path(f"{self._engine.url.database}.serving")))
+            except StoreError:
+                return False
+        return True
 
     def close(self) -> None:
         """Release the database; using it again opens it again."""

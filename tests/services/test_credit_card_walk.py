@@ -100,7 +100,7 @@ def test_age_is_conditional_and_its_direction_for_elderly_applicants_is_told_wit
     worst = max(found.ages.gaps, key=lambda gap: gap.worse)
     sure = {"negative": "score worse than class", "not_negative": "score no worse", "undecided": "It is not disclosed"}
     says(walk, sure[found.ages.verdict], f"Checked on {found.ages.n:,} people", "1002.6(b)(2)(ii)")
-    says(walk, f"{points(worst.worse)} [{points(worst.low)}, {points(worst.high)}] percentage points")
+    says(walk, f"{points(worst.worse)} [{points(worst.low)}, {points(worst.high)}]")
     says(walk, *(share(gap.predicted) for gap in found.ages.gaps))
 
 
@@ -110,10 +110,7 @@ def test_disparity_by_sex_is_told_with_intervals_in_both_models(walk):
     assert set(accepted) == {"male", "female"} and all(m.low < m.value < m.high for m in accepted.values())
     says(
         walk,
-        *(
-            f"{about}: Acceptance rate {share(m.value)} [{share(m.low)}, {share(m.high)}], n = {m.n:,}"
-            for about, m in accepted.items()
-        ),
+        *(f"{about} {share(m.value)} [{share(m.low)}, {share(m.high)}] n = {m.n:,}" for about, m in accepted.items()),
     )
     [pair] = walk.report.content.retrained
     gap = next(o for o in pair.outcomes if o.feature == "SEX" and o.before.measure == "selection rate, difference")

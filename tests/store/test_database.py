@@ -235,6 +235,17 @@ def test_a_disk_that_is_full_is_noticed_though_it_can_be_read():
     database.check_writable()
 
 
+@pytest.mark.parametrize("place", [str, lambda folder: f"sqlite:///{folder / 'shop.db'}"], ids=["folder", "url"])
+def test_only_one_serves_from_a_database_at_a_time(tmp_path, place):
+    where = place(tmp_path)
+    one, two = (Database(where if "://" in where else tmp_path) for _ in range(2))
+    with one.served_alone(), pytest.raises(StoreError, match="already"), two.served_alone():
+        pass
+    with two.served_alone():
+        two.check_writable()
+    assert not list(tmp_path.glob("*.serving"))
+
+
 def test_a_password_in_a_url_is_in_no_message():
     pytest.importorskip("psycopg", reason="the extra postgres is not installed")
     with pytest.raises(StoreError, match="cannot be opened") as refused:

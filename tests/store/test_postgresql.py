@@ -106,6 +106,20 @@ def test_many_that_open_a_new_database_and_count_at_once_do_not_grant_twice(url,
         assert sum(pool.map(ask, range(8))) == len(people)
 
 
+def test_only_one_serves_from_a_database_at_a_time(url, opened):
+    place = url("shop")
+    one, two, other = opened(place), opened(place), opened(url("bank"))
+    with one.served_alone(), other.served_alone(), pytest.raises(StoreError, match="already"), two.served_alone():
+        pass
+    with two.served_alone():
+        one.check_writable()
+        two.close()  # as a Host does at its end
+        with pytest.raises(StoreError, match="already"), one.served_alone():
+            pass
+    with one.served_alone():
+        pass
+
+
 def test_a_question_is_counted_once_and_answered_with_the_same_bytes(url, opened):
     one = Accountant(opened(url("shop")), Limits(1))
     question = Question("bank", "r", SCORE, "s", ("a",), bits=3.0)

@@ -32,7 +32,7 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         raise ModelError(
-            f"{path.name}: no such file in {path.parent}; expected a model file. Correct its path."
+            f"{path.name}: no such file in {path.absolute().parent}; expected a model file. Correct its path."
         ) from None
     except OSError as error:
         raise ModelError(
