@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import streamlit as st
 
+from app import user_jobs
 from app.panels import frame, run
 from app.texts import Texts
 from app.user_jobs import Work
@@ -73,9 +74,17 @@ def form(
         if offer.here:
             _progress(t, view, work, done)
         elif work.busy:
-            st.caption(f":material/hourglass_top: {t('compliance.busy')}")
+            _until_free(t, work.redraw)
         with st.container(gap="xsmall"):
             known(asked)
+
+
+@st.fragment(run_every=1.0)
+def _until_free(t: Texts, redraw: Callable[[], None]) -> None:
+    """That other work has to end first; `redraw` draws the page once it has, so that the button can be pressed."""
+    st.caption(f":material/hourglass_top: {t('compliance.busy')}")
+    if not user_jobs.busy():
+        redraw()
 
 
 def _progress(t: Texts, view: View, work: Work, done: Callable[[Texts, View, Job[Any]], None]) -> None:
