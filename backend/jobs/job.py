@@ -167,9 +167,10 @@ class Job(Generic[T]):
             self._count()
 
     def begin_again(self) -> None:
-        """The work begins from its start, e.g. another model."""
+        """The present work begins from its start, e.g. another model; what was done before it, where it is a part, stays done."""
         self.points, self.done, self.through = (), 0, 0
-        self.pace.begin_again()
+        if work.begins():
+            self.pace.begin_again()
 
     def tree_grown(self, progress: TreeProgress) -> None:
         """Note a tree."""

@@ -121,6 +121,12 @@ def reached(share: float, following: float | None = None) -> None:
         watch.reached(begins + min(max(share, 0.0), 1.0) * width, next_)
 
 
+def begins() -> bool:
+    """Whether nothing of the whole comes before the present work."""
+    watch = _watch.get()
+    return watch is None or not watch.start
+
+
 def once() -> None:
     """Report that things are made which later work finds made: how long this takes foretells nothing of it, and the other way round."""
     watch = _watch.get()

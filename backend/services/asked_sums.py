@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from backend.crypto.registry import Cipher
 from backend.errors import HostRefused, QuestionRefused, SecurityError
 from backend.evaluation.validation.slices import summed
 from backend.fairness.marking import Marking, mark
+from backend.jobs import work
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group, Grouped, WireGroup, merged, read_groups, to_wire
 from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, SentMarks, named
 from backend.protocols.group_sums.values import Counts
@@ -33,6 +34,7 @@ from backend.store.measurements import Kept
 TEST = "test"  # the part of records that a model was not trained on
 GROUPS_OF = "groups"  # of a Host's feature that it marked people by, in what an answer is about
 KIND = "sums: "  # before the part of the people: the kind of measurement that answers are kept as
+UNWEIGHED: Final = work.Plan({"pairs": 1.0, "sums": 0.0})  # where whoever asks has no plan
 Key = tuple[str, str]  # (party, feature)
 Refused = dict[Key, HostRefused | QuestionRefused]
 
@@ -182,10 +184,11 @@ class AskedSums:
         wanted: Mapping[str, Sequence[str]],
         *,
         min_size: int = MIN_GROUP,
+        plan: work.Plan = UNWEIGHED,
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """:meth:`ask` for what disparity, validation, monitoring and curves need of outcomes, all in one question; ``(records,)`` each."""
         marks, largest = marking.marks(labels, probabilities)
-        return self.ask(questions, ids, marks, largest, asdict(marking), wanted, min_size=min_size)
+        return self.ask(questions, ids, marks, largest, asdict(marking), wanted, min_size=min_size, plan=plan)
 
     def ask(
         self,
@@ -198,6 +201,7 @@ class AskedSums:
         *,
         min_size: int = MIN_GROUP,
         known: Sequence[Group] = (),
+        plan: work.Plan = UNWEIGHED,
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """Ask about features of Hosts: ahead, then with marks; every answer is kept before the next question.
 
@@ -213,6 +217,8 @@ class AskedSums:
             Records of the smallest group.
         known : sequence of Group
             As :meth:`GroupQuestions.ask` takes it.
+        plan : Plan
+            Of :class:`backend.services.measurement.GroupWork`.
 
         Returns
         -------
@@ -227,8 +233,11 @@ class AskedSums:
             return {}, refused
         question = _Question(about, people_hash(ids), _today(), asked, questions.hosts, min_size, to_wire(known))
         with self._written_down(question) as written:
-            questions.send(marks, question.receivers, largest=largest, on_piece=self._sessions.progress, before=written)
-            found, late = self._answers(questions, question, len(marks))
+            with plan.part("pairs"):
+                progress = self._sessions.progress
+                questions.send(marks, question.receivers, largest=largest, on_piece=progress, before=written)
+            with plan.part("sums"):
+                found, late = self._answers(questions, question, len(marks), work.reached)
         return found, {**refused, **late}
 
     def ask_of_host(
@@ -275,15 +284,20 @@ class AskedSums:
                 journal.ended(run)
 
     def _answers(
-        self, questions: GroupQuestions, question: _Question, marks: int
+        self,
+        questions: GroupQuestions,
+        question: _Question,
+        marks: int,
+        reached: Callable[[float], None] = lambda share: None,
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """Step 2 of marks that are with Hosts, a feature at a time; what came is kept before the next is asked about."""
         found: dict[Key, AnsweredSums] = {}
         refused: Refused = {}
         source = None if question.source is None else question.source[0]
         known = read_groups(question.known, questions.records)
-        for host, name in question.asked:
+        for number, (host, name) in enumerate(question.asked):
             self._sessions.job.at("sums", host)
+            reached(number / len(question.asked))
             try:
                 tables = questions.ask(
                     {host: (name,)}, self.max_groups, source, min_size=question.min_size, known=known
@@ -324,7 +338,7 @@ class AskedSums:
         if made.key != named(runtime.keys.pair(cipher, bits)):
             return
         everybody = runtime.table.ids if ids is None else ids
-        with self._sessions.begin(question.hosts or question.receivers) as session:
+        with self._sessions.begin(question.hosts or question.receivers) as session, work.part(0.0, 0.0):
             questions, rows = self._sessions.ask(
                 session, cipher, bits, lambda joint: _flags(made.rows, len(joint)), everybody
             )

@@ -282,8 +282,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
             questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
         marking = mark(request.cutoff, labels[at], probabilities[at], own=False)
         ids = runtime.table.take(rows[at]).ids
-        with plan.part("pairs"):
-            found, not_answered = sums.outcomes(questions, ids, labels[at], probabilities[at], marking, wanted)
+        found, not_answered = sums.outcomes(questions, ids, labels[at], probabilities[at], marking, wanted, plan=plan)
     if key in not_answered:  # another process was first
         return _measured_before(sums, key, request, not_answered[key])
     return _from_answer(key, found[key], request)

@@ -247,8 +247,8 @@ class GroupWork:
     ----------
     people : int
         Scored before; 0 = nobody.
-    hosts : int
-        Whose ids are aligned.
+    hosts, ids : int
+        Whose ids are aligned, and with how many; 0 = the Guest's whole table.
     records : int
         Marked, at most.
     marked, pairs : int
@@ -270,6 +270,7 @@ class GroupWork:
     cipher: Cipher
     bits: int
     marked: int = 0
+    ids: int = 0
 
     def plan(self, context: MeasurementContext) -> work.Plan:
         """``score``, ``align``, ``marks``, ``pairs`` and ``sums``: their units by what one of them costs."""
@@ -279,7 +280,7 @@ class GroupWork:
         return work.Plan(
             {
                 "score": self._scored(context),
-                "align": aligning(len(context.runtime.table.ids), self.hosts),
+                "align": aligning(self.ids or len(context.runtime.table.ids), self.hosts),
                 "marks": self.marked * (self.records * a_pair + summed),
                 "pairs": self.pairs * self.records * a_pair,
                 "sums": self.pairs * summed,

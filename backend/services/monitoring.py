@@ -6,7 +6,7 @@ is asked about once a run, so that no two answers differ by a person; its accoun
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -36,14 +36,14 @@ from backend.evaluation.validation.monitoring import (
 from backend.evaluation.validation.slices import summed
 from backend.evaluation.validation.suite import CUTOFF, Figure, Found, overall
 from backend.fairness import disparity
-from backend.fairness.marking import Marking, check_cutoff, mark
+from backend.fairness.marking import Marking, bounds, check_cutoff, mark
 from backend.jobs import Job, work
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
-from backend.protocols.group_sums.guest import GroupQuestions
+from backend.protocols.group_sums.guest import GroupQuestions, pairs_a_record
 from backend.results import JOINT, MONITORING, SCORES, TRAINING, ModelRecord
 from backend.services.asked_sums import AskedSums, people_hash
 from backend.services.fairness import GROUPS, feature_of
-from backend.services.measurement import Measurement, MeasurementContext, Rows, Sessions, asked_by
+from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, asked_by, sums_bits
 from backend.services.scoring import Scoring, ScoringRequest
 
 __all__ = ["LaterSheet", "Monitored", "Monitoring", "MonitoringRequest", "triggers"]
@@ -273,12 +273,11 @@ class _Run:
             return disparity.from_sums(party, feature.name, marking, made.groups, sums, seed=seed)
         key = party, feature.name
         asked, sessions = self._sums("disparity", LATER, GROUPS, self._later.ids)
-        with self._asking(sessions, (party,), self._later.ids) as (questions, joint):
+        wanted = {party: (feature.name,)}
+        with self._asking(sessions, wanted, self._later.ids, bounds()) as (questions, joint, plan):
             nobody, ids = np.zeros(len(joint), dtype=np.bool_), self._later.take(joint).ids
             marking = self._marking(probabilities[joint], False)
-            found, refused = asked.outcomes(
-                questions, ids, nobody, probabilities[joint], marking, {party: (feature.name,)}
-            )
+            found, refused = asked.outcomes(questions, ids, nobody, probabilities[joint], marking, wanted, plan=plan)
         if key in refused:
             found = asked.kept([key], {"cutoff": self._request.cutoff}, ids)
             if key not in found:
@@ -307,20 +306,22 @@ class _Run:
 
     @contextmanager
     def _asking(
-        self, sessions: Sessions, hosts: tuple[str, ...], ids: Sequence[str]
-    ) -> Iterator[tuple[GroupQuestions, Rows]]:
-        """A conversation about the people of `ids` whom all of `hosts` hold too; with their positions."""
-        with sessions.begin(hosts) as session:
-            questions, joint = sessions.ask(
-                session,
-                self._cipher,
-                self._request.key_bits,
-                lambda found: np.ones(len(found), dtype=np.bool_),
-                ids,
-            )
+        self, sessions: Sessions, wanted: Mapping[str, Sequence[str]], ids: Sequence[str], largest: Sequence[int]
+    ) -> Iterator[tuple[GroupQuestions, Rows, work.Plan]]:
+        """A conversation about the people of `ids` whom all Hosts hold of which features are `wanted`; with their positions."""
+        cipher, bits, features = self._cipher, self._request.key_bits, sum(map(len, wanted.values()))
+        pairs = pairs_a_record(largest, len(ids), sums_bits(cipher, bits))
+        plan = GroupWork(0, len(wanted), len(ids), pairs, features, BINS, cipher, bits, ids=len(ids)).plan(
+            self._context
+        )
+        with sessions.begin(tuple(wanted)) as session:
+            with plan.part("align"):
+                questions, joint = sessions.ask(
+                    session, cipher, bits, lambda found: np.ones(len(found), dtype=np.bool_), ids
+                )
             if len(joint) < 2 * MIN_GROUP:
                 raise FewRecords(f"{len(joint)} people of the sheet are known to all; {2 * MIN_GROUP} are needed.")
-            yield questions, joint
+            yield questions, joint, plan
 
     def of_hosts(self, before: PartyTable) -> None:
         """Hosts' columns as their tables hold them today: later people among some training records, summed in common bins."""
@@ -346,13 +347,13 @@ class _Run:
             elif party in wanted:
                 wanted[party].append(feature.name)
         sums, sessions = self._sums("validation", SHIFT, BINS, ids)
-        with self._asking(sessions, hosts, ids) as (questions, joint):
+        with self._asking(sessions, wanted, ids, [1]) as (questions, joint, plan):
             flags = joint >= len(drawn)
             if min(int(flags.sum()), int((~flags).sum())) < MIN_GROUP:
                 raise FewRecords(f"Fewer than {MIN_GROUP} people of one part are known to all.")
             known = [ids[k] for k in joint.tolist()]
             about = {"later": people_hash([i for i in known if i in later])}
-            tables, refused = sums.ask(questions, known, [flags.astype(np.int64)], [1], about, wanted)
+            tables, refused = sums.ask(questions, known, [flags.astype(np.int64)], [1], about, wanted, plan=plan)
         again = sums.kept(refused, about, known)
         self._again += [(*key, table.day) for key, table in again.items()]
         self._unexamined += [key for key in refused if key not in again]

@@ -94,14 +94,14 @@ class ValidationService:
         run.of_evidence(self._protected(record, suite), MeasuredEvidence(self._models, record))
         with run.guarded("group_calibration", "weak_spots", "overfit_regions", "time", "disparity"):
             run.of_people(self._protected(record, suite), self._training_ids(record))
-        with run.guarded("exactness"):
+        with run.guarded("exactness"), work.part(0.92, 0.93):
             run.exactness()
-        with run.guarded("reproducibility"):
+        with run.guarded("reproducibility"), work.part(0.93, 0.94):
             run.again()
         with run.guarded("noise", "missing_feature", "host_out"):
             run.robustness()
         if challenger is not None:
-            with run.guarded("swap_sets", "challenger"), work.part(0.9, 1.0):
+            with run.guarded("swap_sets", "challenger"), work.part(0.98, 1.0):
                 run.beside(self._measurement.context(challenger))
         done = run.result(challenger.id if challenger else "")
         self._measurement.keep(record, VALIDATION, "", [asdict(done)], {"n": done.n})

@@ -35,16 +35,17 @@ from backend.evaluation.validation.suite import (
 from backend.explain.dependence import MIN_PEOPLE
 from backend.explain.direction import learned_directions
 from backend.explain.importance import by_tree, feature_importance
-from backend.fairness.marking import mark
+from backend.fairness.marking import bounds, mark
 from backend.jobs import Job, work
 from backend.protocols.group_sums.grouping import MIN_GROUP, group
+from backend.protocols.group_sums.guest import pairs_a_record
 from backend.protocols.scoring.permuted_values_guest import have_blanked, have_permuted
 from backend.protocols.transport.channel import Session
 from backend.results import JOINT, TRAINING
 from backend.services.asked_sums import TEST, AnsweredSums, AskedSums, Key, Refused
 from backend.services.compliance import MeasuredEvidence
 from backend.services.leakage import MIN_RECORDS
-from backend.services.measurement import MeasurementContext, Rows, Sessions, drawn, of_outcomes
+from backend.services.measurement import GroupWork, MeasurementContext, Rows, Sessions, drawn, of_outcomes, sums_bits
 from backend.trees.serialization import content_hash, dump_guest
 
 GROUPS = 5  # of a feature's values
@@ -231,10 +232,10 @@ class ValidationRun:
         """Slices of every feature of every party, on test and on training records."""
         context, request = of_outcomes(self._context), self._request
         rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
-        with work.part(0.0, 0.1):
+        with work.part(0.0, 0.02):
             kept, self._margins = self._score(rows)
         self._rows = rows[kept]
-        test = self._sliced(TEST, self._rows, self._margins, (0.1, 0.4)) if self._binary else {}
+        test = self._sliced(TEST, self._rows, self._margins, (0.02, 0.48)) if self._binary else {}
         if not len(kept) and not test:
             raise HostRefused(NOBODY)
         if not self._binary:
@@ -249,10 +250,10 @@ class ValidationRun:
             self.found["overfit_regions"] = "no_training_scores"
             return
         rows = drawn(replace(context, test_ids=seen), min(request.samples, len(seen)), request.seed)
-        with work.part(0.4, 0.5):
+        with work.part(0.48, 0.5):
             kept, margins = self._score(rows)
         self._seen = len(kept)
-        before = self._sliced(TRAINING, rows[kept], margins, (0.5, 0.7))
+        before = self._sliced(TRAINING, rows[kept], margins, (0.5, 0.92))
         self.found["overfit_regions"] = slices.region_gaps(test, before)
 
     def _over_time(self, test: Sliced) -> Found:
@@ -321,11 +322,16 @@ class ValidationRun:
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """What Hosts answer about people who were scored just now, and what they refuse."""
         cipher, bits = self._request.cipher, self._request.key_bits
+        pairs, features = pairs_a_record(bounds(), len(rows), sums_bits(cipher, bits)), sum(map(len, wanted.values()))
+        plan = GroupWork(0, len(wanted), len(rows), pairs, features, GROUPS, cipher, bits).plan(self._context)
         with self._sessions.begin(tuple(wanted)) as session:
-            questions, at = self._sessions.ask_about(session, cipher, bits, rows)
+            with plan.part("align"):
+                questions, at = self._sessions.ask_about(session, cipher, bits, rows)
             outcomes = self._outcomes(rows[at], margins[at])
             marking = mark(self._suite.cutoff, *outcomes, own=False, undecided=True)
-            return asked.outcomes(questions, self._runtime.table.take(rows[at]).ids, *outcomes, marking, wanted)
+            return asked.outcomes(
+                questions, self._runtime.table.take(rows[at]).ids, *outcomes, marking, wanted, plan=plan
+            )
 
     def exactness(self) -> None:
         """Encrypted scores against the same on plaintext, one by one; simulated Hosts answer plaintext, others refuse."""
@@ -364,11 +370,11 @@ class ValidationRun:
         if len(self._probes) < MIN_PEOPLE:
             self.found |= dict.fromkeys(("noise", "missing_feature", "host_out"), "few_people")
             return
-        with work.part(0.7, 0.75):
+        with work.part(0.94, 0.95):
             self.found["noise"] = self._noise()
-        with work.part(0.75, 0.85):
+        with work.part(0.95, 0.97):
             self.found["missing_feature"] = self._without_features()
-        with work.part(0.85, 0.9):
+        with work.part(0.97, 0.98):
             self.found["host_out"] = self._without_hosts()
 
     def _base(self, kept: Rows) -> tuple[Floats, Floats]:

@@ -136,6 +136,17 @@ def test_weighed_work_counts_instead_of_pieces_and_parts_are_parts_of_parts():
     assert shares == [pytest.approx(0.375), pytest.approx(0.5), pytest.approx(1.0)]
 
 
+def test_a_part_that_begins_again_leaves_what_came_before_it_and_the_whole_begins_at_nothing():
+    def run(job):
+        for start, done in ((0.0, 0.0), (0.5, 0.75)):
+            with work.part(start, start + 0.5):
+                work.reached(0.5)
+                job.begin_again()
+                assert job.pace.share == done
+
+    Job(run, 1).start().get()
+
+
 def test_work_that_nobody_follows_reports_to_nobody():
     work.check()
     work.reached(0.5)
@@ -177,7 +188,10 @@ def run_of(clock, pace, course, speed=1.0, at=lambda seconds, left: None):
 # what every kind of job did in a real run: seconds until each share is reported; the shares do not follow the time
 COURSES = {
     "evidence: sums by group": [(0.7, 0.3), (5.0, 0.6), (11.0, 0.7), (11.0, 0.8), (11.5, 0.95), (2.3, 1.0)],
-    "monitoring: sums without a report": [(0.8, 0.5), (0.7, 0.7), (2.0, 0.85), (2.4, 1.0), (24.4, 1.0)],
+    "monitoring: sums a feature at a time": [
+        *[(0.6, 0.49), (0.6, 0.58), (0.7, 0.61), (0.8, 0.7), (1.7, 0.73), (0.8, 0.77), (0.7, 0.81)],
+        *[(1.0, 0.86), (0.6, 0.89), (0.5, 0.93), (0.5, 0.97), (0.3, 1.0)],
+    ],
     "mean contributions: the Hosts come last": [(3.2, 0.1), (5.0, 0.33), (12.0, 0.99), (12.0, 1.0)],
     "leak meter: each width takes longer": [(2.5, 0.26), (3.7, 0.6), (6.3, 0.82), (6.2, 0.91), (6.3, 1.0)],
     "training: ids first, then trees": [(5.6, 0.37), *[(2.5, 0.37 + 0.05 * n) for n in range(1, 11)], (3.5, 1.0)],
