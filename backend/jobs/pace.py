@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -9,9 +10,8 @@ from itertools import pairwise
 EARLIEST = 0.02  # share of the work before which a pace is no more than a guess
 STEP = 0.05  # share of the work that may come without a report in between
 STEPS = 50  # parts of the time in which a course is noted
-PRIOR = 0.01  # of what is to come: with that weight the last time's seconds count beside what is done of this one
+PRIOR = 0.1  # of what is to come: with that weight the last time's seconds count beside what is done of this one
 
-SOON = 10.0  # seconds that are no longer counted to whoever waits
 # what is said from there on, in seconds: two neighbours are within a third of whatever lies between them
 ROUND = (
     *(10, 15, 20, 30, 40, 50),
@@ -19,12 +19,19 @@ ROUND = (
     *(3600 * hours for hours in (1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 36)),
 )
 
+# what is said holds from a quarter less to a half more; this is the middle of that, as far by ratio from either end
+MIDDLE = math.sqrt(3 / 4 * 3 / 2)
+# seconds below which "less than 10 s" is said: it holds for as much more, by ratio, as "10 s" holds for less
+SOON = ROUND[0] * math.sqrt(3 / 4)
+
 Course = Sequence[float]  # seconds, and the share that was done after each part of them
 
 
 def rounded(left: float) -> float:
-    """Seconds to go as they are said; below :data:`SOON` "less than" that is said."""
-    return min(ROUND, key=lambda seconds: abs(seconds - left)) if left < ROUND[-1] else left
+    """Seconds to go as they are said, so that most may come between; below :data:`SOON` "less than" that is said."""
+    if left >= ROUND[-1]:
+        return left
+    return min(ROUND, key=lambda seconds: abs(math.log(seconds * MIDDLE / max(left, SOON))))
 
 
 class Pace:

@@ -11,7 +11,7 @@ from backend.protocols.scoring.fed_eini import host_plan
 from backend.trees.folding import Folding
 
 STARTED = 1.5  # seconds until worker processes encrypt
-READ = 0.15  # of the time to make a table that it takes to read it
+READ = 0.1  # of the time to make a table that it takes to read it
 TOGETHER = 2  # processes that make obfuscators, while a table is made by one
 ENCRYPT, DECRYPT = "encrypt", "decrypt"  # beside the Hosts, who mask
 
