@@ -125,17 +125,15 @@ class HostGroups:
             tuple(self.cipher.bin_sums(pairs, [node], marked.half)[0] for pairs in batches) if kept else (),
         )
 
-    def groups_of(self, message: AskGroupPairs) -> GroupPairsSent:
-        """The groups of a feature among some joint records."""
-        grouped = self._grouped_as(message)
-        return GroupPairsSent(message.conversation, message.feature, to_wire(grouped.groups))
+    def marks_of(self, message: AskGroupPairs) -> Grouped:
+        """The groups of a feature among some joint records, and which each is in."""
+        return self._grouped(message.feature, self._of(message), message.most, self.min_group)
 
-    def pairs(self, message: AskGroupPairs) -> bytes:
-        """Which group of a feature each of some joint records is in, encrypted under the Guest's key: as many bytes of each number.
+    def pairs(self, grouped: Grouped) -> bytes:
+        """Which group each of some joint records is in, encrypted under the Guest's key: as many bytes of each number.
 
         Every group but the last is a mark of 0 or 1; nothing is encrypted where there are no groups.
         """
-        grouped = self._grouped_as(message)
         marks = [(grouped.index == k).astype(np.int64) for k in range(len(grouped.groups) - 1)]
         ones, records = [1] * len(marks), len(grouped.index)
         layout = slots(ones, records, self.cipher.bits)
@@ -157,9 +155,6 @@ class HostGroups:
 
     def _of(self, message: AskGroupPairs) -> NDArray[np.intp]:
         return self.rows[unpack_rows(message.rows, len(self.rows))]
-
-    def _grouped_as(self, message: AskGroupPairs) -> Grouped:
-        return self._grouped(message.feature, self._of(message), message.most, self.min_group)
 
     def _grouped(self, name: str, rows: NDArray[np.intp], max_groups: int, min_size: int) -> Grouped:
         return group(self.features[name], self.table.columns[name][rows], max_groups, min_size)
@@ -263,14 +258,15 @@ class GroupSumsHandler:
             raise SecurityError("Encrypted groups were to be sent to one party twice; that was refused.")
         people = groups.people(asked.rows)
         self._count(sender, asked, asked.feature, people, groups.min_group)
-        sent = groups.groups_of(asked)
+        grouped = groups.marks_of(asked)
         if asked.receivers:
-            # sums of the same bytes are the same question to whoever adds them up, also after a Guest was killed
-            same = f"{groups.min_group} {asked.most} {digest_of(groups.key)}"
+            # sums of the same bytes are the same question to whoever adds them up, also after a Guest was killed; bytes that are kept
+            # serve for the marks in them alone, since what was counted of the groups may be forgotten sooner
+            same = f"{groups.min_group} {asked.most} {digest_of(groups.key, grouped.index.tobytes())}"
             received = self._count_as(sender, asked, ("pairs", asked.feature), people, same, told=False)
-            made = received.answer(lambda: groups.pairs(asked))
-            yield from self._handed_on(groups, asked, groups.in_pieces(asked, len(sent.groups), made))
-        yield sender, sent
+            made = received.answer(lambda: groups.pairs(grouped))
+            yield from self._handed_on(groups, asked, groups.in_pieces(asked, len(grouped.groups), made))
+        yield sender, GroupPairsSent(asked.conversation, asked.feature, to_wire(grouped.groups))
 
     def _handed_on(
         self, groups: HostGroups, asked: AskGroupPairs, made: Iterator[GroupPairs | MoreGroupPairs]

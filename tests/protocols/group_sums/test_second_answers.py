@@ -1,5 +1,8 @@
 """A Host that answers once about the groups of some people: what a Guest that departs from the protocol tries, to be told more."""
 
+from dataclasses import replace
+from datetime import date, timedelta
+
 import numpy as np
 import pytest
 from sqlalchemy import text
@@ -19,6 +22,7 @@ from backend.store.database import Database
 from backend.store.party_store import memory_store
 
 GUEST, N = "bank", 60
+TODAY = date(2026, 11, 24)
 IDS = tuple(f"id{i:02}" for i in range(N))
 GROUP_A = np.arange(N) % 2 == 0
 EVERYONE = pack_rows(np.ones(N, dtype=bool))
@@ -29,8 +33,12 @@ class CountingHost:
 
     def __init__(self, missing=0):
         self.database = Database()
+        self.start(GROUP_A, missing)
+
+    def start(self, in_a, missing=0, day=TODAY, records=""):
+        """The Host with these records, on a day; its account is the one that it had."""
         x = np.where(np.arange(N) < missing, np.nan, np.arange(N, dtype=np.float64))
-        columns = {"c": np.where(GROUP_A, "a", "b").astype(object), "x": x}
+        columns = {"c": np.where(in_a, "a", "b").astype(object), "x": x}
         features = (Feature(name="c", meaning="c", kind=Kind.CATEGORICAL), Feature(name="x", meaning="x"))
         self.party = HostParty(
             "host",
@@ -39,7 +47,7 @@ class CountingHost:
             memory_store(),
             simulated=True,
             key_floor=512,
-            accountant=Accountant(self.database, Limits(1)),
+            accountant=Accountant(self.database, Limits(1), records, lambda: day),
         )
 
     def begun(self, conversation, side):
@@ -131,3 +139,66 @@ def test_sizes_of_groups_are_answered_by_one_smallest_size_alone():
         host.send(AskGroupSums("one", GUEST, ("x",), 2, 30))
     [again] = host.send(AskGroupSums("one", GUEST, ("x",), 2, 20))
     assert again.groups == (first.groups,)
+
+
+class TestMarksThatAHostKeeps:
+    """It keeps for a day what it encrypted; a Guest asks for that again with everything else changed."""
+
+    ASKED = AskGroupPairs("one", EVERYONE, "c", 4, ("other",))
+
+    @pytest.fixture
+    def host(self):
+        host = CountingHost()
+        host.key = PaillierKeySide(PaillierSecretKey.generate(512, floor=512))
+        host.begun("one", host.key)
+        return host
+
+    def marks(self, host, **changed):
+        """Receiver → bytes, and the groups that the Guest was told."""
+        *pieces, (_, told) = host.party.answer(GUEST, replace(self.ASKED, **changed))
+        return {receiver: piece.pairs for receiver, piece in pieces}, told.groups
+
+    def test_they_are_the_same_bytes_to_whoever_gets_them_and_are_counted_once(self, host):
+        first, groups = self.marks(host)
+        before = host.counted()
+        assert host.key.decrypt_joined(first["other"][0], N, 255) == GROUP_A.astype(int).tolist()
+        host.begun("two", host.key)
+        again, told = self.marks(host, conversation="two", receivers=("third", "other"))
+        assert again == {"other": first["other"], "third": first["other"]} and told == groups
+        assert host.counted() == before
+
+    @pytest.mark.parametrize(
+        "changed", [{"most": 2}, {"rows": pack_rows(np.arange(N) > 0)}, {"rows": pack_rows(np.arange(N) > 29)}]
+    )
+    def test_of_other_groups_or_people_there_are_none(self, host, changed):
+        self.marks(host)
+        before = host.counted()
+        with pytest.raises((SecurityError, QuestionRefused)):
+            self.marks(host, **changed)
+        assert host.counted() == before
+
+    def test_under_another_key_there_are_none(self, host):
+        self.marks(host)
+        host.begun("two", longer_key(host.key))
+        with pytest.raises((SecurityError, QuestionRefused)):
+            self.marks(host, conversation="two")
+
+    def test_joint_records_in_another_order_get_none(self, host):
+        """Bytes that are kept in one order would be other people's in another."""
+        self.marks(host)
+        host.begun("two", host.key)
+        host.party._sessions.of("two", GUEST).rows = np.arange(N, dtype=np.intp)[::-1]
+        with pytest.raises((SecurityError, QuestionRefused)):
+            self.marks(host, conversation="two")
+
+    @pytest.mark.parametrize("days", [0, 28])
+    def test_of_records_that_changed_there_are_none_also_when_the_groups_may_be_asked_for_again(self, host, days):
+        """Groups counted 28 days ago are forgotten; marks that were sent yesterday are not, and are not those of the groups of today."""
+        self.marks(host, receivers=())
+        host.start(GROUP_A, day=TODAY + timedelta(days=max(0, days - 1)))
+        host.begun("two", host.key)
+        self.marks(host, conversation="two")
+        host.start(np.arange(N) % 3 == 0, day=TODAY + timedelta(days=days), records="changed")
+        host.begun("three", host.key)
+        with pytest.raises((SecurityError, QuestionRefused)):
+            self.marks(host, conversation="three")
