@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from backend.crypto.registry import Cipher
-from backend.errors import HostRefused, QuestionRefused, SecurityError
+from backend.errors import HostRefused, PartyUnreachable, QuestionRefused, SecurityError
 from backend.evaluation.validation.slices import summed
 from backend.fairness.marking import Marking, mark
 from backend.jobs import work
@@ -317,7 +317,8 @@ class AskedSums:
         """Have answers that a killed Guest did not keep given again: the same bytes about the same people, which tell nothing new.
 
         A Host that answered them does not count them again, and refuses where its records have changed since. Of the same people only
-        (`ids`, default the Guest's own records), within a day, and as long as the key is the same; else what was asked is given up.
+        (`ids`, default the Guest's own records), within a day, and as long as the key is the same; else what was asked is given up. Where a
+        Host of it is down or refuses, it is kept for later: other Hosts may be asked meanwhile.
         """
         journal = self._context.runtime.journal
         if journal is None:
@@ -327,7 +328,10 @@ class AskedSums:
             with suppress(QuestionRefused):  # another process has the answer by now
                 written = _Question.read(run.batch(0).sent)
             if written is not None:  # else it was never sent, or another process is writing it down in this moment
-                self._ask_again(*written, cipher, bits, ids)
+                try:
+                    self._ask_again(*written, cipher, bits, ids)
+                except (PartyUnreachable, HostRefused):
+                    continue  # by one of its Hosts, which another measurement need not ask: it waits for that, within its day
                 journal.handed_over(run.name)
 
     def _ask_again(
@@ -342,14 +346,22 @@ class AskedSums:
             questions, rows = self._sessions.ask(
                 session, cipher, bits, lambda joint: _flags(made.rows, len(joint)), everybody
             )
-            if people_hash([everybody[row] for row in rows.tolist()]) == question.people:
+            same = people_hash([everybody[row] for row in rows.tolist()]) == question.people
+            if same and questions.made_by_host().rows == made.rows:
                 self._repeated(questions, question, made)
 
     def _repeated(self, questions: GroupQuestions, question: _Question, made: SentMarks) -> None:
-        """Ask what was asked before; a Host sends its marks as it sent them then."""
+        """Ask what was asked before; a Host sends its marks as it sent them then.
+
+        What a Host would answer now it has not answered: nothing of it is lost, and whoever measures may want something else by now.
+        """
         if question.source is None:
-            questions.repeat(made, question.receivers)
-            self._answers(questions, question, len(made.largest))
+            wanted = {host: [name for other, name in question.asked if other == host] for host in question.receivers}
+            answered = self._sessions.refused_ahead(questions, wanted, self.max_groups)
+            question = replace(question, asked=[key for key in question.asked if key in answered])
+            if question.asked:
+                questions.repeat(made, question.receivers)
+                self._answers(questions, question, len(made.largest))
             return
         with suppress(HostRefused, QuestionRefused):
             self._marked_by_host(questions, question, question.source)

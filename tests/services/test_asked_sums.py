@@ -10,7 +10,7 @@ from inside import workspace_of
 from measurement_contexts import KEY, TrainedDemo
 from sqlalchemy import text
 
-from backend.errors import HostRefused
+from backend.errors import HostBusy, HostRefused, PartyUnreachable
 from backend.jobs import Job
 from backend.protocols.group_sums.messages import GroupPairs
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -275,6 +275,55 @@ def test_an_answer_that_a_killed_guest_lost_is_given_again_to_the_same_bytes_and
         session.execute(text("DELETE FROM questions"))
     fresh = demo.disparity()
     assert replace(found, measured="") == fresh
+    assert demo.runtime.journal.kept()[0] == 0
+
+
+@pytest.mark.parametrize("error", [PartyUnreachable("platform: down."), HostRefused("no"), HostBusy("later", 1.0)])
+def test_a_host_that_is_down_holds_up_nobody_who_asks_another_one_and_the_answer_is_taken_later(demo, error):
+    """Validation asks all Hosts in one conversation; broken off, it is repeated with all of them or not yet."""
+    request = ValidationRequest(demo.record.id, samples=SAMPLES, cipher="paillier", key_bits=KEY)
+    owners = {f.name: party for party, f in demo.runtime.federation.features() if party in demo.record.hosts}
+    lost = []
+
+    def put(digest, kind, feature, kept):
+        if feature in owners:  # else the Guest's own sums
+            lost.append(feature)
+            killed()
+
+    measured = replace(demo.measured, kept=Answering(demo.measured.kept, {"put": put}))
+    whole = demo.glassleaf.validation
+    measurement = Answering(whole._measurement, {"context": lambda record: measured})
+    with pytest.raises(KeyboardInterrupt):
+        type(whole)(measurement, whole._compliance, whole._differences).run(request, Job(lambda job: None, 1))
+    assert demo.runtime.journal.kept()[0] == 1
+    [answered] = lost
+    [down] = set(demo.record.hosts) - {owners[answered]}
+    other = next(name for name, party in owners.items() if party == owners[answered] and name != answered)
+
+    def opening(hosts, *given, **more):
+        if down in hosts and more["counted"]:
+            raise error
+        return demo.runtime.open_session(hosts, *given, **more)
+
+    without = replace(demo.measured, runtime=Answering(demo.runtime, {"open_session": opening}))
+    asked = replace(demo.request(cipher="paillier"), feature=other)
+    assert not measure_disparity(without, asked, Job(lambda job: None, 1)).measured
+    assert demo.runtime.journal.kept()[0] == 1  # what was broken off waits for the one that is down
+    asked = replace(asked, feature=answered)
+    assert measure_disparity(demo.measured, asked, Job(lambda job: None, 1)).measured == today()  # all are up again
+    assert demo.runtime.journal.kept()[0] == 0 and set(demo.answers().values()) == {1}
+
+
+def test_what_no_host_has_answered_is_not_asked_again_in_place_of_what_is_wanted_now(demo):
+    def send(message):
+        if message.pairs:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        demo.disparity(watched(demo, send), cipher="paillier")
+    assert demo.runtime.journal.kept()[0] == 1 and not demo.answers()
+    found = demo.disparity(cipher="paillier", cutoff=0.4)
+    assert not found.measured and found.cutoff == 0.4 and set(demo.answers().values()) == {1}
     assert demo.runtime.journal.kept()[0] == 0
 
 

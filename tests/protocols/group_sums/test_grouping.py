@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from backend.data.dictionary import Feature, Kind
 from backend.errors import SecurityError
-from backend.protocols.group_sums.grouping import MIN_GROUP, group, read_groups, to_wire
+from backend.protocols.group_sums.disclosure_bound import leaves_unknown, smallest_size, spread_of
+from backend.protocols.group_sums.grouping import MIN_GROUP, group, merged, read_groups, to_wire
 
 
 def feature(kind):
@@ -116,3 +117,37 @@ def test_the_smallest_group_is_twenty_records():
 def test_groups_that_are_not_those_of_the_records_are_refused(wrong):
     with pytest.raises(SecurityError, match="not those of 9 records"):
         read_groups(wrong, 9)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.data())
+def test_groups_put_together_have_the_sums_of_their_records_and_leave_as_much_unknown(data):
+    """Whoever has the finer table is told nothing by the coarser one; the check of decision 0041 says so of it, too."""
+    n, kind = data.draw(st.integers(40, 400)), data.draw(st.sampled_from([Kind.NUMERIC, Kind.CATEGORICAL]))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    drawn = rng.integers(0, data.draw(st.integers(2, 40)), n)
+    column = np.where(rng.random(n) < data.draw(st.sampled_from([0.0, 0.1, 0.4])), np.nan, drawn.astype(np.float64))
+    if kind is Kind.CATEGORICAL:
+        column = np.array([None if np.isnan(v) else f"{v:.0f}" for v in column], dtype=object)
+    marks = [rng.integers(0, high + 1, n) for high in (1, 1, 100)]
+    size = smallest_size(spread_of(marks), n, 10, MIN_GROUP)
+    fine = group(feature(kind), column, 10, size)
+    most = data.draw(st.integers(2, 10))
+    groups, index = merged(fine.groups, most)
+    assert sum(one.kind in ("bin", "code") for one in groups) <= most
+    assert len({(one.kind, one.name) for one in groups}) == len(groups)
+    if not fine.groups:
+        assert not groups
+        return
+    of_record = index[fine.index]
+    table = np.array([np.bincount(fine.index, weights=mark) for mark in marks])
+    for k, one in enumerate(groups):
+        assert one.n == (of_record == k).sum() >= size >= MIN_GROUP
+        assert [mark[of_record == k].sum() for mark in marks] == table[:, index == k].sum(axis=1).tolist()
+        if one.kind == "code":
+            assert set(column[of_record == k]) == {one.name}
+        if one.kind == "missing":
+            assert set(map(str, column[of_record == k])) <= {"None", "nan"}
+    assert len(groups) > 1 and leaves_unknown(spread_of(marks), [one.n for one in groups])
+    if most == 10:
+        assert groups == fine.groups
