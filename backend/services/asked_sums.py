@@ -353,13 +353,11 @@ class AskedSums:
     def _repeated(self, questions: GroupQuestions, question: _Question, made: SentMarks) -> None:
         """Ask what was asked before; a Host sends its marks as it sent them then.
 
-        What a Host would answer now it has not answered: nothing of it is lost, and whoever measures may want something else by now.
+        Where Hosts would answer all of it now they have answered nothing: nothing is lost, and whoever measures may want something else.
         """
         if question.source is None:
             wanted = {host: [name for other, name in question.asked if other == host] for host in question.receivers}
-            answered = self._sessions.refused_ahead(questions, wanted, self.max_groups)
-            question = replace(question, asked=[key for key in question.asked if key in answered])
-            if question.asked:
+            if self._sessions.refused_ahead(questions, wanted, self.max_groups):
                 questions.repeat(made, question.receivers)
                 self._answers(questions, question, len(made.largest))
             return
