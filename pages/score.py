@@ -159,12 +159,13 @@ def ready(cipher: str, bits: int, shown: Callable[..., None] = run.pools) -> boo
         backend.federations.warm_up(view.record.federation, bits)
     read = partial(backend.federations.pools, view.record.federation)
     pools = partial(shown, t, view, read, cipher)
+    levels = run.needed(view, read(), cipher)
+    low = run.low(levels)
     if user_jobs.busy():
         pools()
     else:
-        run.pools_filling(pools)
-    levels = run.needed(view, read(), cipher)
-    return not run.low(levels) if levels else None
+        run.pools_filling(pools, lambda: low and not run.low(run.needed(view, read(), cipher)))
+    return not low if levels else None
 
 
 def answers(sheet: SampleSheet | None) -> bool:

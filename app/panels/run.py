@@ -36,10 +36,15 @@ def cutoff(t: Texts, task: str = "binary", key: str = "score_cutoff") -> float:
 
 
 @st.fragment(run_every=1.0)
-def pools_filling(draw: Callable[[], None]) -> None:
-    """The pools while nothing else is under way: a second clock beside a job's could drop what is drawn at the job's end."""
+def pools_filling(draw: Callable[[], None], filled: Callable[[], bool]) -> None:
+    """The pools while nothing else is under way: a second clock beside a job's could drop what is drawn at the job's end.
+
+    Once they are `filled` the page is drawn again, which said before that they were not.
+    """
     user_jobs.note_clock()
     draw()
+    if filled():
+        st.rerun()
 
 
 def needed(view: View, levels: Sequence[PoolLevel], cipher: str) -> list[PoolLevel]:

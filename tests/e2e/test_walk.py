@@ -103,8 +103,7 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(empty: str, browser
             _go(page, title)
 
         _go(page, "Score")
-        if PICTURES:  # of a score as it is once randomness is prepared
-            page.get_by_text(f"· {T('engine.ready')}").wait_for()
+        page.get_by_text(f"· {T('engine.ready')}").wait_for()  # once randomness is prepared, without a click
         page.get_by_role("button", name=T("score.go")).click()
         page.get_by_role("heading", name=T("score.learned"), exact=True).wait_for()
         page.locator("summary", has_text=T("score.how")).click()
