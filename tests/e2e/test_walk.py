@@ -106,10 +106,10 @@ def test_the_main_walk_from_an_empty_home_to_the_scores_file(empty: str, browser
         page.get_by_text(f"· {T('engine.ready')}").wait_for()  # once randomness is prepared, without a click
         page.get_by_role("button", name=T("score.go")).click()
         page.get_by_role("heading", name=T("score.learned"), exact=True).wait_for()
-        page.locator("summary", has_text=T("score.how")).click()
-        page.get_by_role("heading", name=T("transcript.title"), exact=True).wait_for()
         _settle(page)
         _picture(page, "score")
+        page.locator("summary", has_text=T("score.how")).click()
+        page.get_by_role("heading", name=T("transcript.title"), exact=True).wait_for()
         with page.expect_download() as download:
             page.get_by_role("button", name=T("score.download")).click()
         assert download.value.suggested_filename == "glassleaf-scores.csv"
