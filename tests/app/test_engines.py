@@ -286,7 +286,12 @@ def test_progress_never_goes_back(opened: Opened, go: threading.Event) -> None:
         text = next(bar.text for bar in at.progress if says(bar.text, "stage.elapsed"))
         assert says(text, "stage.count", done=seen, total=500)
     job.at("decrypt", done=500)  # nothing is left to be counted
-    for left, key, seconds in ((9.9, "stage.soon", 10), (13.0, "stage.left", 15), (118.0, "stage.left", 120)):
+    for left, key, seconds in (
+        (8.6, "stage.soon", 10),
+        (8.7, "stage.left", 10),
+        (13.0, "stage.left", 15),
+        (118.0, "stage.left", 120),
+    ):
         job.pace.left = lambda left=left: left
         text = next(bar.text for bar in at.run().progress if says(bar.text, "stage.elapsed"))
         assert not says(text, "stage.count") and says(text, key, seconds=T.about(seconds))
