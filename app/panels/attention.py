@@ -18,7 +18,7 @@ CODE = (files("assets") / "attention.js").read_text(encoding="utf-8")
 def to(key: str, label: str, token: str, words: str) -> None:
     """Move the focus to the container `key` and say `words`, once for each new `token`."""
     if not session.once(f"attention:{key}", token):
-        st.html(MARK)  # keeps the place, so that what comes next is not drawn anew
+        st.html(MARK)  # keeps the place, so that what comes next is not drawn again
         return
     settings = {"key": UNNAMED.sub("-", key), "label": label, "words": _plain(words), "token": token}
     code = json.dumps(settings).replace("<", "\\u003c")
