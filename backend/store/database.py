@@ -50,8 +50,8 @@ OPENED = "opened"  # of a connection: by which process, and which file
 OPEN = 2  # connections to a file that are kept open; threads beyond them open one of their own
 _inherited: list[object] = []  # connections of the process that this one was forked from, which closes them
 T = TypeVar("T")
-# Of PostgreSQL's advisory locks: who writes to a Glassleaf database, who serves from it
-LOCK, SERVING = 7_305_101, 7_305_102
+# Of PostgreSQL's advisory locks, which hold for a whole database of several schemas: who writes to one, who serves from it
+LOCK, SERVING = (f"{number}, hashtext(current_schema())" for number in (7_305_101, 7_305_102))
 
 
 class Database:
@@ -249,7 +249,7 @@ class Database:
         if self._engine.dialect.name != "sqlite":
             connection = held.enter_context(self._engine.connect().execution_options(isolation_level="AUTOCOMMIT"))
             connection.detach()  # closed at the end, which lets go of the lock, and not kept for others
-            return bool(connection.execute(text("SELECT pg_try_advisory_lock(:lock)"), {"lock": SERVING}).scalar())
+            return bool(connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({SERVING})").scalar())
         if not self._shared:
             try:
                 held.enter_context(held_alone(Path(f"{self._engine.url.database}.serving")))

@@ -118,6 +118,11 @@ def test_only_one_serves_from_a_database_at_a_time(url, opened):
             pass
     with one.served_alone():
         pass
+    with one._engine.begin() as connection:
+        connection.exec_driver_sql("CREATE SCHEMA third")
+    third = opened(f"{place}?options=-csearch_path%3Dthird")
+    with one.served_alone(), third.served_alone(), one.write():
+        third.check_writable()  # two schemas of one database are two parties'
 
 
 def test_a_question_is_counted_once_and_answered_with_the_same_bytes(url, opened):
