@@ -202,14 +202,21 @@ class PairPublicSide(PublicSide, Protocol):
         """Check and read ``n`` encrypted pairs, and put them behind those read `before`."""
 
     def bin_sums(
-        self, pairs: Any, nodes: Sequence[tuple[NDArray[np.intp], BinIndex]], half: int = HALF_SLOT
+        self,
+        pairs: Any,
+        nodes: Sequence[tuple[NDArray[np.intp], BinIndex]],
+        half: int = HALF_SLOT,
+        *,
+        alone: bool = False,
     ) -> list[bytes]:
-        """Sum pairs by bin and re-randomise the sums.
+        """Sum pairs by bin and re-randomise the sums; a sum tells no more of its pairs than two halves hold.
 
         Parameters
         ----------
         nodes : sequence of (ndarray of int, BinIndex)
             Per tree node: ``(k,)`` indices of pairs, and per feature the bin of each, ``(k,)``, with the number of bins.
+        alone : bool
+            Each in a ciphertext of its own, which none runs out of; else several share what they hold together.
 
         Returns
         -------

@@ -87,7 +87,12 @@ class PlainPublicSide:
         return pairs if before is None else np.concatenate([before, pairs], axis=1)
 
     def bin_sums(
-        self, pairs: IntArray, nodes: Sequence[tuple[NDArray[np.intp], BinIndex]], half: int = HALF_SLOT
+        self,
+        pairs: IntArray,
+        nodes: Sequence[tuple[NDArray[np.intp], BinIndex]],
+        half: int = HALF_SLOT,
+        *,
+        alone: bool = False,
     ) -> list[bytes]:
         """All features' sums of every node, one after the other; exact, since every sum stays below 2**53."""
         return [

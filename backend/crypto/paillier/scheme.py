@@ -5,6 +5,7 @@ Paillier is IND-CPA secure under decisional composite residuosity (Paillier 1999
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from functools import cached_property
 from hashlib import sha256
@@ -160,7 +161,9 @@ class PaillierKeySide:
 
     def decrypt_sums(self, blob: bytes, n: int, half: int = HALF_SLOT) -> tuple[IntArray, IntArray]:
         """``(Σg, Σh)`` of ``n`` bins from ciphertexts that hold several bins each."""
-        sums = self.decrypt_joined(blob, n, half)
+        slots = slots_per_ciphertext(self.bits, half)
+        packed = self.decrypt_numbers(self.public.load(blob, -(-n // slots)))
+        sums = (s for i, value in enumerate(packed) for s in split_slots(value, min(slots, n - i * slots), 2 * half))
         pairs = np.array([split_pair(s, half) for s in sums], dtype=np.int64).reshape(n, 2)
         return pairs[:, 0], pairs[:, 1]
 
@@ -169,10 +172,9 @@ class PaillierKeySide:
         return self.public.dump(self.encrypt_numbers(values))
 
     def decrypt_joined(self, blob: bytes, n: int, half: int) -> list[int]:
-        """``n`` sums from ciphertexts that hold several each."""
-        slots = slots_per_ciphertext(self.bits, half)
-        packed = self.decrypt_numbers(self.public.load(blob, -(-n // slots)))
-        return [s for i, value in enumerate(packed) for s in split_slots(value, min(slots, n - i * slots), 2 * half)]
+        """``n`` sums, from a ciphertext each."""
+        low = (1 << 2 * half) - 1
+        return [value & low for value in self.decrypt_numbers(self.public.load(blob, n))]
 
 
 class PaillierPublicSide:
@@ -214,14 +216,28 @@ class PaillierPublicSide:
         return [*(before or ()), *self.key.load(blob, n)]
 
     def bin_sums(
-        self, pairs: list[mpz], nodes: Sequence[tuple[NDArray[np.intp], BinIndex]], half: int = HALF_SLOT
+        self,
+        pairs: list[mpz],
+        nodes: Sequence[tuple[NDArray[np.intp], BinIndex]],
+        half: int = HALF_SLOT,
+        *,
+        alone: bool = False,
     ) -> list[bytes]:
-        """Encrypted sums by bin, several to a ciphertext, each refreshed before it leaves."""
-        width = slots_per_ciphertext(self.bits, half)
+        """Encrypted sums by bin, several to a ciphertext, each refreshed before it leaves; what lies above them is drawn at random."""
+        width = 1 if alone else slots_per_ciphertext(self.bits, half)
         packed = self._products.packed_sums(self.key.n2, pairs, nodes, width, 2 * half)
         fresh = iter(self.obfuscators.take(sum(len(sums) for sums in packed)))
-        n2 = self.key.n2
-        return [self.key.dump(c * next(fresh) % n2 for c in sums) for sums in packed]
+        n2, out = self.key.n2, []
+        for sums, (_, bins) in zip(packed, nodes, strict=True):
+            total = sum(count for _, count in bins)
+            masks = [self._mask(2 * half * min(width, total - i)) for i in range(0, total, width)]
+            added = (self.key.encrypt_with(mask, next(fresh)) for mask in masks)
+            out.append(self.key.dump(c * more % n2 for c, more in zip(sums, added, strict=True)))
+        return out
+
+    def _mask(self, used: int) -> int:
+        """Random bits above the `used` ones of a plaintext, which stays positive: what was not agreed on is not read there."""
+        return secrets.randbits(free) << used if (free := self.bits - 2 - used) > 0 else 0
 
     def load_terms(self, blob: bytes, n: int) -> list[mpz]:
         """``n`` checked ciphertexts."""

@@ -122,7 +122,7 @@ class HostGroups:
             message.source,
             tuple(g.feature for g in kept),
             tuple(to_wire(g.groups) for g in kept),
-            tuple(self.cipher.bin_sums(pairs, [node], marked.half)[0] for pairs in batches) if kept else (),
+            tuple(self.cipher.bin_sums(pairs, [node], marked.half, alone=True)[0] for pairs in batches) if kept else (),
         )
 
     def marks_of(self, message: AskGroupPairs) -> Grouped:

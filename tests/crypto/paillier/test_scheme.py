@@ -250,3 +250,17 @@ def test_a_key_survives_its_file(secret_key):
     for damaged in ({}, {"p": "zz", "q": "1"}, {"p": "4", "q": "6"}):
         with pytest.raises(SecurityError, match="delete it"):
             PaillierSecretKey.from_numbers(damaged, floor=512)
+
+
+def test_what_a_guest_hides_above_the_sums_it_announced_does_not_come_back():
+    """Pairs of 500 bits under halves of 8: of a sum come 16 bits, and of three that share a ciphertext 48."""
+    guest, host = SIDES[0]
+    marks = [1 << (40 * i + 60) for i in range(9)]
+    pairs = host.load_pairs(guest.encrypt_joined(marks, 8), 9)
+    node = np.arange(9), [(np.arange(9) % 3, 3)]
+    hidden = [sum(marks[k::3]) for k in range(3)]
+    for options, together in (({"alone": True}, hidden), ({}, [sum(h << (16 * k) for k, h in enumerate(hidden))])):
+        read = [guest.decrypt_numbers(host.key.load(host.bin_sums(pairs, [node], 8, **options)[0], len(together))) for _ in "ab"]
+        low = (1 << (16 if options else 48)) - 1
+        assert [x & low for x in read[0]] == [x & low for x in together]
+        assert all(x >> 60 != own >> 60 and x != other for x, other, own in zip(*read, together, strict=True))
