@@ -216,7 +216,13 @@ def _decide(t: Texts, view: View, finding: Finding, work: Casework, place: str) 
         return work.decide(rule, finding.feature, *given)
 
     reviews.form(
-        t, f"decide_{place}", partial(work.attempt, place), review, [finding.rule_id, *waiting], work.signing.account
+        t,
+        f"decide_{place}",
+        partial(work.attempt, place),
+        review,
+        [finding.rule_id, *waiting],
+        work.signing.account,
+        evidence.plain(t, view, finding.feature),
     )
     reviews.acting(t, *work.as_whom)
 

@@ -166,7 +166,15 @@ def decisions(
         chosen = found[index]
         waiting = [f.rule for f in found if f.feature == chosen.feature and f is not chosen and not f.decision]
         rules = [chosen.rule, *waiting]
-        reviews.form(t, "report", attempt, lambda rule, *given: review(rule, chosen.feature, *given), rules, account)
+        reviews.form(
+            t,
+            "report",
+            attempt,
+            lambda rule, *given: review(rule, chosen.feature, *given),
+            rules,
+            account,
+            t.brief(view.model.feature(chosen.feature)),
+        )
 
 
 def check(t: Texts, made: Report, own: Federation, checked: Callable[[bytes], Checked]) -> None:

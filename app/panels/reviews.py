@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app import session
 from app.panels import frame
-from app.texts import Texts, markdown
+from app.texts import Texts, cut, markdown
 
 if TYPE_CHECKING:
     from backend.reports.schema import SignOffLine
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 ICONS = {"open": "pending", "confirmed": "task_alt", "overridden": "swap_horiz"}
 VERDICTS = ("confirmed", "overridden")
+SAID = 80  # letters of a statement, where the page says what was signed
 SIGNED = {True: "report.signature_fits", False: "report.signature_wrong", None: "report.signature_none"}
 
 Attempt = Callable[[str, Callable[[], object]], None]
@@ -57,11 +59,13 @@ def form(
     review: Callable[[str, str, str, str], object],
     rules: Sequence[str],
     account: str,
+    about: str,
 ) -> None:
     """Verdict, reason and person for the first of the `rules`, or for all; `review` takes a rule and these.
 
-    Whoever is signed in decides as `account`.
+    Whoever is signed in decides as `account`; `about` = what the feature is called where the page says what was decided.
     """
+    _emptied(f"{key}_go", f"{key}_reason")
     with st.form(key, border=False):
         verdict = st.radio(
             t("report.decision"), VERDICTS, format_func=lambda word: t(f"report.long_{word}"), key=f"{key}_verdict"
@@ -71,12 +75,22 @@ def form(
         others = len(rules) - 1
         every = others > 0 and st.checkbox(t("compliance.decide_others", n=others), key=f"{key}_others")
         if st.form_submit_button(t("report.decide_go"), icon=":material/gavel:", key=f"{key}_go"):
+            decided = rules if every else rules[:1]
 
             def decide() -> None:
-                for rule in rules if every else rules[:1]:
+                for rule in decided:
                     review(rule, verdict, reason, person)
+                session.keep(f"saved:{key}_go", True)
 
-            attempt(t("report.decided"), decide)
+            attempt(t("report.decided", n=len(decided), about=about, verdict=t(f"report.{verdict}")), decide)
+
+
+def _emptied(button: str, *fields: str) -> None:
+    """What was saved with a form's button no longer stands in its fields; what was refused does."""
+    if session.kept(f"saved:{button}"):
+        session.keep(f"saved:{button}", False)
+        for field in fields:
+            session.choose(field, "")
 
 
 @dataclass(frozen=True)
@@ -115,9 +129,15 @@ def sign_offs(t: Texts, signing: SignOffs, place: str, attempt: Attempt) -> None
         frame.cards(columns, f"{place}_sign_offs", t("report.sign"))
     else:
         st.markdown(t("report.no_sign_offs"))
+    _emptied(f"{place}_sign_go", f"{place}_signer", f"{place}_statement")
     with st.form(f"{place}_sign", border=False):
         st.markdown(t("report.sign_note"))
         person = signing.account or st.text_input(t("report.person"), key=f"{place}_signer")
         statement = st.text_area(t("report.statement"), key=f"{place}_statement", height=80)
         if st.form_submit_button(t("report.sign_go"), icon=":material/signature:", key=f"{place}_sign_go"):
-            attempt(t("report.signed"), lambda: signing.sign(person=person, statement=statement))
+
+            def sign() -> None:
+                signing.sign(person=person, statement=statement)
+                session.keep(f"saved:{place}_sign_go", True)
+
+            attempt(t("report.signed", person=person, statement=cut(statement, SAID)), sign)
