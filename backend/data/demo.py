@@ -38,8 +38,8 @@ PARTIES = (  # each with its features
     (
         Party(
             name="bank",
-            title="Bank",
-            title_zh="银行",
+            title="Linden Bank",
+            title_zh="青木银行",
             about="Grants the loans and knows who repaid them.",
             about_zh="发放贷款，掌握还款结果。",
             file="bank.csv",
@@ -50,8 +50,8 @@ PARTIES = (  # each with its features
     (
         Party(
             name="telecom",
-            title="Telecom",
-            title_zh="电信运营商",
+            title="Rowan Telecom",
+            title_zh="松风电信",
             about="Knows how long and how reliably a phone is used.",
             about_zh="掌握在网时长与缴费情况。",
             file="telecom.csv",
@@ -62,8 +62,8 @@ PARTIES = (  # each with its features
     (
         Party(
             name="platform",
-            title="Shopping platform",
-            title_zh="购物平台",
+            title="Hazel Market",
+            title_zh="枫叶商城",
             about="Knows what is ordered, paid and sent back.",
             about_zh="掌握下单、支付与退货情况。",
             file="platform.csv",

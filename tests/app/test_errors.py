@@ -149,7 +149,7 @@ def test_a_chinese_page_says_why_a_job_failed_in_chinese(opened: Opened) -> None
     assert EN("error.host_down", host="telecom").split(":")[0] in everything(opened("train", lang="en"))
 
 
-@pytest.mark.parametrize(("t", "title"), [(EN, "Telecom"), (ZH, "电信运营商")])
+@pytest.mark.parametrize(("t", "title"), [(EN, "Rowan Telecom"), (ZH, "松风电信")])
 def test_a_refused_score_names_the_host_by_its_title(opened: Opened, world: World, t: Texts, title: str) -> None:
     opened("score")
     answer = HeldRecords("c", b"\x80", bytes([LIMITS.index("budget")]), 3, 20, 12.5, 30)

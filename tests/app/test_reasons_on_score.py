@@ -73,7 +73,7 @@ def test_whom_a_person_is_compared_with_can_be_chosen_and_stands_beside_the_answ
 def test_names_and_addresses_of_notices_are_filled_in_on_the_page_and_refused_in_words(opened: Opened) -> None:
     at = finished(opened("score").button(key="score_go").click().run(), "score")
     assert at.text_input(key="notice_details_bank_phone").value == ""
-    assert {"● Bank", "■ Telecom", "◆ Shopping platform"} <= {tab.label for tab in at.tabs}
+    assert {"● Linden Bank", "■ Rowan Telecom", "◆ Hazel Market"} <= {tab.label for tab in at.tabs}
     at.text_input(key="notice_details_bank_phone").set_value("555-0100")
     next(b for b in at.button if b.label == T("notice_details.save")).click().run()
     assert not at.exception and any(s.value == T("notice_details.saved") for s in at.success)

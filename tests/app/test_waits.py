@@ -17,7 +17,7 @@ from tests.app.reading_out import everything, says
 
 HOST = "telecom"
 AGAIN = "waits_again"
-TITLES = {"en": "Telecom", "zh": "电信运营商"}
+TITLES = {"en": "Rowan Telecom", "zh": "松风电信"}
 
 
 @pytest.fixture
