@@ -73,7 +73,7 @@ def wrap(text: str, width: int, lines: int = 3) -> str:
 class Texts:
     """The catalogue of one language: ``t(key, name=value)``.
 
-    A value called ``n`` chooses between the singular and the plural where the catalogue has both.
+    A value called ``n`` chooses between singular and plural where the catalogue has both, and the words for none where it has those.
     Whole numbers are shown with thousands signs.
     """
 
@@ -85,7 +85,8 @@ class Texts:
         """Find a text and fill it in."""
         text = self._texts.get(key)
         if text is None:
-            text = self._texts[f"{key}.one" if values.get("n") in (1, "1") else f"{key}.other"]
+            form = {"0": "zero", "1": "one"}.get(str(values.get("n")), "other")
+            text = self._texts.get(f"{key}.{form}") or self._texts[f"{key}.other"]
         return fill(text, self.language, values)
 
     def has(self, key: str) -> bool:

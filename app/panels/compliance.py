@@ -32,10 +32,12 @@ def summary(t: Texts, view: View) -> None:
     flagged = {finding.feature for finding in report.findings}
     used = {finding.feature for finding in view_models.open_findings(report)}
     against = sum(direction.contradicts for direction in view.directions)
-    counts = {"assessed": report.assessed, "flagged": len(flagged), "used": len(used), "against": against}
+    counts = {"assessed": report.assessed, "flagged": len(flagged)}
+    counts |= {"used": len(used)} if flagged else {}
+    counts |= {"against": against} if against else {}
     checked = max((pack.as_of for pack in report.packs), default="")
     basis = t("compliance.basis", on=report.on, packs=len(report.packs), as_of=checked)
-    words = t("compliance.counts", **{name: f"{count:,}" for name, count in counts.items()})
+    words = " · ".join(t(f"compliance.counts_{name}", n=f"{count:,}") for name, count in counts.items())
     st.markdown(f"{words}  \n:small[:gray[{basis}]]", help=t("compliance.assessed_help"))
     if report.problems:
         lines = "".join(f"\n- {markdown(problem)}" for problem in report.problems)
@@ -91,8 +93,11 @@ def duties(t: Texts, view: View) -> None:
     """Rules about the model as a whole, those of one law at a time; those that are not in force say so."""
     found = view.compliance.duties
     forces = Counter(duty.force for duty in found)
-    counts = {force: forces[force] for force in ("in_force", "not_yet", "ended")}
-    box = frame.box(t("compliance.duties_of_model", **counts), "balance", "duties")
+    counts = [
+        t(f"compliance.duties_{force}", n=forces[force]) for force in ("in_force", "not_yet", "ended") if forces[force]
+    ]
+    words = t("compliance.duties_of_model", counts=t("words.comma").join(counts))
+    box = frame.box(words, "balance", "duties") if found else None
     if box is None:
         return
     laws: dict[str, list[Duty]] = {}

@@ -184,15 +184,9 @@ def lost(t: Texts, view: View) -> None:
     flags = view_models.flags(view.compliance)
     gone = [f for f in flags if f in hidden]
     share = sum(row.gain_share for row in view.importance if row.feature in hidden)
+    words = t("features.lost", hidden=len(hidden), whole=len(view.model.dictionary), share=percent(share))
     st.info(
-        t(
-            "features.lost",
-            hidden=len(hidden),
-            whole=len(view.model.dictionary),
-            share=percent(share),
-            gone=len(gone),
-            flagged=len(flags),
-        ),
+        t.joined(words, t("features.lost_flags", n=len(gone), flagged=len(flags)) if gone else ""),
         icon=":material/visibility_off:",
         title=t("features.lost_title"),
     )

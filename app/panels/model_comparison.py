@@ -316,7 +316,8 @@ def findings(t: Texts, view: View, found: SideBySide) -> None:
         st.markdown(t("comparison.no_findings"))
         return
     gone = sum(pair.after is None for pair in found.findings)
-    st.markdown(t("comparison.findings", n=len(found.findings), gone=gone))
+    fewer = t("comparison.gone", n=gone) if gone else ""
+    st.markdown(t.joined(t("comparison.findings", n=len(found.findings)), fewer))
     columns = {
         t("comparison.feature"): [evidence.plain(t, view, pair.either.feature) for pair in found.findings],
         t("comparison.rule"): [t.either(pair.either.title, pair.either.title_zh) for pair in found.findings],

@@ -48,7 +48,7 @@ def sentence(t: Texts, view: View, index: int) -> str:
         "structure.sentence",
         tree=index + 1,
         n=len(splits),
-        hidden=hidden,
+        hidden=t("structure.hidden", n=hidden),
         meaning=markdown(t.brief(view.model.feature(best.feature))),
         share=percent(best.gain / (view_models.gain(tree) or 1)),
     )

@@ -48,7 +48,7 @@ PATTERN = re.compile(r"""f["']([a-z_]+)\.(\w*)\{""")
 
 
 def base(key: str) -> str:
-    return re.sub(r"\.(one|other)$", "", key)
+    return re.sub(r"\.(zero|one|other)$", "", key)
 
 
 def holes(text: str) -> set[str]:
@@ -127,12 +127,14 @@ def test_every_text_can_be_filled_in(language: str) -> None:
     for key, text in catalogue(language).items():
         asked.setdefault(base(key), set()).update(holes(text), {"n"} if key != base(key) else set())
     for key, names in asked.items():
-        for count in (1, 2):
+        for count in (0, 1, 2):
             assert t(key, **dict.fromkeys(names, count))
 
 
-def test_one_is_singular_and_two_are_plural() -> None:
+def test_one_is_singular_and_two_are_plural_and_none_has_its_words_where_there_are_some() -> None:
     t = Texts("en")
+    assert t("compliance.waiting", n=0) == catalogue("en")["compliance.waiting.zero"]
+    assert t("overview.open", n=0) == "0 findings open"
     assert t("overview.open", n=1) == "1 finding open"
     assert t("overview.open", n=2) == "2 findings open"
 
