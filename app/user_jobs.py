@@ -28,7 +28,6 @@ class Work:
 
     Attributes
     ----------
-    name : str
     job : Job or None
         The last one that this user started.
     refused : str

@@ -72,7 +72,6 @@ class Speed:
     ----------
     people : int
         Scored.
-    seconds : float
     out, between, back : float
         Bytes a person: from the Guest, from Host to Host, to the Guest.
     """

@@ -53,7 +53,6 @@ class Unclear(FederationError):  # noqa: N818 - reads as what was found
 
     Parameters
     ----------
-    problem : str
     question : {"encoding", "decimal", "sheet"}
         The field of :class:`backend.data.table_file.Reading` that answers it.
     choices : dict of str to tuple of str
@@ -90,7 +89,6 @@ class ReleaseRefused(ParameterError):  # noqa: N818 - reads as what happened
 
     Parameters
     ----------
-    words : str
     named, bound : float
         Share of scores that would identify their path, and the largest allowed.
     bits : int or None
@@ -120,7 +118,6 @@ class SignInError(SecurityError):
     Parameters
     ----------
     kind : {"signed_out", "expired", "old", "no_role", "unusable", "no_settings", "no_provider"}
-    words : str
     """
 
     def __init__(self, kind: str, words: str) -> None:
@@ -133,7 +130,6 @@ class HostBusy(HostRefused):
 
     Parameters
     ----------
-    words : str
     wait : float
         Seconds after which it is worth asking again.
     host : str
@@ -150,7 +146,6 @@ class NotAgreed(HostRefused):
 
     Parameters
     ----------
-    host : str
     purpose : str
         One of :data:`backend.data.federation.MEASURES`.
     """
@@ -167,12 +162,10 @@ class ApprovalPending(HostRefused):
 
     Parameters
     ----------
-    host : str
     number : int
         Of the request at the Host.
     since : datetime
         When it was asked for first.
-    now : datetime, optional
     """
 
     def __init__(self, host: str, number: int, since: datetime, now: datetime | None = None) -> None:
@@ -188,7 +181,6 @@ class ApprovalDenied(HostRefused):
 
     Parameters
     ----------
-    host : str
     state : {"denied", "withdrawn"}
     day : str
         When it was decided, ISO 8601.
@@ -228,13 +220,7 @@ class StoreError(GlassleafError):
 
 
 class NotAvailable(GlassleafError):  # noqa: N818 - reads as what was found
-    """Only who operates a Host has or can do it, and that is another company.
-
-    Parameters
-    ----------
-    host : str
-    what : str
-    """
+    """Only who operates a Host has or can do it, and that is another company."""
 
     def __init__(self, host: str, what: str) -> None:
         self.host = host

@@ -48,7 +48,6 @@ class Figure:
     ----------
     measured, peer, floor : str
         In words; the peer of the same run, and the least time that the arithmetic takes with what it counts.
-    reached : bool
     """
 
     measured: str
@@ -63,7 +62,6 @@ class Aim:
 
     Attributes
     ----------
-    name, aim : str
     file : str
         That it is read from; :data:`FILES` it may look at besides.
     read : callable

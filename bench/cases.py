@@ -34,15 +34,7 @@ SEED = 7
 
 @dataclass(frozen=True)
 class Case:
-    """A model and records, as an operator of a simulation sees them; compiled as the parties do it, once.
-
-    Attributes
-    ----------
-    title : str
-    model : GuestModel
-    partial_models : dict of str to HostModel
-    tables : dict of str to PartyTable
-    """
+    """A model and records, as an operator of a simulation sees them; compiled as the parties do it, once."""
 
     title: str
     model: GuestModel = field(repr=False)

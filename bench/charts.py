@@ -59,7 +59,6 @@ class Chart:
         Name → a level drawn across, dashed: a reference, or a figure of the paper.
     left_out : dict of str to sequence of int
         Name of a line → indices of steps that were too long to measure; crosses at the height of its last value.
-    logarithmic : bool
     """
 
     title: str

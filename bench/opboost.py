@@ -83,7 +83,6 @@ def curve(rows: int, epsilons: Sequence[float], seed: int) -> list[dict[str, Any
     ----------
     rows : int
         Records of the credit-card data that are used, the first ones; at most 30,000.
-    epsilons : sequence of float
     seed : int
         Draws training, validation and test rows; the noise comes from the system.
 

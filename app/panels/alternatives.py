@@ -33,8 +33,6 @@ class Searching:
 
     Attributes
     ----------
-    offer : Offer
-    searches : tuple of Search
     expected : str
         Constraints by the dictionary's expected directions.
     start : callable

@@ -52,7 +52,6 @@ class Casework:
         Where something was tried last.
     said : (bool, str) or None
         What became of it just now.
-    measuring, retraining : Work
     at : mapping of str to str
         Name of a work → the place that started it last.
     successors : sequence of ModelRecord
@@ -67,7 +66,6 @@ class Casework:
         Start a job for a request.
     compare : callable
         This model beside a successor.
-    signing : SignOffs
     """
 
     as_whom: tuple[str, str]

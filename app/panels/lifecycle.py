@@ -25,11 +25,8 @@ class Manager:
     ----------
     account : str
         As the log names who is signed in; empty where nobody is.
-    role : str
-    standing : Standing
     offers : sequence of NextStep
         Steps that lead on from here.
-    history : sequence of ModelStep
     names : callable
         A model's id → what it is called.
     outcome : (bool, str) or None
@@ -40,7 +37,6 @@ class Manager:
         Takes name, note and owner.
     step : callable
         Takes the step, the person and the reason.
-    close : callable
     """
 
     account: str

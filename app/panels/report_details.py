@@ -26,7 +26,6 @@ class ReportDetailsPanel:
 
     Attributes
     ----------
-    found : DetailsSection or None
     lacking : sequence of str
         Fields that nobody provided.
     parties, others : mapping of str to str

@@ -99,7 +99,6 @@ class SignOffs:
 
     Attributes
     ----------
-    lines : sequence of SignOffLine
     holds : callable
         Whether the Guest's signature under a line fits.
     sign : callable

@@ -76,7 +76,6 @@ class Usage:
 
     Attributes
     ----------
-    splits, trees : int
     gain_share, cover_share : float
         Of the model's whole gain and cover, 0–1.
     """
@@ -227,7 +226,6 @@ class ComplianceReport:
         By rules in force. The worst status first; within a status the most used feature first.
     assessed : int
         Features looked at.
-    packs : tuple of PackStamp
     set_aside : tuple of Finding
         Matches in name or meaning that do not count because the feature's owner states ``sensitivity = none``.
     not_in_force : tuple of Finding

@@ -248,17 +248,14 @@ class Pattern:
 
     Parameters
     ----------
-    phrases, exclusions : sequence of Phrase
     names : sequence of str
         Words that a code name may consist of, such as the initials of a Chinese word, beside `before` and `after`.
     codes : sequence of Phrase
         Sought in the texts of codes, beside `phrases`; two codes have to hold one.
-    units : sequence of Phrase
     weak : sequence of str
         Hits that are as likely about something else: they count where nothing else stands beside them, and ask elsewhere.
     asked : sequence of Phrase
         What readers take for different things (a year of graduation): it asks, and never counts.
-    context : Context
     """
 
     def __init__(
@@ -496,13 +493,10 @@ class Vocabulary(BaseModel):
 
     Attributes
     ----------
-    version : str
-    lists : dict of str to tuple of str
     plain : tuple of str
         Words with one sense (:class:`Context`).
     short : dict of str to str
         Abbreviations in code names, each with its word.
-    concepts : dict of str to Concept
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -186,8 +186,6 @@ class Phrase:
 
     Attributes
     ----------
-    source, body : str
-    chinese : bool
     needs : tuple of frozenset of str
         What a text that matches has one of, for each element that must be there: words, of which one that ends in ``*`` is a
         prefix and one that begins with it a suffix; in Chinese a pair of characters.

@@ -40,7 +40,6 @@ class Recall:
     language : {"en", "zh"}
     part : {"all", "meaning", "name", "new"}
         All rows, those with a meaning, those with a name alone, or those whose meaning stands in no earlier list.
-    rows : int
     statute, proxies : WilsonShare
         Of the rows that a statute names, and of proxies: those found as what they are.
     precision : WilsonShare

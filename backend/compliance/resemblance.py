@@ -33,7 +33,6 @@ class Proposal:
 
     Attributes
     ----------
-    concept : str
     word, resembles : str
         The feature's word, and the vocabulary's word that it resembles.
     similarity : float

@@ -117,18 +117,14 @@ class RulePack(BaseModel):
 
     Attributes
     ----------
-    name, version, title, title_zh : str
-    jurisdiction : str
     source, source_zh : str
         Where the text of the law is found.
-    as_of : date
     checked : {"source", "not", "none"}
         Whether the pack was compared with the official text on that day.
     applies_to, applies_to_zh : str
         Its scope: whom and what it covers.
     lists : dict of str to tuple of str
         Word lists that the pack's phrases refer to as ``{list}``, beside those of `words.yaml`.
-    rules : tuple of LegalRule
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

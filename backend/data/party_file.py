@@ -61,7 +61,6 @@ def read_party_file(
     ----------
     id_column : str or None
         None numbers the rows from 1.
-    label : Label, optional
     """
     with closing(read_csv_groups(path)) as groups:
         try:
@@ -125,7 +124,6 @@ class _Read:
 
     Attributes
     ----------
-    texts : dict of str to list of str
     lines, ragged
         As :class:`backend.data.csv_file.TableText` has them.
     """

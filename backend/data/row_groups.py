@@ -209,7 +209,6 @@ class Survey:
 
     Attributes
     ----------
-    rows : int
     marks : Marks
         How its numbers are written.
     digests : tuple of str

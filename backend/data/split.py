@@ -95,7 +95,6 @@ class Planned:
 
     Attributes
     ----------
-    federation : Federation
     text : TableText
         The table, its numbers with a decimal point.
     ids : tuple of str, ``(n_rows,)``

@@ -47,7 +47,6 @@ class Calibration:
 
     Attributes
     ----------
-    n : int
     predicted, observed : float
         Means: of probabilities and of the label (of several classes: of the predicted one's probability, and how often it was right), or
         of predicted and true values.

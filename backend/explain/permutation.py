@@ -40,7 +40,6 @@ class Permuted:
         R² for numbers; several classes: mean AUC of each against the rest.
     fall, low, high : float
         Mean over the repeats with its 95 % interval over people drawn with replacement; negative = it did better by chance.
-    n, repeats : int
     """
 
     party: str

@@ -62,7 +62,6 @@ class Interaction:
     gain, share : float
         Of all splits that have the other feature above them, and of the model's whole gain. Shares of all pairs may add up to
         more than 1, because a split has several features above it.
-    splits, trees : int
     """
 
     features: tuple[tuple[str, str], tuple[str, str]]

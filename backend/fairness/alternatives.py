@@ -61,12 +61,10 @@ class Candidate:
 
     Attributes
     ----------
-    name : str
     cutoff : float
         Its own, on the probability of the positive label.
     accepted : ndarray of bool
         ``(n,)``: of the records that gaps are measured on.
-    auc, ks : DrawnQuality
     """
 
     name: str

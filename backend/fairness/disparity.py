@@ -184,7 +184,6 @@ class Disparity:
     ----------
     n : int
         Records.
-    cutoff : float
     groups : tuple of GroupOutcome
         Empty where no two groups are large enough.
     gaps : tuple of Gap

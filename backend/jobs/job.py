@@ -31,8 +31,6 @@ class Waits:
     ----------
     kind : {"busy", "down"}
         The Hosts have too much to do, or cannot be reached.
-    hosts : tuple of str
-    words : str
     """
 
     kind: Literal["busy", "down"]

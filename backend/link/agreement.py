@@ -46,8 +46,6 @@ class AgreedParty(_Strict):
 
     Attributes
     ----------
-    name : str
-    title : str
     role : {"guest", "host"}
     spiffe : str
         Whom its certificates name.
@@ -113,12 +111,10 @@ class Purpose(_Strict):
 
     Attributes
     ----------
-    name, title, legal_basis : str
     kinds : tuple of str
         Kinds of message; how conversations open and end need not be named.
     dictionaries : dict of str to str
         Host → hash of the dictionary of what it discloses (:func:`dictionary_hash`).
-    floors : Floors
     models : "ask" or tuple of str
         The Host's operator is asked for each model, or those that need no asking, as each Host names them (``glassleaf host models``).
     rows_per_day : int
@@ -166,7 +162,6 @@ class Agreement(_Strict):
 
     Attributes
     ----------
-    title : str
     valid_from, valid_until : date
         First and last day, UTC.
     previous : str
@@ -175,7 +170,6 @@ class Agreement(_Strict):
         The auditor's public key, Ed25519 in hexadecimal; empty = there is none.
     parties : tuple of AgreedParty
         One Guest, and at least one Host.
-    purposes : tuple of Purpose
     """
 
     format: Literal[1] = 1

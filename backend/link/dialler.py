@@ -67,13 +67,7 @@ class Connection:
 
 
 class Dialler:
-    """Keeps one link up, and delivers what waits for the peer.
-
-    Parameters
-    ----------
-    node : Node
-    peer : Peer
-    """
+    """Keeps one link up, and delivers what waits for the peer."""
 
     def __init__(self, node: Node, peer: Peer) -> None:
         self._node, self._peer = node, peer

@@ -37,10 +37,8 @@ class Address:
 
     Attributes
     ----------
-    agreement : str
     sender, receiver : str
         SPIFFE ids.
-    conversation : str
     sequence : int
         Place among the sender's envelopes to the receiver in the conversation, from 1.
     sent : float
@@ -69,10 +67,8 @@ class Sealer:
 
     Parameters
     ----------
-    agreement : Agreement
     party : AgreedParty
         The Host.
-    signing : SigningKey
     """
 
     def __init__(self, agreement: Agreement, party: AgreedParty, signing: SigningKey) -> None:
@@ -102,10 +98,8 @@ class Opener:
 
     Parameters
     ----------
-    agreement : Agreement
     party : AgreedParty
         The Host.
-    sealing : X25519PrivateKey
     began : float
         Seconds since 1970.
     """

@@ -50,7 +50,6 @@ class Header:
         Hash of the agreement under which it is sent.
     sender, receiver : str
         SPIFFE ids; the sender has to be whom the certificate names, so that a mix-up shows.
-    conversation : str
     sequence : int
         Place among the sender's messages to this peer in the conversation, from 1.
     id : str

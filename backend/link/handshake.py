@@ -28,7 +28,6 @@ class Greeting:
 
     Attributes
     ----------
-    party : str
     protocol : (int, int)
     schemas : str
         Hash over the message schemas.
@@ -38,7 +37,6 @@ class Greeting:
         Seconds since 1970.
     instance : str
         Random for each start of a process: whoever starts again has forgotten its conversations.
-    capabilities : tuple of str
     """
 
     party: _Text

@@ -71,7 +71,6 @@ class PartyKeys:
 
     Attributes
     ----------
-    spiffe : str
     chain : bytes
         The leaf's certificate and what lies between it and the root, PEM.
     bundle : bytes

@@ -37,7 +37,6 @@ class Mailboxes:
 
     Parameters
     ----------
-    queue : dict of lane to int
     memory : Memory
         In which each letter's bytes are taken already.
     """
@@ -138,7 +137,6 @@ class Inbox:
     ----------
     hand : callable
         To whom a message is handed; a SecurityError or PartyUnreachable is the reason why it is refused.
-    memory : Memory
     """
 
     def __init__(self, hand: Hand, memory: Memory) -> None:

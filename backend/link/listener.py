@@ -29,7 +29,6 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
 
     Parameters
     ----------
-    node : Node
     address : str
         host:port to listen at; port 0 = any that is free.
 

@@ -61,7 +61,6 @@ class Node:
         agreement.toml; its signatures are beside it.
     keys : Path
         Folder of its keys, which are read again when a leaf is renewed.
-    settings : LinkSettings
 
     Raises
     ------

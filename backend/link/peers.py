@@ -80,8 +80,6 @@ class Peer:
 
     Parameters
     ----------
-    party : AgreedParty
-    settings : LinkSettings
     memory : Memory
         Shared by all peers.
     hand, refused

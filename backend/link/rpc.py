@@ -52,13 +52,7 @@ def require_grpc() -> None:
 
 
 class Outflow:
-    """One side's frames on an attached stream: messages of all lanes in turn, receipts, and signs of life.
-
-    Parameters
-    ----------
-    node : Node
-    peer : Peer
-    """
+    """One side's frames on an attached stream: messages of all lanes in turn, receipts, and signs of life."""
 
     def __init__(self, node: Node, peer: Peer) -> None:
         self._node, self._peer = node, peer

@@ -33,7 +33,6 @@ class LinkWire:
         agreement.toml, signed by all.
     keys : Path
         Folder of its keys.
-    settings : LinkSettings, optional
 
     Raises
     ------

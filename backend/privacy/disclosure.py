@@ -49,8 +49,6 @@ class DisclosedField:
         Who got it, from whom.
     kind, field : str
         Class of the message, and its field.
-    messages : int
-    encrypted : bool
     key_of : str
         Whose key opens it; empty for plaintext.
     readable : bool

@@ -17,7 +17,6 @@ class GivenAway:
 
     Attributes
     ----------
-    host : str
     days : int
         Of the window.
     people : int or None

@@ -238,7 +238,6 @@ class _Grid:
         ``(m,)`` combinations, divided by 2**rescaled.
     shares : ndarray of complex128
         ``(m,)``: sum of p, and sum of p·log2 p times :data:`_STEP_I` in the imaginary part.
-    rescaled : int
     """
 
     counts: Floats
@@ -403,7 +402,6 @@ class Population:
 
     Parameters
     ----------
-    model : GuestModel
     columns : mapping of str to ndarray
         The Guest's, ``(n,)`` each.
     hosts : ndarray of bool
@@ -455,7 +453,6 @@ class LeakPoint:
 
     Attributes
     ----------
-    score_bits : int
     people, records : int
         Whose scores were read, and Host records that they were compared with.
     named : float

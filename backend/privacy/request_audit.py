@@ -121,8 +121,6 @@ class LoggedTerms:
         As in :class:`backend.protocols.explanations.messages.ReasonTerms`.
     host : str
         Who logged them: the first of the chain.
-    shares : tuple of float
-    features : tuple of int
     value_bits : int
         As in :class:`backend.protocols.explanations.messages.AskReasons` or ``AskCohort``.
     """

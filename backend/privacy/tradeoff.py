@@ -26,7 +26,6 @@ class TradeoffPoint:
 
     Attributes
     ----------
-    score_bits : int
     dither : float
         Width on the margin.
     people, records : int

@@ -137,7 +137,6 @@ class NoticeLine:
         Title of who holds it.
     side : {"above", "below", ""}
         On which side of most people on record the person is, where the median would have lowered the score; else empty.
-    blockers : tuple of Blocker
     """
 
     feature: Feature

@@ -41,7 +41,6 @@ class Checked:
 
     Attributes
     ----------
-    report : Report
     drawn : {"json", "yes", "other"}
         Whether what a reader sees is what is drawn from the report inside: nothing is drawn in JSON; ``other``: a PDF that other
         fonts or another version drew, or that was changed, and that the audit log does not name.

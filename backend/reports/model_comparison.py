@@ -31,7 +31,6 @@ class Sizes:
 
     Attributes
     ----------
-    trees, leaves, splits : int
     hidden_splits : int
         Splits of which a Host keeps the threshold.
     depth : int

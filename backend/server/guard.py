@@ -23,7 +23,6 @@ class Guard:
 
     Parameters
     ----------
-    app : ASGIApp
     local_only : bool
         Refuse what came to another name than this machine's own: a page in somebody's browser could give its own name this address.
     answered : callable

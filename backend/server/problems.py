@@ -69,7 +69,6 @@ class Problem(Exception):  # noqa: N818 - reads as what it is
         What, and what to do.
     more : mapping of str to Any
         Members of its own kind, e.g. ``date`` of a budget.
-    headers : mapping of str to str
     """
 
     kind: str

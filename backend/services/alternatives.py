@@ -76,13 +76,7 @@ CHOICE = "alternative-choice"  # as the audit log calls it
 
 @dataclass(frozen=True)
 class Opened:
-    """One model of a search, looked at before it is registered.
-
-    Attributes
-    ----------
-    registered : bool
-    importance : tuple of FeatureImportance
-    """
+    """One model of a search, looked at before it is registered."""
 
     record: ModelRecord
     registered: bool

@@ -42,8 +42,6 @@ class Auditor:
 
     Attributes
     ----------
-    workspace : Workspace
-    actor, role : str
     signed_in : bool
         Whether an identity provider names the actor and grants the role; else both are as somebody said.
     """
@@ -112,7 +110,6 @@ class Note:
 
     Attributes
     ----------
-    federation : str
     body : dict
         So far. Work that fails is logged with what stands here and the error's type.
     keep : callable

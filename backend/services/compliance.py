@@ -61,13 +61,7 @@ class Proposed:
 
 @dataclass(frozen=True, slots=True)
 class TriedColumns:
-    """What would be flagged of a list of columns.
-
-    Attributes
-    ----------
-    report : ComplianceReport
-    proposed : tuple of Proposed
-    """
+    """What would be flagged of a list of columns."""
 
     report: ComplianceReport
     proposed: tuple[Proposed, ...]
@@ -78,8 +72,6 @@ class MeasuredEvidence:
 
     Attributes
     ----------
-    proxies, disparities : dict of str to tuple of Evidence
-    ages : dict of str to AgeCheck
     bases : dict of (claim, feature) to Basis
         Where it was kept; also of what was not measured because a Host has not agreed.
     """

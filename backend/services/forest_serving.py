@@ -71,7 +71,6 @@ class ServingTrial:
 
     Attributes
     ----------
-    trees, samples : int
     batches : tuple of ServedBatch
         All that were asked so far.
     """

@@ -27,7 +27,6 @@ class HostOperation:
 
     Parameters
     ----------
-    wire : LinkWire
     database : Database
         The Host's.
     """

@@ -62,7 +62,6 @@ class Request:
 
     Attributes
     ----------
-    approval : Approval
     expired : bool
         A grant whose last day is over.
     used : int
@@ -112,7 +111,6 @@ class PersonBudget:
 
     Attributes
     ----------
-    answers : tuple of Answered
     told : float
         Upper bound of what they tell, bits.
     left : dict of str to int
@@ -146,7 +144,6 @@ class HostOperator:
         The Host's.
     folder : Path
         Of its keys.
-    database : Database
     features : sequence of Feature
         Its dictionary; may be empty.
     limits : Limits

@@ -56,10 +56,6 @@ _log = logging.getLogger("glassleaf")
 class HostService:
     """One Host, from its ``host.toml``.
 
-    Parameters
-    ----------
-    config : HostConfig
-
     Raises
     ------
     FederationError

@@ -44,7 +44,6 @@ class Upload:
     ----------
     name : str
         The file's.
-    content : bytes
     """
 
     name: str
@@ -69,7 +68,6 @@ class JobStatus:
         Where its result lies: a model's id, or a run of the Guest's journal.
     message : str
         Why it failed, as far as that was written down.
-    seen : bool
     waits : bool
         The scores that it came to wait in the Guest's journal: whoever asks the same again has them.
     """

@@ -48,9 +48,6 @@ class Audited:
 
     Attributes
     ----------
-    runtime : GuestRuntime
-    record : ModelRecord
-    model : GuestModel
     rows : ndarray of int
         ``(n,)`` rows of the Guest's table.
     joint_ids : sequence of str

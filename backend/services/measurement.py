@@ -63,7 +63,6 @@ class MeasurementContext:
 
     Attributes
     ----------
-    model : GuestModel
     compiled : Compiled
         Of the same model.
     test_ids : sequence of str
@@ -296,14 +295,7 @@ class GroupWork:
 
 
 class Measurement:
-    """Measures models of a home and keeps what was found.
-
-    Attributes
-    ----------
-    workspace : Workspace
-    models : Registry
-    auditor : Auditor
-    """
+    """Measures models of a home and keeps what was found."""
 
     def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor, workers: Workers) -> None:
         self.workspace, self.models, self.auditor, self._workers = workspace, models, auditor, workers

@@ -64,7 +64,6 @@ class Brought:
     ----------
     federation, file : str
         Names.
-    proof : Proof
     model_id : str
         Empty where it was checked only.
     """
@@ -181,8 +180,6 @@ class Imported:
 
     Attributes
     ----------
-    record : ModelRecord
-    model : GuestModel
     part_of : dict of str to str
         Id → :data:`JOINT`.
     labels, margins : ndarray of float64

@@ -82,14 +82,7 @@ class Online:
 
 
 class OpenModel:
-    """One model with its conversation; but for :meth:`tell` for one thread at a time.
-
-    Attributes
-    ----------
-    record : ModelRecord
-    cipher : Cipher
-    key_bits : int
-    """
+    """One model with its conversation; but for :meth:`tell` for one thread at a time."""
 
     def __init__(
         self,

@@ -192,11 +192,8 @@ class ComparisonSetup:
 
     Attributes
     ----------
-    model_id : str
-    model : GuestModel
     compiled : CompiledGuest
         Of the same model.
-    runtime : GuestRuntime or SyntheticFederation
     key : KeySide
         The Guest's.
     warm_up : callable

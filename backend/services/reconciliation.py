@@ -30,7 +30,6 @@ class HandedOver:
 
     Attributes
     ----------
-    party : str
     receipts : tuple of Receipt
         Its own, and those that it was sent.
     approvals : tuple of dict

@@ -76,7 +76,6 @@ class ReportFile:
         UTC, ISO 8601.
     content_sha256 : str
         Of the report's content then.
-    file : bytes
     """
 
     model_id: str

@@ -46,7 +46,6 @@ class RetrainingRequest:
         ``decline`` at or above this probability of the positive label.
     cipher : {"paillier", "paillier-short", "none"}
         Of that comparison; training goes as it did.
-    key_bits : int
     """
 
     model_id: str

@@ -69,7 +69,6 @@ class AlternativesRequest:
     constraints : tuple of str
         Monotone constraints in place of the model's own, which are always tried too
         (:func:`backend.protocols.training.parameters.read_constraints`).
-    depths : tuple of int
     lambdas : tuple of float
         L2 regularisation of leaf weights.
     cutoffs : tuple of float

@@ -37,7 +37,6 @@ class Workspace:
 
     Parameters
     ----------
-    home : Path
     key_floor : int or None
         Shortest key, bits; None = the usual one.
     pools : bool

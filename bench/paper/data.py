@@ -34,13 +34,10 @@ class Table:
 
     Attributes
     ----------
-    name, title : str
     frame : DataFrame
         ``(n, 2 + n_features)``: ids, then the features in the file's order, then the label.
-    label : str
     positive : str or None
         The label's cell that means 1; None where the label names one of several classes.
-    dictionary : Path or None
     """
 
     name: str

@@ -64,7 +64,6 @@ class _Bench:
 
     Parameters
     ----------
-    glassleaf : Glassleaf
     repeats : int
         Seeds over which a point of a curve is averaged.
     """

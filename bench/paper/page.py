@@ -30,7 +30,6 @@ class Part:
 
     Attributes
     ----------
-    title : str
     measure : callable
         Tables by name, and whether it is a quick run → results, ready for JSON.
     text : callable

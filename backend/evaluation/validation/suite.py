@@ -236,7 +236,6 @@ class Validation:
         Measures whose thresholds are the operator's.
     unexamined : tuple of (str, str)
         (party, feature) about whose groups a Host refused to answer.
-    again : Again
     """
 
     model: str

@@ -47,7 +47,6 @@ class AttackSetup:
 
     Attributes
     ----------
-    federation : Federation
     model : GuestModel
         Of default parameters, at :data:`EXACT_BITS`.
     partial_model : str
@@ -192,7 +191,6 @@ def attack_setup(people: int = PEOPLE, trees: int = PARAMETERS.trees) -> AttackS
     ----------
     people : int
         At the bank; the platform holds nearly all of them.
-    trees : int
     """
     federation, tables, labels = synthetic_people(people)
     bank, store = federation.guest.name, memory_store()

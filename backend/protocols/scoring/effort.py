@@ -24,7 +24,6 @@ class ScoringEffort:
     ----------
     folding : Folding
         Who computes what on a person's entries.
-    scheme : str
     bits : int
         Of the key.
     new : bool

@@ -43,7 +43,6 @@ class TreeEffort:
         Of a Paillier key.
     rows, features, bins : int
         That trees grow on, the Hosts' features, and bins of each.
-    depth : int
     hosts : int
         That hold them.
     first : bool

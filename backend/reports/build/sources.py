@@ -36,7 +36,6 @@ class Card:
         On the part of the data to rely on.
     source : {"training", "scoring", "import"}
         When these scores were learned.
-    shifts : tuple of Stability
     """
 
     part: Performance
