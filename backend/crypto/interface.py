@@ -154,6 +154,9 @@ class NodeKeySide(Protocol):
         """Decrypt ``(numbers, bins)`` sums; raises SecurityError where `blob` holds none."""
 
 
+TrainingKeySide = PairKeySide | NodeKeySide  # what gradients are encrypted under
+
+
 class NodeSumming(Protocol):
     """The sums of one node at a Host."""
 

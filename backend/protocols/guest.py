@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.crypto.interface import KeySide, NodeKeySide, PairKeySide
+from backend.crypto.interface import KeySide, TrainingKeySide
 from backend.crypto.workers import Workers
 from backend.data.federation import Federation
 from backend.data.table import PartyTable
@@ -31,7 +31,7 @@ class GuestParty:
         self,
         labels: NDArray[np.float64],
         parameters: Parameters,
-        key: PairKeySide | NodeKeySide | None,
+        key: TrainingKeySide | None,
         session: Session,
         *,
         exclude: Sequence[str] = (),

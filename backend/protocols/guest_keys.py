@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from backend.crypto.interface import KeySide, NodeKeySide, PairKeySide
+from backend.crypto.interface import KeySide, PairKeySide, TrainingKeySide
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
@@ -86,7 +86,7 @@ class GuestKeys:
                 self._paillier[short, bits] = side
             return self._paillier[short, bits]
 
-    def training(self, cipher: Cipher, bits: int, records: int) -> PairKeySide | NodeKeySide:
+    def training(self, cipher: Cipher, bits: int, records: int) -> TrainingKeySide:
         """For a training on some of so many records."""
         if cipher != "rlwe":
             return self.pair(cipher, bits)

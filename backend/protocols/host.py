@@ -156,7 +156,7 @@ class HostParty:
         draining: Callable[[], bool] = lambda: False,
         served: Callable[[Served], None] = lambda _: None,
     ) -> None:
-        self.name, self._served = name, served
+        self.name, self._served, self._draining = name, served, draining
         self._lane_sizes, self._signing, self._receipts = lanes, signing, receipts
         self._lanes: Lanes | None = None
         self._measures = measures if measures is not None or simulated else ()
@@ -172,21 +172,27 @@ class HostParty:
         if approvals is None and not simulated:
             approvals = Approvals(name, Database(), SigningKey.generate())
         self.approvals = approvals if isinstance(approvals, Approvals) else None
-        self._draining, records = draining, len(table.ids)
         counts = self.accountant is not None and self.accountant.limits.counted
-        self._gate = ApprovalGate(self.approvals, self._partial_models, self._sessions, records, simulated, counts)
-        by_name = {f.name: f for f in features}
+        self._gate = ApprovalGate(
+            self.approvals, self._partial_models, self._sessions, len(table.ids), simulated, counts
+        )
         answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests, min_group)
         self._scoring = ScoringHandler(table, answering, Dither(self._dither, store))
-        handlers = (
-            TrainingHandler(name, table, features, answering),
+        self._handlers = self._all_handlers(table, features, answering)
+
+    def _all_handlers(self, table: PartyTable, features: Sequence[Feature], answering: Answering) -> Handlers:
+        """Class of message → who answers it: each protocol's, and what belongs to none."""
+        by_name = {f.name: f for f in features}
+        protocols = (
+            self._gate,
+            TrainingHandler(self.name, table, features, answering),
             self._scoring,
             PermutedValuesHandler(table, by_name, answering),
-            WalkHandler(table, self._partial_models, self._sessions, simulated),
-            GroupSumsHandler(name, table, by_name, answering),
+            WalkHandler(table, self._partial_models, self._sessions, self._simulated),
+            GroupSumsHandler(self.name, table, by_name, answering),
             ReasonsHandler(table, answering),
         )
-        self._handlers: Handlers = {
+        handlers: Handlers = {
             OfferKey: self._offer_key,
             StatePurpose: self._state_purpose,
             KeepAuditHead: self._keep_audit_head,
@@ -194,8 +200,9 @@ class HostParty:
             Acknowledge: self._acknowledge,
             EndConversation: self._end,
         }
-        for handler in (self._gate, *handlers):
-            self._handlers |= handler.handlers()
+        for protocol in protocols:
+            handlers |= protocol.handlers()
+        return handlers
 
     def serve(self, wire: TranscribedWire) -> None:
         """Answer messages until the mailbox is closed: those of a conversation in order, conversations beside each other.

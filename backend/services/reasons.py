@@ -342,42 +342,22 @@ def give_reasons(
     runtime, record = context.runtime, context.record
     background = Background.of(context.model, request.against, request.cutoff)
     terms = CompiledTerms(context.model, background)
-    asked = ScoringRequest(record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
-    batch = request.scored
-    if batch is None:
-        with work.part(0.0, SCORED[request.cipher]):
-            batch = score(runtime, record, context.compiled, asked, job, Workers(), counted=True)
-    if batch.model_id != record.id or tuple(s.id for s in batch.scores) != tuple(request.samples.ids):
-        raise ParameterError(
-            "The scores are of another file or another model than the reasons; score these people first."
-        )
-    began, before = time.perf_counter(), () if request.scored else batch.transcript
-    good = np.array([i for i, s in enumerate(batch.scores) if s.status == "ok"], dtype=np.intp)
-    if not len(good):
-        raise ParameterError(
-            f"Nobody in the file was scored, so there is nothing to explain: {batch.scores[0].problem}"
-        )
+    batch = _scored(context, request, job) if request.scored is None else request.scored
+    began, good = time.perf_counter(), _explainable(batch, record.id, request.samples)
     groups = form_groups(context.model, terms.items)
-    load = terms.shape(request.names, groups).load(terms.rows)
-    key = runtime.keys.reasons(request.cipher, request.key_bits, load)
+    key = runtime.keys.reasons(request.cipher, request.key_bits, terms.shape(request.names, groups).load(terms.rows))
     run = begun(runtime, "reasons", record, request, request.names, background.against, background.band)
     below = frozenset(reason.feature for reason in known.values() if reason.asked == "below")
-    named = partial(_named, context, terms, request, (below, groups), good, key, run, before, job)
+    question = _Question(context, request, terms, key, run, good, below, groups)
+    ask = partial(question.ask, () if request.scored else batch.transcript, job)
     try:
-        found, transcript = repeated(named, runtime, terms.chain, job, TIMEOUT if run is not None else 0.0)
+        found, transcript = repeated(ask, runtime, terms.chain, job, TIMEOUT if run is not None else 0.0)
     finally:
         if runtime.journal is not None:
             runtime.journal.ended(run)
-    people = [PersonReasons(s, (), s.problem) for s in batch.scores]
-    for k, i in enumerate(good.tolist()):
-        reasons = tuple(
-            replace(known[feature], side=known[feature].asked if feature in found.marked[k] else "")
-            for _, feature in found.names[k] or ()
-        )
-        people[i] = PersonReasons(batch.scores[i], reasons, found.refused.get(k, ""))
     return Reasons(
         model_id=record.id,
-        people=tuple(people),
+        people=_people(batch, good, found, known),
         names=request.names,
         features=len(terms.items),
         cipher=_named_cipher(key),
@@ -393,43 +373,94 @@ def give_reasons(
     )
 
 
-def _named(
-    context: MeasurementContext,
-    terms: CompiledTerms,
-    request: ReasonsRequest,
-    sides: tuple[frozenset[str], tuple[int, ...]],
-    good: NDArray[np.intp],
-    key: ReasonKey,
-    run: Run | None,
-    before: tuple[TranscriptEntry, ...],
-    job: Job[Any],
-) -> tuple[Named, tuple[TranscriptEntry, ...]]:
-    """One session about the `good` rows of the sheet, its transcript behind the one `before`."""
-    runtime = context.runtime
-    job.total = len(good) * len(STEPS)
-    job.at("key", runtime.guest.name, 0)
-    start = 0.0 if request.scored else SCORED[request.cipher]
+def _scored(context: MeasurementContext, request: ReasonsRequest, job: Job[Any]) -> ScoreBatch:
+    asked = ScoringRequest(context.record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
+    with work.part(0.0, SCORED[request.cipher]):
+        return score(context.runtime, context.record, context.compiled, asked, job, Workers(), counted=True)
 
-    def at(stage: str, party: str, people: int) -> None:
-        done = people * len(STEPS) + (STEPS.index(stage) if stage in STEPS else 0)
-        job.at(stage, party, done)
-        work.reached(start + (1 - start) * done / job.total)
 
-    session = runtime.open_session(terms.chain, job.cancelled)
-    job.read_transcript = lambda: (*before, *session.transcript())
-    transcript = before
-    try:
-        for host, table in request.samples.hosts.items():
-            if host in terms.chain:
-                runtime.play(session, host, table.take(good))
-        asked = [host for host in terms.chain if host not in request.samples.hosts]
-        runtime.ask_approval(session, asked, context.record.id, REASONS, len(good))
-        client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at, run, runtime.journal)
-        found = client.names(request.samples.guest.take(good), request.names, *sides)
-    finally:
-        transcript = (*before, *session.close())
-        job.keep_transcript(transcript)
-    return found, transcript
+def _explainable(batch: ScoreBatch, model_id: str, samples: SampleSheet) -> NDArray[np.intp]:
+    """Rows of the sheet that were scored; raises ParameterError where there are none, or the scores are of another sheet or model."""
+    if batch.model_id != model_id or tuple(s.id for s in batch.scores) != tuple(samples.ids):
+        raise ParameterError(
+            "The scores are of another file or another model than the reasons; score these people first."
+        )
+    good = np.array([i for i, s in enumerate(batch.scores) if s.status == "ok"], dtype=np.intp)
+    if not len(good):
+        raise ParameterError(
+            f"Nobody in the file was scored, so there is nothing to explain: {batch.scores[0].problem}"
+        )
+    return good
+
+
+def _people(
+    batch: ScoreBatch, good: NDArray[np.intp], found: Named, known: Mapping[str, Reason]
+) -> tuple[PersonReasons, ...]:
+    """Everybody in the sheet, those who were not scored without reasons."""
+    people = [PersonReasons(s, (), s.problem) for s in batch.scores]
+    for k, i in enumerate(good.tolist()):
+        reasons = tuple(
+            replace(known[feature], side=known[feature].asked if feature in found.marked[k] else "")
+            for _, feature in found.names[k] or ()
+        )
+        people[i] = PersonReasons(batch.scores[i], reasons, found.refused.get(k, ""))
+    return tuple(people)
+
+
+@dataclass(frozen=True)
+class _Question:
+    """Names that are wanted.
+
+    Attributes
+    ----------
+    good : ndarray of int
+        Rows of the sheet that are asked about.
+    below : frozenset of str
+        Features of which it is asked who is below the holder's median; of the others, who is above.
+    groups : tuple of int
+        Which features a notice states in the same words.
+    """
+
+    context: MeasurementContext
+    request: ReasonsRequest
+    terms: CompiledTerms
+    key: ReasonKey
+    run: Run | None
+    good: NDArray[np.intp]
+    below: frozenset[str]
+    groups: tuple[int, ...]
+
+    def ask(self, before: tuple[TranscriptEntry, ...], job: Job[Any]) -> tuple[Named, tuple[TranscriptEntry, ...]]:
+        """One session, its transcript behind the one `before`."""
+        runtime, request, terms = self.context.runtime, self.request, self.terms
+        job.total = len(self.good) * len(STEPS)
+        job.at("key", runtime.guest.name, 0)
+        start = 0.0 if request.scored else SCORED[request.cipher]
+
+        def at(stage: str, party: str, people: int) -> None:
+            done = people * len(STEPS) + (STEPS.index(stage) if stage in STEPS else 0)
+            job.at(stage, party, done)
+            work.reached(start + (1 - start) * done / job.total)
+
+        session = runtime.open_session(terms.chain, job.cancelled)
+        job.read_transcript = lambda: (*before, *session.transcript())
+        transcript = before
+        try:
+            for host, table in request.samples.hosts.items():
+                if host in terms.chain:
+                    runtime.play(session, host, table.take(self.good))
+            asked = [host for host in terms.chain if host not in request.samples.hosts]
+            model_id = self.context.record.id
+            runtime.ask_approval(session, asked, model_id, REASONS, len(self.good))
+            client = ReasonsClient(
+                session, runtime.guest.name, model_id, terms, self.key, at, self.run, runtime.journal
+            )
+            own = request.samples.guest.take(self.good)
+            found = client.names(own, request.names, self.below, self.groups)
+        finally:
+            transcript = (*before, *session.close())
+            job.keep_transcript(transcript)
+        return found, transcript
 
 
 def mean_contributions(

@@ -10,6 +10,7 @@ from hashlib import sha256
 from typing import Any
 
 from backend import __version__
+from backend.crypto.interface import TrainingKeySide
 from backend.data.demo import write_demo
 from backend.data.federation import Federation
 from backend.errors import Cancelled, ParameterError, QuestionRefused
@@ -180,13 +181,33 @@ def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]
     hosts = _chosen_hosts(runtime, request.hosts)
     _check_excluded(runtime.federation, hosts, request.exclude)
     job.at("key", runtime.guest.name)
-    asked = request.parameters
-    key = (
-        None
-        if isinstance(asked, OpBoostParameters)
-        else runtime.keys.training(asked.cipher, asked.key_bits, len(runtime.table.ids))
-    )
-    kept, begun = resumed(runtime, request), False
+    key, kept = _key(runtime, request.parameters), resumed(runtime, request)
+    try:
+        trained = _grown(runtime, request, hosts, key, kept, job)
+    except (Cancelled, QuestionRefused):
+        if kept is not None:
+            kept.forget()
+        raise
+    return _record(runtime, request, trained, key, job), trained
+
+
+def _key(runtime: GuestRuntime, asked: Parameters) -> TrainingKeySide | None:
+    """Under which gradients are sent; None where ranks are, in plaintext."""
+    if isinstance(asked, OpBoostParameters):
+        return None
+    return runtime.keys.training(asked.cipher, asked.key_bits, len(runtime.table.ids))
+
+
+def _grown(
+    runtime: GuestRuntime,
+    request: TrainingRequest,
+    hosts: tuple[str, ...],
+    key: TrainingKeySide | None,
+    kept: GuestTraining | None,
+    job: Job[Any],
+) -> Trained:
+    """What the Hosts grow with the Guest, in one conversation or, after a break, in the next one from where the last one came to."""
+    begun = False
 
     def at(stage: str) -> None:
         nonlocal begun
@@ -199,22 +220,34 @@ def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]
         session = runtime.open_session(hosts, job.cancelled, counted=False)
         job.read_transcript = session.transcript
         try:
-            runtime.ask_training(session, asked, request.exclude)
-            how: dict[str, Any] = {"exclude": request.exclude, "times": runtime.times(), "resumed": kept}
+            runtime.ask_training(session, request.parameters, request.exclude)
             return runtime.guest.train(
-                runtime.labels(), asked, key, session, on_stage=at, on_tree=job.tree_grown, **how
+                runtime.labels(),
+                request.parameters,
+                key,
+                session,
+                exclude=request.exclude,
+                on_stage=at,
+                on_tree=job.tree_grown,
+                times=runtime.times(),
+                resumed=kept,
             )
         finally:
             job.keep_transcript(session.close())
 
-    try:
-        # before it has begun, whoever asks is told at once which Host is down
-        trained = repeated(ask, runtime, hosts, job, LASTING if kept else 0.0, waits_for_links=lambda: begun)
-    except (Cancelled, QuestionRefused):
-        if kept is not None:
-            kept.forget()
-        raise
-    record = ModelRecord(
+    # before it has begun, whoever asks is told at once which Host is down
+    return repeated(ask, runtime, hosts, job, LASTING if kept else 0.0, waits_for_links=lambda: begun)
+
+
+def _record(
+    runtime: GuestRuntime,
+    request: TrainingRequest,
+    trained: Trained,
+    key: TrainingKeySide | None,
+    job: Job[Any],
+) -> ModelRecord:
+    asked = request.parameters
+    return ModelRecord(
         id=trained.model_id,
         federation=request.federation,
         created=datetime.now(UTC).isoformat(timespec="milliseconds"),
@@ -222,8 +255,8 @@ def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]
         cipher=key.scheme if key else RANKS,
         key_bits=key.bits if key else 0,
         content_hash=content_hash(dump_guest(trained.model)),
-        guest=runtime.guest.name,
-        hosts=hosts,
+        guest=trained.model.guest,
+        hosts=trained.model.hosts,
         n_trees=len(trained.model.trees),
         n_leaves=trained.model.n_leaves,
         depth=max(t.depth for t in trained.model.trees),
@@ -241,7 +274,6 @@ def train(runtime: GuestRuntime, request: TrainingRequest, job: Job[ModelRecord]
         label_bits=trained.label_bits,
         test_from=trained.test_from,
     )
-    return record, trained
 
 
 def forget(runtime: GuestRuntime, request: TrainingRequest) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from backend.errors import SecurityError
 from backend.jobs import work
 from backend.protocols.alignment.ids import joint_rows, mark
 from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
-from backend.protocols.alignment.methods import guest_sides
+from backend.protocols.alignment.methods import GuestSide, guest_sides
 from backend.protocols.alignment.outcome import Alignment
 from backend.protocols.transport.channel import Session
 
@@ -41,12 +41,30 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
     """
     began = time.perf_counter()
     sides = guest_sides(method, guest, ids, session.hosts)
+    # 1 both parties' openings
     for host, side in sides.items():
         session.send(host, StartAlignment(session.name, method, len(ids), side.open()))
     started = session.expect_each(AlignmentStarted, session.hosts)
+    # 2 hidden ids, and their answers
     left = {host: side.opened(started[host].records, started[host].opening) for host, side in sides.items()}
-    pieces = {host: side.pieces() for host, side in sides.items()}
+    _exchange(session, sides, left)
+    # 3 the rows that all hold, which each Host is told of its own
+    positions = {host: side.positions() for host, side in sides.items()}
+    rows = joint_rows(guest, ids, positions)
+    for host in sides:
+        session.send(host, JointRecords(session.name, mark(positions[host], rows, started[host].records)))
+    return rows, Alignment(
+        method=method,
+        records={guest: len(ids)} | {host: started[host].records for host in sides},
+        held={host: int((position >= 0).sum()) for host, position in positions.items()},
+        joint=len(rows),
+        seconds=time.perf_counter() - began,
+    )
 
+
+def _exchange(session: Session, sides: Mapping[str, GuestSide], left: dict[str, int]) -> None:
+    """Send each Host its pieces of hidden ids, one ahead so that both parties work at once; `left` counts the answers to come."""
+    pieces = {host: side.pieces() for host, side in sides.items()}
     first, blinded, pieces_in_all = next(iter(sides), ""), 0, sum(left.values())
     of_one = left.get(first, 0)
 
@@ -64,7 +82,7 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
 
     for host in sides:
         ask(host)
-        ask(host)  # one ahead, so that both parties work at once
+        ask(host)
     while any(left.values()):
         host, message = session.expect(HiddenAnswer)
         if not left.get(host):
@@ -73,14 +91,3 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
         sides[host].take(message.answer)
         left[host] -= 1
         report()
-    positions = {host: side.positions() for host, side in sides.items()}
-    rows = joint_rows(guest, ids, positions)
-    for host in sides:
-        session.send(host, JointRecords(session.name, mark(positions[host], rows, started[host].records)))
-    return rows, Alignment(
-        method=method,
-        records={guest: len(ids)} | {host: started[host].records for host in sides},
-        held={host: int((position >= 0).sum()) for host, position in positions.items()},
-        joint=len(rows),
-        seconds=time.perf_counter() - began,
-    )

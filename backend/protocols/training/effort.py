@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from backend.crypto.costs import BITS, POWER, costs_of
-from backend.crypto.interface import NodeKeySide, PairKeySide
+from backend.crypto.interface import TrainingKeySide
 from backend.crypto.paillier.scheme import PaillierKeySide
 
 HIDING = 4.8e-5  # seconds to hash an id to the group, or to multiply it
@@ -26,7 +26,7 @@ def aligning(ids: int, hosts: int) -> float:
     return HIDING * ids * (2 + 4 * hosts)
 
 
-def is_first(key: PairKeySide | NodeKeySide | None) -> bool:
+def is_first(key: TrainingKeySide | None) -> bool:
     """Whether something is made with the first trees under a key that later ones find made."""
     return key.is_new if isinstance(key, PaillierKeySide) else key is not None and key.scheme == "rlwe"
 

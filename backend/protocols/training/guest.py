@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.fixedpoint import MAX_ROWS
-from backend.crypto.interface import NodeKeySide, PairKeySide
+from backend.crypto.interface import TrainingKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.data.federation import Federation
 from backend.data.medians import medians
@@ -106,14 +106,14 @@ class TrainingClient:
     times: NDArray[np.str_] | None = None
     resumed: Resumed = field(default_factory=FromTheStart)
 
-    def train(self, labels: NDArray[np.float64], key: PairKeySide | NodeKeySide | None) -> Trained:
+    def train(self, labels: NDArray[np.float64], key: TrainingKeySide | None) -> Trained:
         """Align, grow, have every Host keep its partial model, and measure the test rows.
 
         Parameters
         ----------
         labels : ndarray of float64
             ``(n,)``, in the table's order: 0/1, number of the class, or value.
-        key : PairKeySide, NodeKeySide or None
+        key : TrainingKeySide or None
             None for an algorithm that sends no ciphertexts.
 
         Raises
@@ -155,7 +155,7 @@ class TrainingClient:
             test_from="" if self.times is None else str(np.sort(self.times[rows][joint.parts == TEST])[0]),
         )
 
-    def _planned(self, key: PairKeySide | NodeKeySide | None) -> work.Plan:
+    def _planned(self, key: TrainingKeySide | None) -> work.Plan:
         """``align``, ``grow`` and ``store``."""
         asked, ids, hosts = self.parameters, len(self.table.ids), self.session.hosts
         features = sum(len(party.features) for party in self.federation.parties if party.name in hosts)
@@ -168,7 +168,7 @@ class TrainingClient:
         align_seconds = effort.aligning(ids, len(hosts))
         return work.Plan({"align": align_seconds, "grow": grow_seconds, "store": effort.STORING})
 
-    def _joint(self, rows: NDArray[np.intp], labels: NDArray[np.float64], key: PairKeySide | NodeKeySide) -> Joint:
+    def _joint(self, rows: NDArray[np.intp], labels: NDArray[np.float64], key: TrainingKeySide) -> Joint:
         """The records that all parties hold, divided into training, validation and test rows."""
         if not MIN_ROWS <= len(rows) <= MAX_ROWS:
             raise FederationError(

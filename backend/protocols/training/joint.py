@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.fixedpoint import quantise
-from backend.crypto.interface import IntArray, NodeKeySide, PairKeySide
+from backend.crypto.interface import IntArray, TrainingKeySide
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.label import Task
 from backend.data.table import PartyTable
@@ -83,7 +83,7 @@ class Joint:
     """
 
     conversation: Session
-    key: PairKeySide | NodeKeySide
+    key: TrainingKeySide
     guest: str
     features: Mapping[str, tuple[Feature, ...]]
     excluded: Mapping[str, tuple[str, ...]]
