@@ -29,7 +29,7 @@ def show(file: File, as_json: AsJson = False) -> None:
     from backend.link.agreement import load_agreement
 
     found = load_agreement(file)
-    print_result({"hash": found.hash, **found.model_dump(mode="json")}, "\n".join(_text(found)), as_json)
+    print_result({"hash": found.hash, **found.model_dump(mode="json")}, _text(found), as_json)
 
 
 @app.command()
@@ -100,10 +100,11 @@ def verify(file: File, as_json: AsJson = False) -> None:
         problem = str(error)
     text = f"{found.hash}\nsigned by {', '.join(signed) or 'nobody'}\n{problem or 'in force'}"
     print_result(
-        {"hash": found.hash, "signed": list(signed), "in_force": not problem, "problem": problem}, text, as_json
+        {"hash": found.hash, "signed": list(signed), "in_force": not problem, "problem": problem},
+        text,
+        as_json,
+        ok=not problem,
     )
-    if problem:
-        raise typer.Exit(1)
 
 
 def _text(found: Agreement) -> list[str]:

@@ -42,6 +42,6 @@ def attack(
         lines.append(
             f"{result.id:8} without {off:>7}  with {on:>11}  guessing {result.chance:.1%}  {verdict}: {result.name}"
         )
-    print_result([result.as_dict() for result in results], "\n".join(lines), as_json)
-    if any(works(result) for result in results):
-        raise typer.Exit(1)
+    print_result(
+        [result.as_dict() for result in results], lines, as_json, ok=not any(works(result) for result in results)
+    )

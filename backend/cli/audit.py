@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.cli.output import AsJson, open_glassleaf, print_result, save
+from backend.cli.output import AsJson, FederationName, open_glassleaf, print_result, save
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,10 +34,11 @@ def verify(federation: Federation = "", as_json: AsJson = False) -> None:
         verdicts = {name: glassleaf.audit.verify(name) for name in _chosen(glassleaf, federation)}
     lines = [_verdict_text(name, verdict) for name, verdict in verdicts.items()]
     print_result(
-        {name: _verdict_json(v) for name, v in verdicts.items()}, "\n".join(lines) or "No federation yet.", as_json
+        {name: _verdict_json(v) for name, v in verdicts.items()},
+        lines or "No federation yet.",
+        as_json,
+        ok=all(verdict.holds for verdict in verdicts.values()),
     )
-    if not all(verdict.holds for verdict in verdicts.values()):
-        raise typer.Exit(1)
 
 
 @app.command()
@@ -53,11 +54,10 @@ def replay(federation: Federation = "", as_json: AsJson = False) -> None:
         lines += [f"  request {number}: {problem}" for number, problem in one.found.problems]
     print_result(
         [{"federation": name, **asdict(one)} for name, one in found],
-        "\n".join(lines) or "No Host has kept a request since the last replay.",
+        lines or "No Host has kept a request since the last replay.",
         as_json,
+        ok=not any(one.found.problems for _, one in found),
     )
-    if any(one.found.problems for _, one in found):
-        raise typer.Exit(1)
 
 
 @app.command()
@@ -82,7 +82,7 @@ def show(
 
 @app.command()
 def key(
-    federation: Annotated[str, typer.Argument(help="A federation's name.")],
+    federation: FederationName,
     out: Annotated[
         Path | None, typer.Option(help="File to write the key to, as PEM; it goes to standard output without one.")
     ] = None,
@@ -103,7 +103,7 @@ def key(
 
 @app.command()
 def export(
-    federation: Annotated[str, typer.Argument(help="A federation's name.")],
+    federation: FederationName,
     out: Annotated[Path, typer.Option(help="File to write: a line of JSON an entry.")],
     receipts: Annotated[
         bool, typer.Option("--receipts", help="Add the party's name and its receipts, for `audit reconcile`.")
@@ -131,9 +131,7 @@ def reconcile_two(
     found = reconcile(read_side(first), read_side(second))
     outcome = f"{found.conversations} conversations and {found.approvals} approvals that both know"
     lines = [f"{' and '.join(found.parties)}: {outcome}; {len(found.differences) or 'no'} differences"]
-    print_result(asdict(found), "\n".join([*lines, *(f"  {one}" for one in found.differences)]), as_json)
-    if found.differences:
-        raise typer.Exit(1)
+    print_result(asdict(found), [*lines, *(f"  {one}" for one in found.differences)], as_json, ok=not found.differences)
 
 
 def _chosen(glassleaf: Glassleaf, federation: str) -> Sequence[str]:

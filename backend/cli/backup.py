@@ -8,17 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, check_out, open_glassleaf, print_result, read_passphrase, say
+from backend.cli.output import AsJson, PassphraseFile, check_out, open_glassleaf, print_result, read_passphrase, say
 
 if TYPE_CHECKING:
     from backend.store.home_backup import Contents
 
-PassphraseFile = Annotated[
-    Path | None,
-    typer.Option(
-        help="File that holds the passphrase as its first line, readable by you alone (default: it is asked for)."
-    ),
-]
 app = typer.Typer(add_completion=False)
 
 

@@ -49,7 +49,7 @@ def companies(
         "hosts": {name: str(at) for name, at in made.hosts.items()},
         "port": made.port,
     }
-    print_result(document, "\n".join(_in_words(made)), as_json)
+    print_result(document, _in_words(made), as_json)
     if start:
         _run(made, port)
 

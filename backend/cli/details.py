@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from backend.cli.output import AsJson, ModelId, open_glassleaf, print_result, save, text_of
+from backend.cli.output import AsJson, FederationName, ModelId, open_glassleaf, print_result, save, text_of
 
 FilledIn = Annotated[
     Path | None, typer.Argument(help="A TOML file that is filled in; without one, what stands is printed.")
@@ -39,7 +39,7 @@ def report_details(
 
 @app.command("notice-details")
 def notice_details(
-    federation: Annotated[str, typer.Argument(help="Name of a federation of this home.")],
+    federation: FederationName,
     file: FilledIn = None,
     out: Out = None,
     language: Language = "en",

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, open_glassleaf, print_result, save, text_of
+from backend.cli.output import AsJson, FederationName, open_glassleaf, print_result, save, text_of
 
 if TYPE_CHECKING:
     from backend.reports.schema import DossierSection
 
-Federation = Annotated[str, typer.Argument(help="Name of the federation.")]
 Host = Annotated[str, typer.Argument(help="Name of the Host.")]
 app = typer.Typer(
     add_completion=False,
@@ -24,7 +23,7 @@ app = typer.Typer(
 
 @app.command()
 def template(
-    federation: Federation,
+    federation: FederationName,
     host: Host,
     out: Annotated[Path | None, typer.Option(help="File to write.")] = None,
     language: Annotated[str, typer.Option(help="en or zh.")] = "en",
@@ -40,7 +39,7 @@ def template(
 
 @app.command()
 def sign(
-    federation: Federation,
+    federation: FederationName,
     host: Host,
     file: Annotated[Path, typer.Argument(help="The form that is filled in.")],
     out: Annotated[Path, typer.Option(help="File to write the signed dossier to.")] = Path("dossier.json"),
@@ -57,7 +56,7 @@ def sign(
 
 @app.command()
 def take(
-    federation: Federation,
+    federation: FederationName,
     file: Annotated[Path, typer.Argument(help="A dossier that a Host has signed.")],
     key: Annotated[str, typer.Option(help="The Host's public key, got by another way than the file.")] = "",
     as_json: AsJson = False,
@@ -69,13 +68,13 @@ def take(
 
 
 @app.command()
-def show(federation: Federation, as_json: AsJson = False) -> None:
+def show(federation: FederationName, as_json: AsJson = False) -> None:
     """At the Guest: the dossiers that were taken in, and the Hosts without one."""
     with open_glassleaf() as glassleaf:
         found, lacking = glassleaf.dossiers.of(federation), glassleaf.dossiers.lacking(federation)
     lines = [*map(_line, found), *(f"{host}: no dossier" for host in lacking)]
     body = {"dossiers": [dossier.model_dump() for dossier in found], "lacking": list(lacking)}
-    print_result(body, "\n".join(lines), as_json)
+    print_result(body, lines, as_json)
 
 
 def _line(dossier: DossierSection) -> str:

@@ -101,7 +101,7 @@ def proxies(
             f"  {'found' if a.found else '  –  '}  {a.feature}: Cramér's V {a.v:.3f} [{a.v_low:.3f}, {a.v_high:.3f}]"
             for a in done.features
         ]
-        print_result(asdict(done), "\n".join(lines), as_json)
+        print_result(asdict(done), lines, as_json)
 
 
 @app.command()

@@ -111,7 +111,7 @@ def init(
             *(f"    {_column_text(column)}" for column in read.columns if column.party == party),
         ]
     lines += [*_label_text(read), *_to_do(read, out), f"Next: glassleaf train {out}"]
-    print_result(document, "\n".join(lines), as_json)
+    print_result(document, lines, as_json)
 
 
 def _missing_texts(wishes: list[str]) -> dict[str, list[str]]:
@@ -228,4 +228,4 @@ def federations(as_json: AsJson = False) -> None:
     }
     lines = [f"{f.name}  {f.title}  {', '.join(party.name for party in f.parties)}  {f.folder}" for f in usable]
     lines += [f"{name}  CANNOT BE USED; correct it, the others are not affected. {why}" for name, why in broken.items()]
-    print_result(document, "\n".join(lines) or "No federation yet. Run `glassleaf demo` or `glassleaf init`.", as_json)
+    print_result(document, lines or "No federation yet. Run `glassleaf demo` or `glassleaf init`.", as_json)

@@ -107,7 +107,7 @@ def inbox(
     """List the requests that wait for a decision, newest first."""
     found = operator.requests(waiting=not everything)
     lines = [_line(one) for one in found]
-    print_result([_request_json(one) for one in found], "\n".join(lines) or "Nothing waits.", as_json)
+    print_result([_request_json(one) for one in found], lines or "Nothing waits.", as_json)
 
 
 @app.command()
@@ -115,7 +115,7 @@ def inbox(
 def show(operator: HostOperator, number: Number, as_json: AsJson = False) -> None:
     """Show one request: who asks for what, what it costs, and the Host's own splits with their thresholds."""
     found = operator.request(number)
-    print_result(_request_json(found), "\n".join(_details(found)), as_json)
+    print_result(_request_json(found), _details(found), as_json)
 
 
 @app.command()
@@ -159,7 +159,7 @@ def models(operator: HostOperator, as_json: AsJson = False) -> None:
         lines.append(f"{one.id}  of {one.guest}, {one.trees} trees, {one.capacity:.1f} bits at most: {allowed}")
         lines.append(f"  in an agreement's `models`, to need no asking: {one.agreed_name}")
         lines += [f"  {_split(split)}" for split in one.splits]
-    print_result([asdict(one) for one in found], "\n".join(lines) or "No model yet.", as_json)
+    print_result([asdict(one) for one in found], lines or "No model yet.", as_json)
 
 
 @app.command()
@@ -175,7 +175,7 @@ def budget(operator: HostOperator, person: Person, as_json: AsJson = False) -> N
         for one in found.answers
     ]
     lines += [f"  {kind}: {'no limit' if more < 0 else f'{more} more'}" for kind, more in found.left.items()]
-    print_result(asdict(found), "\n".join(lines), as_json)
+    print_result(asdict(found), lines, as_json)
 
 
 @app.command()
@@ -187,7 +187,7 @@ def left(operator: HostOperator, person: Person, as_json: AsJson = False) -> Non
     for one in found:
         lines.append(f"{one.table}: {len(one.about) or 'nothing'} ({one.note})")
         lines += [f"  {', '.join(f'{name} {value}' for name, value in row.items())}" for row in one.about]
-    print_result([asdict(one) for one in found], "\n".join(lines), as_json)
+    print_result([asdict(one) for one in found], lines, as_json)
 
 
 @log.command()
@@ -198,9 +198,7 @@ def verify(operator: HostOperator, as_json: AsJson = False) -> None:
     outcome = "the chain holds" if found.holds else "SOMETHING IS WRONG"
     lines = [f"{found.entries} entries, {outcome}", *(f"  {problem}" for problem in found.problems)]
     lines.append("  nobody else keeps its heads, so that a cut would not show; keep an export elsewhere")
-    print_result({**asdict(found), "holds": found.holds}, "\n".join(lines), as_json)
-    if not found.holds:
-        raise typer.Exit(1)
+    print_result({**asdict(found), "holds": found.holds}, lines, as_json, ok=found.holds)
 
 
 @log.command()
@@ -262,9 +260,7 @@ def check(
 
     found = list(check_host(config))
     lines = [f"{'well ' if one.ok else 'WRONG'}  {one.step:12} {one.words}" for one in found]
-    print_result([asdict(one) for one in found], "\n".join(lines), as_json)
-    if not all(one.ok for one in found):
-        raise typer.Exit(1)
+    print_result([asdict(one) for one in found], lines, as_json, ok=all(one.ok for one in found))
 
 
 @app.command()

@@ -61,7 +61,7 @@ def importance(
         learned = f"  {known.learned}" if known is not None else ""
         name = row.feature or "all of it"
         lines.append(f"  {row.party}  {name:24} {_estimate(value, row.low, row.high)}{learned}{against}")
-    print_result(body, "\n".join(lines), as_json)
+    print_result(body, lines, as_json)
 
 
 @app.command(name="what-if")
@@ -85,7 +85,7 @@ def what_if(
                 f"  {_level_text(level)} ({level.share:.1%} of records): {_numbers(level.predicted)}"
                 for level in curve.levels
             ]
-            print_result(asdict(curve), "\n".join([f"{feature} ({curve.party}), set for everybody:", *lines]), as_json)
+            print_result(asdict(curve), [f"{feature} ({curve.party}), set for everybody:", *lines], as_json)
             return
         request = MeansRequest(record.id, feature, samples, key_bits=bits)
         found = watched(glassleaf.explanation.start_means(request))
@@ -98,7 +98,7 @@ def what_if(
         f"{feature} ({found.party}), {found.n:,} test records{before}:",
         *(lines or ["  no two groups of 50 records"]),
     ]
-    print_result(asdict(found), "\n".join(text), as_json)
+    print_result(asdict(found), text, as_json)
 
 
 @app.command(name="model-card")
@@ -115,7 +115,7 @@ def model_card(
             if again
             else glassleaf.model_cards.get(record.id)
         )
-    print_result(card.as_dict(), "\n".join(_card_lines(card)), as_json)
+    print_result(card.as_dict(), _card_lines(card), as_json)
 
 
 def _level_text(level: Level) -> str:

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, check_out, open_glassleaf, print_result, read_passphrase, save
+from backend.cli.output import (
+    AsJson,
+    FederationName,
+    PassphraseFile,
+    check_out,
+    open_glassleaf,
+    print_result,
+    read_passphrase,
+    save,
+)
 from backend.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -21,13 +30,6 @@ if TYPE_CHECKING:
     from backend.link.identity import PartyKeys
     from backend.services.keys import Key
 
-Federation = Annotated[str, typer.Argument(help="A federation's name.")]
-PassphraseFile = Annotated[
-    Path | None,
-    typer.Option(
-        help="File that holds the passphrase as its first line, readable by you alone (default: it is asked for)."
-    ),
-]
 KeysFolder = Annotated[Path, typer.Option("--keys", help="Folder of the party's keys.")]
 RootFolder = Annotated[
     Path | None,
@@ -42,7 +44,7 @@ app = typer.Typer(
 
 
 @app.command("list")
-def list_keys(federation: Federation, as_json: AsJson = False) -> None:
+def list_keys(federation: FederationName, as_json: AsJson = False) -> None:
     """List every key: kind, size, when it was made, fingerprint."""
     with open_glassleaf() as glassleaf:
         keys = glassleaf.keys.all(glassleaf.federations.get(federation).name)
@@ -51,7 +53,7 @@ def list_keys(federation: Federation, as_json: AsJson = False) -> None:
 
 @app.command()
 def backup(
-    federation: Federation,
+    federation: FederationName,
     out: Annotated[Path, typer.Option(help="File to write; it may not be there yet.")],
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -66,7 +68,7 @@ def backup(
 
 @app.command()
 def restore(
-    federation: Federation,
+    federation: FederationName,
     file: Annotated[Path, typer.Argument(help="What `keys backup` wrote.")],
     passphrase_file: PassphraseFile = None,
     as_json: AsJson = False,
@@ -80,7 +82,7 @@ def restore(
 
 @app.command()
 def rotate(
-    federation: Federation,
+    federation: FederationName,
     file: Annotated[str, typer.Option("--key", help="One key, by its file (default: every key of a cipher).")] = "",
     now: Annotated[
         bool, typer.Option("--now", help="Also while a scoring or a measurement is under way: it is lost.")
@@ -155,4 +157,4 @@ def _print(keys: Sequence[Key], nothing: str, as_json: bool) -> None:
         f"{key.kind:9} {key.bits:>5}  {key.made}  {key.fingerprint}  {key.file}{' (retired)' if key.retired else ''}"
         for key in keys
     ]
-    print_result([asdict(key) for key in keys], "\n".join(lines) or nothing, as_json)
+    print_result([asdict(key) for key in keys], lines or nothing, as_json)

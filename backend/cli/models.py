@@ -101,12 +101,12 @@ def history(model: ModelId, as_json: AsJson = False) -> None:
     """Every step that a model took: when, who, in which role, why."""
     with open_glassleaf() as glassleaf:
         steps = glassleaf.lifecycle.history(model)
-    lines = (
+    lines = [
         f"{s.time[:19]}  {_in_words(s.before)} → {_in_words(s.after)}  {s.person} ({s.role})"
         + (f": {s.reason}" * bool(s.reason))
         for s in steps
-    )
-    print_result([asdict(s) for s in steps], "\n".join(lines) or "No step yet: a draft.", as_json)
+    ]
+    print_result([asdict(s) for s in steps], lines or "No step yet: a draft.", as_json)
 
 
 def _step(model: str, step: str, person: str, role: str, reason: str, as_json: bool) -> None:

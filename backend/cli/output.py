@@ -10,7 +10,7 @@ import os
 import socket
 import stat
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date
 from importlib.util import find_spec
 from pathlib import Path
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from backend.trees.metrics import Metrics
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+FederationName = Annotated[str, typer.Argument(help="A federation's name.")]
 ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
 Bits = Annotated[int, typer.Option(help="Paillier key size.")]
 Cutoff = Annotated[float, typer.Option(help="Decline at or above this probability.")]
@@ -39,6 +40,12 @@ Decimal = Annotated[
     str, typer.Option(help="What decimals are written with, where the file leaves it open: point or comma.")
 ]
 Sheet = Annotated[str, typer.Option(help="Which sheet of a workbook (default: the only one with cells).")]
+PassphraseFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="File that holds the passphrase as its first line, readable by you alone (default: it is asked for)."
+    ),
+]
 REFUSED = (errno.EADDRINUSE, errno.EACCES)
 MAX_PASSPHRASE_FILE = 4096  # bytes
 TICK = 2.0  # seconds between two lines of progress
@@ -119,9 +126,15 @@ def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tic
     return job.get()
 
 
-def print_result(document: Any, text: str, as_json: bool) -> None:
-    """Print a result in the form that was asked for; in JSON a figure that does not apply is null (RFC 8259 knows no NaN)."""
-    print(json.dumps(_finite(document), indent=1, default=str, allow_nan=False) if as_json else text)  # noqa: T201
+def print_result(document: Any, text: str | Iterable[str], as_json: bool, *, ok: bool = True) -> None:
+    """Print a result in the form that was asked for, as text or its lines; end with status 1 where it is not `ok`.
+
+    In JSON a figure that does not apply is null (RFC 8259 knows no NaN).
+    """
+    shown = text if isinstance(text, str) else "\n".join(text)
+    print(json.dumps(_finite(document), indent=1, default=str, allow_nan=False) if as_json else shown)  # noqa: T201
+    if not ok:
+        raise typer.Exit(1)
 
 
 def _finite(value: Any) -> Any:

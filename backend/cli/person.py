@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from backend.cli.output import AsJson, open_glassleaf, print_result
+from backend.cli.output import AsJson, FederationName, open_glassleaf, print_result
 from backend.services.people import RETENTION
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from backend.services.people import Holding
 
-Federation = Annotated[str, typer.Argument(help="A federation's name.")]
 Person = Annotated[str, typer.Argument(metavar="ID", help="The person's id, as the tables hold it.")]
 app = typer.Typer(add_completion=False)
 person = typer.Typer(no_args_is_help=True, help="What the parties keep about a person: show it, or forget the person.")
@@ -29,7 +28,7 @@ app.add_typer(retention, name="retention")
 
 @person.command()
 def show(
-    federation: Federation,
+    federation: FederationName,
     person_id: Person,
     party: Annotated[
         str, typer.Option(help="One party (default: all; the user of a shell operates the simulation).")
@@ -44,7 +43,7 @@ def show(
 
 @person.command()
 def forget(
-    federation: Federation,
+    federation: FederationName,
     person_id: Person,
     because: Annotated[
         str, typer.Option(help="Why; stands in the audit log, so without the id. Needed unless nothing is done.")
@@ -60,7 +59,7 @@ def forget(
         )
     heading = "Would be done; nothing was changed:" if dry_run else "Done, and in the audit log:"
     lines = [heading, _text(found, erased=True)]
-    print_result({"done": not dry_run, "found": [asdict(one) for one in found]}, "\n".join(lines), as_json)
+    print_result({"done": not dry_run, "found": [asdict(one) for one in found]}, lines, as_json)
 
 
 @retention.command("show")
@@ -70,7 +69,7 @@ def show_retention(as_json: AsJson = False) -> None:
         f"{table:14} {'no limit' if period.days is None else f'{period.days} days':>9}  {period.why}"
         for table, period in RETENTION.items()
     ]
-    print_result({table: asdict(period) for table, period in RETENTION.items()}, "\n".join(lines), as_json)
+    print_result({table: asdict(period) for table, period in RETENTION.items()}, lines, as_json)
 
 
 @retention.command("apply")
@@ -88,7 +87,7 @@ def apply_retention(
         for party, tables in parties.items()
         for table, rows in tables.items()
     ]
-    print_result(deleted, "\n".join(lines) or "Nothing is older than its table's time.", as_json)
+    print_result(deleted, lines or "Nothing is older than its table's time.", as_json)
 
 
 def _text(found: Sequence[Holding], erased: bool = False) -> str:

@@ -79,7 +79,7 @@ def reasons(
         if out is not None and not one.problem:
             body |= {"notice": str(out), "blocked": one.blocked}
             lines.append(f"Written: {out}" + (" (no notice: a reason is a prohibited basis)" if one.blocked else ""))
-        print_result(body, "\n".join(lines), as_json)
+        print_result(body, lines, as_json)
         glassleaf.reasons.handed_over(found)
     if one.problem or (out is not None and one.blocked):
         raise typer.Exit(1)
@@ -104,7 +104,7 @@ def cohort(
     lines = [f"{row.feature:{wide}}  {row.mean:+.4f}  {row.party}" for row in found]
     first = found[0]
     lines.append(f"Means over {first.people} people under {first.cipher}, each within ±{first.error_bound:.1g}.")
-    print_result({"features": [asdict(row) for row in found]}, "\n".join(lines), as_json)
+    print_result({"features": [asdict(row) for row in found]}, lines, as_json)
 
 
 def _print_accepted(model: str, score: Score, cutoff: float, as_json: bool) -> None:

@@ -35,9 +35,7 @@ def list_rules(as_json: AsJson = False) -> None:
     lines = [
         f"{p['name']} {p['version']}, as of {p['as_of']}: {p['rules']} rule{'s' * (p['rules'] != 1)}" for p in rows
     ]
-    print_result(
-        {"packs": rows, "problems": problems}, "\n".join([*lines, *(f"Problem: {p}" for p in problems)]), as_json
-    )
+    print_result({"packs": rows, "problems": problems}, [*lines, *(f"Problem: {p}" for p in problems)], as_json)
 
 
 @app.command(name="check")
@@ -59,7 +57,7 @@ def check_rules(
     head = f"Last checked over a year ago: {len(stale)}. With the official wording: {calendar.quoted}; all others are paraphrases."
     head += f" Never compared with an official text: {calendar.unchecked}."
     counts = {"quoted": calendar.quoted, "unchecked": calendar.unchecked}
-    print_result({"stale": [asdict(rule) for rule in stale], **counts}, "\n".join([head, *lines]), as_json)
+    print_result({"stale": [asdict(rule) for rule in stale], **counts}, [head, *lines], as_json)
 
 
 @app.command(name="add")
@@ -97,7 +95,7 @@ def try_rules(
     lines += [f"{name}: not understood: no rule knows the name, and it has no meaning" for name in asked]
     document = {"columns": tried.report.assessed, "on": tried.report.on, "words": tried.report.words}
     document |= {"flagged": flagged, "proposed": proposed, "not_understood": asked}
-    print_result(document, "\n".join([head, *lines]), as_json)
+    print_result(document, [head, *lines], as_json)
 
 
 def _flagged(tried: TriedColumns) -> list[dict[str, Any]]:
@@ -138,7 +136,7 @@ def calendar(
         ]
     for title, dates in (("Coming:", found.coming), ("Ended:", found.ended)):
         lines += [title, *([_line(date, found.on) for date in dates] or ["  nothing"])]
-    print_result(asdict(found), "\n".join(lines), as_json)
+    print_result(asdict(found), lines, as_json)
 
 
 def _line(date: LawDate, on: str) -> str:
@@ -156,7 +154,7 @@ def measure(as_json: AsJson = False) -> None:
         lines.append(f"{found.language}, {PARTS[found.part]}: {found.rows} columns")
         for name in ("statute", "proxies", "precision", "silent", "asked"):
             lines.append(f"  {name}: {_share(getattr(found, name))}")
-    print_result(asdict(measured), "\n".join(lines), as_json)
+    print_result(asdict(measured), lines, as_json)
 
 
 def _share(share: WilsonShare) -> str:

@@ -187,9 +187,7 @@ def _streamed(glassleaf: Glassleaf, request: StreamRequest, again: str, as_json:
     )
     if done.dither > 0:
         lines.append(f"Margins are within ±{done.dither:g} of the model's: the last Host has added dither.")
-    print_result(asdict(done) | {"notes": [note.text() for note in done.notes]}, "\n".join(lines), as_json)
-    if not done.scored:
-        raise typer.Exit(1)
+    print_result(asdict(done) | {"notes": [note.text() for note in done.notes]}, lines, as_json, ok=bool(done.scored))
     if done.failed:
         raise typer.Exit(SOME_FAILED)
 

@@ -69,7 +69,7 @@ def train(
         *_leak_text(record),
         *_release_text(record),
     ]
-    print_result(asdict(record), "\n".join(lines), as_json)
+    print_result(asdict(record), lines, as_json)
 
 
 @app.command(name="import")
@@ -103,12 +103,12 @@ def import_file(
         name = chosen_federation(glassleaf, federation)
         if check:
             proof = glassleaf.model_import.check(name, file, **wanted)
-            print_result(_proof_document(proof), "\n".join(_proof_text(proof)), as_json)
+            print_result(_proof_document(proof), _proof_text(proof), as_json)
             return
         record, proof = glassleaf.model_import.import_file(name, file, **wanted)
     lines = [*_proof_text(proof), model_text(record)]
     lines += ["Metrics are on all joint records, which the model may have been trained on.", *_release_text(record)]
-    print_result(asdict(record) | _proof_document(proof), "\n".join(lines), as_json)
+    print_result(asdict(record) | _proof_document(proof), lines, as_json)
 
 
 def _proof_document(proof: Proof) -> dict[str, Any]:
