@@ -5,11 +5,13 @@ A table's `repr` shows its party and shape, never a value.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,12 @@ def read_table(federation: Federation, party: str) -> PartyTable:
     if read.problems:
         raise FederationError(capped(read.problems))
     return PartyTable(party, read.ids, HeldColumns(read.columns))
+
+
+def records_version(content: str, features: Sequence[Feature]) -> str:
+    """Version of a party's records, a hash: of the hash of its table's `content`, and of how its cells are read."""
+    read = sorted([f.name, f.kind, *f.missing] for f in features)
+    return sha256(json.dumps([content, read]).encode()).hexdigest()
 
 
 class OwnRecords:

@@ -20,7 +20,7 @@ from backend.data.federation import capped
 from backend.data.held import HeldColumns
 from backend.data.party_file import check_party
 from backend.data.row_groups import DatabaseTable, read_database
-from backend.data.table import PartyTable
+from backend.data.table import PartyTable, records_version
 from backend.data.table_file import read_table_file
 from backend.errors import FederationError, StoreError
 from backend.link.agreement import Agreement, dictionary_hash
@@ -197,7 +197,7 @@ def read_source(config: HostConfig) -> tuple[PartyTable, str]:
     read = check_party(text, source.id, features)
     if read.problems:
         raise FederationError(capped(read.problems))
-    return PartyTable(config.party, read.ids, HeldColumns(read.columns)), version
+    return PartyTable(config.party, read.ids, HeldColumns(read.columns)), records_version(version, features)
 
 
 def check_dictionary(config: HostConfig, agreement: Agreement) -> None:

@@ -11,6 +11,7 @@ import sys
 import tomllib
 from dataclasses import replace
 from datetime import date
+from hashlib import sha256
 from threading import Thread, current_thread
 
 import numpy as np
@@ -23,6 +24,7 @@ from sqlalchemy import create_engine
 
 from backend.data.csv_file import TABLE
 from backend.data.row_groups import DatabaseTable, read_database
+from backend.data.table import records_version
 from backend.errors import FederationError, ParameterError, SecurityError, StoreError
 from backend.link.agreement import load_agreement, sign
 from backend.link.config import load_config
@@ -273,7 +275,10 @@ def test_without_an_address_nothing_is_shown(config):
 
 
 def test_records_in_a_database_are_those_of_the_file_in_which_they_were(config, tmp_path):
-    wanted, _ = read_source(config)
+    wanted, version = read_source(config)
+    assert version == records_version(
+        sha256(config.path(config.source.file).read_bytes()).hexdigest(), config.features()
+    )
     records = pd.read_csv(config.path(config.source.file), dtype=str, keep_default_na=False)
     url = f"sqlite:///{tmp_path / 'records.db'}"
     engine = create_engine(url)

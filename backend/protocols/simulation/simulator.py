@@ -15,7 +15,7 @@ from backend.crypto.paillier.keys import KEY_BITS_FLOOR
 from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
-from backend.data.table import PartyTable, read_table
+from backend.data.table import PartyTable, read_table, records_version
 from backend.protocols.approvals.host import Approvals
 from backend.protocols.guest_runtime import GuestRuntime, HostsOperator, OnReceipts, PoolLevel
 from backend.protocols.host import HostParty
@@ -77,7 +77,8 @@ class SimulatedFederation(HostsOperator):
         database, table = party_database(home, self.federation.name, name), self.federation.folder / party.file
         key = _signing_key(home) if party.approval == "ask" else None
         self._databases[name] = database
-        self._accounts[name] = Accountant(database, limits, sha256(table.read_bytes()).hexdigest())
+        records = records_version(sha256(table.read_bytes()).hexdigest(), party.features)
+        self._accounts[name] = Accountant(database, limits, records)
         return HostParty(
             name,
             read_table(self.federation, name),

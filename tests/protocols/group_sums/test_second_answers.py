@@ -11,7 +11,7 @@ from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
 from backend.data.dictionary import Feature, Kind
-from backend.data.table import PartyTable
+from backend.data.table import PartyTable, records_version
 from backend.errors import QuestionRefused, SecurityError
 from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, GroupSums
 from backend.protocols.host import HostParty
@@ -35,11 +35,11 @@ class CountingHost:
         self.database = Database()
         self.start(GROUP_A, missing)
 
-    def start(self, in_a, missing=0, day=TODAY, records=""):
-        """The Host with these records, on a day; its account is the one that it had."""
+    def start(self, in_a, missing=0, day=TODAY, records="", kind=Kind.NUMERIC):
+        """The Host with these records, on a day, and its numbers read as of a kind; its account is the one that it had."""
         x = np.where(np.arange(N) < missing, np.nan, np.arange(N, dtype=np.float64))
         columns = {"c": np.where(in_a, "a", "b").astype(object), "x": x}
-        features = (Feature(name="c", meaning="c", kind=Kind.CATEGORICAL), Feature(name="x", meaning="x"))
+        features = (Feature(name="c", meaning="c", kind=Kind.CATEGORICAL), Feature(name="x", meaning="x", kind=kind))
         self.party = HostParty(
             "host",
             PartyTable("host", IDS, columns),
@@ -47,7 +47,8 @@ class CountingHost:
             memory_store(),
             simulated=True,
             key_floor=512,
-            accountant=Accountant(self.database, Limits(1), records, lambda: day),
+            named=self.named,
+            accountant=Accountant(self.database, Limits(1), records_version(records, features), lambda: day),
         )
 
     def begun(self, conversation, side):
@@ -172,6 +173,21 @@ class TestMarksThatAHostKeeps:
     )
     def test_of_other_groups_or_people_there_are_none(self, host, changed):
         self.marks(host)
+def test_the_same_cells_read_as_another_kind_are_other_records():
+    """Else numbers in bins, and then in codes, are two answers about the same people, of which one is counted."""
+    host = CountingHost(missing=25)
+    asked = AskGroupPairs("one", EVERYONE, "x", 2, ())
+    host.begun("one", PlainKeySide())
+    [first] = host.send(asked)
+    host.start(GROUP_A, missing=25)
+    host.begun("one", PlainKeySide())
+    assert host.send(asked) == [first]
+    host.start(GROUP_A, missing=25, kind=Kind.BOOLEAN)
+    host.begun("one", PlainKeySide())
+    with pytest.raises((SecurityError, QuestionRefused)):
+        host.send(asked)
+
+
         before = host.counted()
         with pytest.raises((SecurityError, QuestionRefused)):
             self.marks(host, **changed)
