@@ -26,6 +26,7 @@ FILES = (
     "privacy",
     "processes",
 )
+HEADER = ("", "measured", "aim", "reached", "peer, same run", "floor", "when")
 NO = "**no**"
 MILLION, TREES = 1_000_000, 100
 TREE_SECONDS, TREE_TIMES, PAILLIER_SECONDS = 120, 3, 180
@@ -448,8 +449,7 @@ def became_untrue(before: All, after: All) -> list[str]:
 def aims(results: All) -> str:
     """The table, and a line for each aim that is not reached."""
     figures = [(aim, aim.figure(results)) for aim in AIMS]
-    header = ["", "measured", "aim", "reached", "peer, same run", "floor", "when"]
-    lines = [markdown(header, [_row(aim, figure, results.get(aim.file)) for aim, figure in figures])]
+    lines = [markdown(HEADER, [_row(aim, figure, results.get(aim.file)) for aim, figure in figures])]
     missed = [f"- **{aim.name}**: {aim.why}" for aim, figure in figures if figure and not figure.reached]
     unmeasured = dict.fromkeys(f"`{aim.file}`" for aim, figure in figures if figure is None)
     if missed:
@@ -465,6 +465,18 @@ def aims(results: All) -> str:
     if busy:
         lines.append(f"The machine had other work (load average before) when these were measured: {', '.join(busy)}.")
     return "\n\n".join(lines)
+
+
+def aims_of(file: str) -> Callable[[Results], str]:
+    """What a script prints of its result: the lines of the table that are read from it, or why there are none."""
+
+    def written(result: Results) -> str:
+        if "skipped" in result:
+            return f"Skipped: {result['skipped']}"
+        own = [aim for aim in AIMS if aim.file == file]
+        return markdown(HEADER, [_row(aim, aim.figure({file: result}), result) for aim in own])
+
+    return written
 
 
 def on_paper(results: All) -> str:

@@ -18,6 +18,7 @@ from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.obfuscator_process import ObfuscatorProcess
 from backend.data.demo import write_demo
 from backend.services import Glassleaf
+from bench.aims import aims_of
 from bench.setting import fresh_folder, progress, run
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -88,14 +89,5 @@ def _imported() -> int:
     return held
 
 
-def describe(results: dict[str, Any]) -> str:
-    """The figures in words."""
-    return (
-        f"{results['count']} process of {results['bytes'] / 1e6:.0f} MB makes obfuscators for {results['parties']} parties at "
-        f"{results['bits']:,} bits; for the Guest's key alone it would hold {results['alone_bytes'] / 1e6:.0f} MB, with no key "
-        f"{results['floor_bytes'] / 1e6:.0f} MB."
-    )
-
-
 if __name__ == "__main__":
-    run(__doc__, measure, describe)
+    run(__doc__, measure, aims_of("processes"))

@@ -23,6 +23,7 @@ import psutil
 from backend.data.federation import Federation
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services import Glassleaf
+from bench.aims import aims_of
 from bench.cases import DEPTH, TREES, case_of
 from bench.floors import rlwe_batch
 from bench.setting import ABSENT, add_credit_card, fresh_folder, progress, run, train
@@ -31,7 +32,6 @@ ROWS = int(os.environ.get("STREAM_ROWS", "50000"))  # a million: STREAM_ROWS=100
 QUICK_ROWS = 6_000
 GROUP = 8_192  # rows that are scored together
 BLOCK = 512  # bytes in which a file's room is counted (stat)
-AIM_SECONDS, AIM_ROWS, AIM_BYTES = 360, 1_000_000, 1_000_000_000
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -68,8 +68,6 @@ def measure(quick: bool = False) -> dict[str, Any]:
         "plain_rows_per_second": len(found) / plain_seconds,
         "plain_peak_bytes": plain_largest,
         "floor": floor,
-        "aim_rows_per_second": AIM_ROWS / AIM_SECONDS,
-        "aim_bytes": AIM_BYTES,
     }
 
 
@@ -150,17 +148,5 @@ def children(process: psutil.Process) -> list[psutil.Process]:
         return []
 
 
-def describe(results: dict[str, Any]) -> str:
-    """The figures in words."""
-    if "skipped" in results:
-        return f"Skipped: {results['skipped']}"
-    r = results
-    return (
-        f"{r['rows']:,} rows ({r['scored']:,} scored) in {r['seconds']:.1f} s on {r['machine']['cores']} cores, load before "
-        f"{r['machine']['load_before']}: {r['rows_per_second']:,.0f} rows/s (aim {r['aim_rows_per_second']:,.0f}); "
-        f"{r['processor_ms_per_row']:.2f} ms of a core a row; peak memory {r['peak_bytes'] / 1e6:,.0f} MB (aim {r['aim_bytes'] / 1e6:,.0f})"
-    )
-
-
 if __name__ == "__main__":
-    run(__doc__, measure, describe)
+    run(__doc__, measure, aims_of("stream"))

@@ -111,6 +111,9 @@ def test_where_all_is_reached_every_line_says_so_and_none_is_explained(reached):
     assert [lines_of(written)[aim.name][4].strip() for aim in aims.AIMS] == ["yes"] * len(aims.AIMS)
     assert aims.NO not in written and "Not reached" not in written and "Not measured" not in written
     assert not aims.became_untrue(reached, reached)
+    own = lines_of(aims.aims_of("processes")(reached["processes"]))
+    assert {aim.name for aim in aims.AIMS} & own.keys() == {aim.name for aim in aims.AIMS if aim.file == "processes"}
+    assert aims.aims_of("stream")({"skipped": "no data"}) == "Skipped: no data"
 
 
 @pytest.mark.parametrize(
