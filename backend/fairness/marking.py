@@ -8,7 +8,7 @@ the range, decisions by label, and labels are left out where they would tell few
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,8 @@ from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.protocols.group_sums.values import Counts
 
 SCORE_BITS = 12  # probabilities, squared errors and their squares are summed in units of 2**-12
-SQUARE_BITS = 8  # squared deviations in units of 2**-8 of the largest
+SQUARE_BITS = 16  # squared deviations in units of 2**-16 of the largest,
+COARSE_BITS = 8  # or of 2**-8 where so much about few records would say too much
 TENTHS = 10  # of the records, between two cut-offs of the range
 FIXED = 7  # marks before those of the range: accepted, positive, both, probability, squared deviation, squared error, its square
 
@@ -40,6 +41,8 @@ class Marking:
         Whether decisions are counted by label.
     centre, scale : float
         Squares are of a probability less `centre`, at most `scale`.
+    square_bits : int
+        Squares are summed in units of 2**-square_bits of `scale`; what was kept before 0.14 does not say so, and has :data:`COARSE_BITS`.
     labels : bool
         Whether labels are counted at all; without them there are no errors either.
     decisions : bool
@@ -53,6 +56,7 @@ class Marking:
     scale: float
     labels: bool = True
     decisions: bool = True
+    square_bits: int = COARSE_BITS
 
     @property
     def range(self) -> tuple[float, ...]:
@@ -63,12 +67,14 @@ class Marking:
         """Marks of records, ``(n,)`` each, and the largest value of each: :data:`FIXED`, then accepted at each of the other cut-offs."""
         accepted = (probabilities < self.cutoff) & self.decisions
         units = np.rint(probabilities * (1 << SCORE_BITS)).astype(np.int64)
-        squares = np.rint((probabilities - self.centre) ** 2 * ((1 << SQUARE_BITS) / self.scale)).astype(np.int64)
+        squares = np.rint((probabilities - self.centre) ** 2 * ((1 << self.square_bits) / self.scale)).astype(np.int64)
         errors = (probabilities - labels) ** 2 * self.labels
         losses = [np.rint(x * (1 << SCORE_BITS)).astype(np.int64) for x in (errors, errors**2)]
         flags = [accepted, labels & self.labels, accepted & labels & self.labelled]
         more = [(probabilities < cutoff).astype(np.int64) for cutoff in self.others]
-        return [*(flag.astype(np.int64) for flag in flags), units, squares, *losses, *more], bounds(len(more))
+        return [*(flag.astype(np.int64) for flag in flags), units, squares, *losses, *more], bounds(
+            len(more), self.square_bits
+        )
 
     def ladder(self, accepted: Counts, more: Counts) -> Counts:
         """``(cutoffs, groups)``: accepted by group at each cut-off of the range, from the sums of its marks."""
@@ -81,14 +87,14 @@ class Marking:
         if not len(n):
             return np.empty(0)
         from_centre = probability / n - self.centre
-        whole = squares * (self.scale / (1 << SQUARE_BITS)) - n * from_centre**2
+        whole = squares * (self.scale / (1 << self.square_bits)) - n * from_centre**2
         out: Floats = np.maximum(0.0, whole) / (n - 1)
         return out
 
 
-def bounds(others: int = TENTHS - 1) -> list[int]:
+def bounds(others: int = TENTHS - 1, square_bits: int = SQUARE_BITS) -> list[int]:
     """The largest value of each mark, where there are so many other cut-offs."""
-    return [1, 1, 1, 1 << SCORE_BITS, 1 << SQUARE_BITS, 1 << SCORE_BITS, 1 << SCORE_BITS, *[1] * others]
+    return [1, 1, 1, 1 << SCORE_BITS, 1 << square_bits, 1 << SCORE_BITS, 1 << SCORE_BITS, *[1] * others]
 
 
 def mark(
@@ -118,7 +124,8 @@ def mark(
     ways += [Marking(cutoff, others, False, centre, scale, labels=False) for others in (tenths, ())]
     if undecided:
         ways += [Marking(cutoff, (), False, centre, scale, by, decisions=False) for by in (True, False)]
-    found = next((way for way in ways if own or _names_nobody(way, labels, probabilities)), None)
+    tried = (replace(way, square_bits=bits) for way in ways for bits in (SQUARE_BITS, COARSE_BITS))
+    found = next((way for way in tried if own or _names_nobody(way, labels, probabilities)), None)
     if found is None:
         accepted = int((probabilities < cutoff).sum())
         raise FewRecords(

@@ -113,7 +113,7 @@ def test_scores_are_compared_as_statistics_libraries_compare_them(measure):
     (found,) = measure(groups, index, labels, probabilities, 0.3).scores
     own, base = (probabilities[index == k] for k in (1, 0))
     pooled = np.sqrt((own.var(ddof=1) + base.var(ddof=1)) / 2)
-    assert found.smd.value == pytest.approx((own.mean() - base.mean()) / pooled, abs=2e-3)
+    assert found.smd.value == pytest.approx((own.mean() - base.mean()) / pooled, abs=1e-4)
     assert found.smd.low < found.smd.value < found.smd.high and found.smd.n == 600
     assert found.p == pytest.approx(ttest_ind(own, base, equal_var=False).pvalue, rel=0.02)
 
@@ -320,11 +320,44 @@ def test_what_is_reported_of_groups_without_a_gap_holds_no_gap_in_95_of_100_runs
 
 
 def test_probabilities_and_squares_travel_as_small_whole_numbers():
-    flags, largest = Marking(0.5, (0.2,), True, 0.5, 0.25).marks(np.array([True, True]), np.array([1.0, 0.3]))
-    # 0.3 * 4,096 = 1,228.8; (0.3 - 0.5)² / 0.25 * 256 = 40.96
-    assert [m.tolist() for m in flags] == [[0, 1], [1, 1], [0, 1], [4096, 1229], [256, 41], [0, 2007], [0, 983], [0, 0]]
+    marking = Marking(0.5, (0.2,), True, 0.5, 0.25, square_bits=16)
+    flags, largest = marking.marks(np.array([True, True]), np.array([1.0, 0.3]))
+    # 0.3 * 4,096 = 1,228.8; (0.3 - 0.5)² / 0.25 * 65,536 = 10,485.76
+    assert [m.tolist() for m in flags] == [
+        [0, 1],
+        [1, 1],
+        [0, 1],
+        [4096, 1229],
+        [65536, 10486],
+        [0, 2007],
+        [0, 983],
+        [0, 0],
+    ]
     # (0.3 - 1)² = 0.49, and 0.49² = 0.2401
-    assert largest == [1, 1, 1, 4096, 256, 4096, 4096, 1]
+    assert largest == [1, 1, 1, 4096, 65536, 4096, 4096, 1]
+
+
+def test_a_standard_deviation_from_sums_holds_to_the_digits_that_are_printed():
+    draw = np.random.default_rng(3)
+    p = np.append(draw.normal(0.1, 0.02, 500).clip(0, 1), [0.95] * 3)  # nearly all squares are small beside the largest
+    groups, index = (Group("code", "a", 300), Group("code", "b", 203)), np.repeat([0, 1], [300, 203])
+    found = by_sums(groups, index, p > 0.2, p)
+    exact = [p[index == k].std(ddof=1) for k in (0, 1)]
+    assert [g.deviation for g in found.groups] == pytest.approx(exact, abs=5e-5)
+
+
+def test_an_answer_kept_before_squares_were_finer_is_read_as_it_was_summed():
+    old = {
+        "cutoff": 0.5,
+        "others": (),
+        "labelled": True,
+        "centre": 0.5,
+        "scale": 0.25,
+        "labels": True,
+        "decisions": True,
+    }
+    # of two records with the probabilities 0 and 1 both squares are the largest: 512 of 2**-8
+    assert Marking(**old).variances(np.array([2]), np.array([1.0]), np.array([512])).tolist() == [0.5]
 
 
 def test_sums_that_no_records_give_are_discarded():
