@@ -29,8 +29,10 @@ from backend.evaluation.validation.suite import (
     verdict_of,
     with_config,
 )
+from backend.evaluation.validation.words import value_in_words
 from backend.fairness.intervals import of_difference
 from backend.fairness.marking import mark
+from backend.i18n import LANGUAGES, Catalogue
 from backend.protocols.group_sums.grouping import Group
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
 from backend.trees.outputs import ONE_LOGIT
@@ -64,13 +66,37 @@ def test_figures_are_those_of_scikit_learn_and_scipy(ties):
     labels, p, margins = people(ties=ties)
     part = performance(labels, margins, ONE_LOGIT, "test")
     auc, gini = figures.discrimination(part)
-    assert auc.value == pytest.approx(roc_auc_score(labels, p)) == pytest.approx(figures.area(labels, p))
+    assert auc.value == pytest.approx(roc_auc_score(labels, p))
     assert gini.value == pytest.approx(2 * auc.value - 1) and gini.low == pytest.approx(2 * auc.low - 1)
     assert figures.of_part(part, "ks").value == pytest.approx(ks_2samp(p[labels == 1], p[labels == 0]).statistic)
     assert figures.average_precision(labels, p) == pytest.approx(average_precision_score(labels, p))
     assert figures.precision_lift(labels, p).value == pytest.approx(average_precision_score(labels, p) / labels.mean())
     base = brier_score_loss(labels, np.full(len(labels), labels.mean()))
     assert figures.brier_skill(labels, p).value == pytest.approx(1 - brier_score_loss(labels, p) / base)
+
+
+def test_figures_of_robustness_have_the_interval_of_the_same_people_drawn_again():
+    labels, p, _ = people(n=300)
+    q = np.clip(p + np.random.default_rng(1).normal(0.02, 0.1, len(p)), 0, 1)
+    fall, same = (figures.auc_fall("noise_fall", labels, p, changed, "bank") for changed in (q, p))
+    assert fall.value == pytest.approx(roc_auc_score(labels, p) - roc_auc_score(labels, q))
+    assert fall.low < fall.value < fall.high and fall.n == 300
+    assert (same.value, same.low, same.high) == (0, 0, 0)  # what both share cancels out
+    flips = figures.flips(p, q, 0.5, "bank")
+    assert flips.low < flips.value < flips.high and flips.n == 300
+    left, shift = figures.without_host(labels, p, q, "telecom")
+    assert left.low < left.value < left.high
+    error = 1.959964 * (q - p).std(ddof=1) / np.sqrt(300)
+    assert (shift.low, shift.high) == pytest.approx((max(0, abs((q - p).mean()) - error), abs((q - p).mean()) + error))
+    assert figures.auc_fall("noise_fall", np.ones(300), p, q, "bank").value is None  # nobody of the other class
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_figure_is_written_with_its_records_and_a_share_of_the_gain_with_one_decimal(language):
+    say = Catalogue(language)
+    written = value_in_words(say, Figure("noise_flips", 0.0123, 0.01, 0.02, 1300), str)
+    assert written == f"1.23 [1.00, 2.00]\u00a0%{say('validation_words.records', n='1,300')}"
+    assert value_in_words(say, Figure("top_share", 0.27351), str) == "27.4\u00a0%"
 
 
 def test_calibration_is_that_of_tenths_counted_by_hand():

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import hypot
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.evaluation.difference import paired_difference
-from backend.evaluation.performance import BINS, Performance, Stability, calibration
+from backend.evaluation.performance import BINS, RESAMPLES, Performance, Stability, calibration, draws
 from backend.evaluation.validation.suite import Figure, Found
-from backend.fairness.intervals import Z, of_difference
+from backend.fairness.intervals import Z, of_difference, of_mean, percentiles, wilson
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.trees.ensemble import GuestModel, Leaf
 from backend.trees.metrics import auc
@@ -19,17 +19,12 @@ from backend.trees.outputs import Outputs
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-RESAMPLES = 500  # of a model's trees
+SEED = 7  # of what is drawn
 MIN_TREES = 10  # that are drawn from; fewer give no useful ranking
 THIN = 0.005  # of a tree's cover: leaves with less are thin
 
 
 # Discrimination and calibration, on labels (0 or 1) and probabilities, (n,) each
-
-
-def area(labels: Floats, scores: Floats) -> float:
-    """AUC; NaN where a class is absent."""
-    return float(auc(labels, scores, np.ones((1, len(labels))))[0])
 
 
 def discrimination(part: Performance) -> tuple[Figure, Figure]:
@@ -115,7 +110,7 @@ def auc_gap(training: Performance, test: Performance) -> Figure:
     return Figure("auc_gap", gap, gap - errors, gap + errors, test.n)
 
 
-def rank_agreement(gains: Floats, seed: int = 7) -> Found:
+def rank_agreement(gains: Floats, seed: int = SEED) -> Found:
     """Mean rank correlation (Spearman) of the features' gains in drawn trees with those in all trees.
 
     Parameters
@@ -195,23 +190,34 @@ def against_expectation(
 
 
 def auc_fall(measure: str, labels: Floats, whole: Floats, changed: Floats, party: str, feature: str = "") -> Figure:
-    """AUC as it is less AUC with changed values."""
-    fall = area(labels, whole) - area(labels, changed)
-    return Figure(measure, None if np.isnan(fall) else fall, n=len(labels), party=party, feature=feature)
+    """AUC as it is less AUC with changed values, both drawn on the same people."""
+    found = _drawn(len(labels), lambda weights: auc(labels, whole, weights) - auc(labels, changed, weights))
+    return Figure(measure, *found, len(labels), party, feature)
 
 
 def flips(whole: Floats, changed: Floats, cutoff: float, party: str) -> Figure:
     """Share of the people whose decision changes; both are probabilities."""
-    return Figure("noise_flips", float(((whole < cutoff) != (changed < cutoff)).mean()), n=len(whole), party=party)
+    share = float(((whole < cutoff) != (changed < cutoff)).mean())
+    return Figure("noise_flips", share, *wilson(share, len(whole)), len(whole), party)
 
 
 def without_host(labels: Floats, whole: Floats, changed: Floats, party: str) -> tuple[Figure, Figure]:
-    """AUC on probabilities without a Host, and how far the mean probability moves."""
-    left = area(labels, changed)
+    """AUC on probabilities without a Host, and how far the mean probability moves, whichever way."""
+    left = _drawn(len(labels), lambda weights: auc(labels, changed, weights))
+    moved = changed - whole
+    low, high = of_mean(abs(float(moved.mean())), float(moved.std(ddof=1)), len(moved))
     return (
-        Figure("out_auc", None if np.isnan(left) else left, n=len(labels), party=party),
-        Figure("out_shift", float(abs(changed.mean() - whole.mean())), n=len(labels), party=party),
+        Figure("out_auc", *left, len(labels), party),
+        Figure("out_shift", abs(float(moved.mean())), max(0.0, low), high, len(labels), party),
     )
+
+
+def _drawn(n: int, figure: Callable[[Floats], Floats]) -> tuple[float | None, float | None, float | None]:
+    """A figure of weights ``(draws, n)`` over all people, with its interval over people drawn with replacement; nothing where it is NaN."""
+    value = float(figure(np.ones((1, n)))[0])
+    if np.isnan(value):
+        return None, None, None
+    return value, *percentiles(np.concatenate([figure(weights) for weights in draws(n, RESAMPLES, SEED)]), value)
 
 
 # Two models on the same people
@@ -235,7 +241,7 @@ def swap_sets(labels: Flags, champion: Flags, challenger: Flags) -> tuple[Figure
 
 
 def challenger_gain(
-    labels: Floats, champion: Floats, challenger: Floats, outputs: tuple[Outputs, Outputs], seed: int = 7
+    labels: Floats, champion: Floats, challenger: Floats, outputs: tuple[Outputs, Outputs], seed: int = SEED
 ) -> Figure:
     """AUC of the challenger less the champion's, drawn on the same people; both are margins."""
     for found in paired_difference(labels, champion, challenger, outputs, seed):

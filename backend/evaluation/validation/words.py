@@ -11,6 +11,7 @@ POINTS = {"group_gap", "ece", "period_gap", "out_shift", "swap_excess"}  # diffe
 SHARES = {
     "noise_flips", "top_share", "thin_leaves", "contradicting", "mixed", "identifying", "swapped",
 }  # fmt: skip
+GAINS = {"top_share", "contradicting", "mixed"}  # shares of the gain, written with one decimal as everywhere
 COUNTS = {"not_exact", "hash_differs", "again_differs"}
 
 
@@ -44,7 +45,7 @@ def about_in_words(say: Say, figure: Figure, feature: str, party: str, codes: Ma
 
 
 def value_in_words(say: Say, figure: Figure, show: Callable[[float], str]) -> str:
-    """The value in its unit, with its interval; a dash where it is not disclosed.
+    """The value in its unit, with its interval and how many records are behind it; a dash where it is not disclosed.
 
     Parameters
     ----------
@@ -55,16 +56,19 @@ def value_in_words(say: Say, figure: Figure, show: Callable[[float], str]) -> st
     """
     if figure.value is None:
         return "–"
+    records = say("validation_words.records", n=f"{figure.n:,}") if figure.n else ""
     if figure.measure == "psi":  # its lower end says only whether chance explains it
-        return show(figure.value) + say(f"validation_words.{'beyond' if figure.low else 'within'}_chance")
+        return show(figure.value) + say(f"validation_words.{'beyond' if figure.low else 'within'}_chance") + records
 
     def shown(value: float) -> str:
         if figure.measure in COUNTS:
             return f"{value:,.0f}"
-        return f"{100 * value:z.2f}".replace("-", "−") if figure.measure in POINTS | SHARES else show(value)
+        if figure.measure not in POINTS | SHARES:
+            return show(value)
+        return f"{100 * value:z.{1 if figure.measure in GAINS else 2}f}".replace("-", "−")
 
     ends = "" if figure.low is None or figure.high is None else f" [{shown(figure.low)}, {shown(figure.high)}]"
-    return shown(figure.value) + ends + _unit(say, figure.measure)
+    return shown(figure.value) + ends + _unit(say, figure.measure) + records
 
 
 def limit_in_words(say: Say, measure: str, sense: Sense, warn: float | None, fail: float | None, certain: str) -> str:
