@@ -270,6 +270,9 @@ class Streamed:
     written: bool
 
 
+_FORMULA = tuple("=+-@＝＋－＠\t\r\n")
+
+
 def scores_csv(batch: ScoreBatch) -> bytes:
     """Results as CSV; cells that a spreadsheet would run as a formula are neutralised."""
     classes = any(s.predicted for s in batch.scores)
@@ -302,8 +305,8 @@ def _csv(rows: Iterable[Iterable[str]]) -> bytes:
 
 
 def cell_text(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "\t", "\r") and not _is_number(text) else text
+    """A cell that no spreadsheet takes for a formula; some take one of full-width signs, too."""
+    return f"'{text}" if text[:1] in _FORMULA and not _is_number(text) else text
 
 
 def _is_number(text: str) -> bool:

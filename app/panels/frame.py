@@ -163,7 +163,7 @@ def _csv(columns: Columns) -> bytes:
     table = pd.DataFrame(columns)
     words = table.select_dtypes(exclude="number").columns
     table[words] = table[words].map(lambda cell: cell_text(cell) if isinstance(cell, str) else cell)
-    text: str = table.to_csv(index=False)
+    text: str = table.rename(columns=cell_text).to_csv(index=False)
     return b"\xef\xbb\xbf" + text.encode()
 
 

@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from app.panels import frame
 from backend.services import Glassleaf
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
@@ -90,3 +91,10 @@ def test_the_template_and_the_guests_table_hold_no_host_column(world: World) -> 
     glassleaf = Glassleaf(world.home, pools=False)
     assert not names & set(glassleaf.samples.table(world.record.id).columns)
     glassleaf.close()
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+cmd", "@SUM(A1)", "＝1+1", "＠a", "\t=1", "-x", "-1", "code"])
+def test_no_cell_and_no_head_of_a_saved_table_is_a_formula(text: str) -> None:
+    head, cell = frame._csv({text: [text]}).decode("utf-8-sig").split("\n")[:2]
+    safe = text if text in ("-1", "code") else f"'{text}"
+    assert (head, cell) == (safe, safe)
