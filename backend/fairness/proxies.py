@@ -78,7 +78,7 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
     seed : int
         Of the drawn tables.
     """
-    draw = np.random.default_rng(seed)
+    draw, tables = np.random.default_rng(seed), dict(sorted(tables.items()))  # whatever order they came in
     permuted = {key: permuted_chi_squared(table, draw) for key, table in tables.items()}
     # the table itself counts as one permutation, so that no p is 0
     shares = {

@@ -113,3 +113,10 @@ def test_the_interval_of_an_unrelated_feature_begins_at_nothing():
 
 def test_the_same_seed_gives_the_same_figures():
     assert one([[40, 60], [55, 45]], 9) == one([[40, 60], [55, 45]], 9)
+
+
+def test_intervals_do_not_depend_on_the_order_in_which_tables_came():
+    """Answers of today come after those that are taken again, and the other way round."""
+    draw = np.random.default_rng(3)
+    tables = {("host", f"f{i}"): draw.integers(5, 40, (2, 3 + i)) for i in range(3)}
+    assert associations(tables, 1) == associations(dict(reversed(tables.items())), 1)
