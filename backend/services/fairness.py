@@ -43,7 +43,7 @@ from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.i18n import Catalogue
 from backend.jobs import Job
 from backend.protocols.group_sums.contingency import ContingencyTable, Wanted
-from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group, to_wire
+from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group, read_groups, to_wire
 from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, pairs_a_record
 from backend.protocols.group_sums.values import Counts
 from backend.results import JOINT, TRAINING, ModelRecord
@@ -388,9 +388,18 @@ class _Crossed:
     def sums_of_host(
         self, source: HostMarks, wanted: Wanted, max_groups: int
     ) -> tuple[tuple[Group, ...], dict[Key, GroupTable]]:
-        """Of a Host's marks."""
+        """Of a Host's marks; where it marks these people no more, under another key since a rotation, say, all from before."""
         asked = self._sums[max_groups]
-        groups, found, refused = asked.ask_of_host(self._questions, self._ids, source, wanted)
+        try:
+            groups, found, refused = asked.ask_of_host(self._questions, self._ids, source, wanted)
+        except (HostRefused, QuestionRefused) as error:
+            keys = [(host, name) for host, names in wanted.items() for name in names]
+            before = asked.kept(keys, {}, self._ids)
+            told = [one.about[GROUPS_OF] for one in before.values() if GROUPS_OF in one.about]
+            if len(told) < max(1, len(keys)):
+                raise
+            groups = read_groups([(kind, name, n) for kind, name, n in told[0]], self._questions.records)
+            return groups, self._answered({}, before, dict.fromkeys(keys, error))
         about = {GROUPS_OF: [list(one) for one in to_wire(groups)]}
         return groups, self._answered(found, asked.kept(refused, about, self._ids), refused)
 

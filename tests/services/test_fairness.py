@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import measurement_contexts
+import numpy as np
 import pytest
 from measurement_contexts import KEY
 
@@ -14,7 +16,9 @@ from backend.errors import Cancelled, HostRefused, ParameterError
 from backend.fairness.disparity import as_evidence
 from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.jobs import Job, work
-from backend.services.fairness import DisparityRequest, ProxyRequest, measure_disparity, measure_proxies
+from backend.protocols.group_sums.grouping import Group, to_wire
+from backend.services.asked_sums import GROUPS_OF, AnsweredSums
+from backend.services.fairness import DisparityRequest, ProxyRequest, _Crossed, measure_disparity, measure_proxies
 from backend.store.accountant import Limits
 
 CUTOFF = 0.25
@@ -214,3 +218,38 @@ def test_a_model_of_more_than_two_outcomes_has_no_outcomes_by_group(context):
     request = DisparityRequest(context.record.id, "gender", CUTOFF, cipher="none")
     with pytest.raises(ParameterError, match="two outcomes"):
         Job(lambda job: measure_disparity(other, request, job), 1).start().get()
+
+
+class TestAHostThatMarksTheSamePeopleNoMore:
+    """Under another key since a rotation, say: its marks are other bytes, and a second answer to whoever adds them up."""
+
+    GROUPS = (Group("code", "a", 30), Group("code", "b", 30))
+    KEYS = (("shop", "income"), ("shop", "visits"))
+
+    def crossed(self, kept):
+        class Refusing:
+            def ask_of_host(self, *asked):
+                raise HostRefused("answered before")
+
+            def kept(self, keys, about, ids):
+                return {key: kept[key] for key in keys if key in kept}
+
+        questions = SimpleNamespace(records=60)
+        return _Crossed(questions, ("p",) * 60, {4: Refusing()})
+
+    def answered(self, about):
+        return AnsweredSums(about, 4, "", "2026-11-20", self.GROUPS, np.array([[10, 20]]))
+
+    def asked(self, kept):
+        return self.crossed(kept).sums_of_host(("people", "sex", 4, 20), {"shop": ["income", "visits"]}, 4)
+
+    def test_serves_again_what_its_groups_were_related_to_before(self):
+        about = {GROUPS_OF: [list(one) for one in to_wire(self.GROUPS)]}
+        groups, tables = self.asked({key: self.answered(about) for key in self.KEYS})
+        assert groups == self.GROUPS and set(tables) == set(self.KEYS)
+
+    @pytest.mark.parametrize("held", [0, 1])
+    def test_is_said_to_refuse_where_an_answer_is_missing(self, held):
+        about = {GROUPS_OF: [list(one) for one in to_wire(self.GROUPS)]}
+        with pytest.raises(HostRefused):
+            self.asked({key: self.answered(about) for key in self.KEYS[:held]})
