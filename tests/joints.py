@@ -18,6 +18,8 @@ from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.joint import Joint
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
+from backend.store.accountant import Accountant
+from backend.store.database import Database
 from backend.store.party_store import memory_store
 from backend.trees.ensemble import Split
 
@@ -67,6 +69,7 @@ def joined(
     directions=False,
     on_tree=lambda progress: None,
     min_group=0,
+    limits=None,
 ):
     """Random parties with two numeric features and (`coded`) a categorical one each; with `directions` every x should raise the risk."""
     draw = np.random.default_rng(seed)
@@ -94,7 +97,16 @@ def joined(
     served = SimulatedHosts(
         network,
         [
-            HostParty(p, tables[p], features[p], memory_store(), simulated=True, key_floor=512, min_group=min_group)
+            HostParty(
+                p,
+                tables[p],
+                features[p],
+                memory_store(),
+                simulated=True,
+                key_floor=512,
+                min_group=min_group,
+                accountant=limits and Accountant(Database(), limits),
+            )
             for p in parties[1:]
         ],
     )
@@ -128,14 +140,18 @@ class Asking:
     def __init__(self, questions, on_piece=lambda done, total: None):
         self.questions, self.on_piece = questions, on_piece
 
-    def sums(self, marks, wanted, max_groups, known=()):
+    def sums(self, marks, wanted, max_groups, known=(), min_size=20):
         self.questions.send(marks, list(wanted), on_piece=self.on_piece)
-        return self.questions.ask(wanted, max_groups, known=known)
+        return self.questions.ask(wanted, max_groups, known=known, min_size=min_size)
+
+    def borne_by(self, marks, max_groups):
+        return self.questions.borne_by([1] * marks, max_groups)
 
     def ahead(self, wanted, max_groups):
         for host, features in wanted.items():
             self.questions.would_answer(host, features, max_groups)
 
     def sums_of_host(self, source, wanted, max_groups):
-        groups = self.questions.have_sent(*source, list(wanted))
+        *asked, least = source
+        groups = self.questions.have_sent(*asked, list(wanted), least)
         return groups, self.questions.ask(wanted, max_groups, source[0]) if groups else {}

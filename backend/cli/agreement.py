@@ -120,7 +120,7 @@ def _text(found: Agreement) -> list[str]:
             f"  {one.legal_basis}; until {one.valid_until}{f', {one.hours} UTC' if one.hours else ''}",
             f"  {one.rows_per_day or 'any number of'} rows a day, kept {one.retention_days} days; {models}",
             f"  keys of {one.floors.key_bits} bits, answers about a person in 28 days: {one.floors.budget}, dither {one.floors.dither:g}, "
-            f"groups of {one.floors.group_size}",
+            f"groups of {one.floors.group_size}, of which a Guest that lies could name {100 * one.floors.named:g} %",
             f"  {', '.join(one.kinds)}",
         ]
     return lines

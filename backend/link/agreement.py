@@ -26,6 +26,7 @@ from backend.errors import FederationError, ParameterError, SecurityError
 from backend.link.config import MAX_FILE, Address, read_toml
 from backend.link.identity import Role, host_name
 from backend.link.kinds import ALWAYS, all_kinds, kinds_of
+from backend.protocols.group_sums.disclosure_bound import NAMED
 
 if TYPE_CHECKING:
     from backend.link.identity import PartyKeys
@@ -98,12 +99,16 @@ class Floors(_Strict):
         Narrowest dither, width on the margin.
     group_size : int
         Fewest people in a group.
+    named : float
+        Share of a group's people whom sums could name at most to a Guest that marks people as it likes. What is signed does not have it
+        where it is the default, so that agreements of before stay signed.
     """
 
     key_bits: Annotated[int, Field(ge=2048, le=8192)] = 3072
     budget: Annotated[int, Field(ge=0, le=1_000_000)] = 1
     dither: Annotated[float, Field(ge=0, le=0.25)] = 0.0625
     group_size: Annotated[int, Field(ge=1, le=1_000_000)] = 50
+    named: Annotated[float, Field(ge=0.01, le=NAMED, exclude_if=lambda share: share == NAMED)] = NAMED
 
 
 class Purpose(_Strict):
@@ -240,6 +245,11 @@ class Agreement(_Strict):
     def hash(self) -> str:
         """SHA-256 of the canonical form, in hexadecimal."""
         return hashlib.sha256(self.canonical).hexdigest()
+
+
+def named_share(agreement: Agreement) -> float:
+    """The smallest share of a group's people that any purpose lets sums name."""
+    return min(purpose.floors.named for purpose in agreement.purposes)
 
 
 def dictionary_hash(features: Sequence[Feature]) -> str:

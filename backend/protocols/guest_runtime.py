@@ -27,6 +27,7 @@ from backend.protocols.approvals.guest import ask, training_terms
 from backend.protocols.approvals.messages import AskApproval, AskTraining
 from backend.protocols.audit_head.protocol import ask_heads, report_head
 from backend.protocols.explanations.opening import TermsOpening
+from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.guest import GuestParty
 from backend.protocols.guest_keys import GuestKeys
 from backend.protocols.purposes.protocol import state_purpose
@@ -140,6 +141,8 @@ class GuestRuntime:
         Host → receipt and key.
     workers : Workers, optional
         Who encrypts in training; default one process a core of this machine.
+    named : float, optional
+        Share of a group's people whom the Hosts let sums name at most; 0 = not limited. By default as simulated Hosts have it.
     """
 
     def __init__(
@@ -158,8 +161,10 @@ class GuestRuntime:
         on_close: Callable[[], None] = lambda: None,
         on_receipts: OnReceipts | None = None,
         workers: Workers | None = None,
+        named: float | None = None,
     ) -> None:
         self.federation, self.journal = federation, journal
+        self.named = named if named is not None else 0.0 if federation.synthetic else NAMED
         self._on_approval, self._known_approvals = on_approval, set[tuple[str, int, str]]()
         self._on_receipts = on_receipts
         self._wire, self.operator, self._witnesses, self._on_close = wire, operator, witnesses, on_close

@@ -29,6 +29,7 @@ from backend.protocols.baselines.host import WalkHandler
 from backend.protocols.baselines.messages import PassOn
 from backend.protocols.explanations.host import ReasonsHandler
 from backend.protocols.explanations.messages import ReasonTerms
+from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.group_sums.host import GroupSumsHandler
 from backend.protocols.group_sums.messages import GroupPairs, MoreGroupPairs
 from backend.protocols.host_state import Answer, Answering, Handlers, HostModels, HostSession, HostSessions
@@ -126,6 +127,8 @@ class HostParty:
         decisions are kept in memory.
     min_group : int
         Fewest people in a group that it says anything about; 0 = as each protocol has it.
+    named : float
+        As of :class:`backend.protocols.host_state.Answering`.
     draining : callable
         Whether it takes on no new conversation.
     served : callable
@@ -153,6 +156,7 @@ class HostParty:
         receipts: Receipts | None = None,
         approvals: Approvals | Literal["none"] | None = None,
         min_group: int = 0,
+        named: float = NAMED,
         draining: Callable[[], bool] = lambda: False,
         served: Callable[[Served], None] = lambda _: None,
     ) -> None:
@@ -173,10 +177,9 @@ class HostParty:
             approvals = Approvals(name, Database(), SigningKey.generate())
         self.approvals = approvals if isinstance(approvals, Approvals) else None
         counts = self.accountant is not None and self.accountant.limits.counted
-        self._gate = ApprovalGate(
-            self.approvals, self._partial_models, self._sessions, len(table.ids), simulated, counts
-        )
-        answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests, min_group)
+        records = len(table.ids)
+        self._gate = ApprovalGate(self.approvals, self._partial_models, self._sessions, records, simulated, counts)
+        answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests, min_group, named)
         self._scoring = ScoringHandler(table, answering, Dither(self._dither, store))
         self._handlers = self._all_handlers(table, features, answering)
 

@@ -26,7 +26,7 @@ from backend.protocols.scoring.fed_eini import CompiledHost, host_plan
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
-from backend.store.accountant import LIMITS, Accountant, Question
+from backend.store.accountant import GROUPS, LIMITS, Accountant, Question
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Stated
 from backend.store.request_log import RequestLog
@@ -306,6 +306,8 @@ class Answering:
         Where a sample of requests is kept for an auditor.
     min_group : int
         Fewest people in a group that anything is said about; what a protocol asks for itself holds, where that is more.
+    named : float
+        Share of a group's people whom sums could name at most to a Guest that marks them as it likes; 0 = not limited.
     """
 
     partial_models: HostModels
@@ -313,6 +315,12 @@ class Answering:
     accountant: Accountant | None
     requests: RequestLog | None
     min_group: int = 0
+    named: float = 0.0
+
+    def named_share(self, conversation: str) -> float:
+        """How much of who is in a group its sums may carry in a conversation; 0 = not limited, as where people need no protection."""
+        accountant = self.account(conversation)
+        return self.named if accountant is not None and accountant.limits.of(GROUPS)[0] == 1 else 0.0
 
     def account(self, conversation: str) -> Accountant | None:
         """The account of a conversation; None where its questions do not count."""

@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from backend.crypto.registry import Cipher
 from backend.errors import HostRefused, PartyUnreachable, QuestionRefused, SecurityError
 from backend.evaluation.validation.slices import summed
-from backend.fairness.marking import Marking, mark
+from backend.fairness.marking import Marking, bounds, mark
 from backend.jobs import work
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group, Grouped, WireGroup, merged, read_groups, to_wire
 from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, SentMarks, named
@@ -33,6 +33,7 @@ from backend.store.measurements import Kept
 
 TEST = "test"  # the part of records that a model was not trained on
 GROUPS_OF = "groups"  # of a Host's feature that it marked people by, in what an answer is about
+BOUND = 42  # the decision that says how large groups are asked for
 KIND = "sums: "  # before the part of the people: the kind of measurement that answers are kept as
 UNWEIGHED: Final = work.Plan({"pairs": 1.0, "sums": 0.0})  # where whoever asks has no plan
 Key = tuple[str, str]  # (party, feature)
@@ -76,7 +77,9 @@ class AnsweredSums:
         return replace(self, groups=groups, sums=sums, max_groups=min(most, self.max_groups))
 
 
-HostMarks = tuple[str, str, int]  # marks that a Host makes: its name, its feature, groups at most
+HostMarks = tuple[
+    str, str, int, int
+]  # marks that a Host makes: its name, its feature, groups at most, and of how many records at least
 
 
 @dataclass(frozen=True)
@@ -114,16 +117,19 @@ class _Question:
             "largest": made.largest,
             "totals": made.totals,
             "spread": made.spread,
+            "bound": BOUND,
             "pairs": len(made.pairs),
         }
         return [json.dumps({"question": asdict(self), **rest}).encode(), made.rows, *made.pairs]
 
     @classmethod
     def read(cls, pieces: Sequence[bytes]) -> tuple[_Question, SentMarks] | None:
-        """From these pieces; None where not all are written, so that nothing was sent yet."""
-        if len(pieces) < 2 or len(pieces) < 2 + (body := json.loads(pieces[0]))["pairs"]:
+        """From these pieces; None where not all are written, so that nothing was sent yet, or where 0.13 or older wrote them.
+
+        What these would ask for, a Host does not answer any more (docs/decisions/0042-what-a-lying-guest-reads.md).
+        """
+        if len(pieces) < 2 or len(pieces) < 2 + (body := json.loads(pieces[0]))["pairs"] or "bound" not in body:
             return None
-        body = {"spread": (), **body}  # which 0.12 did not write down; its questions were about groups of 20
         largest, totals, spread = (tuple(body[name]) for name in ("largest", "totals", "spread"))
         made = SentMarks(pieces[1], tuple(pieces[2:]), largest, totals, spread, body["key"])
         return _QUESTION.validate_python(body["question"]), made
@@ -186,7 +192,12 @@ class AskedSums:
         min_size: int = MIN_GROUP,
         plan: work.Plan = UNWEIGHED,
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
-        """:meth:`ask` for what disparity, validation, monitoring and curves need of outcomes, all in one question; ``(records,)`` each."""
+        """:meth:`ask` for what disparity, validation, monitoring and curves need of outcomes, all in one question; ``(records,)`` each.
+
+        Without a range of cut-offs where not even halves of these records can bear the sums of one.
+        """
+        if questions.borne_by(bounds(len(marking.others)), self.max_groups) > questions.records // 2:
+            marking = replace(marking, others=())
         marks, largest = marking.marks(labels, probabilities)
         return self.ask(questions, ids, marks, largest, asdict(marking), wanted, min_size=min_size, plan=plan)
 
@@ -227,7 +238,7 @@ class AskedSums:
         refused : dict
             What a Host would not, or did not, answer; of it nothing was counted.
         """
-        refused = self._sessions.refused_ahead(questions, wanted, self.max_groups)
+        refused = self._sessions.refused_ahead(questions, wanted, self.max_groups, min_size)
         asked = [(host, name) for host, names in wanted.items() for name in names if (host, name) not in refused]
         if not asked:
             return {}, refused
@@ -257,7 +268,8 @@ class AskedSums:
         self, questions: GroupQuestions, question: _Question, source: HostMarks
     ) -> tuple[tuple[Group, ...], dict[Key, AnsweredSums], Refused]:
         """Steps 1 and 2; a Host that is asked within a day to mark the same people sends the same bytes again."""
-        groups = questions.have_sent(*source, question.receivers)
+        host, feature, most, least = source
+        groups = questions.have_sent(host, feature, most, question.receivers, least)
         if not groups:
             return (), {}, {}
         question = replace(question, about={GROUPS_OF: [list(g) for g in to_wire(groups)]})
@@ -357,7 +369,7 @@ class AskedSums:
         """
         if question.source is None:
             wanted = {host: [name for other, name in question.asked if other == host] for host in question.receivers}
-            if self._sessions.refused_ahead(questions, wanted, self.max_groups):
+            if self._sessions.refused_ahead(questions, wanted, self.max_groups, question.min_size):
                 questions.repeat(made, question.receivers)
                 self._answers(questions, question, len(made.largest))
             return

@@ -372,13 +372,24 @@ class _Crossed:
         self._questions, self._ids, self._sums, self.day = questions, ids, sums, ""
 
     def sums(
-        self, marks: Sequence[Counts], wanted: Wanted, max_groups: int, known: Sequence[Group] = ()
+        self,
+        marks: Sequence[Counts],
+        wanted: Wanted,
+        max_groups: int,
+        known: Sequence[Group] = (),
+        min_size: int = MIN_GROUP,
     ) -> dict[Key, GroupTable]:
         """Of the Guest's marks."""
         asked, about = self._sums[max_groups], _of_marks(marks)
         ones = [1] * len(marks)
-        found, refused = asked.ask(self._questions, self._ids, marks, ones, about, wanted, known=known)
+        found, refused = asked.ask(
+            self._questions, self._ids, marks, ones, about, wanted, min_size=min_size, known=known
+        )
         return self._answered(found, asked.kept(refused, about, self._ids), refused)
+
+    def borne_by(self, marks: int, max_groups: int) -> int:
+        """See :meth:`GroupQuestions.borne_by`."""
+        return self._questions.borne_by([1] * marks, max_groups)
 
     def ahead(self, wanted: Wanted, max_groups: int) -> None:
         """Raise what a Host would refuse them with, unless it has answered before."""

@@ -35,6 +35,7 @@ from backend.errors import (
 from backend.fairness.evidence import Basis
 from backend.jobs import Job, work
 from backend.protocols.alignment.exchange import align
+from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.effort import ScoringEffort
@@ -140,7 +141,7 @@ class Sessions:
         self.job.at("align", guest)
         joint, _ = align(session, guest, self._runtime.table.ids if ids is None else ids, "dh")
         counted = choose(joint)
-        return GroupQuestions(session, guest, key, counted), joint[counted]
+        return GroupQuestions(session, guest, key, counted, self._runtime.named), joint[counted]
 
     def ask_about(self, session: Session, cipher: Cipher, bits: int, rows: Rows) -> tuple[GroupQuestions, Rows]:
         """The same about some of the Guest's `rows`; returns where among these the joint ones are."""
@@ -176,14 +177,14 @@ class Sessions:
 
     @staticmethod
     def refused_ahead(
-        questions: GroupQuestions, wanted: Mapping[str, Sequence[str]], max_groups: int
+        questions: GroupQuestions, wanted: Mapping[str, Sequence[str]], max_groups: int, min_size: int = MIN_GROUP
     ) -> dict[tuple[str, str], HostRefused | QuestionRefused]:
         """(Host, feature) → what its sums would be refused with, if they were asked for now; the others would be answered."""
         refused: dict[tuple[str, str], HostRefused | QuestionRefused] = {}
         for host, names in wanted.items():
             for name in names:
                 try:
-                    questions.would_answer(host, (name,), max_groups)
+                    questions.would_answer(host, (name,), max_groups, min_size)
                 except (HostRefused, QuestionRefused) as error:
                     refused[host, name] = error
         return refused

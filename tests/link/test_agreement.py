@@ -16,6 +16,7 @@ from backend.link.agreement import (
     dictionary_hash,
     load_agreement,
     load_in_force,
+    named_share,
     sign,
     signatures_file,
     signers,
@@ -40,6 +41,14 @@ def test_the_hash_is_of_what_it_says_not_of_how_it_is_written(companies):
     companies.path.write_text("# a remark\n" + tomli_w.dumps(dict(reversed(data(companies).items()))))
     assert companies.agreement.hash == before and len(signers(companies.path)) == 3
     assert companies.agreement.canonical.isascii()
+
+
+def test_an_agreement_of_before_there_was_a_share_stays_signed_and_a_smaller_share_is_another(companies):
+    assert b"named" not in companies.agreement.canonical and named_share(companies.agreement) == 0.5
+    changed = data(companies)
+    changed["purposes"][0].setdefault("floors", {})["named"] = 0.05
+    companies.path.write_text(tomli_w.dumps(changed))
+    assert named_share(load_agreement(companies.path)) == 0.05 and signers(companies.path) == ()
 
 
 def test_one_changed_figure_is_signed_by_nobody(companies):
@@ -151,6 +160,7 @@ def test_parties_and_purposes_have_to_fit_each_other(companies):
     refused(lambda d: d["parties"][1].update(sealing=d["parties"][2]["sealing"]))
     refused(lambda d: d["parties"][0].update(address=""))
     refused(lambda d: d["purposes"][0].update(kinds=["AskWalk"]))
+    refused(lambda d: d["purposes"][0].update(floors={"named": 0.6}))
     refused(lambda d: d["purposes"][0].update(kinds=["NoSuchKind"]))
     refused(lambda d: d["purposes"][0].update(dictionaries={"stranger": "0" * 64}))
     refused(lambda d: d["purposes"][0].update(floors={"key_bits": 512}))

@@ -32,17 +32,25 @@ class Asking(Protocol):
     """Asks Hosts for sums by group about the records that count; (Host, feature) → sums, of those that make two groups."""
 
     def sums(
-        self, marks: Sequence[Counts], wanted: Wanted, max_groups: int, known: Sequence[Group] = ()
+        self,
+        marks: Sequence[Counts],
+        wanted: Wanted,
+        max_groups: int,
+        known: Sequence[Group] = (),
+        min_size: int = MIN_GROUP,
     ) -> dict[tuple[str, str], GroupTable]:
-        """Of the Guest's marks, 0 or 1; `known` groups are those that bear them."""
+        """Of the Guest's marks, 0 or 1; `known` groups are those that bear them, of at least so many records."""
+
+    def borne_by(self, marks: int, max_groups: int) -> int:
+        """As of :meth:`GroupQuestions.borne_by`, of so many marks of 0 or 1."""
 
     def ahead(self, wanted: Wanted, max_groups: int) -> None:
         """Raise what a Host would refuse sums of the Guest's marks with."""
 
     def sums_of_host(
-        self, source: tuple[str, str, int], wanted: Wanted, max_groups: int
+        self, source: tuple[str, str, int, int], wanted: Wanted, max_groups: int
     ) -> tuple[tuple[Group, ...], dict[tuple[str, str], GroupTable]]:
-        """Groups of a Host's feature, at most so many, and sums of its own marks of all but the last of them."""
+        """Groups of a Host's feature, at most so many, of at least so many records, and sums of its own marks of all but the last."""
 
 
 class ContingencyTable:
@@ -77,6 +85,7 @@ class ContingencyTable:
         self._max_groups, self._bins, self._at = max_groups, bins, at
         own = [group(f, columns[f.name], bins) for party, f in others if party == guest]
         self._own = [g for g in own if g.groups]
+        self._bearing, self._least = self._bearable(self._own)
         self._asked: dict[str, list[str]] = {}
         for party, f in others:
             if party != guest:
@@ -103,16 +112,18 @@ class ContingencyTable:
         return grouped.groups, tables
 
     def _of_host(self, host: str, feature: str) -> tuple[tuple[Group, ...], Tables]:
-        if self._own:  # asked for last, after all that takes long
+        if self._bearing:  # asked for last, after all that takes long
             self._asking.ahead({host: (feature,)}, self._max_groups)
         self._at("marks", host)
-        groups, of_hosts = self._asking.sums_of_host((host, feature, self._max_groups), self._asked, self._bins)
+        source = host, feature, self._max_groups, self._least
+        groups, of_hosts = self._asking.sums_of_host(source, self._asked, self._bins)
         _check(feature, groups)
         tables = _completed_all(of_hosts)
         borne = self._borne(groups)
         if borne:
             flags = [flag for own in borne for flag in _flags(own)]
-            table = self._asking.sums(flags, {host: (feature,)}, self._max_groups, groups).get((host, feature))
+            wanted = {host: (feature,)}
+            table = self._asking.sums(flags, wanted, self._max_groups, groups, self._least).get((host, feature))
             if table is None or table.groups != groups:
                 raise SecurityError(f"{host} reported two different things of {feature}; the exchange was stopped.")
             ends = np.cumsum([len(own.groups) - 1 for own in borne])[:-1]
@@ -120,10 +131,20 @@ class ContingencyTable:
                 tables[self._guest, own.feature] = _completed(sums, groups).T
         return groups, tables
 
+    def _bearable(self, features: Sequence[Grouped]) -> tuple[list[Grouped], int]:
+        """Features of the Guest, in their order, that a Host's groups of a quarter of the records can bear; how large these have to be."""
+        kept, marks, least = list[Grouped](), 0, MIN_GROUP
+        for own in features:
+            more = marks + len(own.groups) - 1
+            size = self._asking.borne_by(more, self._max_groups)
+            if size <= max(MIN_GROUP, len(own.index) // 4):
+                kept, marks, least = [*kept, own], more, max(MIN_GROUP, size)
+        return kept, least
+
     def _borne(self, groups: Sequence[Group]) -> list[Grouped]:
         """The Guest's features that can be related to groups of these sizes without saying who is in them, in their order."""
         sizes, spread, borne = [g.n for g in groups], tuple[float, ...](), []
-        for own in self._own:
+        for own in self._bearing:
             more = (*spread, *spread_of(_flags(own)))
             if leaves_unknown(more, sizes):
                 spread = more

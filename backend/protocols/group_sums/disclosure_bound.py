@@ -5,16 +5,22 @@ meeting in the middle, finds (tests/protocols/group_sums/test_disclosure_bound.p
 (2003). So what the sums tell has to stay below what it takes to name a group. Of a set of k of n records, drawn with equal chances, a sum
 of a mark has the variance k·(n - k)/(n - 1)·σ², and so no more than ½·log2(2πe·(variance + 1/12)) bits (Cover and Thomas, 2nd ed.,
 theorem 8.6.5 and problem 8.7); log2 of the number of such sets, less that, is how much stays unknown on average.
+
+A Guest that departs from the protocol marks as it likes, one person with 1, the next with 2, and so on: then a sum of `b` bits is a list of
+who of `b` people is in the group. A Host that cannot read the marks knows how many bits its sums carry, and bounds these
+(:func:`least_size`, docs/decisions/0042-what-a-lying-guest-reads.md).
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from math import e, inf, lgamma, log, log2, pi
 
 from backend.protocols.group_sums.values import Counts
 
 UNKNOWN = 10  # bits that stay unknown of every group, on average: a thousand sets of records fit the sums
+NAMED = 0.5  # of the bits that it takes to say who is in a group, as many may its sums carry: half of its people, and no more, can be named
 
 
 def spread_of(marks: Sequence[Counts]) -> tuple[float, ...]:
@@ -54,3 +60,17 @@ def smallest_size(spread: Sequence[float], n: int, max_groups: int, at_least: in
         if leaves_unknown(spread, [*[size] * (count - 1), n - size * (count - 1)]):
             return size
     return n // 2 + 1
+
+
+def least_size(bits: int, n: int, max_groups: int, share: float) -> int:
+    """The smallest size of groups whose sums of so many `bits` each say no more than a `share` of who is in them; more than half of `n`
+    where none does, and 1 where the share is 0, which is no limit.
+
+    Both of each group by itself, and of as many groups of this size as `n` records can make.
+    """
+
+    def bears(size: int) -> bool:
+        others = min(max_groups + 1, n // size) - 1
+        return share * ways(n, [size]) >= bits and share * ways(n, [size] * others) >= bits * others
+
+    return 1 + bisect_left(range(1, n // 2 + 1), True, key=bears) if share else 1

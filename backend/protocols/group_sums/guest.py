@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.interface import PairKeySide
 from backend.errors import ParameterError, SecurityError
-from backend.protocols.group_sums.disclosure_bound import smallest_size, spread_of
+from backend.protocols.group_sums.disclosure_bound import least_size, smallest_size, spread_of
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group, read_groups
 from backend.protocols.group_sums.messages import (
     AskGroupPairs,
@@ -27,7 +27,7 @@ from backend.protocols.group_sums.messages import (
     GroupSums,
     MoreGroupPairs,
 )
-from backend.protocols.group_sums.values import Counts, Slot, half_of, pack, slots, unpack
+from backend.protocols.group_sums.values import Counts, Slot, carried, half_of, pack, slots, unpack
 from backend.protocols.training.pair_pieces import pieces
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.channel import Session
@@ -97,10 +97,15 @@ def pairs_a_record(largest: Sequence[int], records: int, bits: int) -> int:
 
 
 class GroupQuestions:
-    """One conversation about groups of the joint records that count (`rows`), after a key was offered and ids were aligned."""
+    """One conversation about groups of the joint records that count (`rows`), after a key was offered and ids were aligned.
 
-    def __init__(self, session: Session, guest: str, key: PairKeySide, rows: NDArray[np.bool_]) -> None:
-        self._session, self._guest, self._key, self._rows = session, guest, key, rows
+    `named` is the share of a group's people whom Hosts let sums name at most (:func:`least_size`); 0 = not limited.
+    """
+
+    def __init__(
+        self, session: Session, guest: str, key: PairKeySide, rows: NDArray[np.bool_], named: float = 0.0
+    ) -> None:
+        self._session, self._guest, self._key, self._rows, self._named = session, guest, key, rows, named
         self.records = int(np.count_nonzero(rows))
         self._sent: dict[str, _Sent] = {}  # by whose marks they are
 
@@ -180,7 +185,7 @@ class GroupQuestions:
             on_piece(done + part.start, total)
             yield self._key.encrypt_joined(numbers[part.start : part.stop], half)
 
-    def would_answer(self, host: str, features: Sequence[str], max_groups: int) -> None:
+    def would_answer(self, host: str, features: Sequence[str], max_groups: int, min_size: int = MIN_GROUP) -> None:
         """Before step 1: raise what the Host would refuse these sums with if they were asked for now. It counts nothing and tells no group.
 
         A repetition in the same bytes, which only marks that nobody encrypts can be, is refused like any other second question.
@@ -192,14 +197,21 @@ class GroupQuestions:
         """
         name = self._session.name
         self._session.send(host, GroupPairs(name, pack_rows(self._rows), 1, ()))
-        self._session.send(host, AskGroupSums(name, self._guest, tuple(features), max_groups, MIN_GROUP))
+        self._session.send(host, AskGroupSums(name, self._guest, tuple(features), max_groups, min_size))
         if self._session.expect_each(GroupSums, [host])[host].features:
             raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
 
-    def have_sent(self, host: str, feature: str, max_groups: int, receivers: Sequence[str]) -> tuple[Group, ...]:
+    def borne_by(self, largest: Sequence[int], max_groups: int) -> int:
+        """Records of the smallest groups of which sums of marks of these largest values may be asked for; more than half where none."""
+        layout = slots(largest, self.records, self._key.bits)
+        return least_size(_carried(layout), self.records, max_groups, self._named)
+
+    def have_sent(
+        self, host: str, feature: str, max_groups: int, receivers: Sequence[str], min_size: int = MIN_GROUP
+    ) -> tuple[Group, ...]:
         """Step 1 where the marks are a Host's: a mark for each group of its feature but the last. Returns the groups; empty = too few."""
         rows, name = pack_rows(self._rows), self._session.name
-        self._session.send(host, AskGroupPairs(name, rows, feature, max_groups, tuple(receivers)))
+        self._session.send(host, AskGroupPairs(name, rows, feature, max_groups, tuple(receivers), min_size))
         answer = self._session.expect_each(GroupPairsSent, [host])[host]
         groups = read_groups(answer.groups, self.records)
         if answer.feature != feature:
@@ -228,14 +240,14 @@ class GroupQuestions:
             Bins or codes a feature.
         min_size : int
             Records of the smallest group; a Host merges those below its own minimum in any case. More are asked for where sums of the
-            Guest's marks could say who is in a smaller one (:mod:`backend.protocols.group_sums.disclosure_bound`).
+            marks could say who is in a smaller one (:mod:`backend.protocols.group_sums.disclosure_bound`).
         known : sequence of Group
-            The groups, where they are known: then the marks are those that groups of these sizes bear.
+            The groups, where they are known, of `min_size` records or more: then the marks are those that groups of these sizes bear.
 
         Returns
         -------
         dict of (str, str) to GroupTable
-            (Host, feature); a feature without at least two groups is left out.
+            (Host, feature); a feature without at least two groups is left out. Nobody is asked where there can be none.
 
         Raises
         ------
@@ -245,7 +257,11 @@ class GroupQuestions:
         sender = source or self._guest
         asked = {host: tuple(features) for host, features in wanted.items() if features}
         if sender in self._sent and not known:
-            min_size = smallest_size(self._sent[sender].spread, self.records, max_groups, min_size)
+            sent = self._sent[sender]
+            borne = least_size(_carried(sent.layout), self.records, max_groups, self._named)
+            min_size = smallest_size(sent.spread, self.records, max_groups, max(min_size, borne))
+            if min_size > self.records // 2:
+                return {}
         for host, features in asked.items():
             self._session.send(host, AskGroupSums(self._session.name, sender, features, max_groups, min_size))
         answers = self._session.expect_each(GroupSums, asked)
@@ -274,6 +290,10 @@ class GroupQuestions:
                 f"Sums that {host} returned do not add up to what was sent; they were discarded. Ask {host} what it runs."
             )
         return tables
+
+
+def _carried(layout: Sequence[Slot]) -> int:
+    return carried(layout[-1].number + 1, half_of(layout)) if layout else 0
 
 
 def named(key: PairKeySide) -> str:

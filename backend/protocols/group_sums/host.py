@@ -20,6 +20,7 @@ from backend.crypto.plain import PlainKeySide
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
+from backend.protocols.group_sums.disclosure_bound import least_size
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Grouped, group, to_wire
 from backend.protocols.group_sums.messages import (
     AskGroupPairs,
@@ -29,7 +30,7 @@ from backend.protocols.group_sums.messages import (
     GroupSums,
     MoreGroupPairs,
 )
-from backend.protocols.group_sums.values import half_of, pack, slots
+from backend.protocols.group_sums.values import carried, half_of, pack, slots
 from backend.protocols.host_state import Answer, Answering, Handlers, ReceivedQuestion, digest_of
 from backend.protocols.training.pair_pieces import IncomingPairs, pieces
 from backend.protocols.training.row_sets import unpack_rows
@@ -90,6 +91,20 @@ class HostGroups:
                 f"An unknown feature, one that was named twice, or {max_groups} groups were asked for; {low} to {high} can be."
             )
 
+    def check_carried(self, asked: AskGroupSums, min_size: int, share: float) -> None:
+        """Raise SecurityError where sums could say of more than a `share` of a group's people that they are in it.
+
+        By numbers alone that the Guest has sent: the refusal tells nothing of this Host's records, and nobody is counted.
+        """
+        marked = self._sent_by(asked.source)
+        bits, n = carried(len(marked.pairs.batches), marked.half), len(marked.rows)
+        wanted = least_size(bits, n, asked.most, share)
+        if bits and min_size < wanted:
+            raise SecurityError(
+                f"Sums of {bits:,} bits could name more of a group's people than this Host allows: of {n:,} people, groups of {wanted:,} "
+                f"or more can be asked for, and {min_size:,} were. Ask about more people, or about fewer features at once."
+            )
+
     def people(self, packed: bytes) -> tuple[str, ...]:
         """Ids of some joint records."""
         return tuple(self.table.ids[row] for row in self.rows[unpack_rows(packed, len(self.rows))].tolist())
@@ -127,7 +142,7 @@ class HostGroups:
 
     def marks_of(self, message: AskGroupPairs) -> Grouped:
         """The groups of a feature among some joint records, and which each is in."""
-        return self._grouped(message.feature, self._of(message), message.most, self.min_group)
+        return self._grouped(message.feature, self._of(message), message.most, max(self.min_group, message.least))
 
     def pairs(self, grouped: Grouped) -> bytes:
         """Which group each of some joint records is in, encrypted under the Guest's key: as many bytes of each number.
@@ -242,6 +257,7 @@ class GroupSumsHandler:
         groups.check(asked.features, asked.most)  # before anything is counted
         people, digest = groups.pairs_of(asked.source)
         only_look, min_size = groups.looks(sender, asked.source), max(groups.min_group, asked.least)
+        groups.check_carried(asked, min_size, self.answering.named_share(asked.conversation))
         for feature in asked.features:
             self._count(sender, asked, feature, people, min_size, only_look=only_look)
             # sums of other numbers of the same people would tell whose number changed
@@ -256,13 +272,13 @@ class GroupSumsHandler:
             raise SecurityError("Encrypted groups were to be sent to the Guest, who could read them; that was refused.")
         if len(set(asked.receivers)) < len(asked.receivers):
             raise SecurityError("Encrypted groups were to be sent to one party twice; that was refused.")
-        people = groups.people(asked.rows)
-        self._count(sender, asked, asked.feature, people, groups.min_group)
+        people, min_size = groups.people(asked.rows), max(groups.min_group, asked.least)
+        self._count(sender, asked, asked.feature, people, min_size)
         grouped = groups.marks_of(asked)
         if asked.receivers:
             # sums of the same bytes are the same question to whoever adds them up, also after a Guest was killed; bytes that are kept
             # serve for the marks in them alone, since what was counted of the groups may be forgotten sooner
-            same = f"{groups.min_group} {asked.most} {digest_of(groups.key, grouped.index.tobytes())}"
+            same = f"{min_size} {asked.most} {digest_of(groups.key, grouped.index.tobytes())}"
             received = self._count_as(sender, asked, ("pairs", asked.feature), people, same, told=False)
             made = received.answer(lambda: groups.pairs(grouped))
             yield from self._handed_on(groups, asked, groups.in_pieces(asked, len(grouped.groups), made))

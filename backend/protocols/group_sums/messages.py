@@ -51,13 +51,17 @@ class GroupSums(Message, max_bytes=WHOLE):
 
 
 class AskGroupPairs(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.BULK):
-    """Guest → Host: encrypt which group of your feature each of these joint records is in, for these Hosts to add up."""
+    """Guest → Host: encrypt which group of your feature each of these joint records is in, for these Hosts to add up.
+
+    No group is smaller than `least` records, as in :class:`AskGroupSums`.
+    """
 
     HOLDS = "which joint records count; one of the Host's features, in how many groups; for which Hosts"
     rows: bytes
     feature: str
     most: int  # as above
     receivers: tuple[str, ...]
+    least: int = 0
 
 
 class GroupPairsSent(Message, readable_by=GUEST):

@@ -57,6 +57,11 @@ def half_of(layout: Sequence[Slot]) -> int:
     return max((slot.shift + slot.width for slot in layout), default=0) // 2 + 1
 
 
+def carried(numbers: int, half: int) -> int:
+    """Bits of a group's sums, of so many numbers a record in pairs of halves of so many bits."""
+    return numbers * 2 * half
+
+
 def pack(marks: Sequence[Counts], largest: Sequence[int], layout: Sequence[Slot]) -> list[list[int]]:
     """Marks, ``(n,)`` each, as lists of ``n`` numbers to be encrypted.
 

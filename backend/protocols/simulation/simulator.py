@@ -17,6 +17,7 @@ from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_table, records_version
 from backend.protocols.approvals.host import Approvals
+from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.guest_runtime import GuestRuntime, HostsOperator, OnReceipts, PoolLevel
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import usual_dither
@@ -96,6 +97,7 @@ class SimulatedFederation(HostsOperator):
             approvals="none" if key is None else Approvals(name, database, key),
             signing=key,
             receipts=Receipts(database),
+            named=0.0 if synthetic else NAMED,
             draining=(home / "draining").exists,
         )
 

@@ -260,7 +260,10 @@ def test_what_a_guest_hides_above_the_sums_it_announced_does_not_come_back():
     node = np.arange(9), [(np.arange(9) % 3, 3)]
     hidden = [sum(marks[k::3]) for k in range(3)]
     for options, together in (({"alone": True}, hidden), ({}, [sum(h << (16 * k) for k, h in enumerate(hidden))])):
-        read = [guest.decrypt_numbers(host.key.load(host.bin_sums(pairs, [node], 8, **options)[0], len(together))) for _ in "ab"]
+        read = [
+            guest.decrypt_numbers(host.key.load(host.bin_sums(pairs, [node], 8, **options)[0], len(together)))
+            for _ in "ab"
+        ]
         low = (1 << (16 if options else 48)) - 1
         assert [x & low for x in read[0]] == [x & low for x in together]
         assert all(x >> 60 != own >> 60 and x != other for x, other, own in zip(*read, together, strict=True))

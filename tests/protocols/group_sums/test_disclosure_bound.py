@@ -12,10 +12,12 @@ from joints import Asking, joined
 from scipy.optimize import Bounds, LinearConstraint, milp
 from worlds import GUEST
 
+from backend.errors import HostRefused
 from backend.fairness.marking import Marking, mark
 from backend.protocols.group_sums.contingency import ContingencyTable
 from backend.protocols.group_sums.disclosure_bound import (
     UNKNOWN,
+    least_size,
     leaves_unknown,
     smallest_size,
     spread_of,
@@ -23,6 +25,7 @@ from backend.protocols.group_sums.disclosure_bound import (
     ways,
 )
 from backend.protocols.group_sums.guest import GroupQuestions
+from backend.store.accountant import Limits
 
 
 def sets_that_fit(marks, sums, size):
@@ -129,6 +132,37 @@ def test_of_many_marks_a_host_is_asked_for_larger_groups():
             for table in tables.values():
                 assert min(group.n for group in table.groups) >= least and (least > 20) == (count > 1)
                 assert leaves_unknown(spread_of(marks), [group.n for group in table.groups])
+
+
+@pytest.mark.parametrize("named", [0.0, 0.5])
+def test_a_guest_asks_real_hosts_for_groups_that_bear_its_sums_and_is_refused_where_it_does_not(named):
+    with joined(4, n=400, gaps=0.0, limits=Limits(1)) as parties:
+        joint = parties.joint
+        questions = GroupQuestions(joint.conversation, GUEST, joint.key, np.ones(400, dtype=bool), named)
+        others = [(GUEST, f) for f in joint.features[GUEST]] * 2
+        made = ContingencyTable(Asking(questions), GUEST, joint.table.columns, others, max_groups=4, bins=8)
+        if not named:
+            with pytest.raises(HostRefused, match="could name more"):
+                made.tables("host0", joint.features["host0"][0])
+            return
+        groups, tables = made.tables("host0", joint.features["host0"][0])
+        assert 20 < made._least <= min(g.n for g in groups) and 0 < len(made._bearing) < len(others) and tables
+
+
+def test_sums_that_no_half_can_bear_are_not_asked_for():
+    with joined(1, n=100, limits=Limits(1)) as parties:
+        joint = parties.joint
+        questions = GroupQuestions(joint.conversation, GUEST, joint.key, np.ones(100, dtype=bool), 0.5)
+        questions.send([np.arange(100) % 2] * 40, ["host0"])
+        assert questions.ask({"host0": ["host0_x"]}, 4) == {}
+        assert not [kind for *_, kind, _ in parties.sent if kind == "AskGroupSums"]
+
+
+def test_the_bits_of_sums_are_a_share_of_what_it_takes_to_name_a_group():
+    """Of 40 people 2^37.0 sets of 20, so half of that is 18.5 bits; of 6,000 the sums of 16 marks want groups of 65."""
+    assert [least_size(bits, 40, 2, 0.5) for bits in (18, 19)] == [17, 21]
+    assert least_size(10**6, 40, 2, 0.0) == 1
+    assert least_size(254, 6000, 5, 0.5) == 65 and 0.5 * ways(6000, [64]) < 254 <= 0.5 * ways(6000, [65])
 
 
 def test_features_that_would_name_a_group_are_left_out_of_its_tables():

@@ -31,8 +31,8 @@ EVERYONE = pack_rows(np.ones(N, dtype=bool))
 class CountingHost:
     """A Host that counts answers about groups, and a Guest that sends it whatever it likes."""
 
-    def __init__(self, missing=0):
-        self.database = Database()
+    def __init__(self, missing=0, named=0.0):
+        self.database, self.named = Database(), named
         self.start(GROUP_A, missing)
 
     def start(self, in_a, missing=0, day=TODAY, records="", kind=Kind.NUMERIC):
@@ -129,6 +129,37 @@ def test_marks_of_a_host_that_nobody_gets_are_not_counted(feature, receivers):
     assert host.counted() == (0, 0)
 
 
+class TestAGuestThatMarksPeopleAsItLikes:
+    """One person with 1, the next with 2, then 4: a sum is a list of who is in the group (docs/decisions/0042)."""
+
+    def named(self, host, people, half=None, least=30):
+        """Of the first so many people, whom one question names; the others are marked with 0."""
+        key = PaillierKeySide(PaillierSecretKey.generate(512, floor=512))
+        conversation = f"{people} {least}"
+        host.begun(conversation, key)
+        half = half or people // 2 + 1
+        marks = [1 << i if i < people else 0 for i in range(N)]
+        host.send(GroupPairs(conversation, EVERYONE, half, (key.encrypt_joined(marks, half),)))
+        [answer] = host.send(AskGroupSums(conversation, GUEST, ("c",), 2, least))
+        [in_a, _] = [key.decrypt_numbers([c])[0] for c in key.public.load(answer.sums[0], 2)]
+        return sum((in_a >> i & 1) == GROUP_A[i] for i in range(people))
+
+    def test_everybody_is_named_by_one_question_where_nothing_holds_it(self):
+        assert self.named(CountingHost(named=0.0), N) == N
+
+    def test_a_host_refuses_sums_that_could_name_more_than_half_and_counts_nobody(self):
+        host = CountingHost(named=0.5)
+        for least in (20, 30):
+            with pytest.raises(SecurityError, match="could name more"):
+                self.named(host, N, least=least)
+        assert host.counted() == (0, 0)
+        assert self.named(host, 26, half=13) == 26 < N / 2
+
+    def test_marks_of_more_bits_than_were_announced_name_no_more(self):
+        """The halves say 26 bits, the numbers hold 60: those above come back at random."""
+        assert self.named(CountingHost(named=0.5), N, half=13) < 26 + 34 - 4
+
+
 def test_sizes_of_groups_are_answered_by_one_smallest_size_alone():
     """With 5 people without a value: merged otherwise, the 5 join another group, and the difference shows them."""
     host, key = CountingHost(missing=5), PlainKeySide()
@@ -140,6 +171,21 @@ def test_sizes_of_groups_are_answered_by_one_smallest_size_alone():
         host.send(AskGroupSums("one", GUEST, ("x",), 2, 30))
     [again] = host.send(AskGroupSums("one", GUEST, ("x",), 2, 20))
     assert again.groups == (first.groups,)
+
+
+def test_the_same_cells_read_as_another_kind_are_other_records():
+    """Else numbers in bins, and then in codes, are two answers about the same people, of which one is counted."""
+    host = CountingHost(missing=25)
+    asked = AskGroupPairs("one", EVERYONE, "x", 2, ())
+    host.begun("one", PlainKeySide())
+    [first] = host.send(asked)
+    host.start(GROUP_A, missing=25)
+    host.begun("one", PlainKeySide())
+    assert host.send(asked) == [first]
+    host.start(GROUP_A, missing=25, kind=Kind.BOOLEAN)
+    host.begun("one", PlainKeySide())
+    with pytest.raises((SecurityError, QuestionRefused)):
+        host.send(asked)
 
 
 class TestMarksThatAHostKeeps:
@@ -173,21 +219,6 @@ class TestMarksThatAHostKeeps:
     )
     def test_of_other_groups_or_people_there_are_none(self, host, changed):
         self.marks(host)
-def test_the_same_cells_read_as_another_kind_are_other_records():
-    """Else numbers in bins, and then in codes, are two answers about the same people, of which one is counted."""
-    host = CountingHost(missing=25)
-    asked = AskGroupPairs("one", EVERYONE, "x", 2, ())
-    host.begun("one", PlainKeySide())
-    [first] = host.send(asked)
-    host.start(GROUP_A, missing=25)
-    host.begun("one", PlainKeySide())
-    assert host.send(asked) == [first]
-    host.start(GROUP_A, missing=25, kind=Kind.BOOLEAN)
-    host.begun("one", PlainKeySide())
-    with pytest.raises((SecurityError, QuestionRefused)):
-        host.send(asked)
-
-
         before = host.counted()
         with pytest.raises((SecurityError, QuestionRefused)):
             self.marks(host, **changed)
