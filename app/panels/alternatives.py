@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import charts, evidence, frame, links, offers, palette, run
+from app.panels import charts, disparity, evidence, frame, links, offers, palette, run
 from app.texts import Texts, label, markdown, percent
 from backend.results import NOBODY
 from backend.services.alternatives import AlternativesRequest
+from backend.services.fairness import REFERENCE_GROUP
 
 if TYPE_CHECKING:
     from app.view_models import View
@@ -80,9 +81,10 @@ def request(t: Texts, view: View, expected: str) -> AlternativesRequest:
     flagged = list(dict.fromkeys(finding.feature for finding in view.compliance.findings))
     every = list(dict.fromkeys((*flagged, *(feature.name for _, feature in view.federation.features()))))
     words = partial(evidence.plain, t, view)
-    attribute = st.selectbox(t("lda.attribute"), every, format_func=words, key="lda_attribute")
+    left, right = st.columns(2, gap="large")
+    attribute = left.selectbox(t("lda.attribute"), every, format_func=words, key="lda_attribute")
     offered = [feature.name for _, feature in view.model.dictionary]
-    dropped = st.multiselect(
+    dropped = left.multiselect(
         t("lda.without"),
         offered,
         default=[attribute] if attribute in offered else [],
@@ -93,10 +95,10 @@ def request(t: Texts, view: View, expected: str) -> AlternativesRequest:
     )
     sets = tuple((name,) for name in dropped) + ((tuple(dropped),) if len(dropped) > 1 else ())
     known = view.record.parameters
-    directed = bool(expected and "constraints" in known) and st.toggle(
+    directed = bool(expected and "constraints" in known) and left.toggle(
         t("lda.expected"), key="lda_expected", help=t("lda.expected_help")
     )
-    depths: Sequence[int] = st.pills(
+    depths: Sequence[int] = left.pills(
         t("parameter.depth"),
         DEPTHS,
         selection_mode="multi",
@@ -105,11 +107,14 @@ def request(t: Texts, view: View, expected: str) -> AlternativesRequest:
     )
     lambdas: Sequence[float] = ()
     if "reg_lambda" in known:
-        lambdas = st.pills(t("parameter.reg_lambda"), LAMBDAS, selection_mode="multi", default=[], key="lda_lambdas")
-    cutoff = run.cutoff(t, view.task, "lda_cutoff")
-    tolerance = st.number_input(
-        t("lda.tolerance"), 0.0, 0.1, AlternativesRequest.tolerance, 0.001, format="%.3f", key="lda_tolerance"
-    )
+        lambdas = left.pills(t("parameter.reg_lambda"), LAMBDAS, selection_mode="multi", default=[], key="lda_lambdas")
+    with right:
+        entry, usual = evidence.named(view, attribute), _compared_with(view, attribute)
+        reference = disparity.reference(t, entry and entry[1], f"lda_{attribute}", usual)
+        cutoff = run.cutoff(t, view.task, "lda_cutoff")
+        tolerance = st.number_input(
+            t("lda.tolerance"), 0.0, 0.1, AlternativesRequest.tolerance, 0.001, format="%.3f", key="lda_tolerance"
+        )
     asked = AlternativesRequest(
         view.record.id,
         attribute,
@@ -119,12 +124,19 @@ def request(t: Texts, view: View, expected: str) -> AlternativesRequest:
         tuple(lambdas),
         (cutoff,),
         tolerance,
+        reference=reference,
     )
     own = (known.get("constraints"), known["depth"], known.get("reg_lambda"))
     varied = zip(own, (asked.constraints, asked.depths, asked.lambdas), strict=True)
     count = prod(len({value, *others}) for value, others in varied) * len({(), *sets})
     st.caption(t("lda.takes", n=count, seconds=t.about(view.record.seconds * count)))
     return asked
+
+
+def _compared_with(view: View, attribute: str) -> str:
+    """The group that outcomes by an attribute were compared with, so that two gaps of one page have one reference; empty where none was."""
+    measured = [row for f in view.compliance.findings if f.feature == attribute for row in f.disparities or ()]
+    return next((row.about for row in measured if row.measure == f"selection rate, {REFERENCE_GROUP}"), "")
 
 
 def _done(t: Texts, view: View, job: Job[Any]) -> None:
@@ -149,7 +161,8 @@ def result(t: Texts, view: View, work: Searching, found: Search) -> None:
         decided = next(d for d in found.decisions if d.cutoff == at)
     sentence = _sentence(t, view, found, decided)
     frame.chart(t, _frontier(t, found, decided), sentence, _twin(t, view, found, decided), "lda_frontier")
-    st.caption(t("lda.limits"))
+    checked = found.source == "validation"
+    st.caption(t.joined(t("lda.limits"), t("lda.other_records") if checked else ""))
     if found.choice:
         chosen = {name: markdown(value) for name, value in vars(found.choice).items()}
         chosen["time"] = found.choice.time[:16].replace("T", " ")
@@ -241,6 +254,7 @@ def _compared(t: Texts, view: View, found: Search, decided: DecidedModels, tried
         "reference": markdown(_named(t, found, found.groups[found.reference])),
     }
     words |= {"gap": markdown(_gap(t, found, first)), "n": f"{found.n:,}"}
+    words |= {"part": t("score.part_validation" if found.source == "validation" else "score.part_test")}
     if not narrower:
         return t("lda.none_found", **words)
     best = narrower[0]

@@ -234,6 +234,7 @@ def measure(t: Texts, view: View, about: Finding | KeptOut, kinds: Sequence[str]
         partial(evidence.request, t, view, about.feature, kinds, place),
         work.measure,
         evidence.measured,
+        t("compliance.measure_why"),
         lambda asked: evidence.of_kind(t, view, about, asked, place),
     )
 
@@ -247,6 +248,6 @@ def _retrain(t: Texts, view: View, finding: Finding, work: Casework, place: str)
         retraining.beside(t, view, work.compare(without))
     elif role == OPERATOR:
         request = partial(retraining.request, t, view, finding, place)
-        offers.form(t, view, offer, request, work.retrain, retraining.done)
+        offers.form(t, view, offer, request, work.retrain, retraining.done, t("retraining.why"))
     else:
         retraining.not_for(t, role)

@@ -116,8 +116,8 @@ def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[str, str]) -> go.F
     return figure.update_yaxes(title_text=t("disparity.ratio_axis"), rangemode="tozero")
 
 
-def reference(t: Texts, feature: Feature | None, place: str) -> str:
-    """The form's question which group the others are compared with; empty = the largest."""
+def reference(t: Texts, feature: Feature | None, place: str, usual: str = "") -> str:
+    """The form's question which group the others are compared with; empty = the largest; `usual` = what the first one offered is called."""
     codes = {} if feature is None else t.codes(feature)
     bins = [] if codes else [str(number_) for number_ in range(1, GROUPS + 1)]
 
@@ -126,10 +126,13 @@ def reference(t: Texts, feature: Feature | None, place: str) -> str:
             return t("disparity.reference_largest")
         return codes.get(group) or t("measure.group_bin", place=group, bins=GROUPS)
 
+    offered = ["", *codes, *bins]
+    named = [group for group in offered if group and usual in (words(group), feature and feature.categories.get(group))]
     return str(
         st.selectbox(
             t("disparity.reference"),
-            ["", *codes, *bins],
+            offered,
+            offered.index(named[0]) if named else 0,
             format_func=words,
             help=t("disparity.reference_help"),
             key=f"reference_{place}",

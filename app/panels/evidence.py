@@ -276,27 +276,29 @@ def request(
     t: Texts, view: View, feature: str, kinds: Sequence[str], place: str
 ) -> DisparityRequest | ProxyRequest | AgeRequest:
     """The form: what to measure of a feature, and the cut-off where decisions are compared."""
-    kind = st.radio(
-        t("compliance.measure_what"),
-        kinds,
-        format_func=lambda name: t(f"compliance.kind_{name}"),
-        captions=[t(f"compliance.kind_{name}_help") for name in kinds],
-        help=t("compliance.measure_why"),
-        key=f"kind_{place}",
-    )
-    if view.task != "binary":
-        st.caption(t("compliance.measure_binary"))
-    if kind == "proxies":
-        return ProxyRequest(view.record.id, feature)
-    if kind == "elderly":
-        return AgeRequest(view.record.id, feature)
-    entry = named(view, feature)
-    return DisparityRequest(
-        view.record.id,
-        feature,
-        run.cutoff(t, view.task, f"measure_cutoff_{place}"),
-        disparity.reference(t, entry and entry[1], place),
-    )
+    left, right = st.columns(2, gap="large")
+    with left:
+        kind = st.radio(
+            t("compliance.measure_what"),
+            kinds,
+            format_func=lambda name: t(f"compliance.kind_{name}"),
+            captions=[t(f"compliance.kind_{name}_help") for name in kinds],
+            key=f"kind_{place}",
+        )
+    with right:
+        if kind == "proxies":
+            st.caption(t("compliance.proxies_help" if view.task == "binary" else "compliance.measure_binary"))
+            return ProxyRequest(view.record.id, feature)
+        if kind == "elderly":
+            st.caption(t("compliance.elderly_help"))
+            return AgeRequest(view.record.id, feature)
+        entry = named(view, feature)
+        return DisparityRequest(
+            view.record.id,
+            feature,
+            run.cutoff(t, view.task, f"measure_cutoff_{place}"),
+            disparity.reference(t, entry and entry[1], place),
+        )
 
 
 def measured(t: Texts, view: View, job: Job[Any]) -> None:

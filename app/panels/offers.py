@@ -58,25 +58,27 @@ def form(
     request: Callable[[], R],
     begin: Callable[[R], Job[Any]],
     done: Callable[[Texts, View, Job[Any]], None],
+    why: str = "",
     known: Callable[[R], None] = lambda asked: None,
 ) -> None:
-    """The form `request` with its button on the left; on the right its progress, what `done` says of it, and what is `known`."""
-    left, right = st.columns(2, gap="large")
-    work = offer.work
+    """The form `request`, its button beside its progress and what `done` says of it, or before that `why`; below, what is `known`."""
+    work, asked = offer.work, request()
+    left, right = st.columns([2, 3], gap="large", vertical_alignment="center")
     with left:
-        asked = request()
         icon = ":material/science:" if work.name == "evidence" else ":material/model_training:"
         words, key = t(f"compliance.go_{work.name}"), f"{work.name}_go_{offer.place}"
         if st.button(words, type=frame.emphasis(), icon=icon, disabled=work.busy, key=key):
             offer.begin(lambda: begin(asked))
             work.redraw()
     with right:
-        if offer.here:
+        if offer.here and (work.job is not None or work.refused):
             _progress(t, view, work, done)
         elif work.busy:
             _until_free(t, work.redraw)
-        with st.container(gap="xsmall"):
-            known(asked)
+        elif why:
+            st.caption(why)
+    with st.container(gap="xsmall"):
+        known(asked)
 
 
 @st.fragment(run_every=1.0)

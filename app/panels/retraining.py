@@ -19,22 +19,24 @@ if TYPE_CHECKING:
 
 def request(t: Texts, view: View, finding: Finding, place: str) -> RetrainingRequest:
     """The form: features to do without, whether decisions are compared by the finding's groups, and the cut-off."""
-    st.markdown(t("retraining.why"))
-    without = st.multiselect(
-        t("retraining.without"),
-        list(dict.fromkeys((finding.feature, *(f.feature for f in view.compliance.findings)))),
-        default=[finding.feature],
-        format_func=lambda name: evidence.plain(t, view, name),
-        key=f"without_{place}",
-        placeholder=t("retraining.choose"),
-    )
+    left, right = st.columns(2, gap="large")
+    with left:
+        without = st.multiselect(
+            t("retraining.without"),
+            list(dict.fromkeys((finding.feature, *(f.feature for f in view.compliance.findings)))),
+            default=[finding.feature],
+            format_func=lambda name: evidence.plain(t, view, name),
+            key=f"without_{place}",
+            placeholder=t("retraining.choose"),
+        )
+        st.caption(t("retraining.takes", seconds=t.duration(view.record.seconds)))
     by: tuple[str, ...] = ()
     cutoff = RetrainingRequest.cutoff
-    if view.task == "binary" and st.checkbox(
-        t("retraining.by"), value=True, key=f"by_{place}", help=t("retraining.by_help")
-    ):
-        by, cutoff = (finding.feature,), run.cutoff(t, view.task, f"retrain_cutoff_{place}")
-    st.caption(t("retraining.takes", seconds=t.duration(view.record.seconds)))
+    with right:
+        if view.task == "binary" and st.checkbox(
+            t("retraining.by"), value=True, key=f"by_{place}", help=t("retraining.by_help")
+        ):
+            by, cutoff = (finding.feature,), run.cutoff(t, view.task, f"retrain_cutoff_{place}")
     return RetrainingRequest(view.record.id, tuple(without), by, cutoff)
 
 
@@ -48,7 +50,7 @@ def done(t: Texts, view: View, job: Job[SideBySide]) -> None:
     if job.result is None:
         run.ended(t, job, "retraining.cancelled")
         return
-    st.info(t("retraining.done", model=job.result.after.record.id), icon=":material/check_circle:")
+    st.caption(f":material/check_circle: {t('retraining.done', model=job.result.after.record.id)}")
 
 
 def beside(t: Texts, view: View, found: SideBySide) -> None:

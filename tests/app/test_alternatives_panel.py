@@ -49,6 +49,7 @@ def test_a_model_is_opened_compared_and_chosen_with_a_reason(
     at = opened("compliance", model=world.record.id, lang=language)
     at.selectbox(key="lda_open_gender").set_value(searched).run()
     assert not at.exception and says(at, "lda.leans", language)
+    assert says(at, "lda.other_records", language)  # a Host holds the attribute
     facts = [cell for table in at.table for cell in table.value.iloc[:, 0]]
     assert {Texts(language)("lda.auc_together"), Texts(language)("lda.gap_together")} <= set(facts)
     at.button(key="lda_choose").click().run()

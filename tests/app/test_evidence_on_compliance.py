@@ -135,6 +135,7 @@ def test_the_adverse_impact_ratio_never_stands_without_its_caution(opened: Opene
     shown = [table.value for table in at.table if t("compliance.over") in table.value]
     interval = t("compliance.interval", value="1.33", low="1.14", high="1.58")
     assert [table[t("compliance.over")].tolist() for table in shown] == [["–", interval]]
+    assert at.selectbox(key="reference_lda_gender").value == "1"  # alternatives are compared with the same group: male
     assert sum(says(text, "compliance.ratio", reference="male") for text in texts(at)) == 1
 
 
