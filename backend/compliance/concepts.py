@@ -231,7 +231,7 @@ class _Search:
 
     def may_be_in(self, keys: frozenset[str]) -> bool:
         """Whether texts with these keys can hold one of the phrases at all."""
-        return not self._keys.isdisjoint(keys)
+        return any(phrase.may_be_in(keys) for key in self._keys & keys for phrase in self._phrases[key])
 
     def candidates(self, text: PhraseMatch) -> list[Phrase]:
         """The phrases that may be in a text."""
@@ -391,14 +391,15 @@ class Pattern:
         if not codes:
             return ""
         strong = [hit for text in codes if (hit := self._hit(text))]
-        of_object = self._context.of_object(texts)
-        if self._context.of_jobs(texts):
-            return ""
-        least = max(min(len(codes), 2), len(codes) // _OF_CODES)
-        if len(strong) >= least and not of_object:
-            return strong[0]
         weak = [hit for text in codes if (hit := next(self._uncovered(text, self._codes), ""))]
-        return weak[0] if len(weak) + len(strong) >= max(least, 2) and weak and not of_object else ""
+        least = max(min(len(codes), 2), len(codes) // _OF_CODES)
+        if len(strong) >= least:
+            found = strong[0]
+        elif weak and len(weak) + len(strong) >= max(least, 2):
+            found = weak[0]
+        else:
+            return ""
+        return "" if self._context.of_jobs(texts) or self._context.of_object(texts) else found
 
     def _hit(self, text: PhraseMatch) -> str:
         return next((hit for hit in self._uncovered(text, self._phrases) if self._is_sign(hit, text)), "")

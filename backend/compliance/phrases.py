@@ -142,10 +142,7 @@ class PhraseMatch:
                 words += word + " "
         pairs = (plain[at : at + size] for size in (1, 2) for at in range(len(plain))) if CHINESE.search(plain) else ()
         own = frozenset(words.split())
-        prefixes = (f"{word[:end]}*" for word in own for end in range(1, len(word) + 1))
-        suffixes = (f"*{word[start:]}" for word in own for start in range(1, len(word) - 1))
-        number = (NUMBER,) if any(word.isdecimal() for word in own) else ()
-        return cls(plain, words, spans, own, frozenset((*own, *pairs, *prefixes, *suffixes, *number)))
+        return cls(plain, words, spans, own, frozenset(pairs).union(*map(_keys, own)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,6 +363,14 @@ def _choices(source: str, element: str, lists: Mapping[str, Sequence[str]]) -> l
     if not all(words):
         raise ValueError(f"found an empty choice in the phrase {source!r}, expected a word on both sides of '|'")
     return words
+
+
+@lru_cache(1 << 14)
+def _keys(word: str) -> frozenset[str]:
+    """All that an element of a phrase may be that a word is: itself, its prefixes and suffixes, a number."""
+    prefixes = (f"{word[:end]}*" for end in range(1, len(word) + 1))
+    suffixes = (f"*{word[start:]}" for start in range(1, len(word) - 1))
+    return frozenset((word, *prefixes, *suffixes, *((NUMBER,) if word.isdecimal() else ())))
 
 
 @lru_cache(1 << 14)

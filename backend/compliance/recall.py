@@ -81,6 +81,7 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
         The list cannot be read, or a label or concept is none.
     """
     counts: dict[tuple[str, Part], Counter[str]] = {}
+    patterns = {concept: words().patterns[concept] for concept in _named()}
     for row in read_feature_list(file, more=("language", "label", "concepts"), may=("seen",)):
         label, concepts = _label(row.line, row.more["label"]), row.more["concepts"].split()
         unknown = [concept for concept in concepts if concept not in words().concepts]
@@ -89,7 +90,7 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
                 f"{file.name}, line {row.line}: found the concept {unknown[0]}, which there is none of."
             )
         texts = texts_of(row.feature)
-        found = {concept for concept, pattern in words().patterns.items() if pattern.find(texts)} & _named()
+        found = {concept for concept, pattern in patterns.items() if pattern.find(texts)}
         met: list[str] = [label, f"{label} found"] if found & set(concepts or found) else [label]
         if found:
             met += ["flagged", "flagged rightly"] if label != "neither" else ["flagged"]
