@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import pickle
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -125,6 +126,24 @@ def _tables_are_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for module in (federation, table):
             patch.setattr(module, "read_party_file", reading)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_is_done_apart(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What has a process of its own, as a PDF has, is done in this one, which takes a tenth of the time; `tests/jobs` has the process."""
+    from backend.jobs import apart
+
+    def here(asked: bytes) -> tuple[bool, Any]:
+        function, task = pickle.loads(asked)  # noqa: S301 - our own
+        try:
+            return False, pickle.loads(pickle.dumps(function(*task)))  # noqa: S301 - likewise
+        except Exception as error:  # raised again by whoever asked
+            return True, error
+
+    with pytest.MonkeyPatch.context() as patch:
+        if "jobs" not in request.path.parts:
+            patch.setattr(apart, "_answer", here)
         yield
 
 
