@@ -242,6 +242,12 @@ class AskedSums:
         asked = [(host, name) for host, names in wanted.items() for name in names if (host, name) not in refused]
         if not asked:
             return {}, refused
+        if not known and questions.borne_by(largest, self.max_groups) > questions.records // 2:
+            none = np.zeros(
+                (len(marks), 0), dtype=np.int64
+            )  # nobody is asked: no groups of these records can bear their sums
+            unasked = AnsweredSums(about, self.max_groups, people_hash(ids), _today(), (), none)
+            return dict.fromkeys(asked, unasked), refused
         question = _Question(about, people_hash(ids), _today(), asked, questions.hosts, min_size, to_wire(known))
         with self._written_down(question) as written:
             with plan.part("pairs"):

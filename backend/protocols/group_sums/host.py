@@ -211,7 +211,14 @@ class GroupSumsHandler:
         return session.keep(HostGroups, groups)
 
     def _group_pairs(self, sender: str, pairs: GroupPairs) -> None:
-        self._groups(pairs).take_pairs(sender, pairs)
+        groups, share = self._groups(pairs), self.answering.named_share(pairs.conversation)
+        bits, n = carried(len(pairs.pairs), pairs.half), int(unpack_rows(pairs.rows, len(groups.rows)).sum())
+        if share and bits > share * n:  # before memory is spent on them
+            raise SecurityError(
+                f"Marks of {bits:,} bits came of {n:,} people; no groups of so few can bear their sums here. Ask about more people, or "
+                "about fewer features at once."
+            )
+        groups.take_pairs(sender, pairs)
 
     def _more_pairs(self, sender: str, more: MoreGroupPairs) -> None:
         self._groups(more).take_more(sender, more)

@@ -150,10 +150,18 @@ class TestAGuestThatMarksPeopleAsItLikes:
     def test_a_host_refuses_sums_that_could_name_more_than_half_and_counts_nobody(self):
         host = CountingHost(named=0.5)
         for least in (20, 30):
-            with pytest.raises(SecurityError, match="could name more"):
+            with pytest.raises(SecurityError, match="can bear"):
                 self.named(host, N, least=least)
+        with pytest.raises(SecurityError, match="could name more"):
+            self.named(host, 28, half=14, least=20)
         assert host.counted() == (0, 0)
         assert self.named(host, 26, half=13) == 26 < N / 2
+
+    def test_marks_that_no_groups_can_bear_are_refused_before_any_is_read(self):
+        host = CountingHost(named=0.5)
+        host.begun("one", PlainKeySide())
+        with pytest.raises(SecurityError, match="Marks of 40 bits came of 60 people"):
+            host.send(GroupPairs("one", EVERYONE, 20, (b"no ciphertexts",)))
 
     def test_marks_of_more_bits_than_were_announced_name_no_more(self):
         """The halves say 26 bits, the numbers hold 60: those above come back at random."""
