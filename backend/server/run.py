@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import ipaddress
 from contextlib import nullcontext
@@ -21,15 +22,34 @@ from backend.services import Glassleaf
 
 CLOSING = 10  # seconds that requests get to end
 MAX_HEAD = 65_536  # bytes of a request beside its body
+WHOLE = 60.0  # seconds in which a request has to come whole: a program of a bank's sends a megabyte in less
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """HTTP parsed in C, which by itself would keep a head or trailers without an end."""
+    """HTTP parsed in C, which by itself would keep a head or trailers without an end, and wait for them for ever."""
 
     _beside = 0  # bytes that have come of a request and are none of its body
+    _due: asyncio.TimerHandle | None = None  # until when it has to be whole
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Somebody is there, and has to say what he wants."""
+        super().connection_made(transport)
+        self._due = self.loop.call_later(WHOLE, self.timeout_keep_alive_handler)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nobody is there any more."""
+        self._come()
+        super().connection_lost(exc)
+
+    def _come(self) -> None:
+        if self._due is not None:
+            self._due.cancel()
+            self._due = None
 
     def data_received(self, data: bytes) -> None:
         """Parse what has come; refuse a request with too much beside its body."""
+        if self._due is None:
+            self._due = self.loop.call_later(WHOLE, self.timeout_keep_alive_handler)
         self._beside += len(data)
         super().data_received(data)
         if self._beside > MAX_HEAD and not self.transport.is_closing():
@@ -42,6 +62,7 @@ class BoundedHttp(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The next request begins."""
+        self._come()
         self._beside = 0
         super().on_message_complete()
 
