@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 INTERFACE = "1"  # grows with what is no longer understood
 KEPT = timedelta(hours=24)  # for which a key stands for its request
-MAX_KEYS = 100_000
+MAX_KEYS = 100_000  # of a caller
 CODES: dict[int | str, dict[str, Any]] = {
     code: {"description": words, "model": ProblemAnswer}
     for code, words in {
@@ -126,10 +126,11 @@ class ServerState:
     def __init__(self, glassleaf: Glassleaf, settings: Settings, metrics: ProcessCounts) -> None:
         self.glassleaf, self.settings, self.metrics = glassleaf, settings, metrics
         self.tokens = Tokens(glassleaf.home)
-        self._kept: OrderedDict[tuple[str, ...], _Kept] = OrderedDict()
+        # by caller: nobody's many requests have another's forgotten, which would be asked, and counted, twice
+        self._kept: defaultdict[str, OrderedDict[tuple[str, ...], _Kept]] = defaultdict(OrderedDict)
         self._batchers: dict[tuple[str, str], Batcher] = {}
         self._acting: dict[str, Glassleaf] = {}
-        self._scored: OrderedDict[tuple[str, ...], ScoreBatch] = OrderedDict()
+        self._scored: defaultdict[str, OrderedDict[tuple[str, ...], ScoreBatch]] = defaultdict(OrderedDict)
         self._reasons, self._asked_reasons = asyncio.Semaphore(1), 0
         metrics.watch_queue("online", lambda: sum(batcher.waiting for batcher in list(self._batchers.values())))
         metrics.watch_queue("reasons", lambda: self._asked_reasons)
@@ -179,29 +180,30 @@ class ServerState:
 
     def kept(self, name: tuple[str, ...], body: str) -> _Kept:
         """What a key stands for; raises Problem where it stood for another request."""
-        now, digest = datetime.now(UTC), sha256(body.encode()).hexdigest()
-        while self._kept and (len(self._kept) > MAX_KEYS or next(iter(self._kept.values())).until < now):
-            self._kept.popitem(last=False)
-        if name not in self._kept:
-            self._kept[name] = _Kept(digest, now + KEPT)
-        found = self._kept[name]
+        now, digest, kept = datetime.now(UTC), sha256(body.encode()).hexdigest(), self._kept[name[0]]
+        while kept and (len(kept) > MAX_KEYS or next(iter(kept.values())).until < now):
+            kept.popitem(last=False)
+        if name not in kept:
+            kept[name] = _Kept(digest, now + KEPT)
+        found = kept[name]
         if found.digest != digest:
             raise Problem("key-reused", "Under this Idempotency-Key another request came before; take a new one.")
         return found
 
     def forget(self, name: tuple[str, ...]) -> None:
         """A request of which nothing was asked: its key stands for nothing."""
-        self._kept.pop(name, None)
+        self._kept[name[0]].pop(name, None)
 
     def note_scored(self, name: tuple[str, ...], batch: ScoreBatch) -> None:
         """Keep scores for as long as reasons for them may be asked."""
-        self._scored[name] = batch
-        while len(self._scored) > MAX_KEYS:
-            self._scored.popitem(last=False)
+        scored = self._scored[name[0]]
+        scored[name] = batch
+        while len(scored) > MAX_KEYS:
+            scored.popitem(last=False)
 
     def scored(self, name: tuple[str, ...]) -> ScoreBatch | None:
         """Scores of the same people with the same values by the same model and caller, if there are any."""
-        return self._scored.get(name)
+        return self._scored[name[0]].get(name)
 
     async def reasons(self, services: Glassleaf, asking: ReasonsRequest) -> Reasons:
         """One question after the other."""
