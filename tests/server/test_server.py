@@ -32,7 +32,7 @@ from backend.errors import ParameterError, PartyUnreachable
 from backend.ops.logs import JsonLines
 from backend.ops.metrics import ProcessCounts
 from backend.results import ScoreBatch
-from backend.server import guard
+from backend.server import app, guard, run
 from backend.server.app import Settings, create_app
 from backend.server.batches import Batcher
 from backend.server.run import BoundedHttp, serve
@@ -636,6 +636,26 @@ def test_a_request_without_an_end_beside_its_body_is_refused_and_not_kept(begin,
     answer, sent = answer_to(endless, told_length)
     assert answer.startswith("HTTP/1.1 400") or not answer  # the line was cut while it was still sent to
     assert sent < 30_000_000  # what the system's buffers take, not what it was sent
+
+
+@pytest.mark.parametrize("begin", [b"", POST, POST + b"content-length: 9\r\n\r\nhalf"], ids=["nothing", "head", "body"])
+def test_whoever_does_not_say_all_of_what_he_wants_is_not_waited_for(begin, monkeypatch):
+    monkeypatch.setattr(run, "WHOLE", 0.2)
+    answer, _ = answer_to([begin], told_length)
+    assert answer == "", "the line was cut, long before this caller loses patience"
+
+
+def test_who_asks_a_lot_has_no_other_callers_requests_forgotten(tmp_path, monkeypatch):
+    monkeypatch.setattr(app, "MAX_KEYS", 2)
+    state = app.ServerState(SimpleNamespace(home=tmp_path), PLAIN, ProcessCounts())
+    first, scored = ("shop", "m", "scores", "key"), ("shop", "m", "people")
+    kept = state.kept(first, "body")
+    state.note_scored(scored, ScoreBatch("m", "none", 0, 0.5, (), (), (), 1, 1, 1, 0.0))
+    for i in range(9):
+        state.kept(("bank", "m", "scores", str(i)), "body")
+        state.note_scored(("bank", "m", str(i)), state.scored(scored))
+    assert state.kept(first, "body") is kept and state.scored(scored) is not None
+    assert sum(len(own) for own in state._kept.values()) == 4
 
 
 def test_a_long_body_in_pieces_is_no_head_without_an_end():
