@@ -160,6 +160,8 @@ def _facts(t: Texts, request: Request) -> None:
             t("host.bits"): t("host.bits_most", bits=number(float(about["capacity"]))),
             t("host.cost"): t("host.cost_of", limit=scores, days=limits.days),
         }
+        if request.named:
+            facts[t("host.named")] = t("host.named_of", share=f"{100 * request.named:g} %")
     st.table(facts, border="horizontal", alt=t("host.facts"))
     learns = f"algorithm.guest_{about.get('algorithm')}"
     if t.has(learns):

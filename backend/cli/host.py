@@ -328,6 +328,8 @@ def _details(one: Request) -> list[str]:
         scores = limits.of("score")[1]
         lines.append(f"  tells at most {about['capacity']:.1f} bits about a person, over all answers")
         lines.append(f"  costs an answer of {scores:,} within {limits.days} days, of each person asked about")
+    if one.named:
+        lines.append(f"  its sums could name {100 * one.named:g} % of a group's people at most to a Guest that lies")
     lines += [f"  {_split(split)}" for split in one.splits]
     return lines
 

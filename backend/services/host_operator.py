@@ -18,9 +18,13 @@ from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.errors import ModelError, ParameterError, SignInError, StoreError
+from backend.link.agreement import load_agreement, named_share
 from backend.link.config import HostConfig, load_config
 from backend.protocols.approvals.host import OPERATOR, Approvals
 from backend.protocols.approvals.messages import TRAINING
+from backend.protocols.group_sums.disclosure_bound import NAMED
+from backend.protocols.group_sums.messages import AskGroupSums
+from backend.protocols.purposes.protocol import ADMITS
 from backend.services.accounts import Account, Accounts
 from backend.services.holdings import Holding, at_host
 from backend.services.reconciliation import exported
@@ -70,6 +74,8 @@ class Request:
         Of the model that is asked for; none of a training, or where the partial model is gone.
     limits : Limits
         What an answer costs: how many of them a person has.
+    named : float
+        Share of a group's people whom one answer could name to a Guest that lies; 0 = no sums by group are asked for, or it is not limited.
     """
 
     approval: Approval
@@ -77,6 +83,7 @@ class Request:
     used: int
     splits: tuple[OwnSplit, ...]
     limits: Limits
+    named: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -152,6 +159,8 @@ class HostOperator:
         Who operates it at this moment, for the Host's own log; SignInError where nobody may.
     decides : bool
         Whether the operator is asked; a simulated Host asks nobody unless its federation file says so.
+    named : float
+        As of :class:`backend.protocols.host_state.Answering`.
     """
 
     def __init__(
@@ -163,8 +172,9 @@ class HostOperator:
         limits: Limits,
         who: Callable[[], str],
         decides: bool = True,
+        named: float = NAMED,
     ) -> None:
-        self.name, self.require, self.limits, self.decides = name, who, limits, decides
+        self.name, self.require, self.limits, self.decides, self._named = name, who, limits, decides, named
         self._folder, self._database = folder, database
         self.features = {feature.name: feature for feature in features}
         numbers, _ = kept_key(folder / SIGNING, lambda: SigningKey.generate().to_numbers())
@@ -189,7 +199,9 @@ class HostOperator:
     def _request(self, found: Approval) -> Request:
         book, model = self._approvals.book, None if found.purpose == TRAINING else self._model(found.name)
         splits = () if model is None else self._splits(model)
-        return Request(found, found.expired(book.today()), book.used(found.number), splits, self.limits)
+        sums = any(AskGroupSums in kinds for purpose, kinds in ADMITS.items() if purpose == found.purpose)
+        named = self._named if sums and self.limits.of(GROUPS)[0] == 1 else 0.0
+        return Request(found, found.expired(book.today()), book.used(found.number), splits, self.limits, named)
 
     @operators
     def approve(self, number: int, until: date, per_day: int) -> Request:
@@ -348,7 +360,10 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
     if file.exists():
         config = load_config(file)
         database = Database(config.store_url())
-        return HostOperator(config.party, config.path(config.keys), database, config.features(), _limits(config), who)
+        agreement = config.path(config.agreement)
+        named = named_share(load_agreement(agreement)) if agreement.exists() else NAMED
+        about = config.party, config.path(config.keys), database, config.features(), _limits(config)
+        return HostOperator(*about, who, named=named)
     if not (folder / FILE).exists():
         raise StoreError(
             f"{folder.absolute()} is no Host's folder: it holds neither {CONFIG} nor {FILE}. Name another."
@@ -393,4 +408,6 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
     answers = usual_limit(federation.synthetic) if party.budget is None else party.budget
     limits = Limits(answers, party.budget_total, party.max_bits or 0.0)
     database = party_database(folder, federation.name, host)
-    return HostOperator(host, folder, database, party.features, limits, lambda: actor, party.approval == "ask")
+    about = host, folder, database, party.features, limits
+    named = 0.0 if federation.synthetic else NAMED
+    return HostOperator(*about, lambda: actor, party.approval == "ask", named)

@@ -12,6 +12,7 @@ from homes import copied_home
 from typer.testing import CliRunner
 
 from backend.cli import app
+from backend.cli.host import _details
 from backend.data.federation import load_federation, write_federation
 from backend.errors import ApprovalPending, HostRefused, ParameterError, SecurityError, SignInError, StoreError
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -21,6 +22,7 @@ from backend.services.host_operator import HostOperator, Request, own_host
 from backend.services.reconciliation import read_side, reconcile
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
+from backend.store.accountant import Limits
 from backend.store.approvals import Approval
 from backend.store.database import Database
 
@@ -324,3 +326,16 @@ def test_an_export_that_is_none_is_refused(tmp_path):
             read_side(tmp_path / "x")
     with pytest.raises(ParameterError, match="no party's folder"):
         read_side(Path(tmp_path))
+
+
+def test_what_sums_could_name_is_said_beside_a_request_that_asks_for_them(tmp_path):
+    about = {"trees": 1, "own_trees": 1, "own_splits": 1, "rows": 0, "capacity": 3.0, "hosts": ["h"]}
+    asked = HostOperator("h", tmp_path, Database(tmp_path), (), Limits(1), lambda: "ana", named=0.05)
+    with closing(asked) as operator:
+        for purpose in ("disparity", "scoring"):
+            operator._approvals.ask(Approval("bank", purpose, purpose, "m", about))
+        found = {one.approval.purpose: one for one in operator.requests()}
+    assert [found[purpose].named for purpose in ("disparity", "scoring")] == [0.05, 0.0]
+    assert [any("name 5 %" in line for line in _details(found[purpose])) for purpose in found] == [
+        purpose == "disparity" for purpose in found
+    ]
