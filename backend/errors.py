@@ -233,3 +233,8 @@ class PartyUnreachable(GlassleafError):  # noqa: N818 - reads as what happened
 
 class Cancelled(GlassleafError):  # noqa: N818 - not a fault
     """The user stopped a long job; nothing half-done was kept."""
+
+
+def plain(text: str) -> str:
+    """What another party wrote, on one line and without what steers a terminal or turns the direction of letters."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)

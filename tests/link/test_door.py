@@ -482,3 +482,8 @@ def test_whoever_only_checks_a_link_delivers_nothing(bank, links):
         answer = call(frames(echo, blob), timeout=IN_TIME, metadata=((INSTANCE, "check"),))
         assert unpack(answer).result == "taken" and bank.receive(timeout=0.05) is None
         assert refusal(lambda: deliver(made, frames(head, blob)))[0] == grpc.StatusCode.FAILED_PRECONDITION
+
+
+def test_a_peers_words_steer_no_terminal():
+    told = DeliveryReceipt("0" * 32, "refused", "no\n\x1b[2J")
+    assert unpack(pack_control(told)).words == "no  [2J"

@@ -93,13 +93,14 @@ class Session:
         """
         sender, message = self._next(at_work or self.hosts)
         if isinstance(message, Refusal):
+            reason = errors.plain(message.reason)
             if message.wait > 0:
-                raise HostBusy(f"{sender} refused: {message.reason}", message.wait, sender)
-            denied = errors.ApprovalDenied.read(sender, message.reason)
+                raise HostBusy(f"{sender} refused: {reason}", message.wait, sender)
+            denied = errors.ApprovalDenied.read(sender, reason)
             if denied is not None:
                 raise denied
             refused = QuestionRefused if message.final else HostRefused
-            raise refused(f"{sender} refused: {message.reason}")
+            raise refused(f"{sender} refused: {reason}")
         if isinstance(message, ApprovalPending):
             raise errors.ApprovalPending(sender, message.number, _time(message.since))
         if not isinstance(message, kind):

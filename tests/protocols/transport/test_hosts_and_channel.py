@@ -11,7 +11,7 @@ from worlds import GUEST, random_world
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
-from backend.errors import Cancelled, PartyUnreachable, SecurityError
+from backend.errors import Cancelled, HostRefused, PartyUnreachable, SecurityError
 from backend.jobs import Job
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
@@ -292,3 +292,13 @@ def test_playing_a_host_replaces_its_records_for_one_conversation_only():
         own, _ = score(world, guest, network, PlainKeySide(), name="d")
     assert not played.held["host0"].any()
     assert own.units == [world.oracle(world.row(i)) for i in ids]
+
+
+def test_what_a_host_says_steers_no_terminal_and_writes_no_second_line_of_a_log():
+    network = Network()
+    network.open("host0")
+    session = Session(network.end(GUEST), "c", ("host0",))
+    network.send("host0", GUEST, Refusal("c", "no\n2026-11-27 approved \x1b[2J\u202e"))
+    with pytest.raises(HostRefused) as refused:
+        session.expect(HeldRecords)
+    assert str(refused.value) == "host0 refused: no 2026-11-27 approved  [2J "
