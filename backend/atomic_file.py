@@ -20,10 +20,11 @@ else:
 NO_LINKS = {errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP}  # of a file system without hard links
 
 
-def write_whole(path: Path, *parts: bytes) -> None:
-    """Write `parts`, end to end, readable by their owner only; a reader finds the old file or the new one.
+@contextmanager
+def drafted(path: Path, *parts: bytes) -> Iterator[Path]:
+    """A file beside `path` that holds `parts`, end to end, readable by its owner only; gone afterwards under the name that it has now.
 
-    The folder is made where it is absent. Raises OSError where nothing can be written; then nothing has changed.
+    The folder is made where it is absent. Raises OSError where nothing can be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".new", dir=path.parent)  # mode 0600
@@ -33,11 +34,19 @@ def write_whole(path: Path, *parts: bytes) -> None:
             for part in parts:
                 file.write(part)
             file.flush()
-            os.fsync(file.fileno())  # so that a power cut leaves the old file or the new one, too
-        draft.replace(path)
-    except BaseException:
+            os.fsync(file.fileno())  # so that whoever finds it under another name after a power cut finds it whole
+        yield draft
+    finally:
         draft.unlink(missing_ok=True)
-        raise
+
+
+def write_whole(path: Path, *parts: bytes) -> None:
+    """Write `parts`, end to end, readable by their owner only; a reader finds the old file or the new one.
+
+    The folder is made where it is absent. Raises OSError where nothing can be written; then nothing has changed.
+    """
+    with drafted(path, *parts) as draft:
+        draft.replace(path)
 
 
 def write_first(path: Path, data: bytes) -> bool:
@@ -45,19 +54,11 @@ def write_first(path: Path, data: bytes) -> bool:
 
     It is there after a power cut, too. The folder is made where it is absent. Raises OSError where nothing can be written.
     """
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".new", dir=path.parent)  # mode 0600
-    draft = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        _name(draft, path)
-    except FileExistsError:
-        return False
-    finally:
-        draft.unlink(missing_ok=True)
+    with drafted(path, data) as draft:
+        try:
+            _name(draft, path)
+        except FileExistsError:
+            return False
     sync_folder(path.parent)
     return True
 

@@ -9,7 +9,9 @@ import unicodedata
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from backend.data.strict_model import StrictModel
 
 UNSHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's categories
 NO_MEANING = "(no meaning given)"  # ends a meaning that was made from the column's name
@@ -50,7 +52,7 @@ Side = Literal["above", "below", "either"]
 Told = Annotated[Shown, Field(min_length=1, max_length=200)]
 
 
-class Feature(BaseModel):
+class Feature(StrictModel):
     """One disclosed feature of one party.
 
     Attributes
@@ -75,8 +77,6 @@ class Feature(BaseModel):
         Cell texts that mean "no value", exactly as written; an empty cell always does. Of a numeric column a number stands for
         every spelling of its value.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Shown = Field(min_length=1, max_length=120)
     meaning: Shown = Field(min_length=1, max_length=500)

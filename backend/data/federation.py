@@ -13,13 +13,14 @@ from pathlib import Path, PureWindowsPath
 from typing import Annotated, Any, Final, Literal, TypeVar, get_args
 
 import tomli_w
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, ValidationError
 
 from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature
 from backend.data.label import Label, Line, Prose
 from backend.data.missing import EARLIER, USUAL
 from backend.data.party_file import read_party_file
+from backend.data.strict_model import StrictModel
 from backend.data.validation import sentences
 from backend.errors import FederationError
 
@@ -64,7 +65,7 @@ Dither = Annotated[float, _number(MAX_DITHER, f"a width on the margin from 0 (no
 Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
 
 
-class Party(BaseModel):
+class Party(StrictModel):
     """One party: its file, its id column and the features it discloses.
 
     Attributes
@@ -98,8 +99,6 @@ class Party(BaseModel):
         Hosts only: whether trainings and models wait for its operator; None = the default: not in a simulation, at a real Host they do.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     name: Slug
     title: Line
     title_zh: Prose = ""
@@ -122,7 +121,7 @@ class Party(BaseModel):
     features: tuple[Feature, ...] = ()
 
 
-class GuestLink(BaseModel):
+class GuestLink(StrictModel):
     """Where the Guest has what it takes to reach Hosts at their own companies; paths are relative to the federation file's folder.
 
     Attributes
@@ -135,14 +134,12 @@ class GuestLink(BaseModel):
         host:port to listen at; empty = the agreement's port on every address.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     agreement: Line = "agreement.toml"
     keys: Line = "keys"
     bind: Prose = ""
 
 
-class Federation(BaseModel):
+class Federation(StrictModel):
     """One Guest, its Hosts and the label.
 
     Attributes
@@ -160,8 +157,6 @@ class Federation(BaseModel):
     folder : Path
         The file's folder; never written into it.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal[1, 2] = FORMAT
     name: Slug

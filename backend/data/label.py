@@ -6,8 +6,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     StringConstraints,
     ValidationInfo,
@@ -15,6 +13,7 @@ from pydantic import (
 )
 
 from backend.data.dictionary import Shown, check_shown
+from backend.data.strict_model import StrictModel
 
 MIN_CLASSES, MAX_CLASSES = 3, 32  # two outcomes are the task "binary"
 
@@ -31,7 +30,7 @@ Prose = Annotated[str, StringConstraints(max_length=2000), AfterValidator(_parag
 Cell = Annotated[str, StringConstraints(max_length=200), Field(coerce_numbers_to_str=True)]
 
 
-class Label(BaseModel):
+class Label(StrictModel):
     """What the model predicts: a column of the Guest's file and how its cells are read.
 
     Attributes
@@ -47,8 +46,6 @@ class Label(BaseModel):
     meaning, meaning_zh : str
         What the label (binary: the positive one) means for a person.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     column: Line
     task: Task = "binary"

@@ -14,16 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from cryptography import x509
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from backend.atomic_file import write_whole
 from backend.data import strict_json
 from backend.data.dictionary import Feature
 from backend.data.federation import Slug
 from backend.data.label import Line, Prose
-from backend.data.validation import sentences
-from backend.errors import FederationError, ParameterError, SecurityError
-from backend.link.config import MAX_FILE, Address, read_toml
+from backend.data.strict_model import StrictModel
+from backend.errors import ParameterError, SecurityError
+from backend.link.config import MAX_FILE, Address, read_form
 from backend.link.identity import Role, host_name
 from backend.link.kinds import ALWAYS, all_kinds, kinds_of
 from backend.protocols.group_sums.disclosure_bound import NAMED
@@ -38,11 +38,7 @@ Hours = Annotated[str, StringConstraints(pattern=r"^(([01]\d|2[0-3]):[0-5]\d-([0
 _Signed = dict[str, Any]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class AgreedParty(_Strict):
+class AgreedParty(StrictModel):
     """One party, all of it public: what `glassleaf keys show` prints for others.
 
     Attributes
@@ -86,7 +82,7 @@ class AgreedParty(_Strict):
         return value
 
 
-class Floors(_Strict):
+class Floors(StrictModel):
     """What a Host insists on for a purpose; its own configuration may be stricter.
 
     Attributes
@@ -111,7 +107,7 @@ class Floors(_Strict):
     named: Annotated[float, Field(ge=0.01, le=NAMED, exclude_if=lambda share: share == NAMED)] = NAMED
 
 
-class Purpose(_Strict):
+class Purpose(StrictModel):
     """What may be asked, and why.
 
     Attributes
@@ -162,7 +158,7 @@ class Purpose(_Strict):
         return start <= clock < end if start < end else clock >= start or clock < end
 
 
-class Agreement(_Strict):
+class Agreement(StrictModel):
     """All of it.
 
     Attributes
@@ -260,10 +256,7 @@ def dictionary_hash(features: Sequence[Feature]) -> str:
 
 def load_agreement(path: Path) -> Agreement:
     """Read agreement.toml; raises FederationError with every problem, an unknown key among them."""
-    data = read_toml(path)
-    if problems := sentences(path.name, Agreement, data):
-        raise FederationError(problems)
-    return Agreement.model_validate(data)
+    return read_form(path, Agreement)
 
 
 def signatures_file(agreement: Path) -> Path:
@@ -390,7 +383,7 @@ def _key(public: str, secret: str = "") -> Any:
     return OKPKey.import_key(numbers | ({"d": urlsafe_b64encode(bytes.fromhex(secret)).decode()} if secret else {}))
 
 
-class _SignatureFile(_Strict):
+class _SignatureFile(StrictModel):
     payload: Annotated[str, StringConstraints(max_length=MAX_FILE)]
     signatures: tuple[dict[str, str], ...] = Field(max_length=64)
 

@@ -7,14 +7,15 @@ import re
 import stat
 import tomllib
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, StringConstraints, ValidationError, field_validator, model_validator
 
 from backend.data.dictionary import Feature
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import MEASURES, Bits, Budget, Dither, Measure, Slug
 from backend.data.label import Line, Prose
+from backend.data.strict_model import StrictModel
 from backend.data.validation import sentences
 from backend.errors import FederationError, SecurityError
 
@@ -22,10 +23,7 @@ MAX_FILE = 1 << 20  # bytes of a configuration or of a secret's file
 _PASSWORD = re.compile(r"//[^/@\s:]*:[^/@\s]+@")  # of a user in a URL
 Address = Annotated[str, StringConstraints(pattern=r"^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):\d{1,5}$")]
 """host:port."""
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+T = TypeVar("T", bound=BaseModel)
 
 
 def _passwords(file: str, data: object, path: str = "") -> list[str]:
@@ -39,7 +37,7 @@ def _passwords(file: str, data: object, path: str = "") -> list[str]:
     return []
 
 
-class Source(_Strict):
+class Source(StrictModel):
     """Where the Host's records are.
 
     Attributes
@@ -74,7 +72,7 @@ class Source(_Strict):
         return self
 
 
-class LinkOptions(_Strict):
+class LinkOptions(StrictModel):
     """How this side reaches the others; who listens stands in the agreement.
 
     Attributes
@@ -95,14 +93,14 @@ class LinkOptions(_Strict):
     heartbeat: Annotated[float, Field(ge=0.05, le=60)] = 20.0
 
 
-class LaneBounds(_Strict):
+class LaneBounds(StrictModel):
     """A lane's bounds: messages that wait, and threads that answer."""
 
     queue: Annotated[int, Field(ge=1, le=100_000)] = 64
     workers: Annotated[int, Field(ge=1, le=64)] = 1
 
 
-class LaneOptions(_Strict):
+class LaneOptions(StrictModel):
     """What is asked online, in bulk, and in training never waits for each other."""
 
     online: LaneBounds = LaneBounds(queue=256, workers=2)
@@ -110,7 +108,7 @@ class LaneOptions(_Strict):
     training: LaneBounds = LaneBounds(queue=64, workers=1)
 
 
-class WorkerOptions(_Strict):
+class WorkerOptions(StrictModel):
     """Where a Host's long work runs: processes of its machine, or its own cluster.
 
     Attributes
@@ -132,7 +130,7 @@ class WorkerOptions(_Strict):
         return self
 
 
-class HostLimits(_Strict):
+class HostLimits(StrictModel):
     """What this Host allows; the agreement may be stricter, never looser.
 
     Attributes
@@ -162,7 +160,7 @@ class HostLimits(_Strict):
         return value
 
 
-class HostConfig(_Strict):
+class HostConfig(StrictModel):
     """One Host's `host.toml`; paths are relative to its folder.
 
     Attributes
@@ -221,16 +219,13 @@ class HostConfig(_Strict):
         path = self.path(self.source.dictionary)
         if path.suffix != ".toml":
             return tuple(read_dictionary(path).values())
-        data = read_toml(path)
-        if problems := sentences(path.name, _Dictionary, data):
-            raise FederationError(problems)
-        return _Dictionary.model_validate(data).features
+        return read_form(path, _Dictionary).features
 
     def _secret(self, name: str) -> str:
         return read_secret(self.path(name)) if name else ""
 
 
-class _Dictionary(_Strict):
+class _Dictionary(StrictModel):
     features: tuple[Feature, ...] = Field(min_length=1)
 
 
@@ -266,6 +261,14 @@ def read_toml(path: Path) -> dict[str, object]:
         raise FederationError(f"{path}: cannot be read ({error.strerror}). Correct the path.") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise FederationError(f"{path.name}: is not TOML ({error}). Correct it.") from None
+
+
+def read_form(path: Path, form: type[T]) -> T:
+    """What a TOML file says in this form; raises FederationError with every problem, an unknown key among them."""
+    data = read_toml(path)
+    if problems := sentences(path.name, form, data):
+        raise FederationError(problems)
+    return form.model_validate(data)
 
 
 def load_config(path: Path) -> HostConfig:

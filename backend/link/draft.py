@@ -6,40 +6,36 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import tomli_w
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from backend.data.dictionary import Feature
 from backend.data.federation import Slug
 from backend.data.label import Line
+from backend.data.strict_model import StrictModel
 from backend.data.validation import sentences
 from backend.errors import FederationError, ParameterError
 from backend.link.agreement import AgreedParty, Agreement, dictionary_hash
-from backend.link.config import HostConfig, read_toml
+from backend.link.config import HostConfig, read_form
 from backend.link.kinds import PROTOCOLS, kinds_of
 
 RETENTION = 180  # days, where nothing else is agreed on
-T = TypeVar("T", bound=BaseModel)
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class _HandedOut(_Strict):
+class _HandedOut(StrictModel):
     parties: Annotated[tuple[AgreedParty, ...], Field(min_length=1)]
 
 
-class _Disclosing(_Strict):
+class _Disclosing(StrictModel):
     name: Slug
     title: Line
     id: Line
     features: Annotated[tuple[Feature, ...], Field(min_length=1)]
 
 
-class _Disclosed(_Strict):
+class _Disclosed(StrictModel):
     hosts: Annotated[tuple[_Disclosing, ...], Field(min_length=1)]
 
 
@@ -73,7 +69,7 @@ def disclosure(config: HostConfig) -> str:
     title = config.party
     handed_out = config.path(config.keys) / f"{config.party}.party.toml"
     if handed_out.exists():
-        title = next(party.title for party in _read(handed_out, _HandedOut).parties)
+        title = next(party.title for party in read_form(handed_out, _HandedOut).parties)
     host = {"name": config.party, "title": title, "id": config.source.id, "features": features}
     return tomli_w.dumps({"hosts": [host]})
 
@@ -95,8 +91,10 @@ def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: AgreementTe
     ParameterError
         A Host has not disclosed its dictionary.
     """
-    found = [party.model_dump() for path in parties for party in _read(path, _HandedOut).parties]
-    hashes = {host.name: dictionary_hash(host.features) for path in disclosed for host in _read(path, _Disclosed).hosts}
+    found = [party.model_dump() for path in parties for party in read_form(path, _HandedOut).parties]
+    hashes = {
+        host.name: dictionary_hash(host.features) for path in disclosed for host in read_form(path, _Disclosed).hosts
+    }
     hosts = [party["name"] for party in found if party["role"] == "host"]
     if missing := sorted(set(hosts) - set(hashes)):
         raise ParameterError(
@@ -120,10 +118,3 @@ def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: AgreementTe
     if problems := sentences("agreement.toml", Agreement, document):
         raise FederationError(problems)
     return tomli_w.dumps(document, multiline_strings=True)
-
-
-def _read(path: Path, form: type[T]) -> T:
-    data = read_toml(path)
-    if problems := sentences(path.name, form, data):
-        raise FederationError(problems)
-    return form.model_validate(data)

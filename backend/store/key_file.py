@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from backend.atomic_file import drafted
 from backend.errors import SecurityError
 
 RETIRED = ".retired"
@@ -60,20 +60,11 @@ def kept_key(path: Path, make: Callable[[], dict[str, str]]) -> tuple[dict[str, 
         return stored, False
     numbers, new = make(), True
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle, name = tempfile.mkstemp(prefix=f"{path.name}.", suffix=".new", dir=path.parent)  # mode 0600
-        draft = Path(name)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(json.dumps(numbers).encode())
-                file.flush()
-                os.fsync(file.fileno())
+        with drafted(path, json.dumps(numbers).encode()) as draft:
             try:
                 path.hardlink_to(draft)  # whole, and only where there is no file: a rename would replace another's key
             except FileExistsError:
                 new = False
-        finally:
-            draft.unlink()
     except OSError as error:
         raise SecurityError(
             f"The key file {path} cannot be written ({error.strerror}). Keep the home on a local disk with room."
