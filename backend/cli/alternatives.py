@@ -38,7 +38,9 @@ def alternatives(
     lambdas: Annotated[str, typer.Option(help="Other L2 regularisation of leaf weights, by commas.")] = "",
     cutoffs: Annotated[str, typer.Option(help="Cut-offs of the model, by commas.")] = "0.5",
     tolerance: Annotated[float, typer.Option(help="AUC that an alternative may lose.")] = AlternativesRequest.tolerance,
-    reference: Annotated[str, typer.Option(help="Code of the group to compare with (default: the largest).")] = "",
+    reference: Annotated[
+        str, typer.Option(help="Code of the group to compare with (default: as in `disparity`, else the largest).")
+    ] = "",
     cipher: Annotated[
         str, typer.Option(help="Of sums by group: paillier, paillier-short, or none (protects nothing).")
     ] = AlternativesRequest.cipher,

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from backend.compliance.assessment import DISPARITY
 from backend.data.dictionary import Feature
 from backend.errors import NotAgreed, ParameterError
 from backend.explain.importance import FeatureImportance, feature_importance
@@ -27,6 +28,7 @@ from backend.fairness.alternatives import (
     Tried,
     read_search,
 )
+from backend.fairness.disparity import REFERENCE
 from backend.fairness.marking import check_cutoff
 from backend.jobs import Job, work
 from backend.protocols.training.algorithms import ALGORITHMS
@@ -127,6 +129,7 @@ class Alternatives:
         party, feature = _check(request, record, context)
         if party != context.runtime.guest.name:
             self._ask_ahead(context, party, feature, request, job)
+        request = replace(request, usual=self._compared_with(record, feature))
         asked = combinations(request, record, [f.name for _, f in context.model.dictionary])
         trained: list[TestedModel] = []
         for number, one in enumerate(asked):
@@ -149,7 +152,7 @@ class Alternatives:
             groups,
             group_names(groups, feature, "en"),
             group_names(groups, feature, "zh"),
-            reference_of(groups, request.reference),
+            reference_of(groups, request),
             request.tolerance,
             tuple(model.tried for model in trained),
             decided,
@@ -163,6 +166,14 @@ class Alternatives:
         body |= {"decisions": len(decided), "narrower": sum(len(d.narrower()) for d in decided)}
         self._auditor.note(record.federation, ALTERNATIVES, audit.of_model(record) | body)
         return found
+
+    def _compared_with(self, record: ModelRecord, feature: Feature) -> str:
+        """The code of the group that the model's decisions by a feature were compared with; empty where they were not."""
+        kept = self._models.measured(record, DISPARITY).get(feature.name)
+        rows = () if kept is None else kept.rows
+        about = next((row["about"] for row in rows if row["measure"] == f"selection rate, {REFERENCE}"), "")
+        codes = {words: code for code, words in feature.categories.items()}
+        return str(codes.get(about, about))
 
     def _ask_ahead(
         self, context: MeasurementContext, party: str, feature: Feature, request: AlternativesRequest, job: Job[Any]

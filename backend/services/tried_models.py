@@ -76,11 +76,13 @@ class AlternativesRequest:
     tolerance : float
         AUC that an alternative may lose.
     reference : str
-        Code of the group that others are compared with; empty = the largest.
+        Code of the group that others are compared with; empty = `usual`.
     groups : int
         Most groups of a number, or codes.
     cipher : {"paillier", "paillier-short", "none"}
         Of the sums by group, where a Host holds the attribute; models are trained as the model was.
+    usual : str
+        Code of the group that the model's decisions were compared with, so that both name one; where there is none such, the largest.
     """
 
     model_id: str
@@ -96,6 +98,7 @@ class AlternativesRequest:
     cipher: Cipher = "paillier"
     key_bits: int = KEY_BITS
     seed: int = 7
+    usual: str = ""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -281,7 +284,7 @@ def sums_of(context: MeasurementContext, sessions: Sessions, request: Alternativ
 
 def named(request: AlternativesRequest) -> str:
     """Hash of a search: the same search trains the same models and asks the same of the same records."""
-    asked = {name: value for name, value in asdict(request).items() if name not in ("cipher", "key_bits")}
+    asked = {name: value for name, value in asdict(request).items() if name not in ("cipher", "key_bits", "usual")}
     return sha256(json.dumps(asked).encode()).hexdigest()
 
 
@@ -345,12 +348,16 @@ def _decided(
             )
         others = ((candidate, cells.get(index)) for index, candidate in enumerate(candidates) if index)
         judged.append(CutoffComparison(candidates[0], own, tuple(others)))
-    return judge(judged, groups, reference=reference_of(groups, request.reference), tolerance=request.tolerance)
+    return judge(judged, groups, reference=reference_of(groups, request), tolerance=request.tolerance)
 
 
-def reference_of(groups: Sequence[Group], name: str) -> int:
-    """Place of the group that others are compared with: the named one, else the largest."""
-    named = [k for k, g in enumerate(groups) if name and g.name == name]
-    if name and not named:
-        raise ParameterError(f"No group {name!r}; groups are {', '.join(g.name or g.kind for g in groups)}.")
-    return named[0] if named else max(range(len(groups)), key=lambda k: groups[k].n)
+def reference_of(groups: Sequence[Group], request: AlternativesRequest) -> int:
+    """Place of the group that others are compared with: the one that is named, else the usual one, else the largest."""
+    named, usual = (
+        [k for k, g in enumerate(groups) if name and g.name == name] for name in (request.reference, request.usual)
+    )
+    if request.reference and not named:
+        raise ParameterError(
+            f"No group {request.reference!r}; groups are {', '.join(g.name or g.kind for g in groups)}."
+        )
+    return next(iter((*named, *usual)), max(range(len(groups)), key=lambda k: groups[k].n))

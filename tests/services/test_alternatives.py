@@ -44,6 +44,9 @@ def at_host(demo):
 
 @pytest.fixture(scope="module")
 def at_guest(demo):
+    """A search after decisions were compared with a group that is not the largest."""
+    compared = DisparityRequest(demo.record.id, "home_ownership", 0.25, reference="family", cipher="none")
+    demo.glassleaf.fairness.start_disparity(compared).get()
     return demo.glassleaf.alternatives.start(asked(demo, "home_ownership", lambdas=(30.0,))).get()
 
 
@@ -62,6 +65,16 @@ def test_every_combination_is_trained_and_the_model_itself_comes_first(demo, at_
     assert (at_host.tried[0].model, at_host.tried[0].sha256) == (demo.record.id, demo.record.content_hash)
     oracle = TrainingRequest("demo", PARAMETERS, exclude=("gender",))
     assert demo.glassleaf.training.start(oracle).get().content_hash == at_host.tried[2].sha256
+
+
+def test_a_search_compares_with_the_group_that_decisions_were_compared_with_or_the_one_that_is_named(demo, at_guest):
+    groups, largest = at_guest.groups, max(at_guest.groups, key=lambda g: g.n)
+    assert groups[at_guest.reference].name == "family" != largest.name
+    for named, usual, found in (("", "family", "family"), ("rent", "family", "rent"), ("", "gone", largest.name)):
+        request = asked(demo, "home_ownership", reference=named, usual=usual)
+        assert groups[tried_models.reference_of(groups, request)].name == found
+    with pytest.raises(ParameterError, match="No group 'gone'"):
+        tried_models.reference_of(groups, asked(demo, "home_ownership", reference="gone"))
 
 
 def test_gaps_are_those_counted_with_everything_in_one_hand(demo, at_host, at_guest):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from backend.compliance.assessment import SEVERITY, wording
 from backend.fairness.age_discrimination import in_words
@@ -22,7 +22,19 @@ from backend.reports.schema import (
     Retrained,
 )
 from backend.reports.sections.disparity import beside_rates
-from backend.reports.sections.writer import Writer, figure, interval, minute, p_value, percent, points, problems, whole
+from backend.reports.sections.writer import (
+    NONE,
+    Writer,
+    figure,
+    gain,
+    interval,
+    minute,
+    p_value,
+    percent,
+    points,
+    problems,
+    whole,
+)
 
 LISTED = 6  # features on the first page
 ACCEPTED = "selection rate"  # as backend.fairness.disparity.MEASURES names it
@@ -42,7 +54,7 @@ def findings(write: Writer) -> list[Block]:
             about,
             ("feature", 6, lambda fs: write.feature(fs[0].feature)),
             ("party", 3, lambda fs: write.party(fs[0].party)),
-            ("gain", 2, lambda fs: percent(fs[0].gain_share)),
+            ("gain", 2, lambda fs: gain(fs[0].gain_share)),
             ("findings", 6, lambda fs: statuses(write, fs)),
             ("undecided", 2, lambda fs: whole(sum(f.decision is None for f in fs))),
         )
@@ -82,7 +94,7 @@ def worst_flagged(write: Writer) -> str:
     about = [fs for fs in by_feature(write) if fs[0].splits]
     lines = [_counted(write)]
     for fs in about[:LISTED]:
-        where = {"party": write.party(fs[0].party), "share": percent(fs[0].gain_share)}
+        where = {"party": write.party(fs[0].party), "share": gain(fs[0].gain_share)}
         lines.append(write("flag", feature=write.feature(fs[0].feature), listed=statuses(write, fs), **where))
     if len(about) > LISTED:
         lines.append(write("flag_more", n=len(about) - LISTED, section=write("findings")))
@@ -107,7 +119,7 @@ def _citation(write: Writer, law: LawLine) -> str:
 def _flagged_feature(write: Writer, about: Sequence[FindingLine]) -> list[Block]:
     """What is known of a feature, once; then a row for each rule that speaks of it."""
     words, f = write.words, about[0]
-    usage = write("usage", splits=f.splits, share=percent(f.gain_share)) if f.splits else words("compliance.no_use")
+    usage = write("usage", splits=f.splits, share=gain(f.gain_share)) if f.splits else words("compliance.no_use")
     matched = ((one.matched, words(f"compliance.in_{one.matched_in}")) for one in about)
     checked = next((one for one in about if one.check), None)
     facts = {
@@ -262,7 +274,7 @@ def disparities_of(write: Writer, f: FindingLine) -> str:
     """Who is accepted how often, and how far groups are apart in that; the other rates stand in the section about evidence."""
     if not f.disparities:
         return _lines(write, f.disparities, f.disparities_on, "disparity", f.feature)
-    accepted = {f"{ACCEPTED}{gap}" for gap in ("", f", {DIFFERENCE}", f", {RATIO}")}
+    accepted = {f"{ACCEPTED}{gap}" for gap in ("", f", {REFERENCE}", f", {DIFFERENCE}", f", {RATIO}")}
     lines = [
         write.says(
             write("named", meaning=measure_in_words(write.words, m.measure), name=_about(write, m)), value(write, m)
@@ -298,9 +310,12 @@ def _line(write: Writer, m: Measured) -> str:
 
 
 def _basis(write: Writer, on: BasisLine) -> str:
-    """On how many records, at which cut-off, and when, where that was before."""
-    at = "" if on.cutoff is None else write("at", cutoff=percent(on.cutoff))
-    return write("on", n=whole(on.n)) + at + (write("before", day=on.measured) if on.measured else "")
+    """On how many records; of decisions on which, and at which cut-off; and when, where that was before."""
+    before = write("before", day=on.measured) if on.measured else ""
+    if on.cutoff is None:
+        return write("on", n=whole(on.n)) + before
+    part = write.part(write.content.quality.part)
+    return write("on_part", n=whole(on.n), part=part) + write("at", cutoff=percent(on.cutoff)) + before
 
 
 def _about(write: Writer, m: Measured) -> str:
@@ -376,7 +391,7 @@ def _beside(write: Writer, pair: Retrained) -> list[Block]:
     figures = [(words(f"figure.{f.name}"), figure(f.before), figure(f.after)) for f in pair.figures]
     sizes = [(words(f"sizes.{f.name}"), whole(f.before), whole(f.after)) for f in pair.structure]
     halves = ((pair.before, pair.before_sha256), (pair.after, pair.after_sha256))
-    gain = write.table(
+    shares = write.table(
         pair.gain,
         ("feature", 7, lambda g: write.named(g.name, g.meaning, g.meaning_zh)),
         ("party", 4, lambda g: write.party(g.party)),
@@ -390,13 +405,13 @@ def _beside(write: Writer, pair: Retrained) -> list[Block]:
         _two_models(write, "figure", [*figures, *sizes]),
         *_outcomes(write, pair.outcomes),
         _leaks(write, pair.leak),
-        gain,
+        shares,
         Facts(tuple((write("half_of", model=model), digest) for model, digest in halves)),
     ]
 
 
 def _gain(write: Writer, share: float | None) -> str:
-    return write("not_given") if share is None else percent(share)
+    return write("not_given") if share is None else gain(share)
 
 
 def _two_models(write: Writer, about: str, rows: list[tuple[str, str, str]]) -> Table:
@@ -424,6 +439,12 @@ def _outcomes(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[Block]:
     if alone:
         blocks.append(write.note("outcomes_of_one", listed=write.listed(alone)))
     return blocks or [write.note("outcomes_not_measured")]
+
+
+def reference_of(write: Writer, measures: Iterable[Measured]) -> str:
+    """The group that acceptance rates are compared with; a dash where an earlier version measured none."""
+    rows = (m for m in measures if m.measure == f"{ACCEPTED}, {REFERENCE}")
+    return next((_about(write, m) for m in rows), NONE)
 
 
 def declined_at(write: Writer, pair: OutcomePairLine) -> str:

@@ -7,7 +7,7 @@ from backend.reports.blocks import BarRow, Bars, Block, Facts, Panel, Panels, Ta
 from backend.reports.model_comparison import FIGURES
 from backend.reports.parameters import cipher_in_words, parameters_in_words
 from backend.reports.schema import CutoffLine, PerformanceSection
-from backend.reports.sections.writer import NONE, Writer, figure, interval, minute, percent, whole
+from backend.reports.sections.writer import NONE, Writer, figure, gain, interval, minute, percent, whole
 
 TOP = 3  # features named in a sentence
 
@@ -45,7 +45,7 @@ def parties(write: Writer) -> list[Block]:
         ("records", 2, lambda p: whole(p.records)),
         ("features_used", 3, lambda p: write("part_of", part=p.used, whole=p.features)),
         ("splits", 2, lambda p: whole(p.splits)),
-        ("gain", 2, lambda p: percent(p.gain_share)),
+        ("gain", 2, lambda p: gain(p.gain_share)),
     )
     return [table, write.note("parties_note")]
 
@@ -57,14 +57,13 @@ def features(write: Writer) -> list[Block]:
     names = [p.name for p in write.content.parties]
     longest = max((f.gain_share for f in used), default=1.0) or 1.0
     bars = (
-        BarRow(brief(write.meaning(f)), f.gain_share / longest, percent(f.gain_share), names.index(f.party))
-        for f in used
+        BarRow(brief(write.meaning(f)), f.gain_share / longest, gain(f.gain_share), names.index(f.party)) for f in used
     )
     table = write.table(
         used,
         ("feature", 8, lambda f: write.feature(f.name)),
         ("party", 4, lambda f: write.party(f.party)),
-        ("gain", 3, lambda f: percent(f.gain_share)),
+        ("gain", 3, lambda f: gain(f.gain_share)),
         ("splits", 2, lambda f: whole(f.splits)),
         ("expected", 3, lambda f: write.direction(f.expected)),
         (
@@ -85,7 +84,7 @@ def features(write: Writer) -> list[Block]:
 def used_features(write: Writer) -> str:
     """How many features are used, and the most important of them, as a sentence."""
     used = [f for f in write.content.features if f.splits]
-    top = write.listed(write("named", meaning=brief(write.meaning(f)), name=percent(f.gain_share)) for f in used[:TOP])
+    top = write.listed(write("named", meaning=brief(write.meaning(f)), name=gain(f.gain_share)) for f in used[:TOP])
     return write("answer_use", used=len(used), offered=len(write.content.features), top=top)
 
 

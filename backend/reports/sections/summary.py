@@ -8,10 +8,10 @@ from backend.fairness.disparity import widest
 from backend.i18n import brief, joined
 from backend.reports.blocks import Block, Facts, Text
 from backend.reports.schema import OutcomePairLine, Retrained
-from backend.reports.sections.claims import LISTED, declined_at, elderly, value, worst_flagged
+from backend.reports.sections.claims import LISTED, declined_at, elderly, reference_of, value, worst_flagged
 from backend.reports.sections.model import used_features
 from backend.reports.sections.operator import verdicts
-from backend.reports.sections.writer import Writer, figure, percent
+from backend.reports.sections.writer import Writer, figure, gain, percent, whole
 
 DECISIVE = ("auc", "accuracy", "rmse")  # the figure that a retraining is judged by: the first that applies
 
@@ -72,7 +72,7 @@ def _parties(write: Writer) -> str:
             role=write.role(p.role),
             used=p.used,
             offered=p.features,
-            share=percent(p.gain_share),
+            share=gain(p.gain_share),
         )
         for p in write.content.parties
     )
@@ -129,14 +129,21 @@ def _gaps(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[str]:
             continue
         pair = both[id(furthest)]
         figures = {key: value(write, m) for key, m in (("before", pair.before), ("after", pair.after)) if m}
-        group = write.words.either(furthest.about, furthest.about_zh)
-        feature = write.named(pair.feature, pair.meaning, pair.meaning_zh)
-        at = declined_at(write, pair)
-        sentences.append(write("retrained_gap", feature=feature, group=group, at=at, **figures))
+        about = {
+            "feature": write.named(pair.feature, pair.meaning, pair.meaning_zh),
+            "group": write.words.either(furthest.about, furthest.about_zh),
+            "reference": reference_of(write, [p.before for p in both.values() if p.before]),
+        }
+        sentences.append(write("retrained_gap", at=declined_at(write, pair), **about, **figures))
     return sentences
 
 
 def _disclosures(write: Writer) -> str:
-    structure = write.content.structure
-    key = "answer_saw" if any(p.role == "host" for p in write.content.parties) else "answer_alone"
-    return write(key, hidden=structure.hidden_splits, splits=structure.splits, numbers=structure.outputs)
+    structure, found = write.content.structure, write.content.release
+    if not any(p.role == "host" for p in write.content.parties):
+        return write("answer_alone")
+    saw = write("answer_saw", hidden=structure.hidden_splits, splits=structure.splits, numbers=structure.outputs)
+    if found is None:
+        return joined(saw, write("answer_leak_unknown"))
+    told = {"named": percent(found.named), "people": whole(found.people), "records": whole(found.records)}
+    return joined(saw, write("answer_leak", bits=found.score_bits, **told))

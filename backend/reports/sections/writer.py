@@ -1,6 +1,6 @@
 """How names, directions and numbers of a report are written in one language. Knows the report alone.
 
-Numbers are written once, here: shares with two decimals of a percent, figures with four.
+Numbers are written once, here: shares with two decimals of a percent, those of the gain with one, figures with four.
 """
 
 from __future__ import annotations
@@ -128,6 +128,11 @@ def problems(found: Iterable[str]) -> list[Block]:
 def percent(share: float | None) -> str:
     """A share with all the digits that a report holds; a dash where there is none."""
     return NONE if share is None else f"{share * 100:.2f}\u00a0%"
+
+
+def gain(share: float) -> str:
+    """A share of the gain, as pages show it: with one decimal, below 1 % with two digits."""
+    return f"{share * 100:.1f}\u00a0%" if share >= 0.01 or not share else f"{share * 100:.2g}\u00a0%"
 
 
 def whole(value: float | None) -> str:
