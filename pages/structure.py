@@ -45,11 +45,10 @@ if candidates is not None:
     sentence = t.joined(
         sentence, t("structure.left_open", n=len(candidates), leaves=len(view.model.trees[index].leaves))
     )
-frame.chart(
-    t,
-    tree.figure(t, view, index, candidates, top, marked),
-    sentence,
-    tree.twin(t, view, index, candidates),
-    "tree_picture",
-)
-tree.legend(t, view)
+st.markdown(sentence)
+with st.container(key="tree_wide"):  # assets/page.css shows one of the two
+    frame.picture(tree.figure(t, view, index, candidates, top, marked), sentence, "tree_picture")
+    tree.legend(t, view)
+with st.container(key="tree_narrow"):
+    tree.outline(t, view, index, candidates, top, marked)
+frame.table_twin(t, tree.twin(t, view, index, candidates), sentence, "tree_picture")

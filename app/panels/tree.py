@@ -321,6 +321,52 @@ def _folded(sight: _Sight) -> None:
         _write(sight, labels, "middle right", {"size": charts.TEXT}, cliponaxis=False)
 
 
+def outline(
+    t: Texts, view: View, index: int, candidates: Sequence[int] | None = None, top: int = 0, marked: int | None = None
+) -> None:
+    """What `figure` shows as a list, each node below the one that leads to it: on a phone a picture's words would meet."""
+    tree = view.model.trees[index]
+    drawn = view_models.positions(tree, top, LEVELS if len(tree.leaves) > WHOLE else None)
+    alive = None if candidates is None else view_models.alive(tree, candidates)
+    lines: list[str] = []
+
+    def visit(node: int, depth: int, way: str) -> None:
+        item, lead = tree.nodes[node], f":small[:gray[{t(way)}]] " if way else ""
+        ring = ":material/adjust: " if node == marked else ""
+        words = _leaf_line(t, view, item) if isinstance(item, Leaf) else _split_line(t, view, index, node)
+        if alive is not None and node not in alive:
+            words = f":gray[{words}]"
+        lines.append(f"{'    ' * depth}- {lead}{ring}{words}")
+        if not isinstance(item, Split):
+            return
+        if item.left not in drawn:
+            lines[-1] += f" :small[:gray[{t('structure.folded', n=view_models.leaves_below(tree, node))}]]"
+            return
+        own = item.owner == view.model.guest
+        ways = ("structure.yes", "structure.no") if own else _sides(view, item)
+        for child, side in zip((item.left, item.right), ways, strict=True):
+            visit(child, depth + 1, side)
+
+    visit(top, 0, "")
+    st.markdown("\n".join(lines))
+    parties = " ".join(palette.name(t, view.federation, party) for party in (view.model.guest, *view.model.hosts))
+    leaf = t(f"structure.leaf_{view_models.scale(view)}")
+    st.caption(f"{parties}  \n{t('structure.reading_list', leaf=leaf)}")
+
+
+def _split_line(t: Texts, view: View, index: int, node: int) -> str:
+    """Whose question it is, about which feature, and the Guest's threshold, or a lock for a Host's."""
+    split = view.model.trees[index].splits[node]
+    sign = palette.mark(view.federation, split.owner)
+    asked = markdown(rule(t, view, index, node)) if split.owner == view.model.guest else ":material/lock:"
+    about = markdown(t.brief(view.model.feature(split.feature)))
+    return f':color[{sign.glyph}]{{foreground="{sign.colour}"}} **{about}** {asked}'
+
+
+def _leaf_line(t: Texts, view: View, leaf: Leaf) -> str:
+    return f":material/arrow_right_alt: **{markdown(leaf_short(t, view, leaf))}**"
+
+
 def legend(t: Texts, view: View) -> None:
     """How the picture is read."""
     words = t("structure.reading", leaves=t(f"structure.reading_{view_models.scale(view)}"))
