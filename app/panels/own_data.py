@@ -41,7 +41,7 @@ EDITED = (
     "categories_zh",
 )
 # pixels: name and meaning, which nobody may leave out, stand beside each other on a phone
-WIDTHS = {"name": 110, "meaning": 230, "meaning_zh": 150, "categories": 150, "categories_zh": 150}
+WIDTHS = {"name": 145, "meaning": 205, "meaning_zh": 150, "categories": 150, "categories_zh": 150}
 ROWS = ""  # in place of an id column: rows are numbered
 
 
@@ -497,7 +497,7 @@ def _readings(t: Texts, federation: Federation, read: Overview) -> None:
     if bare_meanings:
         st.caption(f":material/info: {t('own_data.no_meaning_yet', n=bare_meanings, all=len(read.columns))}")
     pages = -(-len(read.columns) // PAGE)
-    box = st.container()
+    box = st.container(key="cards_own_readings")  # on a phone a card each
     at = min(st.pagination(pages, key="own_readings"), pages) if pages > 1 else 1
     columns = read.columns[(at - 1) * PAGE : at * PAGE]
     with box:
@@ -544,7 +544,7 @@ def _notice(t: Texts, column: ColumnReading) -> str:
         )
         if odd
     ]
-    return " ".join(f":material/warning: {t(f'own_data.notice_{key}')}" for key in found)
+    return " ".join(f":material/warning: {t(f'own_data.notice_{key}')}" for key in found) or "–"
 
 
 # -- the last look ----------------------------------------
