@@ -100,9 +100,13 @@ def svg(parts: Sequence[str], height: float, sentence: str) -> str:
 
 
 def lying(
-    rows: Sequence[tuple[str, float, str]], end: float, sentence: str, at: tuple[float, str] | None = None
+    rows: Sequence[tuple[str, float, str]],
+    end: float,
+    sentence: str,
+    at: tuple[float, str] | None = None,
+    ends: Sequence[tuple[float, float]] = (),
 ) -> str:
-    """Bars from zero on, each under its words, as an SVG.
+    """Bars from zero on, each under its words, as an SVG; below zero as far as a value or one of the `ends` lies there.
 
     Parameters
     ----------
@@ -112,19 +116,33 @@ def lying(
         The value whose bar is as long as the drawing is wide.
     at : (float, str), optional
         A value to compare with, as a dotted line, and the words below it.
+    ends : sequence of (float, float), optional
+        Of the whisker of each bar.
     """
+    start = min(0.0, *(value for _, value, _ in rows), *(low for low, _ in ends))
     parts = []
+
+    def across(value: float) -> float:
+        return 100 * (value - start) / (end - start)
+
     for row, (words, value, colour) in enumerate(rows):
         top = LYING * row
         parts.append(f'<text x="0" y="{top + TEXT}" text-anchor="start">{label(words)}</text>')
         parts.append(
-            f'<rect y="{top + LINE + 2}" width="{100 * value / end:.2f}%" height="14" fill="{colour}">'
-            f"<title>{label(words)}</title></rect>"
+            f'<rect x="{across(min(0.0, value)):.2f}%" y="{top + LINE + 2}" width="{across(abs(value)) - across(0.0):.2f}%" '
+            f'height="14" fill="{colour}"><title>{label(words)}</title></rect>'
         )
+    for row, (low, high) in enumerate(ends):
+        y = LYING * row + LINE + 9
+        for one, other, up in ((low, high, 0), (low, low, 4), (high, high, 4)):
+            parts.append(
+                f'<line x1="{across(one):.2f}%" x2="{across(other):.2f}%" y1="{y - up}" y2="{y + up}" stroke="currentColor" '
+                'stroke-width="1.5"/>'
+            )
     height = LYING * len(rows)
     if at is not None:
         value, words = at
-        x = 100 * value / end
+        x = across(value)
         for row in range(len(rows)):  # not through the words above a bar
             y = LYING * row + LINE - 2
             parts.append(

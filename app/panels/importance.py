@@ -118,18 +118,23 @@ def by_party(t: Texts, view: View, measure: str, rows: Rows) -> None:
         t(f"importance.column_{measure}"): [_words(row) for row in rows],
         t("importance.interval"): [_ends(row) for row in rows],
     }
-    frame.chart(t, _party_bars(t, view, rows), sentence, twin, "importance_party")
+    st.markdown(sentence)
+    frame.drawing(_party_bars(t, view, rows, sentence), "importance_party")
+    frame.table_twin(t, twin, sentence, "importance_party")
 
 
-@charts.kept
-def _party_bars(t: Texts, view: View, rows: Rows) -> go.Figure:
-    bars = []
-    for row in rows:
-        title = t.party(view.federation, row.party)
-        hover = f"<b>{label(title)}</b><br>{_words(row)}{_within(t, row)}"
-        mark = palette.mark(view.federation, row.party)
-        bars.append(Bar(title, _words(row), _value(row), mark, hover, row.low, row.high))
-    return charts.bars(bars)
+def _party_bars(t: Texts, view: View, rows: Rows, sentence: str) -> str:
+    bars = [
+        (
+            f"{palette.plain(t, view.federation, row.party)}  {_words(row)}",
+            _value(row),
+            palette.mark(view.federation, row.party).colour,
+        )
+        for row in rows
+    ]
+    ends = [(row.low, row.high) for row in rows if row.low is not None and row.high is not None]
+    longest = max(*(value for _, value, _ in bars), *(high for _, high in ends), 1e-9)
+    return charts.lying(bars, longest * 1.02, sentence, ends=ends if len(ends) == len(bars) else ())
 
 
 def whiskers(t: Texts, view: View, measure: str, rows: Rows, agreement: float) -> None:
