@@ -34,7 +34,7 @@ from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.host import PersonAtHost
 from backend.protocols.scoring.opening import Opening, open_vector
 from backend.protocols.training.algorithms import Parameters
-from backend.protocols.transport.channel import TIMEOUT, Session
+from backend.protocols.transport.channel import TIMEOUT, Session, await_links
 from backend.protocols.transport.messages import ConversationReceipt, OfferKey
 from backend.protocols.transport.transcript import TranscribedWire, TranscriptEntry
 from backend.protocols.transport.wire import new_conversation
@@ -270,10 +270,8 @@ class GuestRuntime:
 
     def _await_links(self, hosts: Sequence[str], cancelled: Callable[[], bool]) -> None:
         """When this process has just begun, links to other companies come up one by one; later a Host that is down is down."""
-        while not self.simulated and time.monotonic() < self._began + STARTING:
-            if cancelled() or all(self._wire.is_up(host) for host in hosts):
-                return
-            time.sleep(0.05)
+        if not self.simulated:
+            await_links(lambda: self.down(hosts), self._began + STARTING, cancelled)
 
     def _ended(
         self, name: str, transcript: Sequence[TranscriptEntry], receipts: Mapping[str, ConversationReceipt]

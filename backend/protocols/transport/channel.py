@@ -21,6 +21,7 @@ from backend.protocols.transport.transcript import TranscribedWire, TranscriptEn
 _log = logging.getLogger("glassleaf")
 M = TypeVar("M", bound=Message)
 OnClose = Callable[[str, Sequence[TranscriptEntry], Mapping[str, ConversationReceipt]], None]
+LOOK = 0.05  # seconds between looks at whether links are up
 POLL = 0.1  # seconds between looks at the cancel flag
 RECEIPT_TIMEOUT = 2.0  # seconds that Hosts get to state what they sent and took
 QUIET = 5.0  # seconds without an answer after which it is said of whom
@@ -206,6 +207,17 @@ class Session:
                 else:
                     _log.warning("%s signed no receipt of its own messages; it was dropped", host)
                     hosts = [other for other in hosts if other != host]
+
+
+def await_links(down: Callable[[], tuple[str, ...]], until: float, cancelled: Callable[[], bool]) -> None:
+    """Wait until nobody is `down` any more, at most to this time of the monotonic clock; whoever stays so for a while is named."""
+    began = time.monotonic()
+    try:
+        while (now := time.monotonic()) < until and not cancelled() and (hosts := down()):
+            work.silent(work.Silence(hosts, now - began) if now - began >= QUIET else None)
+            time.sleep(LOOK)
+    finally:
+        work.silent(None)
 
 
 def _time(stated: str) -> datetime:

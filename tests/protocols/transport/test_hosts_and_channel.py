@@ -17,7 +17,7 @@ from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.training.messages import AskBinSums
 from backend.protocols.transport import channel
-from backend.protocols.transport.channel import Session
+from backend.protocols.transport.channel import Session, await_links
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import EndConversation, HeldRecords, OfferKey, Refusal
 from backend.protocols.transport.network import Network
@@ -176,6 +176,17 @@ def test_who_does_not_answer_is_told_while_it_is_waited_for_and_no_longer(monkey
     assert {one.parties for one in told if one} == ({named} if named else set())
     assert all(0.05 <= one.seconds <= 0.7 for one in told if one)
     assert told[-1] is None
+
+
+def test_a_host_whose_link_does_not_come_up_is_told_while_it_is_waited_for_and_no_longer(monkeypatch):
+    monkeypatch.setattr(channel, "QUIET", 0.05)
+    told, looks = [], iter([("a", "b"), ("b",), ("b",), ("b",), ()])
+    # patched: to hear all that a job was told, and not what it kept last
+    monkeypatch.setattr(Job, "_silent", lambda job, silence: told.append(silence))
+    Job(lambda job: await_links(lambda: next(looks), time.monotonic() + 20, job.cancelled), 1).start().get()
+    assert {one.parties for one in told if one} == {("b",)}
+    assert told[-1] is None
+    assert next(looks, None) is None  # all looks were taken
 
 
 def test_a_host_that_confirms_nothing_is_not_waited_for_at_the_end():
