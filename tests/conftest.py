@@ -31,6 +31,15 @@ Run = Callable[..., tuple[int, str, str]]
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """What failed is counted by each worker for itself: the controller was asked of every test, a byte at a time, in case a worker died."""
+    if hasattr(config, "workerinput") and hasattr(config, "failures_db"):
+        from pytest_rerunfailures import StatusDB
+
+        config.failures_db = StatusDB()
+
+
 def pytest_collection() -> None:
     """Before tests are imported: nothing of that is garbage, and their examples are the same in every run."""
     from hypothesis import settings

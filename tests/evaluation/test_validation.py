@@ -189,7 +189,7 @@ def test_periods_are_neighbouring_months_of_twenty_records_or_more_in_order():
 
 def test_one_of_a_hundred_sound_slices_is_not_found_weak_by_chance():
     alarms = 0
-    for seed in range(60):
+    for seed in range(20):
         labels, p, _ = people(n=3000, seed=seed)
         draw = np.random.default_rng(seed)
         found = {("bank", str(f)): sliced(labels, p, draw.integers(0, 5, 3000)) for f in range(20)}
@@ -197,7 +197,7 @@ def test_one_of_a_hundred_sound_slices_is_not_found_weak_by_chance():
             {"group_calibration": slices.calibration_gaps(found), "weak_spots": slices.weak_spots(found)}
         )
         alarms += any(test.verdict in ("warn", "fail") for test in judged)
-    assert alarms <= 3
+    assert alarms <= 1
 
 
 # Every test passes a sound model and fails a broken one

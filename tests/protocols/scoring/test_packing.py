@@ -36,7 +36,7 @@ def plain_margins(world, row):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_packed_outputs_are_those_of_a_walk_by_every_protocol(kind, seed):
     world = with_outputs(random_world(seed, n_hosts=2, n_trees=4), kind, seed)
