@@ -77,9 +77,8 @@ class AnsweredSums:
         return replace(self, groups=groups, sums=sums, max_groups=min(most, self.max_groups))
 
 
-HostMarks = tuple[
-    str, str, int, int
-]  # marks that a Host makes: its name, its feature, groups at most, and of how many records at least
+# Marks that a Host makes: its name, its feature, groups at most, and of how many records at least.
+HostMarks = tuple[str, str, int, int]
 
 
 @dataclass(frozen=True)
