@@ -1,6 +1,7 @@
 """Whatever reads a record passes the one account of its Host: every kind of message is sent, and watched for what it reads."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.host import ScoringHandler
 from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteValues
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.opboost.parameters import OpBoostParameters
@@ -30,6 +32,7 @@ from backend.protocols.transport.network import Network
 from backend.store.accountant import Accountant, Limits
 from backend.store.database import Database
 from backend.store.party_store import memory_store
+from backend.trees.ensemble import Layout
 
 # Only a simulated Host answers these, to be compared with Fed-EINI; a real one refuses them before it looks anything up.
 IN_THE_CLEAR = {"StartWalk", "AskWalk", "PassOn", "AskCandidates"}
@@ -196,3 +199,12 @@ def test_no_kind_of_message_is_left_out_of_this_test(noted):
     sent = {kind for host in noted for kind in host.noted}
     answered = {kind.__name__ for kind in noted[0]._handlers}
     assert answered - sent == IN_THE_CLEAR | NO_RECORD
+
+
+@pytest.mark.parametrize(("announced", "counted"), [(0, 60.0), (1, 10.0), (14, 14.0), (99, 60.0)])
+def test_a_score_counts_no_fewer_bits_than_its_scale_has_whatever_the_guest_says(announced, counted):
+    model = SimpleNamespace(capacity=60.0, layout=Layout(10, 1, 0))
+    request = SimpleNamespace(request="r", ids=("a",), sum_bits=announced)
+    served = SimpleNamespace(model=model, structure="s")
+    asked = ScoringHandler._question(SimpleNamespace(guest="bank"), request, served, np.array([True]))
+    assert (asked.bits, asked.capacity) == (counted, 60.0)

@@ -130,9 +130,13 @@ class ScoringHandler:
 
     @staticmethod
     def _question(session: HostSession, request: DecisionVectors, served: ServedModel, held: Flags) -> Question:
-        """What is counted: a score of everybody held, by the structure of the trees."""
-        capacity = served.model.capacity
-        disclosed = min(capacity, request.sum_bits or capacity)
+        """What is counted: a score of everybody held, by the structure of the trees.
+
+        How many bits a score has is the Guest's word; this Host knows its scale, and counts no less than a range of 1 has.
+        """
+        capacity, layout = served.model.capacity, served.model.layout
+        floor = layout.score_bits if layout is not None else capacity
+        disclosed = min(capacity, max(request.sum_bits, floor) if request.sum_bits else capacity)
         people = members(request.ids, held)
         return Question(session.guest, request.request, SCORE, served.structure, people, disclosed, capacity)
 
