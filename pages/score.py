@@ -50,13 +50,13 @@ if last is not None and last.model_id != model_id:
     last = None
 
 
-def scene(asked: tuple[str, ...], done: ScoreBatch | None = None) -> sight.Scene:
+def scene(asked: tuple[str, ...], done: ScoreBatch | None = None) -> sight.ScoringMoment:
     """What the parties see now; through a Host's eyes in the synthetic demo alone."""
     entries = done.transcript if done is not None else job.transcript if job is not None else ()
     shown = view.federation.synthetic and view.federation.link is None
     known = shown and done is not None and len(asked) == 1 and asked[0] in people.index
     look = partial(backend.demonstration.look_as, model_id, person=asked[0]) if known else None
-    return sight.Scene(entries, asked, done, look, running.party if running else "")
+    return sight.ScoringMoment(entries, asked, done, look, running.party if running else "")
 
 
 def follow(*, narrow: bool = False) -> None:

@@ -21,7 +21,7 @@ else:
     frame.section(t, "validation.overall")
     validation.verdict(t, view, done)
     frame.section(t, "validation.chart")
-    validation.room(t, done)
+    validation.headroom(t, done)
     frame.section(t, "validation.tests")
     validation.tests(t, view, done)
 frame.section(t, "validation.setup")

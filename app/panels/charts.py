@@ -31,7 +31,7 @@ P = ParamSpec("P")
 _drawn: Cache[tuple[object, go.Figure]] = Cache(64)  # what is shown, so that it stays itself, and the chart
 
 
-def _settings(look: palette.Look) -> dict[str, Any]:
+def _settings(theme: palette.Theme) -> dict[str, Any]:
     axis = {
         "fixedrange": True,
         "automargin": True,
@@ -43,7 +43,7 @@ def _settings(look: palette.Look) -> dict[str, Any]:
     return {
         "template": "none",  # not Streamlit's, see `figure`
         "datarevision": 1,  # nor are data taken for changed: a chart of others is another chart
-        "font": {"family": "Source Sans, sans-serif", "size": TEXT, "color": look.text},
+        "font": {"family": "Source Sans, sans-serif", "size": TEXT, "color": theme.text},
         "paper_bgcolor": "rgba(0,0,0,0)",
         "plot_bgcolor": "rgba(0,0,0,0)",
         "legend": {
@@ -59,32 +59,32 @@ def _settings(look: palette.Look) -> dict[str, Any]:
         "dragmode": False,
         "hoverlabel": {
             "align": "left",
-            "bgcolor": look.ground,
+            "bgcolor": theme.ground,
             "bordercolor": palette.INK,
-            "font": {"color": look.text, "size": TEXT},
+            "font": {"color": theme.text, "size": TEXT},
         },
-        "modebar": {"bgcolor": look.ground, "color": look.text, "activecolor": look.text},
+        "modebar": {"bgcolor": theme.ground, "color": theme.text, "activecolor": theme.text},
     }
 
 
-def look() -> palette.Look:
+def theme() -> palette.Theme:
     """How charts look on the page as it is."""
     return palette.DARK if dark() else palette.LIGHT
 
 
-def ground() -> str:
+def background() -> str:
     """The colour of the page, as .streamlit/config.toml has it."""
     return "#0E1114" if dark() else "#FFFFFF"
 
 
 def halo() -> str:
     """Around words that may lie on a line: the page's ground, so that they can be read."""
-    return ", ".join(f"{x}px {y}px 1px {ground()}" for x in (-2, 0, 2) for y in (-1, 0, 1))
+    return ", ".join(f"{x}px {y}px 1px {background()}" for x in (-2, 0, 2) for y in (-1, 0, 1))
 
 
 def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
     """An empty chart of so many pixels, `top` of them above the plot for a legend; `layout` is Plotly's."""
-    chart = go.Figure(layout={**_settings(look()), "height": height, "margin": {**BELOW, "t": top}})
+    chart = go.Figure(layout={**_settings(theme()), "height": height, "margin": {**BELOW, "t": top}})
     # Plotly takes a template for changed whenever it is handed a copy, as Streamlit does: all would be drawn a second time.
     chart.layout.template = None
     return chart.update_layout(**layout)
@@ -149,18 +149,18 @@ def lying(
                 f'<line x1="{x:.2f}%" x2="{x:.2f}%" y1="{y}" y2="{y + 22}" stroke="currentColor" stroke-width="2" '
                 'stroke-dasharray="3 3"/>'
             )
-        parts.append(said(x, height + TEXT - 2, label(words)))
+        parts.append(annotation(x, height + TEXT - 2, label(words)))
         height += LINE
     return svg(parts, height, sentence)
 
 
-def said(x: float, y: float, words: str) -> str:
+def annotation(x: float, y: float, words: str) -> str:
     """Words at a place of a drawing, in percent and pixels, that never leave it."""
     anchor = "start" if x < EDGE else "end" if x > 100 - EDGE else "middle"
     return f'<text x="{x:.2f}%" y="{y:.0f}" text-anchor="{anchor}">{words}</text>'
 
 
-def room(chart: go.Figure, labels: Sequence[str] = (), below: int = TICKS, beside: int = 4) -> go.Figure:
+def margins(chart: go.Figure, labels: Sequence[str] = (), below: int = TICKS, beside: int = 4) -> go.Figure:
     """Keep the room that is known beforehand: pixels `below` the plot, and `beside` it as many more as `labels` take.
 
     Plotly would draw the chart, measure its labels, and draw it a second time.
@@ -171,8 +171,8 @@ def room(chart: go.Figure, labels: Sequence[str] = (), below: int = TICKS, besid
     return chart
 
 
-def kept(draw: Callable[Concatenate[Texts, P], go.Figure]) -> Callable[Concatenate[Texts, P], go.Figure]:
-    """Have a chart drawn once for a language, a look and what it shows: the same words and numbers, and the very same objects.
+def cached(draw: Callable[Concatenate[Texts, P], go.Figure]) -> Callable[Concatenate[Texts, P], go.Figure]:
+    """Have a chart drawn once for a language, a theme and what it shows: the same words and numbers, and the very same objects.
 
     Plotly checks each setting, which is most of a page's time. What is drawn is not to be changed by whoever asks.
     """
@@ -269,7 +269,7 @@ def bars(rows: Sequence[Bar], top: int = 0) -> go.Figure:
         orientation="h",
         width=14,
         marker={"color": [bar.mark.colour for bar in rows]},
-        error_x=whisker(values, low, high, look().whisker) if known else None,
+        error_x=whisker(values, low, high, theme().whisker) if known else None,
         hovertext=[bar.hover for bar in rows],
         hovertemplate="%{hovertext}<extra></extra>" if any(bar.hover for bar in rows) else None,
         hoverinfo=None if any(bar.hover for bar in rows) else "skip",
@@ -294,7 +294,7 @@ def _words(bar: Bar) -> str:
     text += f"{'<br>' if _full(text, bar.figures) else '  '}{label(bar.figures)}"
     if bar.warning:
         text += f"{'<br>' if _full(text, bar.warning) else '  '}"
-        text += f"<span style='color:{look().warning}'>⚠</span> {label(bar.warning)}"
+        text += f"<span style='color:{theme().warning}'>⚠</span> {label(bar.warning)}"
     return text
 
 
@@ -307,7 +307,7 @@ def _full(text: str, more: str) -> bool:
 def squares(rows: Sequence[Sequence[float | None]], x: Sequence[Any], y: Sequence[Any], **trace: Any) -> go.Heatmap:
     """A square for each number, darker where it is larger (lighter on the dark page)."""
     return go.Heatmap(
-        z=rows, x=x, y=y, **({"showscale": False} | trace), colorscale=look().shades, zmin=0, xgap=2, ygap=2
+        z=rows, x=x, y=y, **({"showscale": False} | trace), colorscale=theme().shades, zmin=0, xgap=2, ygap=2
     )
 
 

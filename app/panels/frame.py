@@ -267,6 +267,21 @@ def working(t: Texts, job: Job[Any], words: str, key: str, who: str = "") -> Non
             attention.to(f"working_{key}", words, f"working:{id(job)}", words)
 
 
+@st.fragment(run_every=0.4)
+def follow(
+    t: Texts,
+    job: Job[Any],
+    words: Callable[[str], str],
+    key: str,
+    redraw: Callable[[], None],
+    more: Callable[[], bool] = lambda: False,
+) -> None:
+    """A job at work, its stage in `words`, looked at again and again; `redraw` draws the page once it has ended or has `more` to show."""
+    working(t, job, words(job.stage), key)
+    if job.state != "running" or more():
+        redraw()
+
+
 def progress(t: Texts, job: Job[Any], share: float, done: int) -> None:
     """A bar with what is done, the seconds so far and those still to go; `share` where the work is not weighed."""
     user_jobs.tick()
@@ -326,7 +341,8 @@ def demo_preparing(t: Texts) -> bool:
     """How far the demo is, with a way to stop it; whether it is being made."""
     running = user_jobs.running(user_jobs.find("demo"))
     if running is not None:
-        _preparing(t, running, session.rerun)
+        words = {"start": "empty.preparing"}
+        follow(t, running, lambda stage: t(words.get(stage, f"stage.{stage}")), "demo", session.rerun)
     return running is not None
 
 
@@ -337,14 +353,6 @@ def demo_ended(t: Texts) -> None:
         st.info(t("empty.cancelled"), icon=":material/stop_circle:")
     elif job is not None and job.error:
         problem(t, job.error)
-
-
-@st.fragment(run_every=0.5)
-def _preparing(t: Texts, job: Job[str], redraw: Callable[[], None]) -> None:
-    """The demo while it is made; `redraw` draws the page once it is."""
-    working(t, job, t("empty.preparing" if job.stage == "start" else f"stage.{job.stage}"), "demo")
-    if job.state != "running":
-        redraw()
 
 
 def cipher(t: Texts, scheme: str, bits: int) -> str:

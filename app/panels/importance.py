@@ -76,7 +76,7 @@ def _ordered(view: View, rows: Rows) -> Rows:
     return sorted((row for row in rows if row.feature in used), key=lambda row: -_value(row))
 
 
-@charts.kept
+@charts.cached
 def _bars(t: Texts, view: View, rows: Rows, everything: bool) -> go.Figure:
     learned, ordered = {direction.feature: direction for direction in view.directions}, _ordered(view, rows)
     drawn = ordered if everything else ordered[:SHOWN]

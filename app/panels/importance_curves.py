@@ -125,7 +125,7 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level]) -> g
         x=[(a + b) / 2 for a, b in pairwise(edges)],
         y=[level.share for level in steps],
         width=[b - a for a, b in pairwise(edges)],
-        marker={"color": charts.look().quiet},
+        marker={"color": charts.theme().quiet},
         yaxis="y2",
         name=label(t("importance.records")),
         hoverinfo="skip",
@@ -153,7 +153,7 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level]) -> g
                 )
     figure.update_xaxes(title_text=label(t.unit(feature)) or None, showgrid=False)
     if "%" in _format(view):
-        charts.room(figure, ["100.0%"], charts.TITLED if t.unit(feature) else charts.TICKS)
+        charts.margins(figure, ["100.0%"], charts.TITLED if t.unit(feature) else charts.TICKS)
     return figure.update_layout(
         yaxis={"overlaying": "y2", "tickmode": "auto"},  # else bars would cover the line where it is low
         yaxis2={"side": "right", "range": [0, 4], "visible": False, "fixedrange": True},

@@ -54,7 +54,7 @@ def _twin(t: Texts, view: View, found: Sequence[Interaction]) -> frame.Columns:
     }
 
 
-@charts.kept
+@charts.cached
 def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
     """The features that meet most, each a row and a column; a number joins the two."""
     met: dict[tuple[str, str], float] = {}
@@ -82,7 +82,7 @@ def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
     figure = charts.figure(SQUARE * len(shown) + above + SCALE, margin_t=above)
     figure.add_trace(charts.squares(rows, places, places, **hover, showscale=True, colorbar=scale))
     beside = [f"{wrap(words, LETTERS, 3)} {sign}" for words, sign in zip(named, signs, strict=True)]
-    charts.room(figure, [f"{wrap(words, LETTERS, 3)} ●" for words in named], SCALE)
+    charts.margins(figure, [f"{wrap(words, LETTERS, 3)} ●" for words in named], SCALE)
     figure.update_xaxes(side="top", tickvals=places, ticktext=columns, tickangle=-90)
     return figure.update_yaxes(autorange="reversed", showgrid=False, tickvals=places, ticktext=beside)
 

@@ -169,7 +169,7 @@ def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
     st.caption(f":material/info: {t('card.stability_caption')}")
 
 
-@charts.kept
+@charts.cached
 def _shares(t: Texts, view: View, shifts: Sequence[Stability], worst: Stability) -> go.Figure:
     figure = charts.figure(300, top=44, hovermode="x unified")
     bins = _bins(view, worst)

@@ -62,7 +62,7 @@ def roc(t: Texts, view: View, shown: Performance) -> None:
     frame.chart(t, _roc(t, points), sentence, lambda: _rates(t, points), "card_roc")
 
 
-@charts.kept
+@charts.cached
 def _roc(t: Texts, points: Separation) -> go.Figure:
     figure = _diagonal(0, 1)
     figure.add_scatter(
@@ -93,7 +93,7 @@ def ks(t: Texts, view: View, shown: Performance) -> None:
     frame.chart(t, _ks(t, points), sentence, lambda: _rates(t, points), "card_ks")
 
 
-@charts.kept
+@charts.cached
 def _ks(t: Texts, points: Separation) -> go.Figure:
     at = points.widest
     true, false = points.true_positive[at], points.false_positive[at]
@@ -133,7 +133,7 @@ def calibration(t: Texts, view: View, shown: Performance) -> None:
     frame.chart(t, _calibration(t, rows, numbers), sentence, twin, "card_calibration")
 
 
-@charts.kept
+@charts.cached
 def _calibration(t: Texts, rows: Sequence[Calibration], numbers: bool) -> go.Figure:
     ends = [end for row in rows for end in (row.predicted, row.low, row.high)]
     low, high = (min(ends), max(ends)) if numbers else (0.0, min(1.0, max(ends) * 1.08))
@@ -166,7 +166,7 @@ def spread(t: Texts, view: View, shown: Performance) -> None:
     frame.chart(t, _spread(t, found, numbers), sentence, lambda: _bars(t, view, found, names), "card_spread")
 
 
-@charts.kept
+@charts.cached
 def _spread(t: Texts, found: Spread, numbers: bool) -> go.Figure:
     names = [t("card.residual")] if numbers else [t("card.negative"), t("card.positive")]
     shares = [[count / max(sum(row), 1) for count in row] for row in found.counts]
@@ -175,7 +175,7 @@ def _spread(t: Texts, found: Spread, numbers: bool) -> go.Figure:
         x=[(a + b) / 2 for a, b in pairwise(found.edges)],
         y=shares[0],
         name=label(names[0]),
-        marker={"color": palette.INK if numbers else charts.look().quiet},
+        marker={"color": palette.INK if numbers else charts.theme().quiet},
         hovertemplate=f"{label(names[0])}: %{{y:.1%}}<extra></extra>",
     )
     if not numbers:
@@ -183,7 +183,7 @@ def _spread(t: Texts, found: Spread, numbers: bool) -> go.Figure:
             x=found.edges,
             y=[*shares[1], shares[1][-1]],
             mode="lines",
-            line={"shape": "hv", "color": charts.look().text, "width": 2.5},
+            line={"shape": "hv", "color": charts.theme().text, "width": 2.5},
             name=label(names[1]),
             hovertemplate=f"{label(names[1])}: %{{y:.1%}}<extra></extra>",
         )
@@ -238,7 +238,7 @@ def _empty(**layout: Any) -> go.Figure:
 
 def _shares(figure: go.Figure) -> go.Figure:
     """Room for two titled axes, the standing one in percent."""
-    return charts.room(figure, ["100%"], charts.TITLED, charts.BESIDE)
+    return charts.margins(figure, ["100%"], charts.TITLED, charts.BESIDE)
 
 
 def _rates(t: Texts, points: Separation) -> frame.Columns:

@@ -79,7 +79,8 @@ def _making(t: Texts) -> bool:
     """A federation that is being made, in whatever way, with a way to stop it; whether there is one."""
     job: Job[Federation] | None = user_jobs.running(user_jobs.find(JOB))
     if job is not None:
-        _follow(t, job, session.rerun)
+        words = {"start": "own_data.making"}
+        frame.follow(t, job, lambda stage: t(words.get(stage, f"own_data.stage_{stage}")), JOB, session.rerun)
     return job is not None
 
 
@@ -99,14 +100,6 @@ def _made(t: Texts, *begun_by: str) -> None:
         with st.container(border=True):
             st.markdown(f":material/check_circle: {t('own_data.made', name=markdown(job.result.title))}")
             links.page("train", t("own_data.to_train"), "model_training")
-
-
-@st.fragment(run_every=0.5)
-def _follow(t: Texts, job: Job[Federation], redraw: Callable[[], None]) -> None:
-    """How far a federation is; `redraw` draws the page once it is made."""
-    frame.working(t, job, t("own_data.making" if job.stage == "start" else f"own_data.stage_{job.stage}"), JOB)
-    if job.state != "running":
-        redraw()
 
 
 def _begin(t: Texts, service: OwnData) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -64,20 +65,16 @@ def _job(t: Texts, job: Job[Brought]) -> None:
     if upload is not None:
         st.caption(f":material/description: {t('importing.kept', name=markdown(upload.name))}")
     if job.state == "running":
-        follow(t, job, session.rerun)
+        frame.follow(t, job, partial(_stage, t), "import", session.rerun)
     elif job.state == "done" and job.result is not None:
         _proof(t, job.result)
     else:
         run.ended(t, job)
 
 
-@st.fragment(run_every=0.5)
-def follow(t: Texts, job: Job[Brought], redraw: Callable[[], None]) -> None:
-    """What is checked, on how many rows it has been, and a way to stop; `redraw` draws the page once the job has ended."""
-    known = f"importing.stage_{job.stage}"
-    frame.working(t, job, t(known if t.has(known) else f"stage.{job.stage}"), "import")
-    if job.state != "running":
-        redraw()
+def _stage(t: Texts, stage: str) -> str:
+    known = f"importing.stage_{stage}"
+    return t(known if t.has(known) else f"stage.{stage}")
 
 
 def _options(t: Texts, federation: Federation, outcomes: Callable[[str], Sequence[str]]) -> dict[str, Any]:

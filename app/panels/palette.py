@@ -17,7 +17,7 @@ FINDING = "#D5473D"  # findings only
 
 
 @dataclass(frozen=True)
-class Look:
+class Theme:
     """What differs between charts on the light and on the dark page.
 
     Attributes
@@ -42,7 +42,7 @@ class Look:
     shades: tuple[tuple[float, str], ...]
 
 
-LIGHT = Look(
+LIGHT = Theme(
     text="#3C4852",
     warning="#B3261E",
     whisker="#1F2A33",
@@ -50,7 +50,7 @@ LIGHT = Look(
     ground="#FFFFFF",
     shades=((0.0, "#F1F3F5"), (1.0, "#34485C")),
 )
-DARK = Look(
+DARK = Theme(
     text="#D3DBE1",
     warning="#F2877F",
     whisker="#E8ECEF",

@@ -36,7 +36,7 @@ def network(t: Texts, view: View) -> None:
     frame.picture(_network(t, view), sentence, "network")
 
 
-@charts.kept
+@charts.cached
 def _network(t: Texts, view: View) -> go.Figure:
     """Up to three Hosts stand below the Guest; more stand beside it, so that their names have room on a phone."""
     shares = view_models.shares(view)

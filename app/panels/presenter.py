@@ -76,7 +76,7 @@ def draw(
     t: Texts,
     view: View,
     step: str,
-    scene: sight.Scene,
+    scene: sight.ScoringMoment,
     score: Callable[[], None] | None,
     restart: Callable[[], None],
     running: Callable[[], None] | None,
@@ -142,7 +142,7 @@ def _counts(view: View, done: ScoreBatch | None) -> dict[str, str]:
     return {"entries": entries, "leaves": f"{view.record.n_leaves:,}"}
 
 
-def _at(view: View, scene: sight.Scene, step: str) -> sight.Scene:
+def _at(view: View, scene: sight.ScoringMoment, step: str) -> sight.ScoringMoment:
     """The scoring as it stood at the end of a step."""
     if step == ANSWER:
         return scene

@@ -221,12 +221,9 @@ def _many(count: int) -> str:
     return f"{count / 10**power:.1f} × 10{str(power).translate(str.maketrans('0123456789', '⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
-@st.fragment(run_every=0.4)
 def follow(t: Texts, job: Job[Any], shown: Sequence[object], redraw: Callable[[], None], key: str = "privacy") -> None:
     """How far the audit is, and a way to stop; `redraw` draws the page once there is more than is `shown`."""
-    frame.working(t, job, t(f"stage.{job.stage}"), key)
-    if job.state != "running" or len(job.result or ()) > len(shown):
-        redraw()
+    frame.follow(t, job, lambda stage: t(f"stage.{stage}"), key, redraw, lambda: len(job.result or ()) > len(shown))
 
 
 def curve(t: Texts, view: View, points: Sequence[LeakPoint]) -> None:
@@ -261,7 +258,7 @@ def _chart(t: Texts, view: View, points: Sequence[LeakPoint]) -> go.Figure:
         charts.line(figure, t(f"privacy.{name}"), widths, [getattr(point, name) for point in points], dash, symbol)
     own = view.record.score_bits
     if own in widths:
-        figure.add_vline(own, line={"color": charts.look().quiet, "width": 3, "dash": "dot"}, layer="below")
+        figure.add_vline(own, line={"color": charts.theme().quiet, "width": 3, "dash": "dot"}, layer="below")
         text = label(t("privacy.this_model"))
         charts.write(figure, [{"x": own, "y": 1.0, "text": text, "xanchor": "right", "xshift": -8}])
     figure.update_xaxes(title_text=t("privacy.width"), tickvals=widths, showgrid=False)

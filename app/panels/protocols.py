@@ -92,17 +92,16 @@ def link(t: Texts) -> Link:
     return Link(latency / 1000, float(bandwidth))
 
 
-@st.fragment(run_every=0.4)
 def follow(t: Texts, job: Job[Compared], shown: Compared | None, redraw: Callable[[], None]) -> None:
     """What is at work, and a way to stop; `redraw` draws the whole page once the job has ended or has more than is `shown`."""
-    step = {"number": job.done + 1, "total": job.total}
-    if job.stage in PROTOCOLS:
-        words = t("protocols.running", **step, name=named(t, job.stage))
-    else:
-        words = t(f"protocols.{job.stage}", **step) if job.stage in ("pools", "batches") else t(f"stage.{job.stage}")
-    frame.working(t, job, words, "protocols")
-    if job.state != "running" or job.result is not shown:
-        redraw()
+
+    def words(stage: str) -> str:
+        step = {"number": job.done + 1, "total": job.total}
+        if stage in PROTOCOLS:
+            return t("protocols.running", **step, name=named(t, stage))
+        return t(f"protocols.{stage}", **step) if stage in ("pools", "batches") else t(f"stage.{stage}")
+
+    frame.follow(t, job, words, "protocols", redraw, lambda: job.result is not shown)
 
 
 def named(t: Texts, protocol: str) -> str:

@@ -77,7 +77,7 @@ def draw(
     if job is None:
         return
     if job.state == "running":
-        _follow(t, job, redraw)
+        frame.follow(t, job, lambda stage: t(f"stage.{stage}"), "reasons", redraw)
     elif job.result is None:
         run.ended(t, job, again=again)
     elif (found := explained(job.result, done)) is not None:
@@ -85,13 +85,6 @@ def draw(
             st.info(t("compared.other_cutoff", cutoff=percent(found.cutoff)))
             return
         _answer(t, view, found, own, notice)
-
-
-@st.fragment(run_every=0.4)
-def _follow(t: Texts, job: Job[Reasons], redraw: Callable[[], None]) -> None:
-    frame.working(t, job, t(f"stage.{job.stage}"), "reasons")
-    if job.state != "running":
-        redraw()
 
 
 def _answer(

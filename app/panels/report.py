@@ -76,7 +76,8 @@ def _drawing(t: Texts, made: Report, drawing: Work) -> None:
     if job is None:
         return
     if job.state == "running":
-        _follow(t, job, drawing.redraw)
+        stages = {"start": "stage.start"}
+        frame.follow(t, job, lambda stage: t(stages.get(stage, f"report.stage_{stage}")), "report", drawing.redraw)
     elif job.result is None:
         run.ended(t, job)
     else:
@@ -87,14 +88,6 @@ def _drawing(t: Texts, made: Report, drawing: Work) -> None:
             words = t("report.pdf_ready" if same else "report.pdf_before", time=time, language=language)
             st.markdown(f":material/{'check_circle' if same else 'history'}: {words}", width="content")
             _download(t, drawn.model_id, "pdf", drawn.file, t("report.pdf_save"))
-
-
-@st.fragment(run_every=0.4)
-def _follow(t: Texts, job: Job[ReportFile], redraw: Callable[[], None]) -> None:
-    """How far the PDF is; `redraw` draws the page once it is drawn."""
-    frame.working(t, job, t("stage.start" if job.stage == "start" else f"report.stage_{job.stage}"), "report")
-    if job.state != "running":
-        redraw()
 
 
 def answers(pairs: Sequence[tuple[str, str]]) -> None:

@@ -109,7 +109,7 @@ def _classes(t: Texts, view: View, score: Score) -> None:
     names[0] = f"<b>{names[0]}</b>"
     figure.update_xaxes(visible=False, range=[0, 118])
     figure.update_yaxes(autorange="reversed", tickvals=list(range(len(drawn))), ticktext=names)
-    charts.room(figure, names, 0)
+    charts.margins(figure, names, 0)
     twin = {t("score.class"): [name for name, _ in rows], t("score.probability"): [percent(share) for _, share in rows]}
     frame.section(t, "score.classes", "predicted")
     frame.chart(t, figure, sentence, twin, "class_shares")
@@ -150,7 +150,7 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
         tickformat=".0%" if scale(view) in ("share", "class_share") else None,
     )
     figure.update_yaxes(autorange="reversed")
-    charts.room(figure, [s[0] for s in steps], charts.TITLED)
+    charts.margins(figure, [s[0] for s in steps], charts.TITLED)
     twin = {t("score.part_of"): [s[0] for s in steps], _axis(t, view): [margin(t, view, s[2], s[5]) for s in steps]}
     frame.chart(t, figure, sentence, twin, "contribution")
     st.caption(f":material/lock: {t('score.together')}")

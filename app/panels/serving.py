@@ -89,7 +89,7 @@ def _bars(t: Texts, done: ServingTrial, key: str) -> None:
         x=[batch.number for batch in done.batches],
         y=[done.trees - len(batch.missing) for batch in done.batches],
         marker={
-            "color": [charts.look().quiet if batch.missing else palette.GUEST.colour for batch in done.batches],
+            "color": [charts.theme().quiet if batch.missing else palette.GUEST.colour for batch in done.batches],
             "line": {"color": palette.GUEST.colour, "width": 1},
             "pattern": {"shape": ["/" if batch.missing else "" for batch in done.batches]},
         },

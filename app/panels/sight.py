@@ -27,7 +27,7 @@ Look = Callable[[str], "HostView"]
 
 
 @dataclass(frozen=True)
-class Scene:
+class ScoringMoment:
     """A scoring at one moment.
 
     Attributes
@@ -56,7 +56,7 @@ class Scene:
         return any(entry.kind in NUMBERS for entry in self.entries)
 
 
-def draw(t: Texts, view: View, scene: Scene, key: str, *, columns: bool = True) -> None:
+def draw(t: Texts, view: View, scene: ScoringMoment, key: str, *, columns: bool = True) -> None:
     """A strip for each party, the Guest's first; with the names of its `columns`."""
     parties = (view.model.guest, *view.model.hosts)
     for first in range(0, len(parties), ABREAST):
@@ -66,7 +66,7 @@ def draw(t: Texts, view: View, scene: Scene, key: str, *, columns: bool = True) 
                 _strip(t, view, scene, party, key, columns=columns)
 
 
-def _strip(t: Texts, view: View, scene: Scene, party: str, key: str, *, columns: bool) -> None:
+def _strip(t: Texts, view: View, scene: ScoringMoment, party: str, key: str, *, columns: bool) -> None:
     now = ":material/arrow_right_alt: " if party == scene.turn else ""
     st.markdown(f"{now}**{palette.name(t, view.federation, party)}**")
     if columns:
@@ -89,7 +89,7 @@ def _columns(t: Texts, view: View, party: str) -> None:
     st.caption(t("transcript.columns", names=named, more=more), help=every if more else None)
 
 
-def _guest(t: Texts, view: View, scene: Scene) -> None:
+def _guest(t: Texts, view: View, scene: ScoringMoment) -> None:
     sent, back = crossings(scene.entries, view.model.guest)
     ways = (("sent", sent), ("back", back))
     seen = [_bytes(t, f"transcript.{way}", entries, scene.people) for way, entries in ways if entries]
@@ -109,7 +109,7 @@ def _sum(t: Texts, view: View, done: ScoreBatch) -> str:
     return words if view.task != "binary" else words + t("transcript.chance", chance=percent(score.probability))
 
 
-def _host(t: Texts, view: View, scene: Scene, party: str) -> None:
+def _host(t: Texts, view: View, scene: ScoringMoment, party: str) -> None:
     sent, came = crossings(scene.entries, party)
     if not came:
         st.caption(t("transcript.nothing" if scene.done is not None else "transcript.nothing_yet"))

@@ -84,9 +84,9 @@ def _among(t: Texts, edges: Sequence[float], counts: Sequence[int], cutoff: floa
         )
     parts.append(
         f'<line x1="{cutoff:.0f}%" x2="{cutoff:.0f}%" y1="{TOP}" y2="{ground}" stroke="{palette.INK}" stroke-width="2" '
-        f'stroke-dasharray="6 4"/>{charts.said(cutoff, TOP - 7, label(t("score.cutoff_short")))}'
+        f'stroke-dasharray="6 4"/>{charts.annotation(cutoff, TOP - 7, label(t("score.cutoff_short")))}'
     )
-    parts += [charts.said(tick, ground + 17, f"{tick}\u00a0%") for tick in range(0, 101, 20)]
+    parts += [charts.annotation(tick, ground + 17, f"{tick}\u00a0%") for tick in range(0, 101, 20)]
     if at is not None:
         parts.append(
             f'<svg x="{at:.2f}%" y="{ground}" overflow="visible"><path d="M-8-13H8L0 1Z" fill="{palette.GUEST.colour}" '

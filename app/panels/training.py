@@ -435,7 +435,7 @@ def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Fi
     suffix = " %" if name == "accuracy" else ""
     figure.update_xaxes(range=[low - room, high + room], title_text=title, zeroline=False, ticksuffix=suffix)
     figure.update_yaxes(visible=False, range=[-46 * len(records) + 10, 26])
-    return charts.room(figure, below=charts.TITLED)
+    return charts.margins(figure, below=charts.TITLED)
 
 
 def learned(t: Texts, records: Sequence[ModelRecord]) -> None:

@@ -67,7 +67,7 @@ def _sequence(t: Texts, view: View, entries: Sequence[TranscriptEntry], sentence
     end = TOP + ROW * len(entries) + ROW / 2
     parts = [ARROWHEAD]
     # On a phone the words may be as wide as their gap.
-    halo = f'paint-order="stroke" stroke="{charts.ground()}" stroke-width="4" stroke-linejoin="round"'
+    halo = f'paint-order="stroke" stroke="{charts.background()}" stroke-width="4" stroke-linejoin="round"'
     for party, lane in lanes.items():
         mark, x = palette.mark(view.federation, party), _across(lane, lanes)
         parts.append(f'<line x1="{x}" x2="{x}" y1="{TOP}" y2="{end}" stroke="{mark.colour}" stroke-width="2"/>')

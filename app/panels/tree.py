@@ -84,7 +84,7 @@ class _Sight:
         return 1.0 if node in self.alive else 0.3
 
 
-@charts.kept
+@charts.cached
 def figure(
     t: Texts, view: View, index: int, candidates: Sequence[int] | None = None, top: int = 0, marked: int | None = None
 ) -> go.Figure:

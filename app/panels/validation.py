@@ -10,7 +10,7 @@ import streamlit as st
 from app.panels import charts, controls, evidence, frame, palette
 from app.texts import Texts, markdown, number, percent
 from app.view_models import View
-from backend.services.validation import about_in_words, by_day, limit_in_words, room_used, value_in_words
+from backend.services.validation import about_in_words, by_day, headroom_used, limit_in_words, value_in_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -148,11 +148,11 @@ def _about(t: Texts, view: View, known: Mapping[str, Feature], judged: Judged) -
     return about_in_words(t, one, named, t.party(view.federation, one.party) if one.party else "", codes)
 
 
-def room(t: Texts, done: Validation) -> None:
+def headroom(t: Texts, done: Validation) -> None:
     """How much of the room to failing each test has used up."""
     found = []
     for test in done.tests:
-        used = [share for one in test.figures if (share := room_used(one)) is not None]
+        used = [share for one in test.figures if (share := headroom_used(one)) is not None]
         if used:
             found.append((test, max(used)))
     if not found:

@@ -341,9 +341,9 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
                 session, request.cipher, request.key_bits, lambda joint: _some(context, joint, request)
             )
         table = runtime.table.take(rows)
-        asking = _Crossed(questions, table.ids, {one.max_groups: one for one in sums})
+        client = _Crossed(questions, table.ids, {one.max_groups: one for one in sums})
         crossing = ContingencyTable(
-            asking,
+            client,
             runtime.guest.name,
             table.columns,
             examined,
@@ -356,7 +356,7 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     job.at("associations", runtime.guest.name)
     left = tuple((p, f.name) for p, f in examined if (p, f.name) not in tables)
     found = associations(tables, request.seed)
-    return Proxies(party, attribute.name, groups, questions.records, found, left, asking.day)
+    return Proxies(party, attribute.name, groups, questions.records, found, left, client.day)
 
 
 class _Crossed:

@@ -24,8 +24,8 @@ from backend.evaluation.validation.suite import (
 )
 from backend.evaluation.validation.words import (
     about_in_words,
+    headroom_used,
     limit_in_words,
-    room_used,
     value_in_words,
 )
 from backend.jobs import Job, work
@@ -45,9 +45,9 @@ __all__ = [
     "ValidationService",
     "about_in_words",
     "by_day",
+    "headroom_used",
     "limit_in_words",
     "read_config",
-    "room_used",
     "value_in_words",
 ]
 

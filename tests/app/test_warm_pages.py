@@ -119,7 +119,7 @@ def test_a_warm_page_draws_its_charts_no_second_time(
 def test_a_chart_is_drawn_again_for_another_language_look_or_thing(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    @charts.kept
+    @charts.cached
     def draw(t: Texts, shown: list[int], height: int) -> go.Figure:
         seen.append(t.language)
         return charts.figure(height)

@@ -10,7 +10,7 @@ from sklearn.metrics import brier_score_loss, roc_auc_score
 
 from backend.errors import Cancelled, HostRefused, ParameterError, PartyUnreachable, SecurityError
 from backend.evaluation.validation.suite import standard
-from backend.evaluation.validation.words import room_used
+from backend.evaluation.validation.words import headroom_used
 from backend.fairness.marking import mark
 from backend.jobs import Job
 from backend.jobs.pace import Pace
@@ -318,7 +318,7 @@ def test_a_validation_can_be_stopped(context):
 def test_room_is_used_up_at_the_threshold(context):
     for test in context.plain.tests:
         for one in test.figures:
-            used = room_used(one)
+            used = headroom_used(one)
             if used is not None and one.verdict == "fail":
                 assert used >= 1
             if used is not None and one.verdict == "pass":

@@ -92,7 +92,7 @@ def _unit(say: Say, measure: str) -> str:
     return "\u00a0%" if measure in SHARES else f" {say('validation_words.points')}" if measure in POINTS else ""
 
 
-def room_used(judged: Judged) -> float | None:
+def headroom_used(judged: Judged) -> float | None:
     """How much of the room to failing is used up, 0 … 2 (1 = at the threshold); None where there is no such room."""
     end = judged.deciding
     if end is None or not judged.fail:

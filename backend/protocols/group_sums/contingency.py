@@ -28,7 +28,7 @@ Wanted = Mapping[str, Sequence[str]]  # Host → its features
 Tables = dict[tuple[str, str], Table]  # by (party, feature) of the other one
 
 
-class Asking(Protocol):
+class GroupSumsClient(Protocol):
     """Asks Hosts for sums by group about the records that count; (Host, feature) → sums, of those that make two groups."""
 
     def sums(
@@ -58,7 +58,7 @@ class ContingencyTable:
 
     Parameters
     ----------
-    asking : Asking
+    client : GroupSumsClient
         Every Host that holds one of the features.
     columns : mapping of str to ndarray
         The Guest's, ``(records,)`` each.
@@ -72,7 +72,7 @@ class ContingencyTable:
 
     def __init__(
         self,
-        asking: Asking,
+        client: GroupSumsClient,
         guest: str,
         columns: Columns,
         others: Sequence[tuple[str, Feature]],
@@ -81,7 +81,7 @@ class ContingencyTable:
         bins: int,
         at: Callable[[str, str], None] = lambda stage, party: None,
     ) -> None:
-        self._asking, self._guest, self._columns = asking, guest, columns
+        self._client, self._guest, self._columns = client, guest, columns
         self._max_groups, self._bins, self._at = max_groups, bins, at
         own = [group(f, columns[f.name], bins) for party, f in others if party == guest]
         self._own = [g for g in own if g.groups]
@@ -108,22 +108,22 @@ class ContingencyTable:
         _check(feature.name, grouped.groups)
         tables = {(self._guest, own.feature): _cross_tabulated(grouped, own) for own in self._own}
         if self._asked:
-            tables |= _completed_all(self._asking.sums(_flags(grouped), self._asked, self._bins))
+            tables |= _completed_all(self._client.sums(_flags(grouped), self._asked, self._bins))
         return grouped.groups, tables
 
     def _of_host(self, host: str, feature: str) -> tuple[tuple[Group, ...], Tables]:
         if self._bearing:  # asked for last, after all that takes long
-            self._asking.ahead({host: (feature,)}, self._max_groups)
+            self._client.ahead({host: (feature,)}, self._max_groups)
         self._at("marks", host)
         source = host, feature, self._max_groups, self._least
-        groups, of_hosts = self._asking.sums_of_host(source, self._asked, self._bins)
+        groups, of_hosts = self._client.sums_of_host(source, self._asked, self._bins)
         _check(feature, groups)
         tables = _completed_all(of_hosts)
         borne = self._borne(groups)
         if borne:
             flags = [flag for own in borne for flag in _flags(own)]
             wanted = {host: (feature,)}
-            table = self._asking.sums(flags, wanted, self._max_groups, groups, self._least).get((host, feature))
+            table = self._client.sums(flags, wanted, self._max_groups, groups, self._least).get((host, feature))
             if table is None or table.groups != groups:
                 raise SecurityError(f"{host} reported two different things of {feature}; the exchange was stopped.")
             ends = np.cumsum([len(own.groups) - 1 for own in borne])[:-1]
@@ -136,7 +136,7 @@ class ContingencyTable:
         kept, marks, least = list[Grouped](), 0, MIN_GROUP
         for own in features:
             more = marks + len(own.groups) - 1
-            size = self._asking.borne_by(more, self._max_groups)
+            size = self._client.borne_by(more, self._max_groups)
             if size <= max(MIN_GROUP, len(own.index) // 4):
                 kept, marks, least = [*kept, own], more, max(MIN_GROUP, size)
         return kept, least

@@ -28,13 +28,13 @@ def spread_of(marks: Sequence[Counts]) -> tuple[float, ...]:
     return tuple(float(mark.var()) if len(mark) else 0.0 for mark in marks)
 
 
-def told(spread: Sequence[float], n: int, k: int) -> float:
+def disclosed_bits(spread: Sequence[float], n: int, k: int) -> float:
     """Upper bound of what the sums over a group of `k` of `n` records tell of it, bits; a mark that all share tells nothing."""
     share = k * (n - k) / max(1, n - 1)
     return sum(0.5 * log2(2 * pi * e * (share * own + 1 / 12)) for own in spread if own > 0)
 
 
-def ways(n: int, sizes: Sequence[int]) -> float:
+def log2_divisions(n: int, sizes: Sequence[int]) -> float:
     """Log2 of the number of ways to divide `n` records into groups of these sizes, and a group of all others."""
     others = n - sum(sizes)
     return (lgamma(n + 1) - sum(lgamma(size + 1) for size in (*sizes, others))) / log(2) if others >= 0 else -inf
@@ -43,8 +43,8 @@ def ways(n: int, sizes: Sequence[int]) -> float:
 def leaves_unknown(spread: Sequence[float], sizes: Sequence[int]) -> bool:
     """Whether sums over all groups of these sizes leave :data:`UNKNOWN` bits of each group, and of all together."""
     n, smaller = sum(sizes), sorted(sizes)[:-1]  # the sums of the largest group follow from the others'
-    each = all(ways(n, [size]) >= told(spread, n, size) + UNKNOWN for size in smaller)
-    return each and ways(n, smaller) >= sum(told(spread, n, size) + UNKNOWN for size in smaller)
+    each = all(log2_divisions(n, [size]) >= disclosed_bits(spread, n, size) + UNKNOWN for size in smaller)
+    return each and log2_divisions(n, smaller) >= sum(disclosed_bits(spread, n, size) + UNKNOWN for size in smaller)
 
 
 def smallest_size(spread: Sequence[float], n: int, max_groups: int, at_least: int) -> int:
@@ -71,6 +71,6 @@ def least_size(bits: int, n: int, max_groups: int, share: float) -> int:
 
     def bears(size: int) -> bool:
         others = min(max_groups + 1, n // size) - 1
-        return share * ways(n, [size]) >= bits and share * ways(n, [size] * others) >= bits * others
+        return share * log2_divisions(n, [size]) >= bits and share * log2_divisions(n, [size] * others) >= bits * others
 
     return 1 + bisect_left(range(1, n // 2 + 1), True, key=bears) if share else 1

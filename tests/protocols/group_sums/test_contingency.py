@@ -77,7 +77,7 @@ def test_a_host_that_reports_two_different_things_is_detected():
         host, feature = parties.served.hosts["host0"], parties.joint.features["host0"][0]
         other = Feature(name=feature.name, meaning="another column")
         made = crossing(parties, np.ones(N, dtype=bool), (feature.name,))
-        questions = made._asking.questions
+        questions = made._client.questions
         asked = questions.ask
 
         def meanwhile(wanted, most, source=None, **options):

@@ -17,12 +17,12 @@ from backend.fairness.marking import Marking, mark
 from backend.protocols.group_sums.contingency import ContingencyTable
 from backend.protocols.group_sums.disclosure_bound import (
     UNKNOWN,
+    disclosed_bits,
     least_size,
     leaves_unknown,
+    log2_divisions,
     smallest_size,
     spread_of,
-    told,
-    ways,
 )
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.store.accountant import Limits
@@ -102,19 +102,19 @@ def test_no_sum_tells_more_than_the_bound(values, data):
     k = data.draw(st.integers(1, len(values) - 1))
     counts = Counter(map(sum, combinations(values, k))).values()
     entropy = -sum(c / comb(len(values), k) * log2(c / comb(len(values), k)) for c in counts)
-    assert entropy <= told(spread_of([np.array(values)]), len(values), k) + 1e-9
+    assert entropy <= disclosed_bits(spread_of([np.array(values)]), len(values), k) + 1e-9
 
 
 def test_ways_by_hand():
-    assert ways(4, [2]) == pytest.approx(log2(6)) and ways(6, [2, 2]) == pytest.approx(log2(90))
-    assert told([0.0, 0.0], 100, 20) == 0.0, "who all are marked alike are not told apart"
+    assert log2_divisions(4, [2]) == pytest.approx(log2(6)) and log2_divisions(6, [2, 2]) == pytest.approx(log2(90))
+    assert disclosed_bits([0.0, 0.0], 100, 20) == 0.0, "who all are marked alike are not told apart"
 
 
 def test_the_smallest_size_leaves_enough_unknown_and_one_less_does_not():
     spread = (0.09,) * 118  # the groups of a dozen features
     size = smallest_size(spread, 5000, 5, 20)
-    assert 20 < size < 100 and ways(5000, [size]) >= told(spread, 5000, size) + UNKNOWN
-    assert ways(5000, [size - 1]) < told(spread, 5000, size - 1) + UNKNOWN
+    assert 20 < size < 100 and log2_divisions(5000, [size]) >= disclosed_bits(spread, 5000, size) + UNKNOWN
+    assert log2_divisions(5000, [size - 1]) < disclosed_bits(spread, 5000, size - 1) + UNKNOWN
     assert smallest_size((0.25,) * 3, 5000, 5, 20) == 20
     assert smallest_size(spread, 300, 5, 20) == 151, "no two groups of 300 can bear so much"
 
@@ -163,7 +163,9 @@ def test_the_bits_of_sums_are_a_share_of_what_it_takes_to_name_a_group():
     """Of 40 people 2^37.0 sets of 20, so half of that is 18.5 bits; of 6,000 the sums of 16 marks want groups of 65."""
     assert [least_size(bits, 40, 2, 0.5) for bits in (18, 19)] == [17, 21]
     assert least_size(10**6, 40, 2, 0.0) == 1
-    assert least_size(254, 6000, 5, 0.5) == 65 and 0.5 * ways(6000, [64]) < 254 <= 0.5 * ways(6000, [65])
+    assert least_size(254, 6000, 5, 0.5) == 65 and 0.5 * log2_divisions(6000, [64]) < 254 <= 0.5 * log2_divisions(
+        6000, [65]
+    )
 
 
 def test_features_that_would_name_a_group_are_left_out_of_its_tables():
