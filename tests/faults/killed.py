@@ -50,11 +50,24 @@ class Writes:
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def child(home, sheet, out, cipher, kill_at=0):
-    """(Status as `os.wait` has it, writes) of one scoring."""
+def forked(work):
+    """(Status as `os.wait` has it, writes) of a child in which `work` gives both."""
     told, tell = os.pipe()
     pid = os.fork()
     if pid == 0:
+        status, writes = work()
+        os.write(tell, str(writes).encode())
+        os._exit(status)
+    os.close(tell)
+    _, status = os.waitpid(pid, 0)
+    with os.fdopen(told) as pipe:
+        return status, int(pipe.read() or 0)
+
+
+def child(home, sheet, out, cipher, kill_at=0):
+    """One scoring, as :func:`forked`."""
+
+    def score():
         writes = Writes(kill_at)
         os.environ["GLASSLEAF_HOME"] = str(home)
         quiet = os.open(os.devnull, os.O_WRONLY)
@@ -65,12 +78,9 @@ def child(home, sheet, out, cipher, kill_at=0):
             status = 0
         except SystemExit as ended:
             status = int(ended.code or 0)
-        os.write(tell, str(writes.count).encode())
-        os._exit(status)
-    os.close(tell)
-    _, status = os.waitpid(pid, 0)
-    with os.fdopen(told) as pipe:
-        return status, int(pipe.read() or 0)
+        return status, writes.count
+
+    return forked(score)
 
 
 def scores(out):

@@ -4,7 +4,6 @@ Runs as a process of its own, without threads, so that it can fork: every measur
 """
 
 import json
-import os
 import random
 import shutil
 import signal
@@ -86,13 +85,10 @@ def plainly(result):
 
 
 def child(home, sheet, kind, out, kill_at=0):
-    """(Status as `os.wait` has it, writes) of one measurement."""
-    from killed import Writes  # noqa: PLC0415 (beside this script, where it is run as one)
+    """One measurement, as `killed.forked`."""
+    from killed import Writes, forked  # noqa: PLC0415 (beside this script, where it is run as one)
 
-    told, tell = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        status = 1
+    def measure():
         try:
             with Glassleaf(home, key_floor=KEY, pools=False) as glassleaf:
                 model = glassleaf.models.get("latest").id
@@ -100,16 +96,12 @@ def child(home, sheet, kind, out, kill_at=0):
                 found = KINDS[kind](glassleaf, model, sheet)
                 count = writes.count
             out.write_text(json.dumps(plainly(found)))
-            status = 0
         except BaseException:
             traceback.print_exc()
-            count = 0
-        os.write(tell, str(count).encode())
-        os._exit(status)
-    os.close(tell)
-    _, status = os.waitpid(pid, 0)
-    with os.fdopen(told) as pipe:
-        return status, int(pipe.read() or 0)
+            return 1, 0
+        return 0, count
+
+    return forked(measure)
 
 
 def counted(home):
