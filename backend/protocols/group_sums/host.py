@@ -182,6 +182,36 @@ class HostGroups:
         return key.dump(key.encrypt_with(m, r) for m, r in zip(numbers, fresh, strict=True))
 
 
+@dataclass(frozen=True, repr=False)
+class _Counting:
+    """Counts what one message asks about some people, before it is answered; or only looks whether it would be."""
+
+    answering: Answering
+    guest: str
+    asked: AskGroupSums | AskGroupPairs
+    people: tuple[str, ...]
+    min_size: int
+    only_look: bool = False
+
+    def sizes(self, feature: str) -> None:
+        """Sizes of a feature's groups among the people: of these people as often as wanted, of others with one of them in it never.
+
+        Two sets of people that differ in one would tell that one's group; two smallest sizes, how many few people without a value are.
+        """
+        self.numbers(("groups", feature))
+
+    def numbers(self, about: tuple[str, ...], digest: str = "", *, read: bool = True) -> ReceivedQuestion:
+        """What is made of numbers of this `digest`; nothing is disclosed where it goes to those who cannot `read` it."""
+        bits = log2(max(1, self.asked.most)) if read else 0.0
+        same = f"{self.min_size} {self.asked.most} {digest}".rstrip()
+        name, conversation = digest_of(self.guest, about, self.people, same), self.asked.conversation
+        question = Question(self.guest, name, GROUPS, digest_of(about), self.people, bits, bits)
+        self.answering.count_all(question, conversation, only_look=self.only_look)
+        if self.only_look:
+            return ReceivedQuestion(None, self.guest, name, None)
+        return self.answering.bind(self.guest, name, conversation, name)
+
+
 @dataclass(repr=False)
 class GroupSumsHandler:
     """Answers questions about groups."""
@@ -223,53 +253,17 @@ class GroupSumsHandler:
     def _more_pairs(self, sender: str, more: MoreGroupPairs) -> None:
         self._groups(more).take_more(sender, more)
 
-    def _count(
-        self,
-        guest: str,
-        asked: AskGroupSums | AskGroupPairs,
-        feature: str,
-        people: tuple[str, ...],
-        min_size: int,
-        *,
-        only_look: bool = False,
-    ) -> None:
-        """Sizes of a feature's groups among some people: of these people as often as wanted, of others with one of them in it never.
-
-        Two sets of people that differ in one would tell that one's group; two smallest sizes, how many few people without a value are.
-        """
-        self._count_as(guest, asked, ("groups", feature), people, f"{min_size} {asked.most}", only_look=only_look)
-
-    def _count_as(
-        self,
-        guest: str,
-        asked: AskGroupSums | AskGroupPairs,
-        about: tuple[str, ...],
-        people: tuple[str, ...],
-        same: str,
-        *,
-        only_look: bool = False,
-        told: bool = True,
-    ) -> ReceivedQuestion:
-        """`same` is what makes it the same question; nothing is `told` where the answer goes to those who cannot read it."""
-        bits = log2(max(1, asked.most)) if told else 0.0
-        name, structure = digest_of(guest, about, people, same), digest_of(about)
-        question = Question(guest, name, GROUPS, structure, people, bits, bits)
-        self.answering.count_all(question, asked.conversation, only_look=only_look)
-        if only_look:
-            return ReceivedQuestion(None, guest, name, None)
-        return self.answering.bind(guest, name, asked.conversation, name)
-
     def _group_sums(self, sender: str, asked: AskGroupSums) -> Answer:
         groups = self._groups(asked)
         groups.check(asked.features, asked.most)  # before anything is counted
         people, digest = groups.pairs_of(asked.source)
         only_look, min_size = groups.looks(sender, asked.source), max(groups.min_group, asked.least)
         groups.check_carried(asked, min_size, self.answering.named_share(asked.conversation))
+        counting = _Counting(self.answering, sender, asked, people, min_size, only_look)
         for feature in asked.features:
-            self._count(sender, asked, feature, people, min_size, only_look=only_look)
+            counting.sizes(feature)
             # sums of other numbers of the same people would tell whose number changed
-            same = f"{min_size} {asked.most} {digest}"
-            self._count_as(sender, asked, ("sums", asked.source, feature), people, same, only_look=only_look)
+            counting.numbers(("sums", asked.source, feature), digest)
         yield sender, GroupSums(asked.conversation, asked.source, (), (), ()) if only_look else groups.sums(asked)
 
     def _ask_group_pairs(self, sender: str, asked: AskGroupPairs) -> Answer:
@@ -280,13 +274,14 @@ class GroupSumsHandler:
         if len(set(asked.receivers)) < len(asked.receivers):
             raise SecurityError("Encrypted groups were to be sent to one party twice; that was refused.")
         people, min_size = groups.people(asked.rows), max(groups.min_group, asked.least)
-        self._count(sender, asked, asked.feature, people, min_size)
+        counting = _Counting(self.answering, sender, asked, people, min_size)
+        counting.sizes(asked.feature)
         grouped = groups.marks_of(asked)
         if asked.receivers:
             # sums of the same bytes are the same question to whoever adds them up, also after a Guest was killed; bytes that are kept
             # serve for the marks in them alone, since what was counted of the groups may be forgotten sooner
-            same = f"{min_size} {asked.most} {digest_of(groups.key, grouped.index.tobytes())}"
-            received = self._count_as(sender, asked, ("pairs", asked.feature), people, same, told=False)
+            digest = digest_of(groups.key, grouped.index.tobytes())
+            received = counting.numbers(("pairs", asked.feature), digest, read=False)
             made = received.answer(lambda: groups.pairs(grouped))
             yield from self._handed_on(groups, asked, groups.in_pieces(asked, len(grouped.groups), made))
         yield sender, GroupPairsSent(asked.conversation, asked.feature, to_wire(grouped.groups))
