@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
@@ -266,8 +267,7 @@ def score(
     """
     if not 0.0 <= request.cutoff <= 1.0:
         raise ParameterError(f"The cut-off is {request.cutoff:g}; choose a probability from 0 to 1.")
-    began = time.perf_counter()
-    sheet = request.samples
+    began, sheet = time.perf_counter(), request.samples
     good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems], dtype=np.intp)
     if not len(good):
         raise SampleError(nobody_to_score(sheet))
@@ -277,35 +277,11 @@ def score(
     prepared = Stage("key", runtime.guest.name, time.perf_counter() - began)
     batches = -(-len(good) // key.rows_per_message(max(1, compiled.guest.folding.n_entries)))
     run = begun(runtime, "score", record, request, batches=batches) if counted else None
-    own, kept = sheet.guest.take(good), conversation or Conversation()
-    transcript: tuple[TranscriptEntry, ...] = ()
-
-    def ask() -> Scored:
-        nonlocal transcript
-        session, offered = kept.begin(runtime, record.hosts, key, job, counted=counted)
-        job.read_transcript = session.transcript
-        through = False
-        try:
-            for host, table in sheet.hosts.items():
-                if host in record.hosts:
-                    runtime.play(session, host, table.take(good))
-            if counted and not offered:
-                chain = [step.host for step in compiled.guest.folding.steps if step.host not in sheet.hosts]
-                runtime.ask_approval(session, chain, record.id, SCORING, len(good))
-            owed = None if conversation is None or run is None else conversation.owed(run)
-            stock = {level.party: level.ready for level in runtime.pools()}
-            how = workers, request.canaries, job.at, run, offered, owed, stock
-            scored = ScoringClient(runtime.guest.name, record.id, compiled.guest, own, key, session, *how).score()
-            through = True
-            return scored
-        finally:
-            transcript = kept.end(keep=conversation is not None and through)
-            job.keep_transcript(transcript)
-
+    question = _Question(runtime, record, compiled, request, good, key, run, workers, counted, conversation, job)
     repeatable = run is not None or not counted  # else a question that a Host has counted would be counted again
     try:
         keep = (lambda: None) if run is None else run.wanted
-        scored = repeated(ask, runtime, record.hosts, job, request.timeout if repeatable else 0.0, keep)
+        scored = repeated(question.ask, runtime, record.hosts, job, request.timeout if repeatable else 0.0, keep)
     finally:
         if runtime.journal is not None:
             runtime.journal.ended(run)
@@ -315,9 +291,9 @@ def score(
         cipher=key.scheme,
         key_bits=key.bits,
         cutoff=request.cutoff,
-        scores=sample_scores(sheet, good, compiled, own, scored, request.cutoff),
+        scores=sample_scores(sheet, good, compiled, question.own, scored, request.cutoff),
         stages=(prepared, *stages(scored)),
-        transcript=transcript,
+        transcript=question.transcript,
         leaves=record.n_leaves,
         ciphertexts_per_sample=scored.entries,
         score_bits=record.score_bits,
@@ -328,6 +304,57 @@ def score(
         days=scored.days,
         recalled=scored.recalled,
     )
+
+
+@dataclass
+class _Question:
+    """The `good` rows of a sheet to be scored, asked as often as Hosts want to be asked again; `transcript` is the last time's."""
+
+    runtime: GuestRuntime
+    record: ModelRecord
+    compiled: Compiled
+    request: ScoringRequest
+    good: NDArray[np.intp]
+    key: KeySide
+    run: Run | None
+    workers: Workers
+    counted: bool
+    conversation: Conversation | None
+    job: Job[ScoreBatch]
+    transcript: tuple[TranscriptEntry, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.own = self.request.samples.guest.take(self.good)
+        self._kept = self.conversation or Conversation()
+
+    def ask(self) -> Scored:
+        """In a conversation that is kept open, or one of its own."""
+        runtime, record, job = self.runtime, self.record, self.job
+        session, offered = self._kept.begin(runtime, record.hosts, self.key, job, counted=self.counted)
+        job.read_transcript = session.transcript
+        through = False
+        try:
+            self._prepare(session, offered)
+            owed = None if self.conversation is None or self.run is None else self.conversation.owed(self.run)
+            stock = {level.party: level.ready for level in runtime.pools()}
+            how = self.workers, self.request.canaries, job.at, self.run, offered, owed, stock
+            guest, model = runtime.guest.name, self.compiled.guest
+            scored = ScoringClient(guest, record.id, model, self.own, self.key, session, *how).score()
+            through = True
+            return scored
+        finally:
+            self.transcript = self._kept.end(keep=self.conversation is not None and through)
+            job.keep_transcript(self.transcript)
+
+    def _prepare(self, session: Session, offered: bool) -> None:
+        """Hosts' values that were typed in are played; the other Hosts' operators have to have allowed it."""
+        sheet, people = self.request.samples, len(self.good)
+        for host, table in sheet.hosts.items():
+            if host in self.record.hosts:
+                self.runtime.play(session, host, table.take(self.good))
+        if self.counted and not offered:
+            chain = [step.host for step in self.compiled.guest.folding.steps if step.host not in sheet.hosts]
+            self.runtime.ask_approval(session, chain, self.record.id, SCORING, people)
 
 
 def nobody_to_score(sheet: SampleSheet) -> str:
