@@ -98,61 +98,139 @@ class Casework:
         return offers.Offer(work, place, self.at.get(work.name) == place, partial(self.begin, place, work))
 
 
-def steps(
-    t: Texts,
-    view: View,
-    finding: Finding,
-    work: Casework,
-    draw_evidence: Callable[[], None],
-    link_splits: Callable[[], None],
-) -> None:
-    """The steps of one finding as a row, and the chosen one below; who is led to a step has it in view."""
-    place = view_models.key_of(finding)
-    with st.container(key=f"work_{place}"):
-        step = _worked(t, view, finding, work, draw_evidence, link_splits, place)
-        if session.kept(LED) == (place, step):
-            attention.to(f"work_{place}", t("compliance.step"), step, t(f"compliance.step_{_called(step, work)}"))
+@dataclass(frozen=True)
+class Steps:
+    """The steps of one finding; evidence, and links to the feature and its splits, are drawn by who calls."""
 
+    t: Texts
+    view: View
+    finding: Finding
+    work: Casework
+    draw_evidence: Callable[[], None]
+    link_splits: Callable[[], None]
 
-def _worked(
-    t: Texts,
-    view: View,
-    finding: Finding,
-    work: Casework,
-    draw_evidence: Callable[[], None],
-    link_splits: Callable[[], None],
-    place: str,
-) -> str:
-    """Draw the steps; returns the chosen one."""
-    key = session.remember(f"step_{place}", list(STEPS))
-    chosen = st.segmented_control(
-        t("compliance.step"),
-        list(STEPS),
-        key=key,
-        format_func=lambda name: f":material/{STEPS[name]}: {t(f'compliance.step_{_called(name, work)}')}",
-        required=True,
-        label_visibility="collapsed",
-    )
-    step = chosen or "evidence"
-    if step == "evidence":
-        draw_evidence()
-    elif step == "decide":
-        _decide(t, view, finding, work, place)
-    elif step == "measure":
-        measure(t, view, finding, evidence.measurable(view, finding), work, place)
-    elif step == "retrain":
-        _retrain(t, view, finding, work, place)
-    else:
+    @cached_property
+    def place(self) -> str:
+        """The finding's key."""
+        return view_models.key_of(self.finding)
+
+    def draw(self) -> None:
+        """The steps as a row, and the chosen one below; who is led to a step has it in view."""
+        t, place = self.t, self.place
+        with st.container(key=f"work_{place}"):
+            step = self._chosen()
+            self._step(step)
+            self._outcome()
+            self._onwards(step)
+            if session.kept(LED) == (place, step):
+                words = t(f"compliance.step_{_called(step, self.work)}")
+                attention.to(f"work_{place}", t("compliance.step"), step, words)
+
+    def _chosen(self) -> str:
+        t = self.t
+        chosen = st.segmented_control(
+            t("compliance.step"),
+            list(STEPS),
+            key=session.remember(f"step_{self.place}", list(STEPS)),
+            format_func=lambda name: f":material/{STEPS[name]}: {t(f'compliance.step_{_called(name, self.work)}')}",
+            required=True,
+            label_visibility="collapsed",
+        )
+        return chosen or "evidence"
+
+    def _step(self, step: str) -> None:
+        t, view, work, place = self.t, self.view, self.work, self.place
+        if step == "evidence":
+            self.draw_evidence()
+        elif step == "decide":
+            self._decide()
+        elif step == "measure":
+            measure(t, view, self.finding, evidence.measurable(view, self.finding), work, place)
+        elif step == "retrain":
+            self._retrain()
+        else:
+            reviews.acting(t, *work.as_whom)
+            reviews.sign_offs(t, work.signing, place, partial(work.attempt, place))
+
+    def _outcome(self) -> None:
+        """What became of what was tried here."""
+        t, work = self.t, self.work
+        if work.attempted_at == self.place and work.said is not None:
+            said = f"said_{self.place}"
+            with st.container(key=said):
+                frame.outcome(t, work.said)
+            # a decision makes a new line of the card, for which a browser may go back to the top
+            attention.to(said, t("compliance.step"), f"{len(work.history)}:{len(work.signing.lines)}", work.said[1])
+
+    def _onwards(self, step: str) -> None:
+        """What a role may do next; before that, beside evidence, the feature and its splits."""
+        t = self.t
+        review = self.work.standing.get((self.finding.rule_id, self.finding.feature))
+        following, report = self._following(step, review), step == "sign" and review is not None
+        if not following and not report and step != "evidence":
+            return
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+            if step == "evidence":
+                self.link_splits()
+            for name in following:
+                words, icon = t(f"compliance.next_{_called(name, self.work)}"), f":material/{STEPS[name]}:"
+                key = f"next_{name}_{self.place}"
+                st.button(words, icon=icon, key=key, on_click=_lead, args=(self.place, name))
+            if report:
+                links.page("report", t("compliance.next_report"), "description")
+
+    def _following(self, step: str, review: Review | None) -> tuple[str, ...]:
+        """Of a confirmed finding measure, retrain or compare, then sign; of one overridden, sign; then the report."""
+        if review is None:
+            return ("decide",) if step == "evidence" else ()
+        # nobody but an operator has anything at that step before there is a model without the feature
+        operator = self.work.as_whom[0] == OPERATOR
+        another = ("retrain",) if operator or self.work.without(self.finding.feature) else ("sign",)
+        if step in ("evidence", "decide"):
+            return ("measure", *another) if review.verdict == "confirmed" else ("sign",)
+        return {"measure": another, "retrain": ("sign",)}.get(step, ())
+
+    def _decide(self) -> None:
+        """What was decided so far, and a form to decide, where wanted for every law that flags the feature and waits."""
+        t, view, finding, work, place = self.t, self.view, self.finding, self.work, self.place
+        about = [r for r in work.history if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
+        reviews.standing(t, about, place)
+        waiting = [
+            other.rule_id
+            for other in view.compliance.findings
+            if other.feature == finding.feature
+            and other.rule_id != finding.rule_id
+            and (other.rule_id, other.feature) not in work.standing
+        ]
+
+        def review(rule: str, *given: str) -> object:
+            return work.decide(rule, finding.feature, *given)
+
+        reviews.form(
+            t,
+            f"decide_{place}",
+            partial(work.attempt, place),
+            review,
+            [finding.rule_id, *waiting],
+            work.signing.account,
+            evidence.plain(t, view, finding.feature),
+        )
         reviews.acting(t, *work.as_whom)
-        reviews.sign_offs(t, work.signing, place, partial(work.attempt, place))
-    if work.attempted_at == place and work.said is not None:
-        said = f"said_{place}"
-        with st.container(key=said):
-            frame.outcome(t, work.said)
-        # a decision makes a new line of the card, for which a browser may go back to the top
-        attention.to(said, t("compliance.step"), f"{len(work.history)}:{len(work.signing.lines)}", work.said[1])
-    _onwards(t, finding, work, place, step, link_splits)
-    return step
+
+    def _retrain(self) -> None:
+        """The form that retrains without the feature; once there is a model that does without, both side by side."""
+        t, view, work, place = self.t, self.view, self.work, self.place
+        role, without = work.as_whom[0], work.without(self.finding.feature)
+        offer = work.offered(work.retraining, place)
+        if without is not None and not (offer.here and work.retraining.busy):
+            if offer.here and work.retraining.job is not None:
+                retraining.done(t, view, work.retraining.job)
+            retraining.beside(t, view, work.compare(without))
+        elif role == OPERATOR:
+            request = partial(retraining.request, t, view, self.finding, place)
+            offers.form(t, view, offer, request, work.retrain, retraining.done, t("retraining.why"))
+        else:
+            retraining.not_for(t, role)
 
 
 def _lead(place: str, step: str) -> None:
@@ -164,65 +242,6 @@ def _lead(place: str, step: str) -> None:
 def _called(step: str, work: Casework) -> str:
     """What a step is to a role: only an operator retrains, others compare what an operator retrained."""
     return "compare" if step == "retrain" and work.as_whom[0] != OPERATOR else step
-
-
-def _onwards(
-    t: Texts, finding: Finding, work: Casework, place: str, step: str, link_splits: Callable[[], None]
-) -> None:
-    """What a role may do next: of a confirmed finding measure, retrain or compare, then sign; of one overridden, sign; then the report.
-
-    Before that, beside evidence, the feature and its splits.
-    """
-    review = work.standing.get((finding.rule_id, finding.feature))
-    confirmed = review is not None and review.verdict == "confirmed"
-    # nobody but an operator has anything at that step before there is a model without the feature
-    another = ("retrain",) if work.as_whom[0] == OPERATOR or work.without(finding.feature) else ("sign",)
-    following: tuple[str, ...]
-    if review is None:
-        following = ("decide",) if step == "evidence" else ()
-    elif step in ("evidence", "decide"):
-        following = ("measure", *another) if confirmed else ("sign",)
-    else:
-        following = {"measure": another, "retrain": ("sign",)}.get(step, ())
-    report = step == "sign" and review is not None
-    if not following and not report and step != "evidence":
-        return
-    with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-        if step == "evidence":
-            link_splits()
-        for name in following:
-            words, icon = t(f"compliance.next_{_called(name, work)}"), f":material/{STEPS[name]}:"
-            key = f"next_{name}_{place}"
-            st.button(words, icon=icon, key=key, on_click=_lead, args=(place, name))
-        if report:
-            links.page("report", t("compliance.next_report"), "description")
-
-
-def _decide(t: Texts, view: View, finding: Finding, work: Casework, place: str) -> None:
-    """What was decided so far, and a form to decide, where wanted for every law that flags the feature and waits."""
-    about = [r for r in work.history if (r.rule, r.feature) == (finding.rule_id, finding.feature)]
-    reviews.standing(t, about, place)
-    waiting = [
-        other.rule_id
-        for other in view.compliance.findings
-        if other.feature == finding.feature
-        and other.rule_id != finding.rule_id
-        and (other.rule_id, other.feature) not in work.standing
-    ]
-
-    def review(rule: str, *given: str) -> object:
-        return work.decide(rule, finding.feature, *given)
-
-    reviews.form(
-        t,
-        f"decide_{place}",
-        partial(work.attempt, place),
-        review,
-        [finding.rule_id, *waiting],
-        work.signing.account,
-        evidence.plain(t, view, finding.feature),
-    )
-    reviews.acting(t, *work.as_whom)
 
 
 def measure(t: Texts, view: View, about: Finding | KeptOut, kinds: Sequence[str], work: Casework, place: str) -> None:
@@ -237,17 +256,3 @@ def measure(t: Texts, view: View, about: Finding | KeptOut, kinds: Sequence[str]
         t("compliance.measure_why"),
         lambda asked: evidence.of_kind(t, view, about, asked, place),
     )
-
-
-def _retrain(t: Texts, view: View, finding: Finding, work: Casework, place: str) -> None:
-    """The form that retrains without the feature; once there is a model that does without, both side by side."""
-    role, offer, without = work.as_whom[0], work.offered(work.retraining, place), work.without(finding.feature)
-    if without is not None and not (offer.here and work.retraining.busy):
-        if offer.here and work.retraining.job is not None:
-            retraining.done(t, view, work.retraining.job)
-        retraining.beside(t, view, work.compare(without))
-    elif role == OPERATOR:
-        request = partial(retraining.request, t, view, finding, place)
-        offers.form(t, view, offer, request, work.retrain, retraining.done, t("retraining.why"))
-    else:
-        retraining.not_for(t, role)

@@ -152,9 +152,8 @@ def card(t: Texts, view: View, own: Sequence[Finding], work: Casework, *, first:
                     st.markdown(quoted(t, finding))
             link(t, view, finding)
         splits = view_models.where(view.model, feature)
-        casework.steps(
-            t, view, finding, work, partial(_evidence, t, view, finding), partial(to_splits, t, view, feature, splits)
-        )
+        shown = partial(_evidence, t, view, finding), partial(to_splits, t, view, feature, splits)
+        casework.Steps(t, view, finding, work, *shown).draw()
 
 
 def _of_law(t: Texts, own: Sequence[Finding], work: Casework) -> Finding:
