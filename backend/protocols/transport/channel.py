@@ -64,6 +64,7 @@ class Session:
         self._witnesses, self._on_close = witnesses, on_close
         self._wire, self._cancelled, self._timeout = wire, cancelled, timeout
         self._met: set[str] = set()
+        self._unanswered: set[str] = set()
         wire.open(name)
 
     def send(self, receiver: str, message: Message) -> None:
@@ -151,6 +152,7 @@ class Session:
                 )
             self._tell_of_silence(at_work, time.monotonic() - began)
             if time.monotonic() > deadline:
+                self._unanswered |= set(at_work)
                 hosts = ", ".join(self.hosts)
                 raise PartyUnreachable(
                     f"No answer from {hosts} for {self._timeout:g} s. Check that they run, and repeat."
@@ -174,7 +176,8 @@ class Session:
         """End the conversation, however far it got: Hosts forget it too. Returns its transcript, with what Hosts state of theirs."""
         notified = set()
         for host in sorted(self._met):
-            gone = self._wire.quiet(host).owing >= RECEIPT_TIMEOUT  # it would state nothing in that time either
+            # whoever was waited for in vain would state nothing in that time either
+            gone = host in self._unanswered or self._wire.quiet(host).owing >= RECEIPT_TIMEOUT
             with suppress(PartyUnreachable):
                 self._wire.send(host, EndConversation(self.name))
                 notified |= set() if gone else {host}

@@ -201,6 +201,16 @@ def test_a_host_that_confirms_nothing_is_not_waited_for_at_the_end():
     assert took["silent"] < 0.5 < channel.RECEIPT_TIMEOUT <= took["there"]
 
 
+def test_a_host_that_was_waited_for_in_vain_is_not_waited_for_again_at_the_end():
+    session = Session(QuietWire(a=Quiet(1.0, 0.2)), "c", ("a",), timeout=0.1, witnesses={"a": "00"})
+    session.broadcast(EndConversation("c"))
+    with pytest.raises(PartyUnreachable):
+        session.expect(HeldRecords)
+    began = time.monotonic()
+    session.close()
+    assert time.monotonic() - began < 0.5 < channel.RECEIPT_TIMEOUT
+
+
 @pytest.mark.parametrize("death", [SystemExit, MemoryError])
 def test_a_host_whose_thread_dies_in_the_middle_of_a_score_is_named_at_once(death, monkeypatch):
     world, died = random_world(2, 2), []
