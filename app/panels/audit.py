@@ -95,7 +95,9 @@ def chart(t: Texts, entries: Sequence[Entry]) -> None:
     times = [count for _, count in counts]
     sentence = t("audit.sentence", n=len(entries), action=named[0], times=f"{times[0]:,}")
     bars = [charts.Bar(name, f"{count:,}", count) for name, count in zip(named, times, strict=True)]
-    frame.chart(t, charts.bars(bars), sentence, {t("audit.action"): named, t("audit.count"): times}, "audit_chart")
+    frame.chart(
+        t, charts.bars(bars, sentence), sentence, {t("audit.action"): named, t("audit.count"): times}, "audit_chart"
+    )
 
 
 def table(t: Texts, entries: Sequence[Entry]) -> None:

@@ -100,13 +100,9 @@ def svg(parts: Sequence[str], height: float, sentence: str) -> str:
 
 
 def lying(
-    rows: Sequence[tuple[str, float, str]],
-    end: float,
-    sentence: str,
-    at: tuple[float, str] | None = None,
-    ends: Sequence[tuple[float, float]] = (),
+    rows: Sequence[tuple[str, float, str]], end: float, sentence: str, at: tuple[float, str] | None = None
 ) -> str:
-    """Bars from zero on, each under its words, as an SVG; below zero as far as a value or one of the `ends` lies there.
+    """Bars from zero on, each under its words, as an SVG.
 
     Parameters
     ----------
@@ -116,33 +112,19 @@ def lying(
         The value whose bar is as long as the drawing is wide.
     at : (float, str), optional
         A value to compare with, as a dotted line, and the words below it.
-    ends : sequence of (float, float), optional
-        Of the whisker of each bar.
     """
-    start = min(0.0, *(value for _, value, _ in rows), *(low for low, _ in ends))
     parts = []
-
-    def across(value: float) -> float:
-        return 100 * (value - start) / (end - start)
-
     for row, (words, value, colour) in enumerate(rows):
         top = LYING * row
         parts.append(f'<text x="0" y="{top + TEXT}" text-anchor="start">{label(words)}</text>')
         parts.append(
-            f'<rect x="{across(min(0.0, value)):.2f}%" y="{top + LINE + 2}" width="{across(abs(value)) - across(0.0):.2f}%" '
-            f'height="14" fill="{colour}"><title>{label(words)}</title></rect>'
+            f'<rect y="{top + LINE + 2}" width="{100 * value / end:.2f}%" height="14" fill="{colour}">'
+            f"<title>{label(words)}</title></rect>"
         )
-    for row, (low, high) in enumerate(ends):
-        y = LYING * row + LINE + 9
-        for one, other, up in ((low, high, 0), (low, low, 4), (high, high, 4)):
-            parts.append(
-                f'<line x1="{across(one):.2f}%" x2="{across(other):.2f}%" y1="{y - up}" y2="{y + up}" stroke="currentColor" '
-                'stroke-width="1.5"/>'
-            )
     height = LYING * len(rows)
     if at is not None:
         value, words = at
-        x = across(value)
+        x = 100 * value / end
         for row in range(len(rows)):  # not through the words above a bar
             y = LYING * row + LINE - 2
             parts.append(
@@ -239,7 +221,7 @@ def whisker(
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar with the words above it and the ends of its whisker; the mark is its party's, or empty."""
+    """One bar with the words above it, what is said on hover, and the ends of its whisker; the mark is its party's, or empty."""
 
     words: str
     figures: str
@@ -251,36 +233,48 @@ class Bar:
     warning: str = ""
 
 
-def bars(rows: Sequence[Bar], top: int = 0) -> go.Figure:
-    """Bars under their words; the words are wrapped, never cut, so that they can be read on a phone."""
-    heights, depth, words = [], 0, []
-    chart = figure(10, top)  # its height is known at the end
+def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> str:
+    """Bars under their words as an SVG, to both sides of 0 where a value lies below; words are wrapped, never cut, for a phone.
+
+    Parameters
+    ----------
+    at : float, optional
+        A value to compare with, as a dotted line.
+    """
+    ends = [end for bar in rows for end in (bar.value, bar.low, bar.high, at) if end is not None]
+    start, stop = min([0.0, *ends]), max([1e-9, *ends])
+    parts, depth = [], 0
+
+    def across(value: float) -> float:
+        return 99 * (value - start) / (stop - start)
+
+    def standing(value: float, low: int, high: int, look: str) -> str:
+        return f'<line x1="{across(value):.2f}%" x2="{across(value):.2f}%" y1="{low}" y2="{high}" stroke="currentColor" {look}/>'
+
     for bar in rows:
-        text = _words(bar)
-        above = LINE * (text.count("<br>") + 1)
-        words.append({"x": 0, "xref": "paper", "y": -depth, "text": text, "yanchor": "top"})
-        heights.append(-(depth + above + 9))
-        depth += above + ROOM
-    known = any(bar.low is not None for bar in rows)
-    values, low, high = [bar.value for bar in rows], [bar.low for bar in rows], [bar.high for bar in rows]
-    chart.add_bar(
-        x=values,
-        y=heights,
-        orientation="h",
-        width=14,
-        marker={"color": [bar.mark.colour for bar in rows]},
-        error_x=whisker(values, low, high, theme().whisker) if known else None,
-        hovertext=[bar.hover for bar in rows],
-        hovertemplate="%{hovertext}<extra></extra>" if any(bar.hover for bar in rows) else None,
-        hoverinfo=None if any(bar.hover for bar in rows) else "skip",
-        showlegend=False,
-    )
-    ends = [end for end in (*values, *low, *high) if end is not None]
-    chart.update_xaxes(visible=False, range=[min([0, *ends]) * 1.02, max([1e-9, *ends]) * 1.02])
-    chart.update_yaxes(visible=False, range=[-depth, 0])
-    if min([0, *ends]) < 0:
-        chart.add_vline(0, line={"color": palette.FAINT, "width": 2}, layer="below")
-    return write(chart, words).update_layout(height=depth + top)
+        lines = _words(bar).split("<br>")
+        parts += [
+            f'<text x="0" y="{depth + LINE * row + TEXT}" text-anchor="start">{line}</text>'
+            for row, line in enumerate(lines)
+        ]
+        top = depth + LINE * len(lines) + 2
+        parts.append(
+            f'<rect x="{across(min(0.0, bar.value)):.2f}%" width="{across(abs(bar.value)) - across(0.0):.2f}%" y="{top}" height="14" '
+            f'fill="{bar.mark.colour}"><title>{label(bar.hover)}</title></rect>'
+        )
+        if bar.low is not None and bar.high is not None:
+            y = top + 7
+            parts.append(
+                f'<line x1="{across(bar.low):.2f}%" x2="{across(bar.high):.2f}%" y1="{y}" y2="{y}" stroke="currentColor" '
+                'stroke-width="1.5"/>'
+            )
+            parts += [standing(end, y - 4, y + 4, 'stroke-width="1.5"') for end in (bar.low, bar.high)]
+        if start < 0:
+            parts.append(standing(0.0, top, top + 14, 'stroke-width="1"'))
+        if at is not None:
+            parts.append(standing(at, top - 4, top + 18, 'stroke-width="2" stroke-dasharray="3 3"'))
+        depth = top - 2 + ROOM
+    return svg(parts, depth, sentence)
 
 
 def write(chart: go.Figure, words: Sequence[Mapping[str, Any]]) -> go.Figure:
@@ -294,7 +288,7 @@ def _words(bar: Bar) -> str:
     text += f"{'<br>' if _full(text, bar.figures) else '  '}{label(bar.figures)}"
     if bar.warning:
         text += f"{'<br>' if _full(text, bar.warning) else '  '}"
-        text += f"<span style='color:{theme().warning}'>⚠</span> {label(bar.warning)}"
+        text += f'<tspan fill="{theme().warning}">⚠</tspan> {label(bar.warning)}'
     return text
 
 

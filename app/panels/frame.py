@@ -123,10 +123,13 @@ def section(t: Texts, key: str, term: str | None = None) -> None:
     st.header(t(key), anchor=False, help=t(f"glossary.{term}") if term else None)
 
 
-def chart(t: Texts, figure: go.Figure, sentence: str, twin: Columns | Callable[[], Columns], key: str) -> None:
-    """A chart under the sentence that says what to see in it, with its numbers as a table below."""
+def chart(t: Texts, figure: go.Figure | str, sentence: str, twin: Columns | Callable[[], Columns], key: str) -> None:
+    """A chart, or a drawing as SVG, under the sentence that says what to see in it, with its numbers as a table below."""
     st.markdown(sentence)
-    picture(figure, sentence, key)
+    if isinstance(figure, str):
+        drawing(figure, key)
+    else:
+        picture(figure, sentence, key)
     table_twin(t, twin, sentence, key)
 
 

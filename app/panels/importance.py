@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal, cast
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from app import view_models
 from app.panels import charts, controls, frame, palette
 from app.panels.charts import Bar
 from app.panels.importance_directions import SIGNS, explained
-from app.texts import Texts, label, markdown, percent, wrap
+from app.texts import Texts, markdown, percent
 from app.view_models import View
 from backend.services.explanation import MEASURES, Permuted, SteadyImportance
 from backend.services.explanation import Measure as ImportanceMeasure
@@ -66,32 +65,19 @@ def by_feature(t: Texts, view: View, measure: str, rows: Rows, everything: bool)
     """Bars by feature, longest first; arrow and words say the direction, a red mark a contradiction."""
     ordered, learned = _ordered(view, rows), {direction.feature: direction for direction in view.directions}
     sentence = _sentence(t, view, measure, ordered, learned)
-    figure = _bars(t, view, rows, everything)
-    frame.chart(t, figure, sentence, lambda: _twin(t, view, ordered, learned), "importance_bars")
+    drawn = ordered if everything else ordered[:SHOWN]
+    parties = " ".join(palette.name(t, view.federation, party) for party in dict.fromkeys(row.party for row in drawn))
+    st.markdown(f"{sentence}  \n:small[{parties}]")
+    frame.drawing(
+        charts.bars([_bar(t, view, row, learned.get(row.feature)) for row in drawn], sentence), "importance_bars"
+    )
+    frame.table_twin(t, lambda: _twin(t, view, ordered, learned), sentence, "importance_bars")
 
 
 def _ordered(view: View, rows: Rows) -> Rows:
     """Those of features in use, largest first."""
     used = {row.feature for row in view_models.used(view.importance)}
     return sorted((row for row in rows if row.feature in used), key=lambda row: -_value(row))
-
-
-@charts.cached
-def _bars(t: Texts, view: View, rows: Rows, everything: bool) -> go.Figure:
-    learned, ordered = {direction.feature: direction for direction in view.directions}, _ordered(view, rows)
-    drawn = ordered if everything else ordered[:SHOWN]
-    bars = [_bar(t, view, row, learned.get(row.feature)) for row in drawn]
-    figure = charts.bars(bars, top=34)
-    for party in dict.fromkeys(row.party for row in drawn):
-        sign = palette.mark(view.federation, party)
-        figure.add_scatter(
-            x=[None],
-            y=[None],
-            mode="markers",
-            marker={"symbol": sign.symbol, "color": sign.colour, "size": 11},
-            name=label(t.party(view.federation, party)),
-        )
-    return figure.update_layout(showlegend=True, hovermode="closest")
 
 
 def by_party(t: Texts, view: View, measure: str, rows: Rows) -> None:
@@ -118,23 +104,13 @@ def by_party(t: Texts, view: View, measure: str, rows: Rows) -> None:
         t(f"importance.column_{measure}"): [_words(row) for row in rows],
         t("importance.interval"): [_ends(row) for row in rows],
     }
-    st.markdown(sentence)
-    frame.drawing(_party_bars(t, view, rows, sentence), "importance_party")
-    frame.table_twin(t, twin, sentence, "importance_party")
-
-
-def _party_bars(t: Texts, view: View, rows: Rows, sentence: str) -> str:
-    bars = [
-        (
-            f"{palette.plain(t, view.federation, row.party)}  {_words(row)}",
-            _value(row),
-            palette.mark(view.federation, row.party).colour,
-        )
-        for row in rows
-    ]
-    ends = [(row.low, row.high) for row in rows if row.low is not None and row.high is not None]
-    longest = max(*(value for _, value, _ in bars), *(high for _, high in ends), 1e-9)
-    return charts.lying(bars, longest * 1.02, sentence, ends=ends if len(ends) == len(bars) else ())
+    bars = []
+    for row in rows:
+        title = t.party(view.federation, row.party)
+        hover = f"{title}\n{_words(row)}{_within(t, row)}"
+        mark = palette.mark(view.federation, row.party)
+        bars.append(Bar(title, _words(row), _value(row), mark, hover, row.low, row.high))
+    frame.chart(t, charts.bars(bars, sentence), sentence, twin, "importance_party")
 
 
 def whiskers(t: Texts, view: View, measure: str, rows: Rows, agreement: float) -> None:
@@ -175,7 +151,7 @@ def _ends(row: SteadyImportance | Permuted) -> str:
 
 
 def _within(t: Texts, row: SteadyImportance | Permuted) -> str:
-    return "" if row.low is None else f"<br>{t('importance.interval')}: {_ends(row)}"
+    return "" if row.low is None else f"\n{t('importance.interval')}: {_ends(row)}"
 
 
 def _quality(view: View) -> str:
@@ -211,8 +187,7 @@ def _bar(t: Texts, view: View, row: SteadyImportance | Permuted, direction: Lear
         mark=palette.mark(view.federation, row.party),
         figures=f"{sign} {_words(row)}",
         value=_value(row),
-        hover=f"<b>{wrap(meaning, 44, 3)}</b><br>{label(party)}<br>{hover}<br>"
-        + (wrap(explained(t, view, direction.learned), 44, 4) if direction else ""),
+        hover="\n".join([meaning, party, hover, *([explained(t, view, direction.learned)] if direction else [])]),
         low=row.low,
         high=row.high,
         warning=t("importance.against_short") if direction is not None and direction.contradicts else "",

@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.panels import charts, frame, palette
 from app.panels.importance import SHOWN
-from app.texts import Texts, label, markdown, signed, wrap
+from app.texts import Texts, markdown, signed
 from app.view_models import View, scale
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everyt
     bars = []
     for row in drawn:
         meaning, party = t.meaning(view.model.feature(row.feature)), t.party(view.federation, row.party)
-        hover = f"<b>{wrap(meaning, 44, 3)}</b><br>{label(party)}<br>{signed(row.mean)}"
+        hover = f"{meaning}\n{party}\n{signed(row.mean)}"
         mark = palette.mark(view.federation, row.party)
         bars.append(charts.Bar(meaning, signed(row.mean), row.mean, mark, hover))
     first = rows[0]
@@ -39,5 +39,5 @@ def contributions(t: Texts, view: View, rows: Sequence[CohortImportance], everyt
         t("words.party"): [palette.plain(t, view.federation, row.party) for row in rows],
         t("importance.column_shap"): [signed(row.mean) for row in rows],
     }
-    frame.chart(t, charts.bars(bars), sentence, twin, "importance_shap")
+    frame.chart(t, charts.bars(bars, sentence), sentence, twin, "importance_shap")
     st.caption(f":material/straighten: {t('importance.shap_unit', scale=t(f'score.axis_{scale(view)}'))}")

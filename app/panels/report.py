@@ -128,7 +128,7 @@ def features(t: Texts, view: View, made: Report) -> None:
             t("report.against"): [t("report.yes") if f.contradicts else "–" for f in used],
         }
 
-    frame.chart(t, charts.bars(bars), sentence, twin, "report_features")
+    frame.chart(t, charts.bars(bars, sentence), sentence, twin, "report_features")
 
 
 def decisions(

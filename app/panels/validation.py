@@ -168,13 +168,11 @@ def headroom(t: Texts, done: Validation) -> None:
         )
         for test, share in found
     ]
-    figure = charts.bars(bars)
-    figure.add_vline(1, line={"color": palette.INK, "width": 2, "dash": "dot"})
-    figure.update_xaxes(range=[0, max(1.05, *(share for _, share in found)) * 1.02])
+    sentence = t("validation.chart_sentence", near=beyond, n=len(found))
     twin: frame.Columns = {
         t("validation.head_test"): [t(f"validation.test_{test.id}") for test, _ in found],
         t("validation.head_group"): [t(f"validation.group_{test.group}") for test, _ in found],
         t("validation.used"): [percent(share) for _, share in found],
         t("validation.head_verdict"): [t(f"validation.verdict_{test.verdict}") for test, _ in found],
     }
-    frame.chart(t, figure, t("validation.chart_sentence", near=beyond, n=len(found)), twin, "validation_room")
+    frame.chart(t, charts.bars(bars, sentence, 1.0), sentence, twin, "validation_room")
