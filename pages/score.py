@@ -101,7 +101,9 @@ def present(step: str) -> None:
 
     under = session.kept("engine", (ScoringRequest.cipher, ScoringRequest.key_bits))
     if done is None and not running:
-        ready(under[0], under[1], run.prepared)
+        prepared, lacking = ready(under[0], under[1], 1, run.prepared)
+        if lacking is not None:
+            filling(prepared, lacking)
 
     def score() -> None:
         cipher, bits = under
@@ -153,19 +155,43 @@ def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[
         return None, given
 
 
-def ready(cipher: str, bits: int, shown: Callable[..., None] = run.pools) -> bool | None:
-    """Draw what the parties have ready, again every second where no other clock ticks; whether it is enough."""
+def ready(
+    cipher: str, bits: int, people: int, shown: Callable[..., None] = run.pools
+) -> tuple[Callable[[], None], Callable[[], int] | None]:
+    """What draws the parties' pools, and how much they lack for so many people; None where nothing is kept ready."""
+    taken: dict[str, int] = {}
     if cipher == "paillier":
         backend.federations.warm_up(view.record.federation, bits)
+        taken = {party: people * count for party, count in backend.scoring.obfuscators(model_id).items()}
     read = partial(backend.federations.pools, view.record.federation)
-    pools = partial(shown, t, view, read, cipher)
-    levels = run.needed(view, read(), cipher)
-    low = run.low(levels)
-    if user_jobs.busy():
-        pools()
+
+    def lacking() -> int:
+        return run.lacking(run.needed(view, read(), cipher), taken)
+
+    pools = partial(shown, t, view, read, cipher, taken)
+    return pools, lacking if run.needed(view, read(), cipher) else None
+
+
+def filling(draw: Callable[[], None], lacking: Callable[[], int]) -> None:
+    """Draw how far the pools are, again every second while they lack something and no other clock ticks."""
+    if user_jobs.busy() or not lacking():
+        draw()
     else:
-        run.pools_filling(pools, lambda: low and not run.low(run.needed(view, read(), cipher)))
-    return not low if levels else None
+        run.pools_filling(draw, lambda: not lacking())
+
+
+def on_line(people: int, cipher: str, bits: int) -> Callable[[str], None]:
+    """Draw the pools; returns what draws the line on the cipher with how far they are."""
+    pools, lacking = ready(cipher, bits, people)
+    pools()
+
+    def said(words: str) -> None:
+        if lacking is None:
+            st.caption(words)
+        else:
+            filling(partial(run.readiness, t, words, lacking), lacking)
+
+    return said
 
 
 def answers(sheet: SampleSheet | None) -> bool:
@@ -221,7 +247,12 @@ def ask() -> ScoringInput:
         one_output = view.model.outputs.slots(view.record.n_trees) == 1
         speeds = user_jobs.speeds(model_id, view.model.guest)
         cipher, bits = engine.line(
-            t, max(1, usable), speeds, one_output, partial(backend.scoring.suited, model_id), ready
+            t,
+            max(1, usable),
+            speeds,
+            one_output,
+            partial(backend.scoring.suited, model_id),
+            partial(on_line, max(1, usable)),
         )
         session.keep("engine", (cipher, bits))
         presenter.switch(t, view, last)

@@ -15,7 +15,7 @@ from backend.services.scoring import ScoringRequest
 if TYPE_CHECKING:
     from backend.results import ScoreBatch
 
-Ready = Callable[[str, int], bool | None]
+Ready = Callable[[str, int], Callable[[str], None]]
 
 Engine = Literal["paillier", "rlwe"]
 ENGINES: tuple[Engine, ...] = ("paillier", "rlwe")
@@ -34,7 +34,7 @@ def line(
     suited : callable
         People to be scored → the cipher that suits them.
     ready : callable
-        Cipher and bits → draws what is ready, and says whether it is enough; None where nothing is kept ready.
+        Cipher and bits → draws what is ready, and returns what draws the line with how far that is.
 
     Returns
     -------
@@ -50,17 +50,15 @@ def line(
             bits = _bits(t, "score") if cipher == "paillier" else DEFAULT_BITS
             for name in ENGINES if one_output else ENGINES[:1]:
                 _card(t, name, bits if name == "paillier" else 0, name == cipher, speeds.get(name))
-            enough = ready(cipher, bits)
+            said = ready(cipher, bits)
     words = [f"**{t(f'engine.name_{cipher}')}**" + (t("engine.bits", bits=bits) if cipher == "paillier" else "")]
     if automatic:
         words.append(t(f"engine.suits_{cipher}", n=people))
     last = speeds.get(cipher)
     if people > 1 and last is not None and last.people:
         words.append(t("engine.pace", rough=t.about(people / last.a_second)))
-    if enough is not None:
-        words.append(t("engine.ready" if enough else "engine.preparing"))
     with slot:
-        st.caption(":material/lock: " + " · ".join(words))
+        said(":material/lock: " + " · ".join(words))
     return cipher, bits
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import user_jobs
+from app import session, user_jobs
 from app.panels import charts, frame, links, palette, parties, release, waits
 from app.texts import Texts, amount, markdown, number
 from app.texts import label as escape
@@ -37,7 +38,7 @@ def cutoff(t: Texts, task: str = "binary", key: str = "score_cutoff") -> float:
 
 @st.fragment(run_every=1.0)
 def pools_filling(draw: Callable[[], None], filled: Callable[[], bool]) -> None:
-    """The pools while nothing else is under way: a second clock beside a job's could drop what is drawn at the job's end.
+    """How far the pools are while nothing else is under way: a second clock beside a job's could drop what is drawn at the job's end.
 
     Once they are `filled` the page is drawn again, which said before that they were not.
     """
@@ -45,6 +46,31 @@ def pools_filling(draw: Callable[[], None], filled: Callable[[], bool]) -> None:
     draw()
     if filled():
         st.rerun()
+
+
+def lacking(levels: Sequence[PoolLevel], taken: Mapping[str, int]) -> int:
+    """Obfuscators that are still to be made until a score is fast: as many as it has `taken` then, at most a quarter of a pool.
+
+    A party of which it is not known what is taken of its pool has to have a quarter.
+    """
+    wanted = {level.party: min(level.target // 4, taken.get(level.party, level.target)) for level in levels}
+    return sum(max(0, wanted[level.party] - level.ready) for level in levels)
+
+
+def readiness(t: Texts, words: str, read: Callable[[], int]) -> None:
+    """The line on the cipher, and how many obfuscators the next score waits for, how long at the pace of the last that came."""
+    left, now = read(), time.monotonic()
+    since, before, each = session.kept("pools_lacking", (now, left, 0.0))
+    if left > before:  # other people, or another key
+        since, before, each = now, left, 0.0
+    elif left < before:
+        since, before, each = now, left, (now - since) / (before - left)
+    session.keep("pools_lacking", (since, before, each))
+    parts = [words, t("engine.preparing", left=f"{left:,}") if left else t("engine.ready")]
+    still = left * each - (now - since)
+    if still > 0:  # else they come slower than before: nothing is known
+        parts.append(frame.time_left(t, still))
+    st.caption(" · ".join(parts))
 
 
 def needed(view: View, levels: Sequence[PoolLevel], cipher: str) -> list[PoolLevel]:
@@ -55,25 +81,22 @@ def needed(view: View, levels: Sequence[PoolLevel], cipher: str) -> list[PoolLev
     return kept
 
 
-def low(levels: Sequence[PoolLevel]) -> bool:
-    """Whether one of them holds less than a quarter of what it should."""
-    return any(level.ready < level.target / 4 for level in levels)
-
-
-def prepared(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str) -> None:
+def prepared(
+    t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str, taken: Mapping[str, int]
+) -> None:
     """One line on whether the next score will be fast; nothing where no randomness is kept."""
     levels = needed(view, read(), cipher)
     if levels:
-        icon, words = ("hourglass_top", t("score.warming")) if low(levels) else ("check", t("score.warm"))
+        icon, words = ("hourglass_top", t("score.warming")) if lacking(levels, taken) else ("check", t("score.warm"))
         st.caption(f":material/{icon}: {words}", help=t(f"score.pools_{cipher}"))
 
 
-def pools(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str) -> None:
+def pools(t: Texts, view: View, read: Callable[[], Sequence[PoolLevel]], cipher: str, taken: Mapping[str, int]) -> None:
     """How much randomness each party has ready for `cipher`; nothing where none is kept."""
     levels = needed(view, read(), cipher)
     if not levels:
         return
-    prepared(t, view, read, cipher)
+    prepared(t, view, read, cipher, taken)
     with st.grid("auto", min_column_width=170):
         for level in levels:
             ready = min(level.ready, level.target)  # the last handful may overshoot

@@ -25,6 +25,7 @@ from backend.errors import ParameterError, PartyUnreachable, SampleError
 from backend.jobs import Job
 from backend.protocols.approvals.messages import SCORING
 from backend.protocols.guest_runtime import GuestRuntime
+from backend.protocols.scoring.effort import refreshed
 from backend.protocols.scoring.guest import Scored, ScoringClient
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import Acknowledge
@@ -192,6 +193,11 @@ class Scoring:
         except ParameterError:
             return "paillier"
         return "rlwe"
+
+    def obfuscators(self, model_id: str) -> dict[str, int]:
+        """Party → obfuscators that scoring one person under Paillier takes of its pool."""
+        folding = self._models.compiled(self._models.get(model_id)).guest.folding
+        return {self._models.guest_model(model_id).guest: folding.n_entries, **refreshed(folding)}
 
     def handed_over(self, batch: ScoreBatch) -> None:
         """Whoever asked to hold the scores has passed them on: the journal forgets them."""

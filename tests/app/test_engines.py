@@ -150,12 +150,14 @@ def test_every_party_shows_how_much_it_has_ready(opened: Opened, world: World, a
     assert all(world.federation.parties[i].title in text.replace("\\", "") for i, (_, text) in enumerate(bars))
 
 
-@pytest.mark.parametrize(("ready", "key"), [(3, "score.warming"), (8, "score.warm")])
-def test_a_low_pool_is_reported_in_words_too(
-    opened: Opened, world: World, answers: Answers, ready: int, key: str
+@pytest.mark.parametrize(("ready", "target", "key"), [(3, 16, "warming"), (8, 16, "warm"), (300, 4096, "warm")])
+def test_a_pool_that_holds_less_than_the_next_score_takes_is_reported_in_words_too(
+    opened: Opened, world: World, answers: Answers, ready: int, target: int, key: str
 ) -> None:
-    pooled(answers, world, ready, 16)
-    assert says(opened("score"), key)
+    pooled(answers, world, ready, target)
+    at = opened("score")
+    assert says(at, f"score.{key}")
+    assert says(at, "engine.preparing") == (key == "warming")
 
 
 def test_a_pool_that_overshoots_is_full(opened: Opened, world: World, answers: Answers) -> None:

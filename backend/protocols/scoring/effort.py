@@ -16,6 +16,12 @@ TOGETHER = 2  # processes that make obfuscators, while a table is made by one
 ENCRYPT, DECRYPT = "encrypt", "decrypt"  # beside the Hosts, who mask
 
 
+def refreshed(folding: Folding) -> dict[str, int]:
+    """Host → ciphertexts of a person that it refreshes, each with an obfuscator of its own; the Guest takes one an entry."""
+    plans = {step.host: host_plan(folding, index) for index, step in enumerate(folding.steps)}
+    return {host: plan.n_out - sum(plan.untouched) for host, plan in plans.items()}
+
+
 @dataclass(frozen=True)
 class ScoringEffort:
     """What scoring people takes, by part: encrypting, each Host's masking by its name, and decrypting.
@@ -49,8 +55,9 @@ class ScoringEffort:
     @cached_property
     def _of_hosts(self) -> dict[str, tuple[int, int]]:
         """Host → ciphertexts of a person that come in, and those that it refreshes."""
+        fresh = refreshed(self.folding)
         plans = {step.host: host_plan(self.folding, index) for index, step in enumerate(self.folding.steps)}
-        return {host: (len(plan.own), plan.n_out - sum(plan.untouched)) for host, plan in plans.items()}
+        return {host: (len(plan.own), fresh[host]) for host, plan in plans.items()}
 
     def seconds(self, part: str, people: int) -> float:
         """Of one core, for the first so many people."""
