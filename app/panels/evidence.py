@@ -324,7 +324,7 @@ def measured(t: Texts, view: View, job: Job[Any]) -> None:
     else:
         run.ended(t, job)
         return
-    st.info(words, icon=":material/check_circle:")
+    st.caption(f":material/check_circle: {words}")
     if isinstance(result, Proxies) and result.not_examined:
         left = t.listed([brief(t, view, name) for _, name in result.not_examined])
         st.caption(t("compliance.not_examined", features=left))
