@@ -21,7 +21,7 @@ from backend.data.label import Label, Line, Prose
 from backend.data.missing import EARLIER, USUAL
 from backend.data.party_file import read_party_file
 from backend.data.strict_model import StrictModel
-from backend.data.validation import sentences
+from backend.data.validation import SLUG_FORM, sentences
 from backend.errors import FederationError
 
 FILE_NAME = "federation.toml"
@@ -62,7 +62,7 @@ def _number(largest: float, words: str, kinds: type[float] | tuple[type[float], 
 Budget = Annotated[int, _number(MAX_QUERIES, f"a whole number from 0 (no limit) to {MAX_QUERIES:,}", int)]
 Bits = Annotated[float, _number(MAX_BITS, f"a number of bits from 0 (no limit) to {MAX_BITS:,}")]
 Dither = Annotated[float, _number(MAX_DITHER, f"a width on the margin from 0 (none) to {MAX_DITHER:g}")]
-Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
+Slug = Annotated[str, StringConstraints(pattern=SLUG_FORM)]
 
 
 class Party(StrictModel):

@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails
 
 from backend.data.csv_file import shown
 
+SLUG_FORM = r"^[a-z][a-z0-9_]{0,30}$"
 SLUG = "a small letter, then small letters, digits or underscores, 31 at most"
 
 
@@ -42,7 +43,7 @@ def _sentence(file: str, data: object, detail: ErrorDetails) -> str:
         return f"{where}: found nothing, expected a value. Add it."
     if kind == "extra_forbidden":
         return f"{where}: found an unknown key. Correct its spelling or delete it."
-    if kind == "string_pattern_mismatch":
+    if kind == "string_pattern_mismatch" and context["pattern"] == SLUG_FORM:
         return f"{where}: found {_value(detail['input'])}, expected {SLUG}. Rename it."
     return f"{where}: found {_value(detail['input'])}, expected {_expected(kind, context)}. Correct it."
 
@@ -71,7 +72,7 @@ def _expected(kind: str, context: Mapping[str, Any]) -> str:
         return f"at most {context['max_length']} characters"
     if kind == "value_error":
         return str(context["error"])
-    return "another kind of value"
+    return f"text of the form {context['pattern']}" if kind == "string_pattern_mismatch" else "another kind of value"
 
 
 def _path(data: object, location: Sequence[int | str]) -> list[str]:

@@ -23,7 +23,7 @@ from backend.data.federation import Slug
 from backend.data.label import Line, Prose
 from backend.data.strict_model import StrictModel
 from backend.errors import ParameterError, SecurityError
-from backend.link.config import MAX_FILE, Address, read_form
+from backend.link.config import MAX_FILE, MaybeAddress, read_form
 from backend.link.identity import Role, host_name
 from backend.link.kinds import ALWAYS, all_kinds, kinds_of
 from backend.protocols.group_sums.disclosure_bound import NAMED
@@ -61,7 +61,7 @@ class AgreedParty(StrictModel):
     bundle: str
     signing: Hash
     sealing: Hash
-    address: Address | Literal[""] = ""
+    address: MaybeAddress = ""
 
     @field_validator("spiffe")
     @classmethod

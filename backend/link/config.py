@@ -9,7 +9,15 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
 
-from pydantic import BaseModel, Field, StringConstraints, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    StringConstraints,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from backend.data.dictionary import Feature
 from backend.data.dictionary_file import read_dictionary
@@ -21,8 +29,17 @@ from backend.errors import FederationError, SecurityError
 
 MAX_FILE = 1 << 20  # bytes of a configuration or of a secret's file
 _PASSWORD = re.compile(r"//[^/@\s:]*:[^/@\s]+@")  # of a user in a URL
-Address = Annotated[str, StringConstraints(pattern=r"^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):\d{1,5}$")]
-"""host:port."""
+_ADDRESS = re.compile(r"(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]{1,253}):\d{1,5}")
+
+
+def _address(value: str) -> str:
+    if not _ADDRESS.fullmatch(value):
+        raise ValueError("a host and its port, e.g. link.bank.example:8443")
+    return value
+
+
+Address = Annotated[str, AfterValidator(_address)]
+MaybeAddress = Annotated[str, AfterValidator(lambda value: value and _address(value))]  # empty = none
 T = TypeVar("T", bound=BaseModel)
 
 
@@ -185,9 +202,7 @@ class HostConfig(StrictModel):
     keys: Line = "keys"
     store: Prose = ""
     store_file: Prose = ""
-    ops: Annotated[str, StringConstraints(pattern=r"^$|^(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):\d{1,5}$")] = (
-        "127.0.0.1:9464"
-    )
+    ops: MaybeAddress = "127.0.0.1:9464"
     source: Source
     link: LinkOptions = LinkOptions()
     lanes: LaneOptions = LaneOptions()

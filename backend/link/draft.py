@@ -89,8 +89,11 @@ def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: AgreementTe
     FederationError
         A file cannot be read, or the parties do not make an agreement; every problem.
     ParameterError
-        A Host has not disclosed its dictionary.
+        The last day is over, or a Host has not disclosed its dictionary.
     """
+    today = datetime.now(UTC).date()
+    if terms.until < today:
+        raise ParameterError(f"The last day, {terms.until}, is over; today is {today} (UTC). Name a later one.")
     found = [party.model_dump() for path in parties for party in read_form(path, _HandedOut).parties]
     hashes = {
         host.name: dictionary_hash(host.features) for path in disclosed for host in read_form(path, _Disclosed).hosts
@@ -113,7 +116,7 @@ def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: AgreementTe
         "dictionaries": {name: hashes[name] for name in hosts},
         "floors": {"key_bits": 3072, "budget": 1, "dither": 0.0625, "group_size": 50},
     }
-    begins = {"valid_from": datetime.now(UTC).date(), "valid_until": terms.until}
+    begins = {"valid_from": today, "valid_until": terms.until}
     document = {"title": terms.title, **begins, "parties": found, "purposes": [purpose]}
     if problems := sentences("agreement.toml", Agreement, document):
         raise FederationError(problems)

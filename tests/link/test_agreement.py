@@ -9,7 +9,7 @@ import tomli_w
 from joserfc.util import urlsafe_b64encode
 
 from backend.data.dictionary import Feature
-from backend.errors import FederationError, SecurityError
+from backend.errors import FederationError, ParameterError, SecurityError
 from backend.link.agreement import (
     Agreement,
     check_amends,
@@ -21,6 +21,7 @@ from backend.link.agreement import (
     signatures_file,
     signers,
 )
+from backend.link.draft import AgreementTerms, draft
 
 
 def now():
@@ -146,6 +147,22 @@ def test_what_it_may_not_say_is_refused(companies, change):
     companies.path.write_text(tomli_w.dumps(data(companies) | change))
     with pytest.raises(FederationError):
         load_agreement(companies.path)
+
+
+def test_text_of_another_form_is_refused_with_the_form_that_it_should_have(companies):
+    changed = data(companies) | {"auditor": "xyz"}
+    changed["parties"][0]["address"] = "nowhere"
+    companies.path.write_text(tomli_w.dumps(changed))
+    with pytest.raises(FederationError) as refused:
+        load_agreement(companies.path)
+    assert "address: found 'nowhere', expected a host and its port" in str(refused.value)
+    assert "[0-9a-f]{64}" in str(refused.value) and "small letter" not in str(refused.value)
+
+
+def test_an_agreement_whose_last_day_is_over_is_not_drafted():
+    terms = AgreementTerms("T", "P", "L", date(2020, 1, 1), "link.bank.example:8443")
+    with pytest.raises(ParameterError, match="The last day, 2020-01-01, is over"):
+        draft((), (), terms)
 
 
 def test_parties_and_purposes_have_to_fit_each_other(companies):
