@@ -60,12 +60,17 @@ Backend = Annotated[
 Scheduler = Annotated[str, typer.Option(help="Address of the Dask scheduler, e.g. tcp://10.0.0.5:8786.")]
 
 
+BACKENDS = ("loky", "dask", "ray")
+
+
 def workers_of(jobs: int, backend: str, scheduler: str) -> Workers:
     """Who does the long work of a command."""
     from backend.services.scoring import Workers, cores
 
     if jobs < 0 or (scheduler and backend != "dask"):
         raise ParameterError("--jobs must be 0 or more, and --scheduler goes with --backend dask.")
+    if backend not in BACKENDS:
+        raise ParameterError(f"--backend is {backend!r}; choose one of {', '.join(BACKENDS)}.")
     return Workers(jobs or cores(), backend, scheduler)
 
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from backend import cli
 from backend.cli import output
-from backend.errors import Cancelled, FederationError
+from backend.errors import Cancelled, FederationError, ParameterError
 from backend.jobs import Job
 
 
@@ -123,3 +123,9 @@ def test_a_home_that_is_a_file_ends_with_one_sentence(tmp_path):
     )
     assert done.returncode == 1
     assert done.stderr.startswith("Error: ") and "Traceback" not in done.stderr
+
+
+def test_workers_that_there_are_not_are_refused_instead_of_left_out():
+    assert output.workers_of(1, "dask", "tcp://10.0.0.5:8786").backend == "dask"
+    with pytest.raises(ParameterError, match="'nonsense'; choose one of loky, dask, ray"):
+        output.workers_of(1, "nonsense", "")
