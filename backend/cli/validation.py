@@ -96,5 +96,5 @@ def worst(say: Catalogue, test: Tested) -> str:
         return say(f"validation.missing_{test.missing}")
     one = test.figures[0]
     about = about_in_words(say, one.figure, one.figure.feature, one.figure.party, {})
-    value = value_in_words(say, one.figure, lambda number: f"{number:.3f}")
+    value = value_in_words(say, one.figure, lambda number: f"{number:z.3f}")
     return f"{about}: {value} ({limit_in_words(say, one.figure.measure, one.sense, one.warn, one.fail, one.certain)})"

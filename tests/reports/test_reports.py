@@ -44,7 +44,7 @@ from backend.reports.schema import (
 )
 from backend.reports.sections import alternatives, answers, claims, model, operator, record
 from backend.reports.sections.validation import table
-from backend.reports.sections.writer import Writer, bits, figure, p_value, percent
+from backend.reports.sections.writer import Writer, bits, figure, gain, p_value
 from backend.services import Glassleaf, reports
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
@@ -144,12 +144,12 @@ def squeezed(text):
 def numbers(report):
     """Every figure of the JSON as it has to be written."""
     content, issued = report.content, report.issued
-    shown = [percent(f.gain_share) for f in content.features if f.splits]
+    shown = [gain(f.gain_share) for f in content.features if f.splits]
     shown += [f"{f.strength:+.2f}".replace("-", "−") for f in content.features if f.splits and f.learned != "unordered"]
-    shown += [percent(p.gain_share) for p in content.parties]
+    shown += [gain(p.gain_share) for p in content.parties]
     shown += [f"{t.n:,}" for t in [content.quality]]
     shown += [figure(getattr(content.quality, k)) for k in ("auc", "ks", "log_loss", "accuracy")]
-    shown += [percent(f.gain_share) for f in content.assessment.findings if f.splits]
+    shown += [gain(f.gain_share) for f in content.assessment.findings if f.splits]
     for lines in (content.training_traffic, issued.use.traffic):
         totals = {}
         for line in lines:  # the two Hosts stand on one row

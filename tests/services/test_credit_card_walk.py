@@ -9,7 +9,7 @@ import pytest
 from backend.data.credit_card import split_credit_card
 from backend.i18n import brief
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.reports.sections.writer import figure, percent
+from backend.reports.sections.writer import figure, gain, percent
 from backend.services import Glassleaf
 from backend.services.age_check import AgeRequest
 from backend.services.fairness import ProxyRequest
@@ -88,7 +88,7 @@ def test_sex_and_marriage_are_named_as_prohibited_bases_used_at_the_host_with_th
     meaning = next(f.meaning for f in walk.report.content.features if f.name == feature)
     says(
         walk,
-        f"{meaning} ({feature}) at {title}, with {percent(found.gain_share)} of the gain",
+        f"{meaning} ({feature}) at {title}, with {gain(found.gain_share)} of the gain",
         found.citation,
         "(Prohibited)",
     )
@@ -125,15 +125,15 @@ def test_the_retrained_model_stands_beside_it(walk):
     says(walk, *(figure(v) for f in figures.values() for v in (f.before, f.after)))
     says(walk, *(f"{s.before:,.0f}{s.after:,.0f}" for s in pair.structure))
     assert {g.name for g in pair.gain if g.after is None} == set(WITHOUT)
-    says(walk, *(percent(g.after) for g in pair.gain if g.after is not None), "excluded")
+    says(walk, *(gain(g.after) for g in pair.gain if g.after is not None), "excluded")
     assert {leak.name for leak in pair.leak} >= {"score_bits", "named", "paths"}
 
 
 def test_it_says_what_the_model_uses_from_whom_and_in_which_direction(walk):
     content = walk.report.content
     used = [f for f in content.features if f.splits]
-    says(walk, *(f"{brief(f.meaning)} ({f.name})" for f in used), *(percent(f.gain_share) for f in used))
-    says(walk, *(f"{p.used} of {p.features} features, {percent(p.gain_share)} of the gain" for p in content.parties))
+    says(walk, *(f"{brief(f.meaning)} ({f.name})" for f in used), *(gain(f.gain_share) for f in used))
+    says(walk, *(f"{p.used} of {p.features} features, {gain(p.gain_share)} of the gain" for p in content.parties))
     up = sum(f.learned == "up" for f in used)
     says(
         walk,

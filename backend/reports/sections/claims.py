@@ -250,7 +250,9 @@ def _claim(write: Writer, key: str, found: tuple[Evidenced, ...] | None) -> list
         if e.on is not None and e.on.refused:
             blocks.append(Text(write.says(write.named(e.feature, e.meaning, e.meaning_zh), not_agreed(write, e.on))))
             continue
-        basis = "" if e.on is None else write("measured_on", on=_basis(write, e.on))
+        reference = reference_of(write, e.measures)
+        compared = write("compared_with", reference=reference) if reference != NONE else ""
+        basis = "" if e.on is None else write("measured_on", on=_basis(write, e.on) + compared)
         nothing = "" if e.measures else write("and_nothing")
         blocks.append(Text(write.named(e.feature, e.meaning, e.meaning_zh) + basis + nothing))
         if e.measures and key == "proxies":
@@ -333,7 +335,7 @@ def value(write: Writer, m: Measured, *, below: bool = False) -> str:
         shown = {"": percent, REFERENCE: percent, DIFFERENCE: points}.get(gap, shown)
     unit = f" {write('points')}" if shown is points else ""
     ends = "" if m.low is None or m.high is None else f" [{shown(m.low)}, {shown(m.high)}]"
-    figures, records = f"{shown(m.value)}{ends}{unit}", f"n = {whole(m.n)}"
+    figures, records = f"{shown(m.value)}{ends}{unit}", write("on", n=whole(m.n))
     return f"{figures}\n{records}" if below else write("named", meaning=figures, name=records)
 
 
