@@ -612,7 +612,7 @@ def test_no_p_value_reads_as_0(report, value, shown):
     assert p_value(value) == shown
     told = {"about": "", "about_zh": "", "measure": "selection rate, pair p", "low": None, "high": None, "n": 50}
     said = claims.value(Writer(report, Catalogue("en")), Measured.model_construct(value=value, **told))
-    assert said == (catalogue("en")["document.too_few"] if value is None else f"{shown} (n = 50)")
+    assert said == (catalogue("en")["document.too_few"] if value is None else f"{shown} (n\u00a0=\u00a050)")
 
 
 def test_fields_that_came_later_leave_no_trace_where_they_are_empty():
