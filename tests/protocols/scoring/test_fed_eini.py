@@ -73,7 +73,7 @@ def decided_entries(step, rules, columns, held):
     return keep
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(0, 3), st.data())
 def test_compiled_decision_vectors_are_those_of_the_walk_integer_for_integer(seed, n_hosts, data):
     world = random_world(seed, n_hosts)
@@ -111,7 +111,7 @@ def test_entries_take_64_bits_only_where_32_are_too_few(weight, width):
     assert compiled.largest == weight * 1024 + 128  # and what dither may add: half of 2^-2
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 4))
 def test_a_plan_traces_every_entry_of_the_guest_to_the_entry_with_this_hosts_conditions(seed, n_hosts):
     world = random_world(seed, n_hosts)

@@ -245,7 +245,7 @@ def test_monotone_predictions_never_fall_where_a_higher_value_should_mean_more(t
     holds = {}
     for monotone in (False, True):
         with joined(9, n=300, task=task, directions=True, gaps=0.05) as parties:
-            grown = grow(parties.joint, parameters(monotone=monotone, depth=5, trees=8))
+            grown = grow(parties.joint, parameters(monotone=monotone, depth=5, trees=4))
             holds[monotone] = [directions_hold(parties, grown, name) for name in names]
             assert set(names) <= {s.feature for tree in grown.trees for s in tree.splits.values()}
     assert holds[True] == [True] * 3 and not all(holds[False])

@@ -38,7 +38,7 @@ CLASSES = Label(column="y", task="classes", classes=("low", "mid", "high"), mean
 NUMBER = Label(column="y", task="number", meaning="an amount")
 LABELS = {"binary": BINARY, "classes": CLASSES, "number": NUMBER}
 ANY_SEED = st.integers(0, 2**32 - 1)
-SLOW = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+SLOW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def lightgbm():

@@ -58,7 +58,7 @@ KINDS = {
 
 
 @pytest.mark.slow
-@settings(SLOW, max_examples=35)
+@settings(SLOW, max_examples=20)
 @given(ANY_SEED, st.sampled_from(sorted(KINDS)), st.sampled_from(["gbdt", "dart", "rf"]), st.sampled_from([10, 20, 24]))
 def test_lightgbms_classes_and_numbers_have_its_own_margins(tmp_path, seed, objective, boosting, bits):
     draw = np.random.default_rng(seed)

@@ -68,7 +68,7 @@ KINDS |= dict.fromkeys(SEVERAL, "number")
 
 
 @pytest.mark.slow
-@settings(SLOW, max_examples=40)
+@settings(SLOW, max_examples=25)
 @given(ANY_SEED, st.sampled_from(sorted(KINDS)), st.sampled_from(["gbtree", "dart"]), st.sampled_from([10, 20, 24]))
 def test_xgboosts_classes_and_numbers_have_its_own_margins(tmp_path, seed, objective, booster, bits):
     draw = np.random.default_rng(seed)
