@@ -156,26 +156,77 @@ def test_a_groups_mean_prediction(n):
 MEAN_P = float(sigmoid(people(MANY, 1 << 30)[1]).mean())
 
 
-def sliced(labels, margins, seed):
-    """Slices of a feature that tells nothing, in four groups."""
+def sliced(labels, margins, seed, groups=4):
+    """Slices of a feature that tells nothing, in so many groups."""
     p = sigmoid(margins)
-    index = np.random.default_rng(seed + 10_000).integers(0, 4, len(p))
-    groups = tuple(Group("bin", str(k + 1), int((index == k).sum())) for k in range(4))
+    index = np.random.default_rng(seed + 10_000).integers(0, groups, len(p))
+    named = tuple(Group("bin", str(k + 1), int((index == k).sum())) for k in range(groups))
     marking = mark(0.5, labels > 0, p, own=True)
-    return slices.slices(groups, slices.summed(marking.marks(labels > 0, p)[0], index, 4), marking)
+    return slices.slices(named, slices.summed(marking.marks(labels > 0, p)[0], index, groups), marking)
 
 
 def test_gaps_by_group_hold_together():
-    """Calibration by group, loss by region between two parts, and loss over time: where there is no gap, all intervals hold 0 at once."""
-    found = {"calibration": 0, "regions": 0, "time": 0}
+    """Calibration by group, loss by region between two parts, loss and calibration over time: where there is no gap, all intervals hold
+    0 at once.
+    """
+    found = dict.fromkeys(("group_gap", "region_gap", "period_loss", "period_gap"), 0)
     for seed in range(RUNS):
         test, training = (sliced(*people(800, s), s) for s in (seed, seed + 50_000))
         key = ("bank", "f")
-        found["calibration"] += _all_hold(slices.calibration_gaps({key: test}))
-        found["regions"] += _all_hold(slices.region_gaps({key: test}, {key: training}))
-        found["time"] += _all_hold([f for f in slices.over_time(key, test) if f.measure == "period_loss"])
+        found["group_gap"] += _all_hold(slices.calibration_gaps({key: test}))
+        found["region_gap"] += _all_hold(slices.region_gaps({key: test}, {key: training}))
+        for measure in ("period_loss", "period_gap"):
+            found[measure] += _all_hold([f for f in slices.over_time(key, test) if f.measure == measure])
     assert min(found.values()) >= LEAST, found
 
 
-def _all_hold(rows):
-    return all(row.low <= 0 <= row.high for row in rows)
+def _all_hold(rows, true=0.0):
+    assert rows
+    return all(row.low <= true <= row.high for row in rows)
+
+
+def scored(n, seed, slope, shift, wrong):
+    """Labels and margins of a model that tells people apart by `slope`; log-odds are `wrong` by so much."""
+    draw = np.random.default_rng(seed)
+    margins = draw.normal(shift, slope, n)
+    return (draw.random(n) < sigmoid(margins + wrong)).astype(float), margins
+
+
+@pytest.mark.parametrize(
+    ("slope", "shift", "wrong"),
+    [
+        (1.2, -0.5, 0.0),
+        (1.2, -2.5, 0.0),  # few are positive
+        (2.5, -2.5, 0.0),
+        (4.0, -2.0, 0.0),  # nearly told apart
+        (0.2, -1.5, 0.0),  # hardly told apart
+        (0.2, 0.0, 0.0),
+        (1.2, -0.5, 1.0),  # wrong by as much
+    ],
+)
+def test_how_weak_slices_are_holds_together(slope, shift, wrong):
+    labels, margins = scored(MANY, 1 << 30, slope, shift, wrong)
+    true = float(((labels - sigmoid(margins)) ** 2).mean() - labels.var())
+    held = sum(
+        _all_hold(slices.weak_spots({("bank", "f"): sliced(*scored(800, seed, slope, shift, wrong), seed)}), true)
+        for seed in range(RUNS)
+    )
+    assert held >= LEAST
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.7])
+def test_an_impact_ratio(gap):
+    """A smaller group's share of accepted people over the larger one's, from slices as from a Host's sums; each by itself."""
+    held, true = 0, [float((p < 0.5).mean()) for p in (sigmoid(people(MANY, 1 << 30)[1] + by) for by in (0.0, gap))]
+    for seed in range(RUNS):
+        labels, margins = people(N, seed)
+        index = (np.arange(N) < N // 3).astype(int)
+        p = sigmoid(margins + gap * index)
+        groups, marking = (
+            (Group("code", "0", N - N // 3), Group("code", "1", N // 3)),
+            mark(0.5, labels > 0, p, own=True),
+        )
+        own = slices.slices(groups, slices.summed(marking.marks(labels > 0, p)[0], index, 2), marking)
+        (found,) = slices.impact_ratios({("bank", "f"): own})
+        held += found.low <= true[1] / true[0] <= found.high
+    assert held >= LEAST

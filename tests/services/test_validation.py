@@ -120,7 +120,7 @@ def test_slices_are_those_of_a_table_with_every_column(context, test):
         assert figure.n == len(own) >= MIN_GROUP
         share = own.y.mean()
         if test == "weak_spots":
-            wanted = brier_score_loss(own.y, own.p) - share * (1 - share)
+            wanted = brier_score_loss(own.y, own.p) - own.y.var()
         elif test == "group_calibration":
             wanted = abs(share - own.p.mean())
         elif test == "overfit_regions":

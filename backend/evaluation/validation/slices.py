@@ -36,6 +36,8 @@ class Slice:
         Share that has the positive label; mean probability.
     loss, error : float
         Mean squared error of the probability (Brier), and its standard error.
+    excess, excess_error : float
+        Loss less that of quoting the slice's own share of positive labels, and its standard error.
     """
 
     group: Group
@@ -44,6 +46,8 @@ class Slice:
     predicted: float
     loss: float
     error: float
+    excess: float
+    excess_error: float
 
 
 def summed(made: Sequence[Counts], index: NDArray[np.intp], groups: int) -> Counts:
@@ -55,29 +59,60 @@ def slices(groups: Sequence[Group], sums: Counts, marking: Marking) -> tuple[Sli
     """Each group's figures from sums of the marks of `marking`, ``(marks, groups)``; none where labels were not counted, and groups of
     fewer than 20 records are left out.
     """
-    accepted, positive, _, units, _, losses, squares = sums[:FIXED]
+    accepted, positive, _, units, deviations, losses, squares = sums[:FIXED]
+    variances = marking.variances(np.array([group.n for group in groups]), units / (1 << SCORE_BITS), deviations)
     out = []
     for k, group in enumerate(groups if marking.labels else ()):
-        if group.n < MIN_GROUP:
+        n = group.n
+        if n < MIN_GROUP:
             continue
-        loss, square = (int(own[k]) / (1 << SCORE_BITS) / group.n for own in (losses, squares))
+        predicted, loss, square = (int(own[k]) / (1 << SCORE_BITS) / n for own in (units, losses, squares))
+        share, spread = int(positive[k]) / n, max(square - loss**2, 0.0)
+        squared = float(variances[k]) * (n - 1) / n + predicted**2
+        excess_error = (
+            _spread_of_excess(share, predicted, squared, loss, spread) / (n - 1) + 2 * (share * (1 - share) / n) ** 2
+        ) ** 0.5
         out.append(
             Slice(
                 group,
-                int(accepted[k]) / group.n if marking.decisions else None,
-                int(positive[k]) / group.n,
-                int(units[k]) / (1 << SCORE_BITS) / group.n,
+                int(accepted[k]) / n if marking.decisions else None,
+                share,
+                predicted,
                 loss,
-                (max(square - loss**2, 0.0) / (group.n - 1)) ** 0.5,
+                (spread / (n - 1)) ** 0.5,
+                loss - share * (1 - share) * n / (n - 1),
+                excess_error,
             )
         )
     return tuple(out)
 
 
+def _spread_of_excess(share: float, predicted: float, squared: float, loss: float, spread: float) -> float:
+    """Variance of one record's part in a slice's excess, at the most that its sums allow.
+
+    Linearised (Bradley, Schwartz and Hashino 2008), the part is loss - (1 - 2 share) y. The sums tell the mean of y p, not that of y p²,
+    which lies between what positive, and what other records would have if they were all predicted alike (Jensen).
+
+    Parameters
+    ----------
+    share, predicted, squared, loss : float
+        Means of labels y, of probabilities p, of p² and of (y - p)².
+    spread : float
+        Variance of (y - p)².
+    """
+    if not 0 < share < 1:
+        return spread
+    slope, both = 1 - 2 * share, (share + squared - loss) / 2
+    least = both**2 / share
+    at = least if slope > 0 else max(least, squared - (predicted - both) ** 2 / (1 - share))
+    together = share - 2 * both + at - share * loss
+    return max(0.0, spread + slope**2 * share * (1 - share) - 2 * slope * together)
+
+
 def weak_spots(found: dict[Key, tuple[Slice, ...]]) -> Found:
     """Per slice, the Brier score less that of quoting the slice's own share of positive labels; above 0 the model is no help there."""
     z = _z(sum(map(len, found.values())))
-    return _figures(found, "slice_excess", lambda s: (s.loss - s.positive * (1 - s.positive), s.error), z)
+    return _figures(found, "slice_excess", lambda s: (s.excess, s.excess_error), z)
 
 
 def calibration_gaps(found: dict[Key, tuple[Slice, ...]], measure: str = "group_gap") -> Found:
