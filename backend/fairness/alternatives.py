@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.errors import ParameterError
-from backend.fairness.intervals import of_difference, of_ratio, percentiles, simultaneous
+from backend.fairness.intervals import mirrored, of_difference, of_ratio, percentiles, simultaneous
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group
 from backend.protocols.group_sums.values import Counts
 
@@ -414,7 +414,8 @@ def _beside(
     """A model beside the first one."""
     auc = candidate.auc.less(first.auc)
     share = float(candidate.accepted.mean())
-    point = Point(candidate.name, candidate.cutoff, share, candidate.auc.figure(), candidate.ks.figure(), auc.figure())
+    ks = IntervalFigure(candidate.ks.value, *mirrored(candidate.ks.drawn, candidate.ks.value))  # see `performance`
+    point = Point(candidate.name, candidate.cutoff, share, candidate.auc.figure(), ks, auc.figure())
     if cells is None:
         return _Beside(point, auc, None)
     counts = cells.counts

@@ -1,17 +1,23 @@
 """How often intervals hold the truth, on populations whose truth is known: those about fairness are counted by `bench.coverage`."""
 
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from backend.evaluation.performance import Performance, calibration, performance, weighted_figures
+from backend.evaluation.difference import paired_difference
+from backend.evaluation.performance import RESAMPLES, Performance, calibration, draws, performance, weighted_figures
 from backend.evaluation.validation import figures, slices
 from backend.explain.dependence import Scale, from_marks, from_sums, marks
 from backend.explain.permutation import permuted
 from backend.explain.stability import _resampled
+from backend.fairness.alternatives import Candidate, CutoffComparison, DrawnQuality, judge
 from backend.fairness.marking import mark
 from backend.protocols.group_sums.grouping import Group
+from backend.reports import model_comparison
+from backend.reports.build.performance import merged
+from backend.trees.metrics import ks
 from backend.trees.outputs import ONE_LOGIT, Outputs, sigmoid
 
 pytestmark = pytest.mark.slow
@@ -229,4 +235,91 @@ def test_an_impact_ratio(gap):
         own = slices.slices(groups, slices.summed(marking.marks(labels > 0, p)[0], index, 2), marking)
         (found,) = slices.impact_ratios({("bank", "f"): own})
         held += found.low <= true[1] / true[0] <= found.high
+    assert held >= LEAST
+
+
+def two_models(n, seed):
+    """Labels, and margins of two models that share half of their noise: the second is the better one."""
+    draw = np.random.default_rng(seed)
+    labels, shared = (draw.random(n) < 0.3).astype(float), draw.normal(size=n)
+    one, other = (gap * labels + np.sqrt(0.5) * (shared + draw.normal(size=n)) for gap in (1.0, 1.2))
+    return labels, one[:, None] - 1.5, other[:, None] - 1.5
+
+
+BOTH = (ONE_LOGIT, ONE_LOGIT)
+
+
+@cache
+def differences():
+    return [{f.name: f for f in paired_difference(*two_models(N, seed), BOTH)} for seed in range(RUNS)]
+
+
+@cache
+def true_differences():
+    labels, one, other = two_models(MANY, 1 << 30)
+    before, after = (weighed(labels, margins, ONE_LOGIT) for margins in (one, other))
+    return {name: after[name] - before[name] for name in before}
+
+
+@pytest.mark.parametrize("name", ["auc", "ks", "brier", "log_loss", "accuracy"])
+def test_what_two_models_differ_by_on_the_same_people(name):
+    true = true_differences()[name]
+    assert sum(found[name].low <= true <= found[name].high for found in differences()) >= LEAST
+
+
+@pytest.mark.parametrize("name", ["auc", "ks", "brier", "log_loss", "accuracy"])
+def test_what_two_models_differ_by_on_other_people(name):
+    """Put together from both models' own intervals."""
+    held, true = 0, true_differences()[name]
+    for seed in range(RUNS):
+        sides = []
+        for at, by in ((1, seed), (2, seed + 50_000)):
+            sample = two_models(N, by)
+            one = performance(sample[0], sample[at], ONE_LOGIT, "test", by).figure(name)
+            sides.append((one.value, SimpleNamespace(intervals={name: (one.low, one.high)})))
+        (before, first), (after, second) = sides
+        low, high = model_comparison._apart(name, before, after, first, second)
+        held += low <= true <= high
+    assert held >= LEAST
+
+
+def test_how_much_worse_one_models_own_approvals_are():
+    """Whoever is approved by one of two models only: here both are right about as often."""
+    held = 0
+    for seed in range(RUNS):
+        draw = np.random.default_rng(seed)
+        labels, champion, challenger = draw.random((3, 600)) < np.array([[0.2], [0.6], [0.6]])
+        _, excess = figures.swap_sets(labels, champion, challenger)
+        held += excess.low <= 0 <= excess.high
+    assert held >= LEAST
+
+
+@pytest.mark.parametrize("merge", [False, True])
+def test_a_bin_of_a_calibration_of_numbers(merge):
+    """Also where a report merges two of few people."""
+    held = bins = 0
+    for seed in range(RUNS):
+        labels, predicted = amounts(100 if merge else N, seed)
+        rows = calibration(labels, predicted[:, None], "number", 10)
+        for row in merged(rows, shares=False) if merge else rows:
+            assert row.n >= 20
+            held += row.low <= row.predicted <= row.high
+            bins += 1
+    assert held >= 0.93 * bins
+
+
+def test_the_ks_of_an_alternative():
+    held, true = 0, truth("binary")["ks"]
+    group = (Group("code", "0", N // 2), Group("code", "1", N // 2))
+    for seed in range(RUNS):
+        labels, margins = people(N, seed)
+        order = np.argsort(margins, kind="stable")
+        labels, margins = labels[order], margins[order][:, None]
+        drawn = np.concatenate([ks(labels, margins, weights) for weights in draws(N, RESAMPLES, seed)])
+        quality = DrawnQuality(float(ks(labels, margins, np.ones((1, N)))[0]), drawn)
+        accepted = margins[:, 0] < 0
+        first = Candidate("m", 0.5, accepted, quality, quality)
+        own = np.array([accepted[: N // 2].sum(), accepted[N // 2 :].sum()])
+        (decided,) = judge([CutoffComparison(first, own, ())], group, reference=0, tolerance=0.0)
+        held += decided.points[0].ks.low <= true <= decided.points[0].ks.high
     assert held >= LEAST

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from backend.evaluation.difference import paired_difference
 from backend.evaluation.performance import BINS, RESAMPLES, Performance, Stability, calibration, draws
 from backend.evaluation.validation.suite import Figure, Found
-from backend.fairness.intervals import Z, of_difference, of_mean, percentiles, wilson
+from backend.fairness.intervals import TAILS, Z, of_difference, of_mean, percentiles, wilson
 from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.trees.ensemble import GuestModel, Leaf
 from backend.trees.metrics import auc
@@ -130,7 +130,7 @@ def rank_agreement(gains: Floats, seed: int = SEED) -> Found:
     known = [np.corrcoef(whole, row)[0, 1] for row in ranks[1:] if np.ptp(row) > 0 and np.ptp(whole) > 0]
     if not known:
         return "few_trees"
-    low, high = np.quantile(known, (0.025, 0.975))
+    low, high = np.quantile(known, TAILS)
     return (Figure("rank_agreement", float(np.mean(known)), float(low), float(high)),)
 
 
