@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from backend.explain.importance import FeatureImportance
     from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import ModelRecord, Score, ScoreBatch
-    from backend.services.compliance import Finding
+    from backend.services.compliance import Finding, Question
     from backend.services.reasons import Reasons
     from backend.trees.ensemble import GuestModel, GuestTree
 
@@ -247,6 +247,14 @@ def flags(report: ComplianceReport) -> Mapping[str, tuple[Finding, ...]]:
     found: dict[str, tuple[Finding, ...]] = {}
     for finding in report.findings:
         found[finding.feature] = (*found.get(finding.feature, ()), finding)
+    return found
+
+
+def asked(report: ComplianceReport) -> Mapping[str, tuple[Question, ...]]:
+    """Feature name → its questions that nobody has answered, worst first."""
+    found: dict[str, tuple[Question, ...]] = {}
+    for question in report.unanswered:
+        found[question.feature] = (*found.get(question.feature, ()), question)
     return found
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session, user_jobs, view_models
-from app.panels import alternatives, compliance, findings, frame, law_calendar, reviews
+from app.panels import alternatives, compliance, findings, frame, law_calendar, questions, reviews
 from app.panels.casework import Casework
 from app.user_jobs import Work
 from backend.services.age_check import AgeRequest
@@ -89,13 +89,13 @@ if linked is not None:
     findings.only(t, view, found[linked], work, lambda: session.forget("finding"))
 else:
     findings.listed(t, view, work)
+questions.listed(t, view, work)
 alternatives.panel(t, view, search, work.said if work.attempted_at == alternatives.PLACE else None)
 with st.container(gap="xsmall"):  # a list of lines, each of which opens
     compliance.not_understood(t, view)
     compliance.kept_out(t, view, backend.compliance.kept_out(model_id), work)
     compliance.set_aside(t, view)
     compliance.not_in_force(t, view)
-    law_calendar.proposed(t, backend.compliance.proposed(model_id))
     compliance.contradictions(t, view)
     compliance.duties(t, view)
     compliance.packs(t, view)

@@ -37,7 +37,7 @@ else:
     frame.outcome(t, outcome)
 verdicts.sentence(t, view)
 verdicts.named(t, standing)
-verdicts.bar(t, view, standing, len(undecided), partial(manage, model_id))
+verdicts.bar(t, view, standing, len(undecided), len(view.compliance.unanswered), partial(manage, model_id))
 verdicts.actions(t, session.role(), len(undecided))
 left, right = st.columns([1, 1], gap="large")  # on a phone the answers come first
 with left:

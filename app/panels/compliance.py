@@ -167,7 +167,7 @@ def _matches(t: Texts, view: View, found: Sequence[Finding], kind: str, why: str
 
 
 def not_understood(t: Texts, view: View) -> None:
-    """Features of which nobody says what they hold: a question to whoever holds them; nothing where there are none."""
+    """Features of which nobody says what they hold: whoever holds them has to; nothing where there are none."""
     found = view.compliance.not_understood
     if not found:
         return

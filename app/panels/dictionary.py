@@ -121,7 +121,8 @@ def table(
 
     meanings = [hidden.get(f.name, t.meaning(f)) for _, f in rows]
     parties = [palette.plain(t, view.federation, party) for party, _ in rows]
-    flagged = [shown(f, _flagged(t, flags.get(f.name, ()))) for _, f in rows]
+    asked = view_models.asked(view.compliance)
+    flagged = [shown(f, _flagged(t, flags.get(f.name, ()), bool(asked.get(f.name)))) for _, f in rows]
     text, bar = st.column_config.TextColumn, st.column_config.ProgressColumn
     gains = bar(
         t("features.share"), width=95, min_value=0, max_value=_top(view), format="%.1f %%", help=t("glossary.gain")
@@ -144,10 +145,10 @@ def table(
     )
 
 
-def _flagged(t: Texts, findings: Sequence[Finding]) -> str:
-    """The worst flag, and how many more there are."""
+def _flagged(t: Texts, findings: Sequence[Finding], asked: bool) -> str:
+    """The worst flag, and how many more there are; without one, whether something is asked."""
     if not findings:
-        return ""
+        return f"? {t('questions.open')}" if asked else ""
     more = f" +{len(findings) - 1}" if len(findings) > 1 else ""
     return f"⚑ {t(f'compliance.{findings[0].status}')}{more}"
 

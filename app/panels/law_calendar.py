@@ -12,7 +12,7 @@ from app.texts import Texts, markdown
 
 if TYPE_CHECKING:
     from backend.compliance.calendar import LawDate
-    from backend.services.compliance import LawCalendar, Proposed
+    from backend.services.compliance import LawCalendar
 
 
 def panel(t: Texts, found: LawCalendar) -> None:
@@ -48,22 +48,6 @@ def _opened(t: Texts, found: LawCalendar) -> None:
     )
     if chosen is not None:
         _dates(t, getattr(found, chosen), f"law.table_{chosen}", found.on)
-
-
-def proposed(t: Texts, found: Sequence[Proposed]) -> None:
-    """Features that no rule found but whose spelling resembles a word that a rule looks for; nothing where there are none."""
-    if not found:
-        return
-    head = t("law.proposed", n=len(found))
-    with st.expander(head, icon=":material/spellcheck:", key="law_proposed"):
-        st.markdown(t("law.proposed_why"))
-        columns = {
-            "law.feature": [f"{markdown(t.meaning(row.feature))} · `{row.feature.name}`" for row in found],
-            "law.word": [markdown(row.proposal.word) for row in found],
-            "law.resembles": [markdown(row.proposal.resembles) for row in found],
-            "law.similarity": [f"{row.proposal.similarity:.2f}" for row in found],
-        }
-        frame.table({t(key): values for key, values in columns.items()}, head)
 
 
 def _dates(t: Texts, dates: Sequence[LawDate], alt: str, on: str) -> None:

@@ -60,21 +60,23 @@ def form(
     rules: Sequence[str],
     account: str,
     about: str,
+    kind: str = "report",
 ) -> None:
     """Verdict, reason and person for the first of the `rules`, or for all; `review` takes a rule and these.
 
-    Whoever is signed in decides as `account`; `about` = what the feature is called where the page says what was decided.
+    Whoever is signed in decides as `account`; `about` = what the feature is called where the page says what was decided; `kind` has the
+    words: of a decision on a finding, or of an answer to a question.
     """
     _emptied(f"{key}_go", f"{key}_reason")
     with st.form(key, border=False):
         verdict = st.radio(
-            t("report.decision"), VERDICTS, format_func=lambda word: t(f"report.long_{word}"), key=f"{key}_verdict"
+            t(f"{kind}.decision"), VERDICTS, format_func=lambda word: t(f"{kind}.long_{word}"), key=f"{key}_verdict"
         )
         reason = st.text_area(t("report.reason"), key=f"{key}_reason", help=t("report.reason_help"), height=80)
         person = account or st.text_input(t("report.person"), key=f"{key}_reviewer")
         others = len(rules) - 1
         every = others > 0 and st.checkbox(t("compliance.decide_others", n=others), key=f"{key}_others")
-        if st.form_submit_button(t("report.decide_go"), icon=":material/gavel:", key=f"{key}_go"):
+        if st.form_submit_button(t(f"{kind}.decide_go"), icon=":material/gavel:", key=f"{key}_go"):
             decided = rules if every else rules[:1]
 
             def decide() -> None:
@@ -82,7 +84,8 @@ def form(
                     review(rule, verdict, reason, person)
                 session.keep(f"saved:{key}_go", True)
 
-            attempt(t("report.decided", n=len(decided), about=about, verdict=t(f"report.{verdict}")), decide)
+            words = t(f"{kind}.decided", n=len(decided), about=about, verdict=t(f"{kind}.{verdict}"))
+            attempt(words, decide)
 
 
 def _emptied(button: str, *fields: str) -> None:

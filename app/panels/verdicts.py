@@ -54,7 +54,7 @@ def named(t: Texts, standing: Standing) -> None:
         st.markdown(f":material/label: {' · '.join(filter(None, parts))}")
 
 
-def bar(t: Texts, view: View, standing: Standing, undecided: int, manage: Callable[[], None]) -> None:
+def bar(t: Texts, view: View, standing: Standing, undecided: int, asked: int, manage: Callable[[], None]) -> None:
     """In use? Approved? What is open? What does a score give away? And the way to change the first two."""
     model, approval, measured = standing.model, standing.approval, view.record.release
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -66,6 +66,8 @@ def bar(t: Texts, view: View, standing: Standing, undecided: int, manage: Callab
             st.badge(t("states.approved_by", **by), icon=":material/verified:", color="green")
         words = t("overview.open", n=undecided) if undecided else t("overview.none_open")
         st.badge(words, icon=":material/flag:", color="red" if undecided else "green")
+        if asked:
+            st.badge(t("questions.open_n", n=asked), icon=":material/contact_support:", color="orange")
         if measured is not None:
             share = t("overview.gives_away", share=percent(measured.named))
             st.badge(share, icon=":material/visibility:", color="gray", help=t("overview.privacy_help"))
@@ -115,7 +117,9 @@ def tiles(t: Texts, view: View, undecided: Sequence[Finding]) -> None:
         worst = markdown(t.brief(view.model.feature(found[0].feature)))
         verdict = t("overview.flagged", n=len(flagged), worst=worst)
     n, whole = len(undecided), len(view.compliance.findings)
-    verdict = t.joined(verdict, t("overview.to_decide") if 0 < n == whole else "")
+    waiting = len(view.compliance.unanswered)
+    asked = t("questions.waiting", n=waiting) if waiting else ""
+    verdict = t.joined(verdict, t("overview.to_decide") if 0 < n == whole else "", asked)
     opened = t("overview.open_of", n=n, whole=whole) if whole else t("overview.none_open")
     _tile(t, "compliance", f":red[{opened}]" if n else opened, verdict)
     meanings = sum(bool(feature.meaning) for _, feature in view.model.dictionary)

@@ -14,9 +14,27 @@ from backend.services.compliance import read_rule_pack
 if TYPE_CHECKING:
     from backend.compliance.calendar import LawDate
     from backend.compliance.recall import WilsonShare
-    from backend.services.compliance import TriedColumns
+    from backend.services.compliance import ComplianceReport
 
 PARTS = {"all": "all", "meaning": "with a meaning", "name": "a name alone", "new": "a meaning not in earlier lists"}
+WHY = {
+    "single": "nothing else says so",
+    "doubted": "such words were often about something else",
+    "weak": "a word with several senses",
+    "spelling": "spelt like {word!r}",
+}
+MEASURES = (  # of recall.Recall, in the order of printing
+    "statute",
+    "statute_flagged",
+    "proxies",
+    "proxies_flagged",
+    "precision",
+    "precision_asked",
+    "questions",
+    "questions_right",
+    "silent",
+    "not_understood",
+)
 
 app = typer.Typer(
     add_completion=False,
@@ -77,28 +95,31 @@ def try_rules(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Say what would be flagged of a list of columns, by which rule and on which words; nothing is kept."""
+    """Say what would be flagged and what asked of a list of columns, by which rule and on which words; nothing is kept."""
     with open_glassleaf() as glassleaf:
         tried = glassleaf.compliance.try_list(file)
-    flagged, proposed = _flagged(tried), _proposed(tried)
-    asked = [one.feature for one in tried.report.not_understood]
+    flagged, asked = _flagged(tried), _asked(tried)
+    unclear = [one.feature for one in tried.not_understood]
     features = len({row["feature"] for row in flagged})
     head = (
-        f"{tried.report.assessed} columns, {features} flagged, {len(asked)} not understood (ask for their meanings), "
-        f"{len(proposed)} proposed (no finding until confirmed)."
+        f"{tried.assessed} columns, {features} flagged, {len(asked)} questions (no finding until answered), "
+        f"{len(unclear)} not understood (ask for their meanings)."
     )
     lines = [
         f"{r['feature']}: {r['status']}, {r['rule']} ({r['pack']}): {r['matched']!r} in {r['matched_in']}"
         for r in flagged
     ]
-    lines += [f"{r['feature']}: proposed, {r['concept']}: {r['word']!r} resembles {r['resembles']!r}" for r in proposed]
-    lines += [f"{name}: not understood: no rule knows the name, and it has no meaning" for name in asked]
-    document = {"columns": tried.report.assessed, "on": tried.report.on, "words": tried.report.words}
-    document |= {"flagged": flagged, "proposed": proposed, "not_understood": asked}
+    lines += [
+        f"{r['feature']}: is this about: {r['title']}? {r['matched']!r} in {r['matched_in']} suggests it ({r['why']})"
+        for r in asked
+    ]
+    lines += [f"{name}: not understood: no rule knows the name, and it has no meaning" for name in unclear]
+    document = {"columns": tried.assessed, "on": tried.on, "words": tried.words}
+    document |= {"flagged": flagged, "questions": asked, "not_understood": unclear}
     print_result(document, [head, *lines], as_json)
 
 
-def _flagged(tried: TriedColumns) -> list[dict[str, Any]]:
+def _flagged(tried: ComplianceReport) -> list[dict[str, Any]]:
     return [
         {
             "feature": finding.feature,
@@ -111,12 +132,23 @@ def _flagged(tried: TriedColumns) -> list[dict[str, Any]]:
             "matched": finding.matched,
             "matched_in": finding.matched_in,
         }
-        for finding in tried.report.findings
+        for finding in tried.findings
     ]
 
 
-def _proposed(tried: TriedColumns) -> list[dict[str, Any]]:
-    return [{"feature": row.feature.name, "status": "proposed", **asdict(row.proposal)} for row in tried.proposed]
+def _asked(tried: ComplianceReport) -> list[dict[str, Any]]:
+    return [
+        {
+            "feature": question.feature,
+            "about": question.about,
+            "title": question.title,
+            "citation": question.citation,
+            "matched": question.matched,
+            "matched_in": question.matched_in,
+            "why": WHY[question.strength].format(word=question.resembles),
+        }
+        for question in tried.questions
+    ]
 
 
 @app.command(name="calendar")
@@ -146,13 +178,13 @@ def _line(date: LawDate, on: str) -> str:
 
 @app.command(name="measure")
 def measure(as_json: AsJson = False) -> None:
-    """Print how much of the built-in list of labelled columns is found: totals with 95 % intervals, no row."""
+    """Print how much of the built-in list of labelled columns is flagged or asked about: totals with 95 % intervals, no row."""
     with open_glassleaf() as glassleaf:
         measured = glassleaf.compliance.recall()
     lines = [f"Terms of version {measured.words}; list {measured.sha256}"]
     for found in measured.parts:
         lines.append(f"{found.language}, {PARTS[found.part]}: {found.rows} columns")
-        for name in ("statute", "proxies", "precision", "silent", "asked"):
+        for name in MEASURES:
             lines.append(f"  {name}: {_share(getattr(found, name))}")
     print_result(asdict(measured), lines, as_json)
 

@@ -1,5 +1,7 @@
 """What the law says about a model: every disclosed feature and the model as a whole assessed against rule packs.
 
+What speaks weakly for a concept is a question, and no finding until a person has answered it with yes.
+
 Four claims are kept apart: how much a model *uses* a feature; *proxy evidence*, the association of others with it; the *outcome
 disparity* between its groups; and the *legal status*, with citation and dates. Use and legal status are determined here; the two kinds
 of evidence are measured elsewhere or reported as not assessed. A feature without a finding was assessed, no more.
@@ -11,9 +13,10 @@ import datetime as dt
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, Literal, get_args
 
-from backend.compliance.concepts import MatchedIn, Pattern
+from backend.compliance.concepts import MatchedIn, Sign, Strength
 from backend.compliance.phrases import FeatureTexts
 from backend.compliance.rule_pack import (
     NOT_SENSITIVE,
@@ -25,11 +28,13 @@ from backend.compliance.rule_pack import (
     RulePack,
     Status,
     load_packs,
+    statutory,
     words,
 )
 from backend.data.dictionary import Feature
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.evidence import Basis, Evidence
+from backend.store.reviews import ABOUT, Review
 
 SEVERITY: tuple[Status, ...] = get_args(Status)  # worst first
 FORCES: tuple[Force, ...] = get_args(Force)  # rules in force first
@@ -210,10 +215,53 @@ class PackStamp:
 
 @dataclass(frozen=True, slots=True)
 class NotUnderstood:
-    """A feature that no rule found and that nothing explains: a question to its owner, neither a finding nor none."""
+    """A feature that no rule found and that nothing explains, neither flagged nor free of findings: its owner has to describe it."""
 
     party: str
     feature: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """Whether a feature is about what rules look for, where what suggests it is weak: a person has to answer yes or no.
+
+    Attributes
+    ----------
+    about : str
+        :data:`backend.store.reviews.ABOUT` and the concept.
+    title, title_zh, citation : str
+        What it asks about, in a rule's words, and where that rule is written.
+    matched, matched_in : str
+        The words that suggest it, and where they stand.
+    strength : {"single", "doubted", "weak", "spelling"}
+        Why they are weak (:class:`backend.compliance.concepts.Sign`).
+    resembles : str
+        The word that `matched` is spelt like, where it is only that.
+    status : Status
+        The worst of the rules that would flag it.
+    usage : Usage
+    description : str
+        SHA-256 of all that is disclosed of the feature: an answer holds until that changes.
+    answer : Review or None
+        ``confirmed`` is yes, ``overridden`` no; None = nobody has answered.
+    """
+
+    party: str
+    feature: str
+    meaning: str
+    meaning_zh: str
+    about: str
+    title: str
+    title_zh: str
+    citation: str
+    matched: str
+    matched_in: MatchedIn
+    strength: Strength
+    resembles: str
+    status: Status
+    usage: Usage
+    description: str
+    answer: Review | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +280,8 @@ class ComplianceReport:
         What rules would find that are not in force yet, or no longer.
     duties : tuple of Duty
         Rules about the model as a whole: those in force first, then those to come, then those that ended.
+    questions : tuple of Question
+        What a person has to answer, the worst status first, the answered ones last.
     not_understood : tuple of NotUnderstood
         Features whose name no rule understands and whose owner says nothing more.
     on : str
@@ -248,10 +298,16 @@ class ComplianceReport:
     set_aside: tuple[Finding, ...] = ()
     not_in_force: tuple[Finding, ...] = ()
     duties: tuple[Duty, ...] = ()
+    questions: tuple[Question, ...] = ()
     not_understood: tuple[NotUnderstood, ...] = ()
     on: str = ""
     words: str = ""
     problems: tuple[str, ...] = ()
+
+    @property
+    def unanswered(self) -> tuple[Question, ...]:
+        """The questions that nobody has answered."""
+        return tuple(question for question in self.questions if question.answer is None)
 
 
 def assess(
@@ -261,12 +317,14 @@ def assess(
     *,
     on: dt.date | None = None,
     problems: Sequence[str] = (),
+    answers: Mapping[tuple[str, str, str], Review] | None = None,
 ) -> ComplianceReport:
     """Assess every disclosed feature, and list every duty; no evidence is measured yet (:func:`with_evidence`).
 
     A feature's own sensitivity tag wins over a guess: a tag that a rule knows decides the rule, ``none`` sets matches
     aside. A tag that no rule knows decides nothing (it may be misspelt), so name and meaning are read as without it.
-    What no rule finds and nothing explains is listed as not understood.
+    What speaks weakly is a question: answered with yes it is a finding, with no it is none. What no rule finds and nothing explains is
+    listed as not understood.
 
     Parameters
     ----------
@@ -279,15 +337,19 @@ def assess(
         The day whose law is applied; today by default.
     problems : sequence of str
         Packs that could not be read, to be listed in the report.
+    answers : mapping of (description, about, feature) to Review, optional
+        What was answered, as questions name it.
     """
     packs = load_packs() if packs is None else packs
     day = dt.date.today() if on is None else on
     found: dict[str, list[Finding]] = {"findings": [], "set_aside": [], "not_in_force": []}
+    questions: list[Question] = []
     not_understood = []
     for party, feature in dictionary:
-        tag = feature.sensitivity.strip().casefold().replace(" ", "_").replace("-", "_")
-        matches = list(_matches(packs, feature, tag))
-        if not matches and tag != NOT_SENSITIVE and not words().explained(texts_of(feature)):
+        tag, use = _tag(feature), usage.get(feature.name, UNUSED)
+        matches, asked, understood = _read(packs, party, feature, use, answers or {})
+        questions += asked
+        if not understood:
             not_understood.append(NotUnderstood(party, feature.name))
         for pack, rule, (matched, matched_in) in matches:
             finding = Finding(
@@ -298,7 +360,7 @@ def assess(
                 meaning_zh=feature.meaning_zh,
                 matched=matched,
                 matched_in=matched_in,
-                usage=usage.get(feature.name, UNUSED),
+                usage=use,
                 check=rule.check,
             )
             part = "findings" if finding.force == "in_force" else "not_in_force"
@@ -309,6 +371,7 @@ def assess(
         assessed=len(dictionary),
         packs=tuple(_stamp(pack, pack.name in built_in) for pack in packs),
         duties=_duties(packs, day),
+        questions=tuple(sorted(questions, key=_most_urgent)),
         not_understood=tuple(not_understood),
         on=day.isoformat(),
         words=words().version,
@@ -359,30 +422,115 @@ def with_evidence(
     )
 
 
-def _matches(packs: Sequence[RulePack], feature: Feature, tag: str) -> Iterator[tuple[RulePack, LegalRule, Match]]:
-    """The rules that concern a feature: by its `tag`, or where no rule knows it by its name and meanings.
+def signs_of(texts: FeatureTexts) -> dict[str, Sign]:
+    """Concept → what speaks for it; where nothing does and nothing explains the feature, what its spelling resembles."""
+    signs = words().signs(texts)
+    if signs or words().explained(texts):
+        return signs
+    from backend.compliance.resemblance import propose  # noqa: PLC0415 - its n-grams take half a second, which most features do not need
+
+    proposal = propose(texts)
+    return {} if proposal is None else dict([proposal])
+
+
+def is_asked(concept: str, sign: Sign) -> bool:
+    """Whether a sign is a question. A word with several senses is one only where a statute names the concept and first looks were right."""
+    if sign.strength == "weak":
+        return concept in statutory() and concept not in words().doubted
+    return sign.strength != "finding"
+
+
+def _tag(feature: Feature) -> str:
+    return feature.sensitivity.strip().casefold().replace(" ", "_").replace("-", "_")
+
+
+def _read(
+    packs: Sequence[RulePack],
+    party: str,
+    feature: Feature,
+    usage: Usage,
+    answers: Mapping[tuple[str, str, str], Review],
+) -> tuple[list[tuple[RulePack, LegalRule, Match]], list[Question], bool]:
+    """The rules that concern a feature, what is asked about it, and whether it is understood."""
+    tag, texts, description = _tag(feature), texts_of(feature), description_of(feature)
+    signs, decided = signs_of(texts), tag == NOT_SENSITIVE or any(tag in pack.tags for pack in load_packs())
+    keys = {concept: (description, ABOUT + concept, feature.name) for concept in signs}
+    given = {concept: answers[key] for concept, key in keys.items() if key in answers}
+    yes = {concept for concept, answer in given.items() if answer.verdict == "confirmed"}
+    counting = {c: s for c, s in signs.items() if s.strength == "finding" or c in yes}
+    if tag == NOT_SENSITIVE:  # all that a phrase found is set aside, visibly
+        counting = {c: s for c, s in signs.items() if s.strength not in ("weak", "spelling")}
+    matches = list(_matches(packs, feature, tag, texts, counting))
+    asked = {} if decided else {c: s for c, s in signs.items() if is_asked(c, s)}
+    questions = list(_questions(packs, party, feature, usage, asked, given))
+    passed = any(s.strength == "weak" and c not in asked for c, s in signs.items())
+    waits = any(question.answer is None for question in questions)
+    explained = words().explained(texts) and not passed
+    return matches, questions, bool(matches) or waits or explained or tag == NOT_SENSITIVE
+
+
+def _matches(
+    packs: Sequence[RulePack], feature: Feature, tag: str, texts: FeatureTexts, counting: Mapping[str, Sign]
+) -> Iterator[tuple[RulePack, LegalRule, Match]]:
+    """The rules that concern a feature: by its `tag`, or where no rule knows it by its name and meanings, as far as signs count.
 
     A tag that only a custom pack knows decides in that pack alone, so that it cannot hide the feature from the built-in rules.
     """
     built_in = {known for pack in load_packs() for known in pack.tags}
-    texts = texts_of(feature)
-    found: dict[int, Match | None] = {}  # rules of several laws look for the same concept
-
-    def search(pattern: Pattern) -> Match | None:
-        if id(pattern) not in found:
-            found[id(pattern)] = pattern.find(texts)
-        return found[id(pattern)]
-
     for pack in packs:
         known = tag in built_in or tag in pack.tags
         for rule in pack.rules:
             match: Match | None = None
             if rule.scope == "feature" and known:
                 match = (feature.sensitivity, "sensitivity") if tag in rule.tags else None
+            elif rule.scope == "feature" and rule.looks_for:
+                match = next((counting[concept][:2] for concept in rule.looks_for if concept in counting), None)
             elif rule.scope == "feature":
-                match = next((hit for pattern in pack.patterns[rule.id] if (hit := search(pattern))), None)
+                match = pack.patterns[rule.id].find(texts)
             if match is not None:
                 yield pack, rule, match
+
+
+def _questions(
+    packs: Sequence[RulePack],
+    party: str,
+    feature: Feature,
+    usage: Usage,
+    asked: Mapping[str, Sign],
+    answers: Mapping[str, Review],
+) -> Iterator[Question]:
+    """A question for each concept that a rule of the packs looks for."""
+    for concept, sign in asked.items():
+        rules = [rule for pack in packs for rule in pack.rules if concept in rule.looks_for]
+        if not rules:
+            continue
+        narrowest = min(rules, key=lambda rule: len(rule.looks_for))
+        yield Question(
+            party=party,
+            feature=feature.name,
+            meaning=feature.meaning,
+            meaning_zh=feature.meaning_zh,
+            about=ABOUT + concept,
+            title=narrowest.title,
+            title_zh=narrowest.title_zh,
+            citation=narrowest.citation,
+            **sign._asdict(),
+            status=min((rule.status for rule in rules), key=SEVERITY.index),
+            usage=usage,
+            description=description_of(feature),
+            answer=answers.get(concept),
+        )
+
+
+def description_of(feature: Feature) -> str:
+    """SHA-256 of all that is disclosed of a feature in words."""
+    said = (feature.name, feature.meaning, feature.meaning_zh, feature.unit, *sorted(feature.categories.items()))
+    return sha256(repr(said).encode()).hexdigest()
+
+
+def _most_urgent(question: Question) -> tuple[bool, int, bool, float, str, str]:
+    use, status = question.usage, SEVERITY.index(question.status)
+    return question.answer is not None, status, not use.splits, -use.gain_share, question.feature, question.about
 
 
 def texts_of(feature: Feature) -> FeatureTexts:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal, cast
 
-from backend.compliance.assessment import texts_of
+from backend.compliance.assessment import is_asked, signs_of, texts_of
 from backend.compliance.feature_list import read_feature_list
 from backend.compliance.rule_pack import load_packs, words
 from backend.errors import RulePackError
@@ -41,12 +41,20 @@ class Recall:
     part : {"all", "meaning", "name", "new"}
         All rows, those with a meaning, those with a name alone, or those whose meaning stands in no earlier list.
     statute, proxies : WilsonShare
-        Of the rows that a statute names, and of proxies: those found as what they are.
+        Of the rows that a statute names, and of proxies: those flagged as what they are, or asked about.
+    statute_flagged, proxies_flagged : WilsonShare
+        Of the same rows: those flagged.
     precision : WilsonShare
         Of the flagged rows: those that are about a person's protected attribute or a proxy of it.
+    precision_asked : WilsonShare
+        The same of all that are flagged or asked about.
+    questions : WilsonShare
+        Of all rows: those that are asked about, and not flagged.
+    questions_right : WilsonShare
+        Of these: those that are about a person's protected attribute or a proxy of it.
     silent : WilsonShare
-        Of the rows that a statute names or that are proxies: those neither flagged nor listed as not understood.
-    asked : WilsonShare
+        Of the rows that a statute names or that are proxies: those neither flagged, asked about nor listed as not understood.
+    not_understood : WilsonShare
         Of the rows that are neither: those listed as not understood.
     """
 
@@ -54,10 +62,15 @@ class Recall:
     part: Part
     rows: int
     statute: WilsonShare
+    statute_flagged: WilsonShare
     proxies: WilsonShare
+    proxies_flagged: WilsonShare
     precision: WilsonShare
+    precision_asked: WilsonShare
+    questions: WilsonShare
+    questions_right: WilsonShare
     silent: WilsonShare
-    asked: WilsonShare
+    not_understood: WilsonShare
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +94,7 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
         The list cannot be read, or a label or concept is none.
     """
     counts: dict[tuple[str, Part], Counter[str]] = {}
-    patterns = {concept: words().patterns[concept] for concept in _named()}
+    named = _named()
     for row in read_feature_list(file, more=("language", "label", "concepts"), may=("seen",)):
         label, concepts = _label(row.line, row.more["label"]), row.more["concepts"].split()
         unknown = [concept for concept in concepts if concept not in words().concepts]
@@ -90,14 +103,16 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
                 f"{file.name}, line {row.line}: found the concept {unknown[0]}, which there is none of."
             )
         texts = texts_of(row.feature)
-        found = {concept for concept, pattern in patterns.items() if pattern.find(texts)}
-        met: list[str] = [label, f"{label} found"] if found & set(concepts or found) else [label]
-        if found:
-            met += ["flagged", "flagged rightly"] if label != "neither" else ["flagged"]
-        elif not words().explained(texts):
-            met.append(f"{label} asked")
-        elif label != "neither":
-            met.append("silent")
+        signs = {concept: sign for concept, sign in signs_of(texts).items() if concept in named}
+        flags = {concept for concept, sign in signs.items() if sign.strength == "finding"}
+        asked = {concept for concept, sign in signs.items() if is_asked(concept, sign)}
+        met: list[str] = [label]
+        for what, found in (("flagged", flags), ("named", flags | asked)):
+            met += [f"{label} {what}"] if found & set(concepts or found) else []
+            met += [what, f"{what} rightly"] if found and label != "neither" else [what] if found else []
+        if not flags | asked:
+            passed = words().explained(texts) and all(sign.strength != "weak" for sign in signs.values())
+            met += [f"{label} passed" if passed else f"{label} not understood"]
         described = row.feature.described or row.feature.meaning_zh or row.feature.categories
         new: tuple[Part, ...] = () if row.more["seen"] else ("new",)
         parts: tuple[Part, ...] = ("all", "meaning" if described else "name", *new)
@@ -112,11 +127,16 @@ def _recall(language: str, part: Part, n: Counter[str]) -> Recall:
         language,
         part,
         n["statute"] + n["proxy"] + n["neither"],
-        _share(n["statute found"], n["statute"]),
-        _share(n["proxy found"], n["proxy"]),
-        _share(n["flagged rightly"], n["flagged"]),
-        silent=_share(n["silent"], n["statute"] + n["proxy"]),
-        asked=_share(n["neither asked"], n["neither"]),
+        statute=_share(n["statute named"], n["statute"]),
+        statute_flagged=_share(n["statute flagged"], n["statute"]),
+        proxies=_share(n["proxy named"], n["proxy"]),
+        proxies_flagged=_share(n["proxy flagged"], n["proxy"]),
+        precision=_share(n["flagged rightly"], n["flagged"]),
+        precision_asked=_share(n["named rightly"], n["named"]),
+        questions=_share(n["named"] - n["flagged"], n["statute"] + n["proxy"] + n["neither"]),
+        questions_right=_share(n["named rightly"] - n["flagged rightly"], n["named"] - n["flagged"]),
+        silent=_share(n["statute passed"] + n["proxy passed"], n["statute"] + n["proxy"]),
+        not_understood=_share(n["neither not understood"], n["neither"]),
     )
 
 

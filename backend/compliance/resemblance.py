@@ -1,4 +1,4 @@
-"""What names and meanings resemble where no phrase is found: character n-grams propose a concept and decide nothing.
+"""What names and meanings resemble where no phrase is found and nothing explains them: character n-grams ask, and decide nothing.
 
 They are fitted to the vocabulary's own words at first use, so that the result depends on nothing else. A misspelt or shortened
 word is what they find.
@@ -8,46 +8,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from math import log, sqrt
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.compliance.assessment import texts_of
+from backend.compliance.concepts import MatchedIn, Sign
+from backend.compliance.phrases import FeatureTexts
 from backend.compliance.rule_pack import words
 
-if TYPE_CHECKING:
-    from backend.data.dictionary import Feature
-
-LEAST = 0.58  # cosine similarity from which a word is proposed; tried on misspelt words of the examples
+LEAST = 0.62  # cosine similarity from which a word is proposed; tried on misspelt words of the examples
 SHORTEST = 5  # letters of a word that is compared: shorter ones resemble too many
 GRAMS = (2, 3, 4)  # characters of a part of a word that is compared, with a space before and after the word
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
-    """A concept that a feature may be about, for a person to confirm.
-
-    Attributes
-    ----------
-    word, resembles : str
-        The feature's word, and the vocabulary's word that it resembles.
-    similarity : float
-        Cosine similarity of their character n-grams, 0–1.
-    """
-
-    concept: str
-    word: str
-    resembles: str
-    similarity: float
-
-
-def propose(feature: Feature) -> Proposal | None:
-    """The concept whose word is most alike a word of the feature; None where none is alike enough."""
-    texts = texts_of(feature)
+def propose(texts: FeatureTexts) -> tuple[str, Sign] | None:
+    """The concept whose word is most alike a word of the feature, and that word; None where none is alike enough."""
     own = sorted({word for text in (texts.name, texts.meaning) for word in text.words.split() if _compared(word)})
     if not own:
         return None
@@ -57,7 +35,8 @@ def propose(feature: Feature) -> Proposal | None:
     best = float(alike[row, column])
     if best < LEAST or own[row] in words().affixes.known:
         return None
-    return Proposal(concept, own[row], resembles, round(best, 2))
+    where: MatchedIn = "name" if own[row] in texts.name.has else "meaning"
+    return concept, Sign(own[row], where, "spelling", resembles)
 
 
 def _compared(word: str) -> bool:

@@ -154,12 +154,12 @@ class RulePack(BaseModel):
         return frozenset(tag for rule in self.rules for tag in rule.tags)
 
     @cached_property
-    def patterns(self) -> dict[str, tuple[Pattern, ...]]:
-        """Rule id → its compiled phrases, those of its own or of each concept; rules for features only."""
+    def patterns(self) -> dict[str, Pattern]:
+        """Rule id → its compiled phrases; rules for features with phrases of their own only."""
         return {
-            rule.id: tuple(words().patterns[key] for key in rule.looks_for) or (rule.pattern(self.all_lists),)
+            rule.id: rule.pattern(self.all_lists)
             for rule in self.rules
-            if rule.scope == "feature"
+            if rule.scope == "feature" and not rule.looks_for
         }
 
 
@@ -196,6 +196,13 @@ def read_rule_pack(file: Path) -> RulePack:
 def load_packs() -> tuple[RulePack, ...]:
     """The built-in rule packs, in the order of their file names; read once."""
     return tuple(read_rule_pack(file) for file in sorted(RULES.glob("*.yaml")) if file != WORDS)
+
+
+@cache
+def statutory() -> frozenset[str]:
+    """The concepts that a built-in rule names which stands on a statute."""
+    rules = ((pack, rule) for pack in load_packs() for rule in pack.rules)
+    return frozenset(key for pack, rule in rules if (rule.checked or pack.checked) != "none" for key in rule.looks_for)
 
 
 def read_own_packs(folder: Path) -> tuple[tuple[RulePack, ...], tuple[str, ...]]:

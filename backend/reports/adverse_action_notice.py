@@ -115,12 +115,13 @@ class Blocker:
 
     Attributes
     ----------
-    why : {"prohibited", "negative", "undecided", "open"}
-        A prohibited basis; or the age of elderly applicants scores worse, is not shown to score no worse, or was not checked.
+    why : {"prohibited", "asked", "negative", "undecided", "open"}
+        A prohibited basis, or nobody answered whether it is one; or the age of elderly applicants scores worse, is not shown to score no
+        worse, or was not checked.
     """
 
     law: str
-    why: Literal["prohibited", "negative", "undecided", "open"]
+    why: Literal["prohibited", "asked", "negative", "undecided", "open"]
 
     def in_words(self, say: Callable[..., str]) -> str:
         """Why, with the provision, from a catalogue."""

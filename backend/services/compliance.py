@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from backend.compliance.assessment import (
     ComplianceReport,
     Finding,
     KeptOut,
+    Question,
     Usage,
     assess,
     with_evidence,
@@ -22,7 +22,7 @@ from backend.compliance.assessment import (
 )
 from backend.compliance.calendar import LawCalendar, LawDate, law_calendar, stale_rules
 from backend.compliance.feature_list import read_feature_list
-from backend.compliance.rule_pack import RulePack, add_rule_pack, load_packs, read_own_packs, read_rule_pack, words
+from backend.compliance.rule_pack import RulePack, add_rule_pack, load_packs, read_own_packs, read_rule_pack
 from backend.explain.importance import feature_importance
 from backend.fairness.age_discrimination import read_check
 from backend.fairness.evidence import Basis, Evidence
@@ -34,37 +34,19 @@ from backend.store.measurements import Kept
 
 if TYPE_CHECKING:
     from backend.compliance.recall import RecallTotals
-    from backend.compliance.resemblance import Proposal
-    from backend.data.dictionary import Feature
 
 __all__ = [
     "Compliance",
+    "ComplianceReport",
     "Finding",
     "LawCalendar",
     "MeasuredEvidence",
-    "Proposed",
-    "TriedColumns",
+    "Question",
     "read_rule_pack",
     "wording",
 ]
 
 RULES = "rules"  # the folder of custom rule packs, below the home
-
-
-@dataclass(frozen=True, slots=True)
-class Proposed:
-    """A feature that no rule found, and what its spelling resembles: no finding until a person confirms it."""
-
-    feature: Feature
-    proposal: Proposal
-
-
-@dataclass(frozen=True, slots=True)
-class TriedColumns:
-    """What would be flagged of a list of columns."""
-
-    report: ComplianceReport
-    proposed: tuple[Proposed, ...]
 
 
 class MeasuredEvidence:
@@ -102,9 +84,10 @@ class Compliance:
         return with_evidence(self._assessed(record), found.proxies, found.disparities, found.bases, found.ages)
 
     def _assessed(self, record: ModelRecord) -> ComplianceReport:
-        """What the rules say of a model today, worked out once for a model, a day and a set of rules."""
+        """What the rules say of a model today, worked out once for a model, a day, a set of rules and what was answered."""
         own, problems = read_own_packs(self._rules)
         day, rules = date.today(), tuple(pack.model_dump_json() for pack in own)
+        answers = self._workspace.reviews(record.federation).answers()
 
         def make() -> ComplianceReport:
             model = self._models.partial_model(record)
@@ -112,9 +95,11 @@ class Compliance:
                 row.feature: Usage(row.splits, row.trees, row.gain_share, row.cover_share)
                 for row in feature_importance(model)
             }
-            return assess(model.dictionary, usage, (*load_packs(), *own), on=day, problems=problems)
+            packs = (*load_packs(), *own)
+            return assess(model.dictionary, usage, packs, on=day, problems=problems, answers=answers)
 
-        return self._models.derived(("findings", day, rules, problems), record, make)
+        said = frozenset(answer.number for answer in answers.values())
+        return self._models.derived(("findings", day, rules, problems, said), record, make)
 
     def kept_out(self, model_id: str) -> tuple[KeptOut, ...]:
         """Features that were kept out of the model's training, with what was measured of them all the same."""
@@ -136,20 +121,8 @@ class Compliance:
         own, _ = read_own_packs(self._rules)
         return {pack.name: pack.version for pack in (*load_packs(), *own)}
 
-    def proposed(self, model_id: str) -> tuple[Proposed, ...]:
-        """Features of a model that no rule found but whose spelling resembles a word that a rule looks for."""
-        record = self._models.get(model_id)
-
-        def make() -> tuple[Proposed, ...]:
-            report = self._assessed(record)
-            found = {f.feature for f in (*report.findings, *report.set_aside, *report.not_in_force)}
-            dictionary = self._models.partial_model(record).dictionary
-            return _proposed([feature for _, feature in dictionary if feature.name not in found])
-
-        return self._models.derived(("proposed", words().version), record, make)
-
-    def try_list(self, file: Path) -> TriedColumns:
-        """What would be flagged of a list of columns (name, meaning, meaning_zh, unit, codes); nothing is kept.
+    def try_list(self, file: Path) -> ComplianceReport:
+        """What would be flagged or asked of a list of columns (name, meaning, meaning_zh, unit, codes); nothing is kept.
 
         Raises
         ------
@@ -158,9 +131,7 @@ class Compliance:
         """
         features = [row.feature for row in read_feature_list(file)]
         packs, problems = self.rule_packs()
-        report = assess([("", feature) for feature in features], {}, packs, problems=problems)
-        found = {f.feature for f in (*report.findings, *report.not_in_force)}
-        return TriedColumns(report, _proposed([feature for feature in features if feature.name not in found]))
+        return assess([("", feature) for feature in features], {}, packs, problems=problems)
 
     def calendar(self, model_id: str = "") -> LawCalendar:
         """When rules begin and end to apply; with a model, also what changed since its last report was issued."""
@@ -195,12 +166,6 @@ class Compliance:
         for federation in self._workspace.federations():
             self._auditor.note(federation.name, "rules", {"pack": pack.name, "version": pack.version})
         return pack
-
-
-def _proposed(features: list[Feature]) -> tuple[Proposed, ...]:
-    from backend.compliance.resemblance import propose  # noqa: PLC0415 - its n-grams take half a second, which most commands do not need
-
-    return tuple(Proposed(feature, proposal) for feature in features if (proposal := propose(feature)))
 
 
 def _rows(kept: Mapping[str, Kept]) -> dict[str, tuple[Evidence, ...]]:

@@ -78,7 +78,7 @@ class NextStep:
     reason : bool
         Whether it needs one.
     undecided : int
-        Findings that nobody decided on, where that is why.
+        Findings that nobody decided on, and questions that nobody answered, where that is why.
     replaces : str
         Id of the model that is in use now, where this one would take its place.
     """
@@ -111,7 +111,7 @@ class Lifecycle:
         """The steps that lead out of the model's state, each with what it needs."""
         record = self._models.get(model_id)
         states = self._workspace.model_states(record.federation)
-        state, undecided, used = states.of(record.id).state, len(self._reviews.undecided(record.id)), states.in_use()
+        state, undecided, used = states.of(record.id).state, self._undecided(record), states.in_use()
         return tuple(
             NextStep(
                 name,
@@ -159,7 +159,7 @@ class Lifecycle:
         person : str
             Whose step it is; default the actor.
         reason : str
-            Needed to return or retire a model, and to approve one that has findings on which nobody decided.
+            Needed to return or retire a model, and to approve one with findings on which nobody decided or questions nobody answered.
 
         Raises
         ------
@@ -182,7 +182,7 @@ class Lifecycle:
             )
         if role not in wanted.roles:
             raise SecurityError(f"To {step} a model is for the {' or '.join(wanted.roles)}; the role is {role}.")
-        undecided = len(self._reviews.undecided(record.id)) if step == "approve" else 0
+        undecided = self._undecided(record) if step == "approve" else 0
         if step == "approve":
             _check_approver(person, self._auditor.person, before, states.steps(record.id))
         reason = _reason(reason, step, wanted.reason, undecided)
@@ -195,6 +195,10 @@ class Lifecycle:
             states.step(record.id, before.state, wanted.after, person=person, role=role, reason=reason)
 
         note.keep = keep
+
+    def _undecided(self, record: ModelRecord) -> int:
+        """Findings that nobody decided on, and questions that nobody answered."""
+        return len(self._reviews.undecided(record.id)) + len(self._reviews.unanswered(record.id))
 
     def open_demo(self, federation: str) -> None:
         """Name a demo's first model and put it in use without a review, unless somebody took a step with any: its pages open on it."""
@@ -230,7 +234,11 @@ def _reason(reason: str, step: str, needed: bool, undecided: int) -> str:
     """The reason without surrounding white space; raises where one is missing."""
     reason = reason.strip()
     if (needed or undecided or reason) and not REASON_MIN <= len(reason) <= TEXT_MAX:
-        why = f"{undecided} findings have no decision; decide on them, or approve with a reason. " if undecided else ""
+        why = (
+            f"{undecided} findings or questions have no decision; decide on them, or approve with a reason. "
+            if undecided
+            else ""
+        )
         raise ParameterError(
             f"{why}Give a reason to {step} the model, {REASON_MIN} to {TEXT_MAX:,} characters; this one has {len(reason):,}."
         )

@@ -238,7 +238,11 @@ class ReasonsService:
         """What is stated of a feature that is a reason; a finding that was overridden with a reason blocks nothing."""
         standing = self._measurement.workspace.reviews(record.federation).standing(record.content_hash)
         blockers: dict[str, list[Blocker]] = {}
-        for finding in self._compliance.assess(record.id).findings:
+        assessed = self._compliance.assess(record.id)
+        for question in assessed.unanswered:
+            if question.status == "prohibited":
+                blockers.setdefault(question.feature, []).append(Blocker(question.citation, "asked"))
+        for finding in assessed.findings:
             review = standing.get((finding.rule_id, finding.feature))
             if (blocker := _blocker(finding)) and (review is None or review.verdict != "overridden"):
                 blockers.setdefault(finding.feature, []).append(blocker)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backend.errors import ParameterError
 from backend.services.audit import Auditor, Note, recorded
-from backend.services.compliance import Compliance, Finding
+from backend.services.compliance import Compliance, Finding, Question
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
 from backend.store.reviews import Review, ReviewVerdict
@@ -20,12 +20,13 @@ class ReviewService:
     def decide(
         self, note: Note, model_id: str, rule: str, feature: str, verdict: ReviewVerdict, reason: str, person: str
     ) -> Review:
-        """Confirm or override a finding, with a reason; what was decided before is kept.
+        """Confirm or override a finding, or answer a question with yes (confirm) or no (override), with a reason; what was decided
+        before is kept.
 
         Raises
         ------
         ParameterError
-            The model has no such finding, or a field is not usable.
+            The model has no such finding or question, or a field is not usable.
         SecurityError
             Whoever trained the model was to override a finding, or whoever is signed in gave another name.
         """
@@ -33,12 +34,14 @@ class ReviewService:
         if verdict == "overridden":
             maker = self._workspace.model_states(record.federation).of(record.id).maker
             self._auditor.stand_apart(person, maker, "override a finding on it")
-        if not any((f.rule_id, f.feature) == (rule, feature) for f in self._compliance.assess(record.id).findings):
+        found = self._compliance.assess(record.id)
+        asked = next((q for q in found.questions if (q.about, q.feature) == (rule, feature)), None)
+        if asked is None and not any((f.rule_id, f.feature) == (rule, feature) for f in found.findings):
             raise ParameterError(
                 f"The model {record.id} has no finding of the rule {rule!r} on the feature {feature!r}."
             )
-        reviews = self._workspace.reviews(record.federation)
-        done = reviews.review(record.content_hash, rule, feature, verdict, reason, person)
+        reviews, about = self._workspace.reviews(record.federation), asked.description if asked else record.content_hash
+        done = reviews.review(about, rule, feature, verdict, reason, person)
         note.about(record, rule=rule, feature=feature, verdict=verdict, number=done.number, person=done.person)
         return done
 
@@ -53,3 +56,7 @@ class ReviewService:
         standing = self._workspace.reviews(record.federation).standing(record.content_hash)
         found = self._compliance.assess(record.id).findings
         return tuple(finding for finding in found if (finding.rule_id, finding.feature) not in standing)
+
+    def unanswered(self, model_id: str) -> tuple[Question, ...]:
+        """The questions about the model's features that nobody answered, worst first."""
+        return self._compliance.assess(model_id).unanswered

@@ -19,6 +19,7 @@ from backend.store.database import Database, column_values, timestamp
 from backend.store.schema import ReviewRow, SignOffRow
 
 ReviewVerdict = Literal["overridden", "confirmed"]
+ABOUT = "about:"  # before a concept, in the place of a rule: an answer to a question
 REASON_MIN = 10  # characters: a word is no reason
 TEXT_MAX = 4_000  # characters
 NAME_MAX = 120  # characters, as a feature's name
@@ -27,18 +28,19 @@ _HASH = re.compile(r"[0-9a-f]{64}")  # SHA-256 in hexadecimal
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """One person's verdict on one finding.
+    """One person's verdict on one finding, or answer to a question.
 
     Attributes
     ----------
     number : int
         Order of writing, over all models.
     model : str
-        Content hash of the Guest's partial model, so that a retrained model starts without reviews.
+        Content hash of the Guest's partial model, so that a retrained model starts without reviews; of an answer the hash of the
+        feature's description, so that it holds until that changes.
     rule, feature : str
-        The finding.
+        The finding; of an answer :data:`ABOUT` and what was asked about.
     verdict : {"overridden", "confirmed"}
-        The finding does not stand, or it does.
+        The finding does not stand, or it does; of an answer no or yes.
     time : str
         UTC, ISO 8601.
     """
@@ -150,6 +152,16 @@ class Reviews:
     def standing(self, model: str) -> dict[tuple[str, str], Review]:
         """(Rule, feature) → the last review of that finding."""
         return {(review.rule, review.feature): review for review in self.history(model)}
+
+    def answers(self) -> dict[tuple[str, str, str], Review]:
+        """(Hash of the description, :data:`ABOUT` and what was asked about, feature) → the last answer."""
+        query = select(ReviewRow).where(ReviewRow.rule.startswith(ABOUT)).order_by(ReviewRow.number)
+
+        def read(session: Session) -> dict[tuple[str, str, str], Review]:
+            given = (Review(**column_values(row)) for row in session.scalars(query))
+            return {(answer.model, answer.rule, answer.feature): answer for answer in given}
+
+        return self._database.kept(("answers",), read)
 
     def sign_offs(self, model: str) -> tuple[SignOff, ...]:
         """Every sign-off of a model, oldest first."""

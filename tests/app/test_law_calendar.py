@@ -9,11 +9,8 @@ import pytest
 from app.panels import frame
 from app.texts import Texts
 from backend.compliance.calendar import law_calendar
-from backend.compliance.resemblance import Proposal
 from backend.compliance.rule_pack import load_packs
-from backend.data.dictionary import Feature
 from backend.services import Glassleaf
-from backend.services.compliance import Proposed
 from tests.app.conftest import Answers, Opened
 from tests.app.reading_out import everything, says
 
@@ -51,10 +48,3 @@ def test_a_rule_that_began_since_the_last_report_is_in_force_since_its_day(
     shown, t = everything(at.run()), Texts(language)
     assert says(shown, "law.changed", language, since="2026-11-19", n=8)
     assert t("law.change_started", day="2026-11-20") in shown and "2023/2225 Art. 18(3)" in shown
-
-
-def test_what_spelling_proposes_is_shown_apart_with_what_it_resembles(opened: Opened, answers: Answers) -> None:
-    row = Proposed(Feature(name="relgion", meaning="A column"), Proposal("religion", "relgion", "religion", 0.67))
-    answers["compliance.proposed"] = lambda model_id: (row,)
-    shown = everything(opened("compliance"))
-    assert says(shown, "law.proposed_why") and "relgion" in shown and "0.67" in shown

@@ -1,12 +1,18 @@
 """What the words around a phrase say of whose attribute it is."""
 
+import csv
 import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from backend.compliance.concepts import Context, Pattern
+from backend.compliance.concepts import Concept, Context, Pattern, Vocabulary
 from backend.compliance.phrases import FeatureTexts, Phrase
+from backend.compliance.rule_pack import words
 
+# Of each list, as it was first measured: flags right and wrong by concept and by what spoke for them
+FIRST_LOOKS = Path(__file__).parent / "first_looks.csv"
 CONTEXT = Context(
     persons=frozenset({"owner", "applicant"}),
     objects=frozenset({"portfolio", "ship", "bovino"}),
@@ -111,7 +117,7 @@ WEAK = Pattern(
 def test_a_weak_sign_counts_where_it_stands_alone_and_asks_among_other_words(name, meaning, meaning_zh, hit, asks):
     texts = FeatureTexts.of(name, meaning, meaning_zh)
     found = WEAK.find(texts)
-    assert ((found[0] if found else ""), WEAK.asks(texts)) == (hit, asks)
+    assert ((found[0] if found else ""), WEAK.asks(texts) is not None) == (hit, asks)
 
 
 HEADS = Context.of(
@@ -191,9 +197,9 @@ def test_what_readers_take_for_different_things_asks_even_alone_and_is_never_fou
     pattern = Pattern([Phrase.of("retired", {})], asked=[Phrase.of("graduation year", {}), Phrase.of("毕业时间", {})])
     texts = (FeatureTexts.of("x1", *meanings) for meanings in (("Graduation year",), ("", "毕业时间"), ("Retired",)))
     assert [(pattern.find(text) is not None, pattern.asks(text)) for text in texts] == [
-        (False, True),
-        (False, True),
-        (True, False),
+        (False, ("Graduation year", "meaning")),
+        (False, ("毕业时间", "meaning_zh")),
+        (True, None),
     ]
 
 
@@ -252,3 +258,73 @@ def test_what_ends_a_chinese_clause_tells_no_attribute_even_of_a_person(meaning_
     context = Context(persons_zh=("员工",), processes_zh=("校验结果",))
     pattern = Pattern([Phrase.of("年龄", {})], context=context)
     assert bool(pattern.find(FeatureTexts.of("x1", "", meaning_zh))) == counts
+
+
+STRENGTH = {
+    "phrases": [Phrase.of(source, {}) for source in ("gender|spouse", "性别")],
+    "codes": [Phrase.of("male|female", {})],
+    "weak": ["spouse"],
+    "context": Context.of(
+        {"person": ("client",), "person_zh": ("客户",), "filler": ("of", "the", "code"), "filler_zh": ("代码",)},
+        plain=["gender"],
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "strength"),
+    [
+        ("x1", {"meaning": "Gender of the client"}, "finding"),  # alone, but for words that say nothing
+        ("x1", {"meaning_zh": "客户性别代码"}, "finding"),
+        ("gender_of_policy", {}, "finding"),  # a word with one sense
+        ("spouse", {}, "finding"),
+        ("x1", {"meaning": "Share of gender studies"}, "single"),
+        ("x1", {"meaning_zh": "性别研究"}, "single"),
+        ("q_spouse", {"meaning": "Income of a spouse"}, "weak"),
+        ("性别研究", {"meaning": "Studies of gender"}, "finding"),  # two texts say so
+        ("性别研究", {"meaning_zh": "性别研究"}, "single"),  # the second only repeats the first
+        ("x1", {"meaning": "Kind of share", "codes": ["male", "female", "none"]}, "finding"),  # most of the codes
+        ("x1", {"meaning": "Kind of share", "codes": ["male", "female", "none", "both", "few"]}, "single"),
+    ],
+)
+def test_one_text_among_other_words_asks_and_two_or_one_alone_are_a_finding(name, said, strength):
+    sign = Pattern(**STRENGTH).sign(FeatureTexts.of(name, **said))
+    assert sign is not None and sign.strength == strength
+
+
+@pytest.mark.parametrize(("trusted", "doubted", "strength"), [(True, False, "finding"), (False, True, "doubted")])
+def test_what_was_right_at_first_looks_needs_no_second_text_and_what_was_wrong_is_asked_anyway(
+    trusted, doubted, strength
+):
+    pattern = Pattern(**STRENGTH, trusted=trusted, doubted=doubted)
+    texts = [FeatureTexts.of("x1", meaning) for meaning in ("Share of gender studies", "Gender")]
+    assert pattern.sign(texts[doubted]).strength == strength
+
+
+def test_beside_a_finding_all_that_was_found_of_a_column_is_one():
+    concepts = {"sex": Concept(phrases=("gender",)), "age": Concept(phrases=("age",))}
+    found = Vocabulary(version="1", lists={}, concepts=concepts).signs(FeatureTexts.of("x1", "Gender", "", "", ["age"]))
+    asked = Vocabulary(version="1", lists={}, concepts=concepts).signs(FeatureTexts.of("x1", "Age gender"))
+    assert {sign.strength for sign in found.values()} == {"finding"} and len(found) == 2
+    assert {sign.strength for sign in asked.values()} == {"single"} and len(asked) == 2
+
+
+def test_which_concepts_are_trusted_and_doubted_follows_from_first_looks():
+    """With a prior of four of five columns right for one text, of nine of ten for what stands."""
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    with FIRST_LOOKS.open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            looked = counts.setdefault((row["concept"], row["evidence"]), Counter())
+            looked.update(right=int(row["right"]), columns=int(row["right"]) + int(row["wrong"]))
+
+    def classed(evidence: str, right: int, of: int):
+        found = (
+            (c, n["columns"], (n["right"] + right) / (n["columns"] + of))
+            for (c, e), n in counts.items()
+            if e == evidence
+        )
+        return sorted(found)
+
+    trusted = [concept for concept, columns, share in classed("single", 4, 5) if columns >= 20 and share >= 0.92]
+    doubted = [concept for concept, _, share in classed("stands", 9, 10) if share < 0.8]
+    assert (trusted, doubted) == (sorted(words().trusted), sorted(words().doubted))

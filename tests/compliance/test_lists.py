@@ -10,11 +10,12 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from typer.testing import CliRunner
 
 from backend.cli import app
-from backend.cli.rules import PARTS
+from backend.cli.rules import MEASURES, PARTS
 from backend.compliance import resemblance
+from backend.compliance.assessment import texts_of
 from backend.compliance.feature_list import read_feature_list
 from backend.compliance.recall import UNSEEN, measure
-from backend.compliance.resemblance import LEAST, propose
+from backend.compliance.resemblance import propose
 from backend.compliance.rule_pack import words
 from backend.data.dictionary import Feature
 from backend.errors import RulePackError
@@ -93,9 +94,9 @@ def test_the_documents_state_the_totals_that_the_command_prints(unseen):
     for found in (part for part in unseen.parts if part.part in ("all", "new")):
         cells = (
             f"{each.hits} of {each.n}, {each.share:.1%} ({each.low:.1%}–{each.high:.1%})"
-            for each in (found.statute, found.proxies, found.precision)
+            for each in (getattr(found, name) for name in MEASURES if name not in ("silent", "not_understood"))
         )
-        more = (f"{each.hits} of {each.n}" for each in (found.silent, found.asked))
+        more = (f"{each.hits} of {each.n}" for each in (found.silent, found.not_understood))
         head = f"{found.language}, {PARTS[found.part]}"
         assert " | ".join((head, str(found.rows), *cells, *more)) in page
 
@@ -120,13 +121,23 @@ def test_measuring_counts_what_is_found_and_what_is_flagged_wrongly(tmp_path):
     assert (found.precision.hits, found.precision.n) == (2, 3)
 
 
+def test_flags_and_questions_are_counted_apart(tmp_path):
+    rows = "en,sex,,statute,sex\nen,q1,Average of spouses here,statute,marital_status\n"
+    rows += "en,q2,Grant to spouses,neither,\nen,q3,Rate,neither,\n"
+    (found,) = whole(measure(listed(tmp_path, "language,name,meaning,label,concepts\n" + rows)))
+    hits = {name: (getattr(found, name).hits, getattr(found, name).n) for name in MEASURES}
+    assert (hits["statute"], hits["statute_flagged"]) == ((2, 2), (1, 2))
+    assert (hits["precision"], hits["precision_asked"]) == ((1, 1), (2, 3))
+    assert (hits["questions"], hits["questions_right"], hits["silent"]) == ((2, 4), (1, 2), (0, 2))
+
+
 def test_names_without_a_meaning_are_counted_apart_and_those_not_understood_are_not_passed_over(tmp_path):
     rows = "en,zq,,statute,sex\nen,sex,,statute,sex\nen,zq,Average balance,statute,sex\nen,zq,,neither,\nen,loan_amount,,neither,\n"
     file = listed(tmp_path, "language,name,meaning,label,concepts\n" + rows)
     every, meaning, name, new = measure(file).parts
     assert [part.rows for part in (every, meaning, name, new)] == [5, 1, 4, 5]
     assert [(part.silent.hits, part.silent.n) for part in (every, meaning, name)] == [(1, 3), (1, 1), (0, 2)]
-    assert (name.asked.hits, name.asked.n) == (1, 2)
+    assert (name.not_understood.hits, name.not_understood.n) == (1, 2)
     assert (name.statute.hits, name.statute.n) == (1, 2)
 
 
@@ -174,9 +185,9 @@ def test_the_command_prints_totals_and_no_row():
     ],
 )
 def test_a_misspelt_word_is_proposed_with_what_it_resembles(name, concept):
-    proposal = propose(Feature(name=name, meaning="A column"))
-    assert proposal is not None and (proposal.concept, proposal.word) == (concept, name)
-    assert proposal.resembles in words().affixes.known and LEAST <= proposal.similarity < 1
+    found, sign = propose(texts_of(Feature(name=name, meaning="A column"))) or ("", None)
+    assert found == concept and sign[:3] == (name, "name", "spelling")
+    assert sign.resembles in words().affixes.known
 
 
 def test_words_are_as_alike_as_scikit_learn_finds_them():
@@ -192,7 +203,7 @@ def test_words_are_as_alike_as_scikit_learn_finds_them():
     "name", ["loan_amount", "utilisation", "repayment_status", "transaction_count", "balance", "tenure_months"]
 )
 def test_words_of_credit_resemble_nothing(name):
-    assert propose(Feature(name=name, meaning="A column")) is None
+    assert propose(texts_of(Feature(name=name, meaning="A column"))) is None
 
 
 def test_a_banks_list_is_tried_before_any_federation_exists(tmp_path):
@@ -201,6 +212,8 @@ def test_a_banks_list_is_tried_before_any_federation_exists(tmp_path):
         app, ["rules", "try", str(file), "--json"], env={"GLASSLEAF_HOME": str(tmp_path / "home")}
     )
     assert result.exit_code == 0
-    for part in ('"matched_in": "codes"', '"ecoa_marital_status"', '"status": "proposed"', '"columns": 4'):
+    for part in ('"matched_in": "codes"', '"ecoa_marital_status"', '"columns": 4'):
         assert part in result.output
-    assert json.loads(result.output)["not_understood"] == ["relgion", "zq17"]
+    printed = json.loads(result.output)
+    assert [(asked["feature"], asked["about"]) for asked in printed["questions"]] == [("relgion", "about:religion")]
+    assert printed["not_understood"] == ["zq17"]

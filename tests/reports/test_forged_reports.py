@@ -187,7 +187,6 @@ with Glassleaf(Path(sys.argv[1]), pools=False) as glassleaf:
     glassleaf.reports.export("latest", "pdf", "zh")
     assert glassleaf.reports.check((glassleaf.home / "report.pdf").read_bytes()).verdict == "issued"
     glassleaf.compliance.assess(glassleaf.models.get("latest").id)
-    glassleaf.compliance.proposed(glassleaf.models.get("latest").id)
 print([name for name in ("fpdf", "pypdf", "sklearn", "scipy.stats") if name in sys.modules])
 """
     command = [sys.executable, "-c", work, str(home)]

@@ -1,0 +1,73 @@
+"""Questions whether a feature is about what rules look for: what is asked, on which words, what was answered, and a form."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from app.panels import frame, palette, reviews
+from app.panels.casework import Casework
+from app.panels.findings import LINES
+from app.texts import Texts, markdown, percent
+from app.view_models import View
+from backend.i18n import brief
+
+if TYPE_CHECKING:
+    from backend.services.compliance import Question
+
+
+def listed(t: Texts, view: View, work: Casework) -> None:
+    """What a person has to answer: what is asked of which feature, on which words, and a form; nothing where nothing is asked."""
+    found = view.compliance.questions
+    if not found:
+        return
+    waiting = len(view.compliance.unanswered)
+    frame.section(t, "questions.title")
+    st.markdown(
+        t.joined(t("questions.waiting", n=waiting) if waiting else t("questions.none_waiting"), t("questions.why"))
+    )
+    for index, question in frame.paged(found, "questions_page", LINES):
+        _question(t, view, question, work, first=index == 0)
+
+
+def _question(t: Texts, view: View, question: Question, work: Casework, *, first: bool) -> None:
+    place = f"question_{question.feature}_{question.about}"
+    state = question.answer.verdict if question.answer else "open"
+    badge = f":gray-badge[:material/{reviews.ICONS[state]}: {t(f'questions.{state}')}]"
+    use = "compliance.share" if question.usage.splits else "compliance.unused"
+    head = [f"**{words(t, question)}**", t(use, share=percent(question.usage.gain_share))]
+    opened = (first and question.answer is None) or work.attempted_at == place
+    box = st.expander(f"{' · '.join(head)} {badge}", expanded=opened, key=place, on_change="rerun")
+    if not box.open:  # what nobody looks at is not sent
+        return
+    with box:
+        held = t("compliance.held_by", party=palette.name(t, view.federation, question.party))
+        meaning = markdown(t.either(question.meaning, question.meaning_zh))
+        st.markdown(f"### {meaning} :small[:gray[{held} ·] `{question.feature}`]", anchors=False)
+        said = t(
+            "compliance.matched", matched=markdown(question.matched), place=t(f"compliance.in_{question.matched_in}")
+        )
+        why = t(f"questions.why_{question.strength}", word=markdown(question.resembles))
+        status = t("questions.if_yes", status=t(f"compliance.{question.status}"), citation=markdown(question.citation))
+        st.markdown(f":material/search: {t.joined(said, why)}\n\n:material/gavel: {status}")
+        if question.answer is not None:
+            given = question.answer
+            who = {"person": markdown(given.person), "time": given.time[:16].replace("T", " ")}
+            st.markdown(t(f"questions.said_{given.verdict}", reason=markdown(given.reason), **who))
+
+        def answer(about: str, *given: str) -> object:
+            return work.decide(about, question.feature, *given)
+
+        account, about = work.signing.account, brief(t.either(question.meaning, question.meaning_zh))
+        reviews.form(t, place, partial(work.attempt, place), answer, [question.about], account, about, "questions")
+        reviews.acting(t, *work.as_whom)
+        if work.attempted_at == place:
+            frame.outcome(t, work.said)
+
+
+def words(t: Texts, question: Question) -> str:
+    """What is asked of a feature, in one line."""
+    feature = markdown(brief(t.either(question.meaning, question.meaning_zh)))
+    return t("questions.ask", feature=feature, title=markdown(t.either(question.title, question.title_zh)))
