@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import streamlit as st
 
@@ -20,6 +20,13 @@ ICONS = {"open": "pending", "confirmed": "task_alt", "overridden": "swap_horiz"}
 VERDICTS = ("confirmed", "overridden")
 SAID = 80  # letters of a statement, where the page says what was signed
 SIGNED = {True: "report.signature_fits", False: "report.signature_wrong", None: "report.signature_none"}
+LONG = {
+    ("report", "confirmed"): "report.long_confirmed",
+    ("report", "overridden"): "report.long_overridden",
+    ("questions", "confirmed"): "questions.long_confirmed",
+    ("questions", "overridden"): "questions.long_overridden",
+}
+GO = {"report": "report.decide_go", "questions": "questions.decide_go"}
 
 Attempt = Callable[[str, Callable[[], object]], None]
 
@@ -60,7 +67,7 @@ def form(
     rules: Sequence[str],
     account: str,
     about: str,
-    kind: str = "report",
+    kind: Literal["report", "questions"] = "report",
 ) -> None:
     """Verdict, reason and person for the first of the `rules`, or for all; `review` takes a rule and these.
 
@@ -70,13 +77,13 @@ def form(
     _emptied(f"{key}_go", f"{key}_reason")
     with st.form(key, border=False):
         verdict = st.radio(
-            t(f"{kind}.decision"), VERDICTS, format_func=lambda word: t(f"{kind}.long_{word}"), key=f"{key}_verdict"
+            t(f"{kind}.decision"), VERDICTS, format_func=lambda word: t(LONG[kind, word]), key=f"{key}_verdict"
         )
         reason = st.text_area(t("report.reason"), key=f"{key}_reason", help=t("report.reason_help"), height=80)
         person = account or st.text_input(t("report.person"), key=f"{key}_reviewer")
         others = len(rules) - 1
         every = others > 0 and st.checkbox(t("compliance.decide_others", n=others), key=f"{key}_others")
-        if st.form_submit_button(t(f"{kind}.decide_go"), icon=":material/gavel:", key=f"{key}_go"):
+        if st.form_submit_button(t(GO[kind]), icon=":material/gavel:", key=f"{key}_go"):
             decided = rules if every else rules[:1]
 
             def decide() -> None:

@@ -242,6 +242,24 @@ class NotUnderstoodLine(Part):
     feature: str
 
 
+class QuestionLine(Part):
+    """Whether a feature is about what rules look for, where what suggests it is weak, and what was answered."""
+
+    party: str
+    feature: str
+    title: str
+    title_zh: str
+    citation: str
+    status: str
+    matched: str
+    matched_in: str
+    strength: Literal["single", "doubted", "weak", "spelling"] = Field(description="why it is no finding")
+    resembles: str = Field(description="the word that it is spelt like, where it is only that")
+    splits: int
+    gain_share: float
+    answer: Decision | None = Field(description="confirmed is yes, overridden no; null = nobody answered")
+
+
 class Assessment(Part):
     """What was flagged, and under which rules."""
 
@@ -250,6 +268,9 @@ class Assessment(Part):
     findings: tuple[FindingLine, ...]
     set_aside: tuple[FindingLine, ...] = Field(description="matches that an owner's tag `none` sets aside")
     not_in_force: tuple[FindingLine, ...]
+    questions: tuple[QuestionLine, ...] = Field(
+        default=(), exclude_if=_is_empty, description="no findings until somebody answers yes"
+    )
     not_understood: tuple[NotUnderstoodLine, ...] = Field(
         default=(), description="neither flagged nor free of findings: their owners have to say what they mean"
     )

@@ -10,8 +10,9 @@ import pytest
 from app import session
 from app.texts import Texts, catalogue
 from backend import __version__
-from backend.compliance.assessment import NotUnderstood
+from backend.compliance.assessment import NotUnderstood, assess
 from backend.data.demo import write_demo
+from backend.data.dictionary import Feature
 from backend.data.federation import write_federation
 from backend.services import Glassleaf
 from tests.app.conftest import OF_A_MODEL, PAGES, Answers, Opened, Rendered, World, _fresh, job_of
@@ -204,6 +205,23 @@ def test_what_nobody_explains_is_shown_as_a_question(opened: Opened, world: Worl
     assert "zq17" in said
     answers["compliance.assess"] = lambda model_id: report
     assert not says(everything(opened("compliance")), "not_understood.why")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_question_says_on_which_words_it_is_asked_and_is_answered_yes_or_no(
+    opened: Opened, world: World, answers: Answers, language: str
+) -> None:
+    report = session.view(world.record.id).compliance
+    meaning = "Commuting grant for spouses"
+    (asked,) = assess([(world.federation.hosts[0].name, Feature(name="zq17", meaning=meaning))], {}).questions
+    assert not report.questions and not says(everything(opened("compliance")), "questions.why")
+    answers["compliance.assess"] = lambda model_id: replace(report, questions=(asked,))
+    at = opened("compliance")
+    at.get_by_key("language").set_value(language)
+    said, t = everything(at.run()), Texts(language)
+    assert says(said, "questions.waiting", language, n=1) and says(said, "questions.why_single", language)
+    title = t.either(asked.title, asked.title_zh)
+    assert t("questions.ask", feature=meaning, title=title) in str(at.main) and "spouses" in said
 
 
 def test_what_an_owner_set_aside_stays_visible(opened: Opened, world: World, answers: Answers) -> None:

@@ -37,6 +37,7 @@ from backend.reports.schema import (
     LawLine,
     Measured,
     NotUnderstoodLine,
+    QuestionLine,
     ReasonsLine,
     SearchLine,
     TestLine,
@@ -333,6 +334,30 @@ def test_a_feature_that_nobody_explains_is_named_as_a_question(report, language)
     assert f"{told}zq17 (" in shown
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_open_questions_are_counted_on_the_first_page_and_told_with_their_words(report, language):
+    words, told = Catalogue(language), Catalogue(language)("document.questions_open", n=1)
+    assert told not in html_text(to_html(report, language))
+    line = QuestionLine(
+        **dict.fromkeys(("title", "title_zh"), "Kin"),
+        party=report.content.parties[1].name,
+        feature="zq17",
+        citation="12 CFR 1002",
+        status="prohibited",
+        matched="spouses",
+        matched_in="meaning",
+        strength="single",
+        resembles="",
+        splits=1,
+        gain_share=0.1,
+        answer=None,
+    )
+    found = report.content.assessment.model_copy(update={"questions": (line,)})
+    asked = make(written(report.content.model_copy(update={"assessment": found})), report.issued, SigningKey.generate())
+    shown = html_text(to_html(asked, language))
+    assert shown.count(told) == 3 and "spouses" in shown and words("questions.why_single") in shown
+
+
 def test_a_hostile_meaning_stays_text(report):
     assert any(f.meaning == HOSTILE for f in report.content.features)
     page = to_html(report, "en")
@@ -579,7 +604,7 @@ def test_every_word_of_a_printed_report_is_asked_for():
     named = set(re.findall(r'["\x27]([a-z_0-9]+)["\x27]', code)) | set(re.findall(r"document\.([a-z_0-9]+)", code))
     composed = {  # first words of the keys whose last ones come out of a result
         "ask", "limit", "head", "gap", "cipher", "aggregation", "decision", "force", "part", "elderly", "scores", "leaks",
-        "parameter", "whom", "model", "status", "lda", "tag", "demo",
+        "parameter", "whom", "model", "status", "lda", "tag", "demo", "answered",
     }  # fmt: skip
     keys = [key.removeprefix("document.") for key in catalogue("en") if key.startswith("document.")]
     unused = [k for k in keys if k not in named and k.split("_")[0] not in composed and not k.endswith("_not_measured")]

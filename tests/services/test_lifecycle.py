@@ -123,6 +123,42 @@ def test_findings_are_decided_or_overridden_with_a_reason_before_an_approval(gla
     assert glassleaf.lifecycle.standing(model).approval.person == "cy"
 
 
+def asking(glassleaf, first, name, meaning):
+    """A draft whose first feature has this meaning."""
+    described, part_of = glassleaf.models.partial_model(first), glassleaf.models.part_of(first)
+    (party, feature), *others = described.dictionary
+    dictionary = ((party, feature.model_copy(update={"meaning": meaning, "meaning_zh": ""})), *others)
+    record = replace(first, id=name, content_hash=(name * 64)[:64])
+    glassleaf.models.register(record, replace(described, dictionary=dictionary), part_of, "ana")
+    return name
+
+
+def test_a_question_blocks_an_approval_and_no_holds_until_the_description_changes(glassleaf, first):
+    one = asking(glassleaf, first, "ab", "Commuting grant for spouses")
+    (asked,) = glassleaf.reviews.unanswered(one)
+    for finding in glassleaf.reviews.undecided(one):
+        glassleaf.reviews.decide(one, finding.rule_id, finding.feature, "confirmed", WHY, "cy")
+    take(glassleaf, one, "submit", "ana")
+    with pytest.raises(ParameterError, match="1 findings or questions"):
+        take(glassleaf, one, "approve", "cy")
+    with pytest.raises(SecurityError):  # whoever trained it does not answer no
+        glassleaf.reviews.decide(one, asked.about, asked.feature, "overridden", WHY, "ana")
+    glassleaf.reviews.decide(one, asked.about, asked.feature, "overridden", WHY, "cy")
+    assert last(glassleaf).body["rule"] == "about:marital_status" and last(glassleaf).body["person"] == "cy"
+    take(glassleaf, one, "approve", "cy")
+
+    same = asking(glassleaf, first, "cd", "Commuting grant for spouses")
+    assert (
+        not glassleaf.reviews.unanswered(same) and glassleaf.compliance.assess(same).questions[0].answer.person == "cy"
+    )
+    changed = asking(glassleaf, first, "ef", "Commuting grant to spouses")
+    (again,) = glassleaf.reviews.unanswered(changed)
+    before = len(glassleaf.reviews.undecided(changed))
+    glassleaf.reviews.decide(changed, again.about, again.feature, "confirmed", WHY, "cy")
+    flagged = glassleaf.reviews.undecided(changed)  # yes makes it a finding, which waits for a decision
+    assert len(flagged) > before and "ecoa_marital_status" in {f.rule_id for f in flagged if f.feature == again.feature}
+
+
 def test_an_override_says_in_the_log_how_many_findings_had_no_decision(glassleaf, model):
     number = len(glassleaf.compliance.assess(model).findings)
     approved(glassleaf, model)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
-from backend.compliance.assessment import Finding
+from backend.compliance.assessment import Finding, Question
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.evidence import Basis, Evidence
 from backend.reports import schema as report
@@ -25,7 +25,21 @@ def assessment(sources: Sources) -> report.Assessment:
     duties = tuple(fill(report.DutyLine, duty, rule=duty.rule_id) for duty in found.duties)
     asked = fill_each(report.NotUnderstoodLine, found.not_understood)
     packs = fill_each(report.PackLine, found.packs)
-    return fill(report.Assessment, found, **lists, not_understood=asked, duties=duties, packs=packs)
+    questions = tuple(map(_question, found.questions))
+    return fill(
+        report.Assessment, found, **lists, questions=questions, not_understood=asked, duties=duties, packs=packs
+    )
+
+
+def _question(question: Question) -> report.QuestionLine:
+    said = question.answer
+    return fill(
+        report.QuestionLine,
+        question,
+        splits=question.usage.splits,
+        gain_share=rounded(question.usage.gain_share),
+        answer=fill(report.Decision, said, decision=said.verdict) if said else None,
+    )
 
 
 def _finding(finding: Finding, reviews: Sequence[Review]) -> report.FindingLine:

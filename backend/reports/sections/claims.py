@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from backend.compliance.assessment import SEVERITY, wording
 from backend.fairness.age_discrimination import in_words
 from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words
+from backend.i18n import joined
 from backend.reports.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.schema import (
     AgeCheckLine,
@@ -19,6 +20,7 @@ from backend.reports.schema import (
     Measured,
     OutcomePairLine,
     Pair,
+    QuestionLine,
     Retrained,
 )
 from backend.reports.sections.disparity import beside_rates
@@ -45,6 +47,10 @@ def findings(write: Writer) -> list[Block]:
     """Every finding, feature by feature, the worst first, with its evidence and what was decided; then what does not count."""
     found = write.content.assessment
     blocks: list[Block] = [Text(_counted(write)), write.note("law_of", day=write.report.issued.law_of)]
+    if waiting(write):
+        blocks.append(Text(write("questions_open", n=waiting(write)), "finding"))
+    if found.questions:
+        blocks.append(_questions(write))
     if found.not_understood:
         listed = write.listed(f"{one.feature} ({write.party(one.party)})" for one in found.not_understood)
         blocks.append(Text(write("not_understood", listed=listed), "finding"))
@@ -74,6 +80,35 @@ def findings(write: Writer) -> list[Block]:
     return [*blocks, *problems(found.problems)]
 
 
+def waiting(write: Writer) -> int:
+    """Questions that nobody has answered."""
+    return sum(question.answer is None for question in write.content.assessment.questions)
+
+
+def _questions(write: Writer) -> Table:
+    """What was asked of which feature, on which words, and what was answered."""
+    words = write.words
+
+    def suggested(q: QuestionLine) -> str:
+        said = words("compliance.matched", matched=q.matched, place=words(f"compliance.in_{q.matched_in}"))
+        return joined(said, words(f"questions.why_{q.strength}", word=q.resembles))
+
+    def answered(q: QuestionLine) -> str:
+        if q.answer is None:
+            return write("unanswered")
+        said = {"person": q.answer.person, "time": minute(q.answer.time), "reason": q.answer.reason}
+        return write(f"answered_{q.answer.decision}", **said)
+
+    return write.table(
+        write.content.assessment.questions,
+        ("feature", 5, lambda q: write.feature(q.feature)),
+        ("party", 3, lambda q: write.party(q.party)),
+        ("asked", 5, lambda q: f"{words.either(q.title, q.title_zh)}\n{q.citation}"),
+        ("matched", 6, suggested),
+        ("answer", 4, answered),
+    )
+
+
 def by_feature(write: Writer) -> list[list[FindingLine]]:
     """The findings of each feature, the worst first; the features by their worst finding, those in use before others."""
     severity: dict[str, int] = {status: place for place, status in enumerate(SEVERITY)}
@@ -93,6 +128,8 @@ def worst_flagged(write: Writer) -> str:
     """For a first page: how many findings there are, and the features that they are about, the worst first."""
     about = [fs for fs in by_feature(write) if fs[0].splits]
     lines = [_counted(write)]
+    if waiting(write):
+        lines.append(write("questions_open", n=waiting(write)))
     for fs in about[:LISTED]:
         where = {"party": write.party(fs[0].party), "share": gain(fs[0].gain_share)}
         lines.append(write("flag", feature=write.feature(fs[0].feature), listed=statuses(write, fs), **where))

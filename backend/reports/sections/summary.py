@@ -8,7 +8,7 @@ from backend.fairness.disparity import widest
 from backend.i18n import brief, joined
 from backend.reports.blocks import Block, Facts, Text
 from backend.reports.schema import OutcomePairLine, Retrained
-from backend.reports.sections.claims import LISTED, declined_at, elderly, reference_of, value, worst_flagged
+from backend.reports.sections.claims import LISTED, declined_at, elderly, reference_of, value, waiting, worst_flagged
 from backend.reports.sections.model import used_features
 from backend.reports.sections.operator import verdicts
 from backend.reports.sections.writer import Writer, figure, gain, percent, whole
@@ -29,8 +29,9 @@ def _status(write: Writer) -> Text:
     signed = sum(s.covers for s in write.report.issued.sign_offs)
     key = "status_open" if undecided else "status_decided" if findings else "status_none"
     decided = write(key, undecided=undecided, all=len(findings))
-    words = joined(decided, write("status_signed" if signed else "status_unsigned", n=signed))
-    return Text(words, "finding" if undecided else "plain")
+    asked = write("questions_open", n=waiting(write)) if waiting(write) else ""
+    words = joined(decided, asked, write("status_signed" if signed else "status_unsigned", n=signed))
+    return Text(words, "finding" if undecided or asked else "plain")
 
 
 def _standing(write: Writer) -> list[Block]:
