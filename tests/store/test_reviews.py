@@ -127,7 +127,7 @@ def test_a_sign_off_of_before_signatures_stays_without_one(tmp_path, reviews):
 
 def test_there_is_no_way_to_change_or_delete():
     public = {name for name in vars(Reviews) if not name.startswith("_")}
-    assert public == {"review", "sign_off", "history", "standing", "sign_offs"}
+    assert public == {"review", "sign_off", "history", "standing", "answers", "sign_offs"}
 
 
 def test_a_damaged_database_is_reported(tmp_path):
