@@ -53,6 +53,13 @@ _CODE_ZH = re.compile(
 )
 _CODES = 3
 
+# Codes written into an English meaning: "region of residence, a factor with levels north, south", "one of north, south, west".
+_LEVELS = re.compile(
+    r"^(?:(?=.*\b(?:factor|with)\b)(?P<said>.*?)(?:\bwith\s)?(?:\(alphabetical\)\s)?\blevels[\s:(]+(?!corresponding|encoding|for\b|of\b)"
+    r"|one of (?=[^.,]+,[^.,]+,))(?P<codes>.+?)[\s).]*$",
+    re.IGNORECASE,
+)
+
 _BEGINS = "(?<= )"  # where an English phrase may begin
 _SHORTEST = 4  # letters of a word that may be read out of a longer one; beside an affix one fewer
 _SHORTEST_CUT = 5  # letters of a word that may be a longer one cut off
@@ -169,10 +176,11 @@ class FeatureTexts:
     ) -> FeatureTexts:
         """Tokenise each."""
         names = PhraseMatch.of(name, affixes), PhraseMatch.of(name, affixes, in_full=True)
+        meaning, levels = _levels(meaning)
         meaning = _lead(_UNIVERSE.sub("", meaning) if re.search(r"\d", meaning) else meaning)
         meaning_zh, more = _apart(meaning_zh)
         texts = *names, PhraseMatch.of(meaning), PhraseMatch.of(meaning_zh), PhraseMatch.of(unit)
-        of_codes = tuple(map(PhraseMatch.of, (*codes, *more)))
+        of_codes = tuple(map(PhraseMatch.of, (*codes, *levels, *more)))
         every = (*texts, *of_codes)
         return cls(*texts, of_codes, frozenset().union(*(text.keys for text in every)))
 
@@ -313,6 +321,16 @@ def _lead(meaning: str) -> str:
         return meaning
     ends = (found.start() for found in _SENTENCE.finditer(meaning))
     return next((meaning[:end] for end in ends if len(meaning[:end].split()) > 2), meaning)
+
+
+def _levels(meaning: str) -> tuple[str, list[str]]:
+    """An English meaning and the codes that are written into it as levels."""
+    found = _LEVELS.match(meaning)
+    if found is None:
+        return meaning, []
+    mark = next((mark for mark in (";", ",") if mark in found["codes"]), r"\band\b|\bor\b|\s")
+    codes = [code.strip() for code in re.split(mark, found["codes"]) if code.strip()]
+    return (found["said"] or "", codes) if len(codes) > 1 else (meaning, [])
 
 
 def _apart(meaning_zh: str) -> tuple[str, list[str]]:

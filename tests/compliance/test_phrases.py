@@ -257,3 +257,18 @@ def test_a_long_meaning_is_read_to_the_end_of_its_first_sentence(meaning, read):
 def test_codes_that_are_written_into_a_chinese_meaning_are_codes(meaning_zh, said, codes):
     texts = FeatureTexts.of("x1", "", meaning_zh)
     assert (texts.meaning_zh.text, [code.text for code in texts.codes]) == (said, codes)
+
+
+@pytest.mark.parametrize(
+    ("meaning", "said", "codes"),
+    [
+        ("Region. A factor with levels: north; south.", "Region. A factor ", ["north", "south"]),
+        ("factor; the person's sex (levels male and female).", "factor; the person's sex (", ["male", "female"]),
+        ("one of other, south, west", "", ["other", "south", "west"]),
+        ("a factor with levels corresponding to the birth", "a factor with levels corresponding to the birth", []),
+        ("One of the largest banks", "One of the largest banks", []),
+    ],
+)
+def test_levels_that_are_written_into_an_english_meaning_are_codes(meaning, said, codes):
+    texts = FeatureTexts.of("x1", meaning)
+    assert (texts.meaning.text, [code.text for code in texts.codes]) == (said, codes)
