@@ -22,7 +22,7 @@ from pydantic import TypeAdapter
 from backend.crypto.registry import Cipher
 from backend.errors import HostRefused, PartyUnreachable, QuestionRefused, SecurityError
 from backend.evaluation.validation.slices import summed
-from backend.fairness.marking import Marking, bounds, mark
+from backend.fairness.marking import COARSE_BITS, Marking, bounds, mark
 from backend.jobs import work
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group, Grouped, WireGroup, merged, read_groups, to_wire
 from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, SentMarks, named
@@ -193,10 +193,13 @@ class AskedSums:
     ) -> tuple[dict[Key, AnsweredSums], Refused]:
         """:meth:`ask` for what disparity, validation, monitoring and curves need of outcomes, all in one question; ``(records,)`` each.
 
-        Without a range of cut-offs where not even halves of these records can bear the sums of one.
+        With coarse squares, then without a range of cut-offs, where not even halves of these records can bear the sums of more.
         """
-        if questions.borne_by(bounds(len(marking.others)), self.max_groups) > questions.records // 2:
-            marking = replace(marking, others=())
+        coarse = replace(marking, square_bits=COARSE_BITS)
+        ways = marking, coarse, replace(coarse, others=())
+        sizes = (questions.borne_by(bounds(len(w.others), w.square_bits), self.max_groups) for w in ways)
+        borne = (way for way, size in zip(ways, sizes, strict=True) if size <= questions.records // 2)
+        marking = next(borne, ways[-1])
         marks, largest = marking.marks(labels, probabilities)
         return self.ask(questions, ids, marks, largest, asdict(marking), wanted, min_size=min_size, plan=plan)
 
