@@ -61,7 +61,9 @@ def test_a_guest_with_crafted_weights_reads_everything_and_an_audit_finds_it_out
 @pytest.mark.parametrize("row", ["P1", "P2", "P3", "P4", "P5"])
 def test_a_second_question_and_forged_evidence_work_without_the_defence_and_fail_with_it(row, measured):
     outcome = measured(row)
-    assert outcome.off.rate == 1.0 and outcome.off.beats(0.0) and outcome.on.rate == 0.0
+    # P4: a sample of a tenth misses all of 60 people once in 556 rounds, of which there are 4
+    by_chance = 0.25 if row == "P4" else 0.0
+    assert outcome.off.rate == 1.0 and outcome.off.beats(0.0) and outcome.on.rate <= by_chance
 
 
 def test_crafted_terms_read_every_answer_through_a_blind_that_falls_short_and_none_through_a_uniform_one(measured):
