@@ -71,7 +71,7 @@ def workers_of(jobs: int, backend: str, scheduler: str) -> Workers:
         raise ParameterError("--jobs must be 0 or more, and --scheduler goes with --backend dask.")
     if backend not in BACKENDS:
         raise ParameterError(f"--backend is {backend!r}; choose one of {', '.join(BACKENDS)}.")
-    return Workers(jobs or cores(), backend, scheduler)
+    return Workers(jobs or cores(), backend, scheduler).connected()
 
 
 def open_glassleaf(workers: Workers | None = None) -> Glassleaf:

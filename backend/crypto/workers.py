@@ -91,6 +91,15 @@ class Workers:
             return (function(*task) for task in tasks)
         return self._here(function, tasks, check, on_done) if self.local else self._in_blocks(function, iter(tasks))
 
+    def connected(self) -> Workers:
+        """Itself, once a cluster it names was reached: small work never asks it, and a wrong address would stay unseen.
+
+        Raises ParameterError where the backend is not installed or its scheduler cannot be reached.
+        """
+        if not self.local:
+            self._parallel()
+        return self
+
     def close(self) -> None:
         """Disconnect from the cluster, if any; idle local worker processes end by themselves."""
         if self.backend == "dask" and _dask_client.cache_info().currsize:

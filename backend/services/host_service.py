@@ -263,7 +263,7 @@ def _key_floor(config: HostConfig, agreement: Agreement) -> int:
 def workers_of(config: HostConfig) -> Workers:
     """Who does its long work."""
     wanted = config.workers
-    return Workers(wanted.jobs or cores(), wanted.backend, wanted.scheduler)
+    return Workers(wanted.jobs or cores(), wanted.backend, wanted.scheduler).connected()
 
 
 def lanes_of(config: HostConfig) -> Mapping[Lane, LaneSize]:

@@ -76,6 +76,9 @@ def test_a_dask_scheduler_that_is_not_there_is_a_clear_error(monkeypatch):
     monkeypatch.setattr("backend.crypto.workers.CONNECT_SECONDS", 0.3)
     with pytest.raises(ParameterError, match=r"127\.0\.0\.1:9 cannot be used"):
         squares(Workers(2, "dask", "tcp://127.0.0.1:9"))
+    with pytest.raises(ParameterError, match=r"127\.0\.0\.1:9 cannot be used"):
+        Workers(1, "dask", "tcp://127.0.0.1:9").connected()  # though nothing is to be done yet
+    assert Workers(2).connected() == Workers(2)
 
 
 class LostError(OSError):
