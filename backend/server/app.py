@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import OrderedDict, defaultdict
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -17,6 +17,7 @@ from fastapi import Depends, FastAPI, Header, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from backend.errors import GlassleafError
 from backend.ops.metrics import ProcessCounts
@@ -232,7 +233,7 @@ def create_app(glassleaf: Glassleaf, settings: Settings, metrics: ProcessCounts 
         await app.state.server.close()
 
     app = FastAPI(title="Glassleaf", version=INTERFACE, lifespan=lifespan, docs_url=None, redoc_url=None)
-    app.add_middleware(Guard, local_only=settings.open_to_all, answered=counted.count_answer)
+    app.add_middleware(Guard, known=_is_known, local_only=settings.open_to_all, answered=counted.count_answer)
     for error in (Problem, GlassleafError):
         app.add_exception_handler(error, answer_problem)
     app.add_exception_handler(RequestValidationError, answer_unusable)
@@ -255,6 +256,14 @@ async def _caller(request: Request, state: At) -> Caller:
 
 
 Who = Annotated[Caller, Depends(_caller)]
+
+
+def _is_known(scope: Scope) -> bool:
+    """Whether a request, by its head alone, is of a caller; why not, the address says."""
+    with suppress(Problem, GlassleafError):
+        scope["app"].state.server.caller(Request(scope))
+        return True
+    return False
 
 
 def _add_addresses(app: FastAPI) -> None:

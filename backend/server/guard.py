@@ -1,4 +1,4 @@
-"""What every request passes first: its size, the name it came to, and that nothing unexpected is logged in its own words."""
+"""What every request passes first: the name it came to, who asks, its size, and that nothing unexpected is logged in its own words."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ _log = logging.getLogger("glassleaf")
 
 
 class Guard:
-    """Refuses a body of more than :data:`MAX_BODY` bytes, whatever length it announces.
+    """Reads no body of whom nobody knows, and refuses one of more than :data:`MAX_BODY` bytes, whatever length it announces.
 
     Parameters
     ----------
+    known : callable
+        Whether a request is of somebody who may ask at all: all others get what is said to a request without a body.
     local_only : bool
         Refuse what came to another name than this machine's own: a page in somebody's browser could give its own name this address.
     answered : callable
@@ -30,9 +32,13 @@ class Guard:
     """
 
     def __init__(
-        self, app: ASGIApp, local_only: bool = False, answered: Callable[[int], object] = lambda code: None
+        self,
+        app: ASGIApp,
+        known: Callable[[Scope], bool],
+        local_only: bool = False,
+        answered: Callable[[int], object] = lambda code: None,
     ) -> None:
-        self._app, self._local_only, self._answered = app, local_only, answered
+        self._app, self._known, self._local_only, self._answered = app, known, local_only, answered
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or refuse it; count and log the answer by its code alone."""
@@ -58,7 +64,9 @@ class Guard:
             )
             return
         messages: list[Message] = []
-        size, more = 0, True
+        size, more = 0, self._known(scope)
+        if not more:
+            messages.append({"type": "http.request", "body": b"", "more_body": False})
         while more:
             message = await receive()
             messages.append(message)

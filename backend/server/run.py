@@ -17,24 +17,37 @@ from backend.ops.health import serving
 from backend.ops.logs import log_as_json
 from backend.ops.metrics import ProcessCounts
 from backend.server.app import Settings, create_app
+from backend.server.guard import MAX_BODY
 from backend.server.tokens import Tokens
 from backend.services import Glassleaf
 
 CLOSING = 10  # seconds that requests get to end
 MAX_HEAD = 65_536  # bytes of a request beside its body
 WHOLE = 60.0  # seconds in which a request has to come whole: a program of a bank's sends a megabyte in less
+CONNECTIONS = 512  # at once; a process may have 1,024 files open by default
 
 
 class BoundedHttp(HttpToolsProtocol):
-    """HTTP parsed in C, which by itself would keep a head or trailers without an end, and wait for them for ever."""
+    """HTTP parsed in C, which by itself would keep a head, a body or trailers without an end, and wait for them for ever."""
 
     _beside = 0  # bytes that have come of a request and are none of its body
+    _unread = 0  # bytes of its body that came after its answer
     _due: asyncio.TimerHandle | None = None  # until when it has to be whole
+    _since = 0.0  # when it connected, or its last request was whole
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody is there, and has to say what he wants."""
         super().connection_made(transport)
+        self._since = self.loop.time()
         self._due = self.loop.call_later(WHOLE, self.timeout_keep_alive_handler)
+        if len(self.connections) > CONNECTIONS:
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Whoever has wanted nothing for longest gives up its place: nobody keeps others out by holding lines."""
+        every = (one for one in self.connections if isinstance(one, BoundedHttp))
+        idle = (one for one in every if one._due or one.cycle is None or one.cycle.response_complete)
+        min(idle, key=lambda one: one._since).transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nobody is there any more."""
@@ -56,14 +69,18 @@ class BoundedHttp(HttpToolsProtocol):
             self.send_400_response(f"At most {MAX_HEAD} bytes beside the body.")
 
     def on_body(self, body: bytes) -> None:
-        """A piece of the body, whose length the application looks at."""
+        """A piece of the body, whose length the application looks at; of one that was answered before, so much is let pass."""
         self._beside -= len(body)
+        self._unread += len(body) if self.cycle.response_complete else 0
+        if self._unread > MAX_BODY:
+            self.transport.abort()
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The next request begins."""
         self._come()
-        self._beside = 0
+        self._beside = self._unread = 0
+        self._since = self.loop.time()
         super().on_message_complete()
 
 
@@ -88,6 +105,7 @@ def serve(
     metrics = ProcessCounts()
     app = create_app(glassleaf, settings, metrics)
     options: dict[str, Any] = {"access_log": False, "server_header": False, "timeout_graceful_shutdown": CLOSING}
+    options |= {"ws": "none"}  # of which there is none here, and which BoundedHttp would not bound
     options |= {"log_config": None} if json_logs else {}
     gc.freeze()  # what is imported stays: a full collection looks at it no more while callers wait
     with serving(ops_port, glassleaf.operation.not_ready, metrics.text) if ops_port else nullcontext():

@@ -8,7 +8,7 @@ import re
 import socket
 import sqlite3
 import threading
-from contextlib import asynccontextmanager, closing, suppress
+from contextlib import ExitStack, asynccontextmanager, closing, contextmanager, suppress
 from datetime import date, timedelta
 from functools import partial
 from itertools import chain, repeat
@@ -584,25 +584,31 @@ def test_a_home_is_ready_until_its_disk_is_full_or_a_federation_is_broken(unaske
         assert opened.operation.not_ready()[0] == "The disk is full."
 
 
-def answer_to(pieces, app):
-    """What a server answers somebody who sends these pieces, and how many bytes of them it took."""
+@contextmanager
+def address_of(app):
+    """Where a server answers."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         server = uvicorn.Server(uvicorn.Config(app, http=BoundedHttp, log_level="critical", lifespan="off"))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
-        sent = 0
         try:
-            with socket.create_connection(listening.getsockname(), timeout=30) as caller:
-                with suppress(ConnectionError):
-                    for piece in pieces:
-                        caller.sendall(piece)
-                        sent += len(piece)
-                with suppress(ConnectionError):
-                    return caller.recv(1000).decode(), sent
-                return "", sent
+            yield listening.getsockname()
         finally:
             server.should_exit = True
             thread.join()
+
+
+def answer_to(pieces, app):
+    """What a server answers somebody who sends these pieces, and how many bytes of them it took."""
+    sent = 0
+    with address_of(app) as address, socket.create_connection(address, timeout=30) as caller:
+        with suppress(ConnectionError):
+            for piece in pieces:
+                caller.sendall(piece)
+                sent += len(piece)
+        with suppress(ConnectionError):
+            return caller.recv(1000).decode(), sent
+        return "", sent
 
 
 async def told_length(scope, receive, send):
@@ -643,6 +649,42 @@ def test_whoever_does_not_say_all_of_what_he_wants_is_not_waited_for(begin, monk
     monkeypatch.setattr(run, "WHOLE", 0.2)
     answer, _ = answer_to([begin], told_length)
     assert answer == "", "the line was cut, long before this caller loses patience"
+
+
+def test_a_body_of_whom_nobody_knows_is_not_waited_for():
+    stranger = guard.Guard(told_length, lambda scope: False)
+    half = POST.replace(b"close", b"keep-alive") + b"content-length: 900000\r\n\r\nhalf"
+    answer, _ = answer_to([half], stranger)
+    assert answer.startswith("HTTP/1.1 200") and answer.endswith("0000000"), "answered by its head alone"
+
+
+def test_what_a_stranger_goes_on_sending_after_the_answer_is_cut():
+    stranger, piece = guard.Guard(told_length, lambda scope: False), b"10000\r\n" + b"b" * 65_536 + b"\r\n"
+    endless = chain([CHUNKED.replace(b"close", b"keep-alive")], repeat(piece, 1600))
+    _, sent = answer_to(endless, stranger)
+    assert sent < 30_000_000
+
+
+def test_a_caller_finds_room_whoever_holds_lines_and_who_is_answered_keeps_its_own(monkeypatch):
+    monkeypatch.setattr(run, "CONNECTIONS", 3)
+    begun, go = threading.Event(), threading.Event()
+
+    async def slow(scope, receive, send):
+        begun.set()
+        await asyncio.to_thread(go.wait, 30)
+        await told_length(scope, receive, send)
+
+    with address_of(slow) as address, ExitStack() as lines:
+        line = partial(socket.create_connection, address, timeout=30)
+        whole = POST + b"content-length: 0\r\n\r\n"
+        working, *silent = [lines.enter_context(line()) for _ in range(3)]
+        working.sendall(whole)
+        assert begun.wait(30)
+        late = lines.enter_context(line())
+        assert silent[0].recv(1) == b"", "the one that was silent longest gave up its place"
+        late.sendall(whole)
+        go.set()
+        assert all(one.recv(1000).startswith(b"HTTP/1.1 200") for one in (working, late))
 
 
 def test_who_asks_a_lot_has_no_other_callers_requests_forgotten(tmp_path, monkeypatch):
