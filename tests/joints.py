@@ -147,9 +147,9 @@ class Asking:
     def borne_by(self, marks, max_groups):
         return self.questions.borne_by([1] * marks, max_groups)
 
-    def ahead(self, wanted, max_groups):
+    def ahead(self, wanted, max_groups, min_size):
         for host, features in wanted.items():
-            self.questions.would_answer(host, features, max_groups)
+            self.questions.would_answer(host, features, max_groups, min_size)
 
     def sums_of_host(self, source, wanted, max_groups):
         *asked, least = source

@@ -391,9 +391,9 @@ class _Crossed:
         """See :meth:`GroupQuestions.borne_by`."""
         return self._questions.borne_by([1] * marks, max_groups)
 
-    def ahead(self, wanted: Wanted, max_groups: int) -> None:
+    def ahead(self, wanted: Wanted, max_groups: int, min_size: int) -> None:
         """Raise what a Host would refuse them with, unless it has answered before."""
-        refused = Sessions.refused_ahead(self._questions, wanted, max_groups)
+        refused = Sessions.refused_ahead(self._questions, wanted, max_groups, min_size)
         self._answered({}, self._sums[max_groups].kept(refused, {}, self._ids), refused)
 
     def sums_of_host(
@@ -407,7 +407,7 @@ class _Crossed:
             keys = [(host, name) for host, names in wanted.items() for name in names]
             before = asked.kept(keys, {}, self._ids)
             told = [one.about[GROUPS_OF] for one in before.values() if GROUPS_OF in one.about]
-            if len(told) < max(1, len(keys)):
+            if len(told) < max(1, len(keys)) or any(one != told[0] for one in told):  # of one question alone
                 raise
             groups = read_groups([(kind, name, n) for kind, name, n in told[0]], self._questions.records)
             return groups, self._answered({}, before, dict.fromkeys(keys, error))

@@ -44,8 +44,8 @@ class GroupSumsClient(Protocol):
     def borne_by(self, marks: int, max_groups: int) -> int:
         """As of :meth:`GroupQuestions.borne_by`, of so many marks of 0 or 1."""
 
-    def ahead(self, wanted: Wanted, max_groups: int) -> None:
-        """Raise what a Host would refuse sums of the Guest's marks with."""
+    def ahead(self, wanted: Wanted, max_groups: int, min_size: int) -> None:
+        """Raise what a Host would refuse sums of the Guest's marks with, of groups of at least so many records."""
 
     def sums_of_host(
         self, source: tuple[str, str, int, int], wanted: Wanted, max_groups: int
@@ -113,7 +113,7 @@ class ContingencyTable:
 
     def _of_host(self, host: str, feature: str) -> tuple[tuple[Group, ...], Tables]:
         if self._bearing:  # asked for last, after all that takes long
-            self._client.ahead({host: (feature,)}, self._max_groups)
+            self._client.ahead({host: (feature,)}, self._max_groups, self._least)
         self._at("marks", host)
         source = host, feature, self._max_groups, self._least
         groups, of_hosts = self._client.sums_of_host(source, self._asked, self._bins)

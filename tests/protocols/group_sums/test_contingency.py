@@ -14,13 +14,14 @@ from backend.protocols.group_sums.contingency import ContingencyTable
 from backend.protocols.group_sums.grouping import group
 from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.group_sums.host import HostGroups
+from backend.store.accountant import Limits
 
 MOST, BINS, N = 3, 4, 240
 
 
-def crossing(parties, rows, leave_out=(), on_piece=lambda done, total: None, **options):
+def crossing(parties, rows, leave_out=(), on_piece=lambda done, total: None, named=0.0, **options):
     joint = parties.joint
-    questions = GroupQuestions(joint.conversation, GUEST, joint.key, rows)
+    questions = GroupQuestions(joint.conversation, GUEST, joint.key, rows, named)
     columns = joint.table.take(np.flatnonzero(rows)).columns
     others = [(p, f) for p, features in joint.features.items() for f in features if f.name not in leave_out]
     return ContingencyTable(Asking(questions, on_piece), GUEST, columns, others, max_groups=MOST, bins=BINS, **options)
@@ -70,6 +71,20 @@ def test_a_feature_without_groups_is_refused_at_once(holder):
         rows, feature = np.arange(60) < 30, parties.joint.features[holder][0]
         with pytest.raises(ParameterError, match="two groups of at least 20"):
             crossing(parties, rows, (feature.name,)).tables(holder, feature)
+
+
+def test_what_broke_off_between_a_hosts_marks_and_the_guests_is_asked_to_the_end():
+    """Groups of more than twenty are asked for then, which asking ahead has to say too: else it is another question, and refused."""
+    with joined(4, n=N, gaps=0.0, limits=Limits(1)) as parties:
+        rows, feature = np.ones(N, dtype=bool), parties.joint.features["host0"][0]
+
+        def broken(done, total):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            crossing(parties, rows, (feature.name,), broken, named=0.5).tables("host0", feature)
+        groups, tables = crossing(parties, rows, (feature.name,), named=0.5).tables("host0", feature)
+        assert min(g.n for g in groups) > 20 and any(party == GUEST for party, _ in tables)
 
 
 def test_a_host_that_reports_two_different_things_is_detected():
