@@ -18,7 +18,7 @@ from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.errors import ModelError, ParameterError, SignInError, StoreError
-from backend.link.agreement import load_agreement, named_share
+from backend.link.agreement import Agreement, load_agreement, named_share
 from backend.link.config import HostConfig, load_config
 from backend.protocols.approvals.host import OPERATOR, Approvals
 from backend.protocols.approvals.messages import TRAINING
@@ -360,9 +360,10 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
     if file.exists():
         config = load_config(file)
         database = Database(config.store_url())
-        agreement = config.path(config.agreement)
-        named = named_share(load_agreement(agreement)) if agreement.exists() else NAMED
-        about = config.party, config.path(config.keys), database, config.features(), _limits(config)
+        signed = config.path(config.agreement)
+        agreement = load_agreement(signed) if signed.exists() else None
+        named = NAMED if agreement is None else named_share(agreement)
+        about = config.party, config.path(config.keys), database, config.features(), limits_of(config, agreement)
         return HostOperator(*about, who, named=named)
     if not (folder / FILE).exists():
         raise StoreError(
@@ -387,10 +388,12 @@ def operator_of(folder: Path, user: Mapping[str, Any]) -> Account | None:
     return account
 
 
-def _limits(config: HostConfig) -> Limits:
-    limits = config.limits
-    answers = usual_limit(False) if limits.budget is None else limits.budget
-    return Limits(answers, limits.budget_total, limits.max_bits or 0.0)
+def limits_of(config: HostConfig, agreement: Agreement | None) -> Limits:
+    """What is answered about a person: what the Host allows, or what any purpose of the agreement does, if that is less."""
+    own = usual_limit(False) if config.limits.budget is None else config.limits.budget
+    purposes = () if agreement is None else agreement.purposes
+    wanted = [limit for limit in (own, *(purpose.floors.budget for purpose in purposes)) if limit]
+    return Limits(min(wanted, default=0), config.limits.budget_total, config.limits.max_bits or 0.0)
 
 
 def simulated_host(home: Path, federation: Federation, host: str, actor: str) -> HostOperator:

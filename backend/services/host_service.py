@@ -35,8 +35,8 @@ from backend.protocols.scoring.dither import DITHER
 from backend.protocols.transport.message import Lane
 from backend.protocols.transport.transcript import OwnTranscript
 from backend.services.host_operation import HostOperation
-from backend.services.host_operator import DRAINING
-from backend.store.accountant import Accountant, Limits, usual_limit
+from backend.services.host_operator import DRAINING, limits_of
+from backend.store.accountant import Accountant
 from backend.store.approvals import MAX_PER_DAY, Approval
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
@@ -210,13 +210,6 @@ def check_dictionary(config: HostConfig, agreement: Agreement) -> None:
             f"{config.source.dictionary}: has the hash {own}, the agreement names {', '.join(sorted(agreed)) or 'none'} for "
             f"{config.party}. Serve what was agreed on, or sign another agreement."
         )
-
-
-def limits_of(config: HostConfig, agreement: Agreement) -> Limits:
-    """What is answered about a person: what the Host allows, or what any purpose of the agreement does, if that is less."""
-    own = usual_limit(False) if config.limits.budget is None else config.limits.budget
-    wanted = [limit for limit in (own, *(purpose.floors.budget for purpose in agreement.purposes)) if limit]
-    return Limits(min(wanted, default=0), config.limits.budget_total, config.limits.max_bits or 0.0)
 
 
 def dither_of(config: HostConfig, agreement: Agreement) -> float:

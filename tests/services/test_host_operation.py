@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from contextlib import closing
 from dataclasses import replace
 from datetime import date
 from hashlib import sha256
@@ -246,9 +247,14 @@ def test_a_host_keeps_to_the_volume_and_the_groups_of_its_agreement(companies, c
     path = folder / "telecom" / "agreement.toml"
     changed = tomllib.loads(path.read_text())
     changed["purposes"][0]["rows_per_day"], changed["purposes"][0]["floors"]["group_size"] = 3, 77
+    changed["purposes"][0]["floors"]["budget"] = 2
     path.write_text(tomli_w.dumps(changed, multiline_strings=True))
     for party in folder.iterdir():
         sign(path, load_identity(party / "keys"))
+    toml = folder / "telecom" / "host.toml"
+    toml.write_text(tomli_w.dumps(tomllib.loads(toml.read_text()) | {"limits": {"budget": 3}}))
+    with closing(own_host(folder / "telecom", "ana")) as operator:
+        assert operator.limits.answers == 2  # its inbox says what is answered, not what the Host alone would answer
     service = HostService(config.model_copy(update={"folder": folder / "telecom", "ops": ""}))
     try:
         approvals, wanted = service.party.approvals, Approval("bank", SCORING, "a" * 64, "m1", {})
