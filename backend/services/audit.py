@@ -36,6 +36,11 @@ R = TypeVar("R")
 _log = logging.getLogger("glassleaf")
 
 
+def is_maker(person: str, maker: str) -> bool:
+    """Whether a name is that of whoever made a model; a maker that nobody knows is nobody."""
+    return bool(maker) and person.strip().casefold() == maker.casefold()
+
+
 @dataclass(frozen=True)
 class Auditor:
     """Writes for one actor in one role.
@@ -72,8 +77,8 @@ class Auditor:
         return self.actor
 
     def stand_apart(self, person: str, maker: str, act: str) -> None:
-        """Raise SecurityError where whoever made a model would `act` on it; a maker that nobody knows is nobody."""
-        if maker and person.strip().casefold() == maker.casefold():
+        """Raise SecurityError where whoever made a model would `act` on it."""
+        if is_maker(person, maker):
             raise SecurityError(f"{maker} trained the model and cannot {act}; somebody else has to.")
 
     def note(self, federation: str, action: str, body: Mapping[str, Any], *, tell: bool = True) -> Entry:

@@ -27,10 +27,11 @@ from backend.explain.importance import feature_importance
 from backend.fairness.age_discrimination import read_check
 from backend.fairness.evidence import Basis, Evidence
 from backend.results import ModelRecord
-from backend.services.audit import Auditor
+from backend.services.audit import Auditor, is_maker
 from backend.services.registry import Registry
 from backend.services.workspace import Workspace
 from backend.store.measurements import Kept
+from backend.store.reviews import Review
 
 if TYPE_CHECKING:
     from backend.compliance.recall import RecallTotals
@@ -87,7 +88,7 @@ class Compliance:
         """What the rules say of a model today, worked out once for a model, a day, a set of rules and what was answered."""
         own, problems = read_own_packs(self._rules)
         day, rules = date.today(), tuple(pack.model_dump_json() for pack in own)
-        answers = self._workspace.reviews(record.federation).answers()
+        answers = self._answers(record)
 
         def make() -> ComplianceReport:
             model = self._models.partial_model(record)
@@ -100,6 +101,16 @@ class Compliance:
 
         said = frozenset(answer.number for answer in answers.values())
         return self._models.derived(("findings", day, rules, problems, said), record, make)
+
+    def _answers(self, record: ModelRecord) -> dict[tuple[str, str, str], Review]:
+        """What was answered about features, of any model: but no "no" of whoever made this one, which would be its maker's own override."""
+        maker = self._workspace.model_states(record.federation).of(record.id).maker
+        given = self._workspace.reviews(record.federation).answers()
+        return {
+            asked: answer
+            for asked, answer in given.items()
+            if answer.verdict == "confirmed" or not is_maker(answer.person, maker)
+        }
 
     def kept_out(self, model_id: str) -> tuple[KeptOut, ...]:
         """Features that were kept out of the model's training, with what was measured of them all the same."""

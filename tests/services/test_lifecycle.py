@@ -123,13 +123,13 @@ def test_findings_are_decided_or_overridden_with_a_reason_before_an_approval(gla
     assert glassleaf.lifecycle.standing(model).approval.person == "cy"
 
 
-def asking(glassleaf, first, name, meaning):
+def asking(glassleaf, first, name, meaning, maker="ana"):
     """A draft whose first feature has this meaning."""
     described, part_of = glassleaf.models.partial_model(first), glassleaf.models.part_of(first)
     (party, feature), *others = described.dictionary
     dictionary = ((party, feature.model_copy(update={"meaning": meaning, "meaning_zh": ""})), *others)
     record = replace(first, id=name, content_hash=(name * 64)[:64])
-    glassleaf.models.register(record, replace(described, dictionary=dictionary), part_of, "ana")
+    glassleaf.models.register(record, replace(described, dictionary=dictionary), part_of, maker)
     return name
 
 
@@ -157,6 +157,16 @@ def test_a_question_blocks_an_approval_and_no_holds_until_the_description_change
     glassleaf.reviews.decide(changed, again.about, again.feature, "confirmed", WHY, "cy")
     flagged = glassleaf.reviews.undecided(changed)  # yes makes it a finding, which waits for a decision
     assert len(flagged) > before and "ecoa_marital_status" in {f.rule_id for f in flagged if f.feature == again.feature}
+
+
+def test_a_no_to_another_makers_model_is_none_for_the_own_one(glassleaf, first):
+    meaning = "Commuting grant for the spouses"
+    others, own = asking(glassleaf, first, "01", meaning, "bo"), asking(glassleaf, first, "23", meaning, "ana")
+    (asked,) = glassleaf.reviews.unanswered(others)
+    glassleaf.reviews.decide(others, asked.about, asked.feature, "overridden", WHY, "Ana")
+    assert not glassleaf.reviews.unanswered(others) and len(glassleaf.reviews.unanswered(own)) == 1
+    glassleaf.reviews.decide(own, asked.about, asked.feature, "overridden", WHY, "cy")
+    assert not glassleaf.reviews.unanswered(own)
 
 
 def test_an_override_says_in_the_log_how_many_findings_had_no_decision(glassleaf, model):
