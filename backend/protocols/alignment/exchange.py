@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from backend.errors import SecurityError
 from backend.jobs import work
-from backend.protocols.alignment.ids import joint_rows, mark
+from backend.protocols.alignment.ids import joint_rows, knows, mark
 from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
 from backend.protocols.alignment.methods import GuestSide, guest_sides
 from backend.protocols.alignment.outcome import Alignment
@@ -51,8 +51,9 @@ def align(session: Session, guest: str, ids: Sequence[str], method: str) -> tupl
     # 3 the rows that all hold, which each Host is told of its own
     positions = {host: side.positions() for host, side in sides.items()}
     rows = joint_rows(guest, ids, positions)
+    proof = knows(session.name, [ids[row] for row in rows.tolist()])
     for host in sides:
-        session.send(host, JointRecords(session.name, mark(positions[host], rows, started[host].records)))
+        session.send(host, JointRecords(session.name, mark(positions[host], rows, started[host].records), proof))
     return rows, Alignment(
         method=method,
         records={guest: len(ids)} | {host: started[host].records for host in sides},

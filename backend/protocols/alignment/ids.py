@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Mapping, Sequence
 
@@ -112,6 +114,11 @@ def mark(positions: NDArray[np.intp], rows: NDArray[np.intp], records: int) -> b
     flags = np.zeros(records, dtype=bool)
     flags[positions[rows]] = True
     return to_bitmap(flags)
+
+
+def knows(conversation: str, ids: Sequence[str]) -> bytes:
+    """SHA-256 over a conversation's name and the ids of joint records in the common order: nobody makes it who does not know them all."""
+    return hashlib.sha256(json.dumps([conversation, *ids]).encode()).digest()
 
 
 class HostIds:

@@ -39,7 +39,11 @@ class HiddenAnswer(Message, max_bytes=WHOLE):
 
 
 class JointRecords(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAINING):
-    """Guest → Host: which records of the Host's secret list every party holds (a bitmap)."""
+    """Guest → Host: which records of the Host's secret list every party holds (a bitmap), and that the Guest knows their ids.
 
-    HOLDS = "which of the Host's records all parties hold"
+    The proof is :func:`backend.protocols.alignment.ids.knows`.
+    """
+
+    HOLDS = "which of the Host's records all parties hold, and a hash of their ids"
     joint: bytes
+    proof: bytes

@@ -6,12 +6,14 @@ import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from hmac import compare_digest
 
 from backend.crypto.interface import NodePublicSide, PairPublicSide
 from backend.data.column_counts import reference_of
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
+from backend.protocols.alignment.ids import knows
 from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
 from backend.protocols.alignment.methods import HostSide, host_side
 from backend.protocols.host_state import Answer, Answering, Handlers
@@ -88,8 +90,12 @@ class TrainingHandler:
 
     def _joint_records(self, sender: str, joint: JointRecords) -> None:
         session = self._sessions.of(joint.conversation)
-        session.rows = self._side(joint).rows(joint.joint)
+        rows = self._side(joint).rows(joint.joint)
         session.drop(_Alignment)
+        # how many records are joint bounds what is answered about them: whoever the Guest does not know makes them no more
+        if not compare_digest(joint.proof, knows(joint.conversation, [self._table.ids[row] for row in rows.tolist()])):
+            raise SecurityError("Records were marked as joint whose ids the Guest does not know; the message was refused.")
+        session.rows = rows
 
     def _start_training(self, sender: str, start: StartTraining) -> Answer:
         session = self._sessions.of(start.conversation)

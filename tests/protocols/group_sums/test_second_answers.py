@@ -13,10 +13,14 @@ from backend.crypto.plain import PlainKeySide
 from backend.data.dictionary import Feature, Kind
 from backend.data.table import PartyTable, records_version
 from backend.errors import QuestionRefused, SecurityError
+from backend.protocols.alignment.ids import knows
+from backend.protocols.alignment.messages import HiddenIds, JointRecords, StartAlignment
+from backend.protocols.alignment.methods import guest_sides
 from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, GroupSums
 from backend.protocols.host import HostParty
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.messages import OfferKey
+from backend.protocols.transport.packing import to_bitmap
 from backend.store.accountant import Accountant, Limits
 from backend.store.database import Database
 from backend.store.party_store import memory_store
@@ -127,6 +131,30 @@ def test_marks_of_a_host_that_nobody_gets_are_not_counted(feature, receivers):
     with pytest.raises(SecurityError):
         host.send(AskGroupPairs("one", EVERYONE, feature, 4, receivers))
     assert host.counted() == (0, 0)
+
+
+@pytest.mark.parametrize("knows_them", [False, True])
+def test_nobody_declares_people_joint_whom_it_does_not_know(knows_them):
+    """Strangers would make a few customers many people, among whom sums may name more (docs/decisions/0042)."""
+    host, invented = CountingHost(), N - 10
+    ids = [*IDS[:10], *(IDS[10:] if knows_them else (f"z{i}" for i in range(invented)))]
+    side = guest_sides("dh", GUEST, ids, ["host"])["host"]
+    [started] = host.send(StartAlignment("one", "dh", N, side.open()))
+    side.opened(started.records, started.opening)
+    for piece in side.pieces():
+        [hidden] = host.send(HiddenIds("one", piece))
+        side.take(hidden.answer)
+    assert (side.positions() >= 0).sum() == (N if knows_them else 10)
+    joint = JointRecords("one", to_bitmap(np.ones(N, dtype=bool)), knows("one", sorted(ids)))
+    if knows_them:
+        host.send(joint)
+        assert len(host.party._sessions.of("one", GUEST).rows) == N
+        return
+    with pytest.raises(SecurityError, match="whose ids the Guest does not know"):
+        host.send(joint)
+    assert host.party._sessions.of("one", GUEST).rows is None
+    with pytest.raises(SecurityError, match="belong to no alignment"):
+        host.send(joint)  # one guess an alignment
 
 
 class TestAGuestThatMarksPeopleAsItLikes:
