@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
 
@@ -76,14 +76,17 @@ def form(
     """
     _emptied(f"{key}_go", f"{key}_reason")
     with st.form(key, border=False):
-        verdict = st.radio(
-            t(f"{kind}.decision"), VERDICTS, format_func=lambda word: t(LONG[kind, word]), key=f"{key}_verdict"
-        )
+        # a finding stands until it is overridden, while no answer to a question suggests itself
+        first: dict[str, Any] = {"index": 0 if kind == "report" else None, "key": f"{key}_verdict"}
+        verdict = st.radio(t(f"{kind}.decision"), VERDICTS, format_func=lambda word: t(LONG[kind, word]), **first)
         reason = st.text_area(t("report.reason"), key=f"{key}_reason", help=t("report.reason_help"), height=80)
         person = account or st.text_input(t("report.person"), key=f"{key}_reviewer")
         others = len(rules) - 1
         every = others > 0 and st.checkbox(t("compliance.decide_others", n=others), key=f"{key}_others")
-        if st.form_submit_button(t(GO[kind]), icon=":material/gavel:", key=f"{key}_go"):
+        pressed = st.form_submit_button(t(GO[kind]), icon=":material/gavel:", key=f"{key}_go")
+        if pressed and verdict is None:
+            frame.outcome(t, (False, t("questions.choose")))
+        elif pressed:
             decided = rules if every else rules[:1]
 
             def decide() -> None:

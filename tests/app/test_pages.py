@@ -222,6 +222,10 @@ def test_a_question_says_on_which_words_it_is_asked_and_is_answered_yes_or_no(
     assert says(said, "questions.waiting", language, n=1) and says(said, "questions.why_single", language)
     title = t.either(asked.title, asked.title_zh)
     assert t("questions.ask", feature=meaning, title=title) in str(at.main) and "spouses" in said
+    (answer,) = [radio for radio in at.radio if radio.key == f"question_{asked.feature}_{asked.about}_verdict"]
+    assert answer.value is None  # neither answer suggests itself
+    at.button(key=f"question_{asked.feature}_{asked.about}_go").click().run()
+    assert says(at, "questions.choose", language)
 
 
 def test_what_an_owner_set_aside_stays_visible(opened: Opened, world: World, answers: Answers) -> None:
