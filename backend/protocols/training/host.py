@@ -94,7 +94,9 @@ class TrainingHandler:
         session.drop(_Alignment)
         # how many records are joint bounds what is answered about them: whoever the Guest does not know makes them no more
         if not compare_digest(joint.proof, knows(joint.conversation, [self._table.ids[row] for row in rows.tolist()])):
-            raise SecurityError("Records were marked as joint whose ids the Guest does not know; the message was refused.")
+            raise SecurityError(
+                "Records were marked as joint whose ids the Guest does not know; the message was refused."
+            )
         session.rows = rows
 
     def _start_training(self, sender: str, start: StartTraining) -> Answer:
