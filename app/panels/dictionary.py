@@ -125,16 +125,16 @@ def table(
     flagged = [shown(f, _flagged(t, flags.get(f.name, ()), bool(asked.get(f.name)))) for _, f in rows]
     text, bar = st.column_config.TextColumn, st.column_config.ProgressColumn
     gains = bar(
-        t("features.share"), width=95, min_value=0, max_value=_top(view), format="%.1f %%", help=t("glossary.gain")
+        t("features.share"), width=85, min_value=0, max_value=_top(view), format="%.1f %%", help=t("glossary.gain")
     )
     tall = frame.row_height(meanings, ONE_LINE)
     frame.dressed(
         {
-            "meaning": (meanings, text(t("features.meaning"), width=225)),
+            "meaning": (meanings, text(t("features.meaning"), width=210)),
+            "party": (parties, text(t("words.party"), width=115)),
             "share": ([100 * importance[f.name].gain_share for _, f in rows], gains),
-            "party": (parties, text(t("words.party"), width=135)),
-            "flags": (flagged, text(t("features.flags"), width=100, help=t("glossary.flag"))),
-            "code": ([shown(f, f.name) for _, f in rows], text(t("features.code"), width=150)),
+            "flags": (flagged, text(t("features.flags"), width=90, help=t("glossary.flag"))),
+            "code": ([shown(f, f.name) for _, f in rows], text(t("features.code"), width=130)),
         },
         "features_table",
         t("features.table"),

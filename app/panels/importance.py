@@ -66,8 +66,10 @@ def by_feature(t: Texts, view: View, measure: str, rows: Rows, everything: bool)
     ordered, learned = _ordered(view, rows), {direction.feature: direction for direction in view.directions}
     sentence = _sentence(t, view, measure, ordered, learned)
     drawn = ordered if everything else ordered[:SHOWN]
-    parties = " ".join(palette.name(t, view.federation, party) for party in dict.fromkeys(row.party for row in drawn))
-    st.markdown(f"{sentence}  \n:small[{parties}]")
+    legend = [palette.name(t, view.federation, party) for party in dict.fromkeys(row.party for row in drawn)]
+    words = dict.fromkeys(learned[row.feature].learned for row in drawn if row.feature in learned)
+    legend += [f"{SIGNS[word]} {frame.direction(t, view.task, word)}" for word in SIGNS if word in words]
+    st.markdown(f"{sentence}  \n:small[{'  '.join(legend)}]")
     frame.drawing(
         charts.bars([_bar(t, view, row, learned.get(row.feature)) for row in drawn], sentence), "importance_bars"
     )

@@ -28,7 +28,10 @@ def network(t: Texts, view: View) -> None:
     """The parties as a picture: the Guest above, its Hosts below, ciphertexts between them."""
     shares = view_models.shares(view)
     people = sum(view.record.parts.values())
-    listed = t.listed([f"{markdown(t.party(view.federation, s.party))} {s.features}" for s in shares])
+    names = [markdown(t.party(view.federation, share.party)) for share in shares]
+    listed = t.listed(
+        [t("overview.network_each", party=name, n=s.features) for name, s in zip(names, shares, strict=True)]
+    )
     sentence = t(
         "overview.network", n=len(shares), features=sum(s.features for s in shares), people=f"{people:,}", listed=listed
     )

@@ -74,9 +74,11 @@ def _strip(t: Texts, view: View, scene: ScoringMoment, party: str, key: str, *, 
     if party == view.model.guest:
         _guest(t, view, scene)
     else:
+        # first, so that what it opens is in view
+        look = scene.look if scene.turn in ("", party) else None
+        if look is not None and st.toggle(t("transcript.look"), key=f"{key}_look_{party}"):
+            _looked(t, look(party))
         _host(t, view, scene, party)
-        if scene.look is not None and st.toggle(t("transcript.look"), key=f"{key}_look_{party}"):
-            _looked(t, scene.look(party))
 
 
 def _columns(t: Texts, view: View, party: str) -> None:
