@@ -48,11 +48,6 @@ def cut(text: str, width: int) -> str:
     return text
 
 
-def wide(text: str) -> int:
-    """Letters that `text` is wide (Chinese ones count double)."""
-    return len(text) + sum(letter > "\u2e80" for letter in text)
-
-
 def wrap(text: str, width: int, lines: int = 3) -> str:
     """`text` for a chart broken into at most `lines` lines of about `width` letters (Chinese letters count double)."""
     rows: list[str] = [""]
@@ -100,6 +95,11 @@ class Texts:
     def unit(self, of: Feature | Label) -> str:
         """The unit of a feature or a label in the chosen language."""
         return unit_in(self.language, of.unit, of.unit_zh, of.meaning_zh)
+
+    def after(self, of: Feature) -> str:
+        """A feature's unit as it follows a number; a scale such as 0–100 in brackets, so that it is not read as another number."""
+        unit = self.unit(of)
+        return f" ({unit})" if unit[:1].isdigit() else f" {unit}" if unit else ""
 
     def codes(self, feature: Feature) -> dict[str, str]:
         """What a feature's codes stand for, in the chosen language where its owner gave it."""

@@ -133,6 +133,11 @@ def joined(*sentences: str) -> str:
     return text
 
 
+def wide(text: str) -> int:
+    """Letters that `text` is wide (Chinese ones count double)."""
+    return len(text) + sum(letter > "\u2e80" for letter in text)
+
+
 def brief(meaning: str) -> str:
     """A feature's meaning without what explains its values, where it is long: for charts and sentences."""
     letters = len(meaning) + sum(letter > "\u2e80" for letter in meaning)  # Chinese ones are twice as wide

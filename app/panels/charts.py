@@ -12,7 +12,8 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import palette
-from app.texts import Texts, label, wide, wrap
+from app.texts import Texts, label, wrap
+from backend.i18n import wide
 from backend.services.cache import Cache
 
 TEXT = 12  # pixels; no chart writes smaller, so that a phone shows what can be read

@@ -187,8 +187,8 @@ def _rule(t: Texts, split: OwnSplit) -> str:
     rule = split.rule
     if rule.threshold is None:
         return f"{', '.join(sorted(rule.left_categories))} | {', '.join(sorted(rule.right_categories))}"
-    unit = t.unit(split.feature) if split.feature else ""
-    return f"{'≥' if rule.above else '<'} {rule.threshold:.10g} {unit}".rstrip()
+    unit = t.after(split.feature) if split.feature else ""
+    return f"{'≥' if rule.above else '<'} {rule.threshold:.10g}{unit}"
 
 
 def _approve(t: Texts, operator: HostOperator, request: Request, key: str) -> None:

@@ -243,7 +243,7 @@ def _level(t: Texts, feature: Feature, level: Level) -> str:
         return t("importance.no_value")
     if level.code:
         return t.codes(feature).get(level.code, level.code)
-    unit = f" {t.unit(feature)}" if feature.unit else ""
+    unit = t.after(feature)
     if level.low is None:
         return t("importance.below", high=f"{bare(level.high or 0.0)}{unit}")
     if level.high is None:

@@ -9,8 +9,9 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import charts, frame, palette
-from app.texts import Texts, cut, label, markdown, percent, wide, wrap
+from app.texts import Texts, cut, label, markdown, percent, wrap
 from app.view_models import View
+from backend.i18n import wide
 
 if TYPE_CHECKING:
     from backend.explain.stability import Interaction

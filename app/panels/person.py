@@ -135,7 +135,7 @@ def shown(t: Texts, feature: Feature, value: Any) -> str:
     if feature.kind.value == "boolean":
         return t("structure.yes" if float(value) else "structure.no")
     text = f"{value:,.0f}".replace("-", "−") if float(value).is_integer() else number(float(value))
-    return f"{text} {t.unit(feature)}".strip()
+    return text + t.after(feature)
 
 
 def typed(

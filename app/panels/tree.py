@@ -182,8 +182,7 @@ def rule(t: Texts, view: View, index: int, node: int) -> str:
         return t("structure.kept", party=t.party(view.federation, split.owner))
     feature = view.model.feature(split.feature)
     if own.threshold is not None:
-        unit = f" {t.unit(feature)}" if feature.unit else ""
-        return t("structure.below", threshold=bare(own.threshold), unit=unit)
+        return t("structure.below", threshold=bare(own.threshold), unit=t.after(feature))
     codes = t.codes(feature)
     return t(
         "structure.one_of", listed=t("words.comma").join(codes.get(code, code) for code in sorted(own.left_categories))

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from backend.errors import ParameterError, SecurityError
-from backend.i18n import catalogue
+from backend.i18n import catalogue, wide
 from backend.results import ModelRecord
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.registry import Registry
@@ -233,7 +233,7 @@ def _named(person: str) -> str:
 def _reason(reason: str, step: str, needed: bool, undecided: int) -> str:
     """The reason without surrounding white space; raises where one is missing."""
     reason = reason.strip()
-    if (needed or undecided or reason) and not REASON_MIN <= len(reason) <= TEXT_MAX:
+    if (needed or undecided or reason) and (wide(reason) < REASON_MIN or len(reason) > TEXT_MAX):
         why = (
             f"{undecided} findings or questions have no decision; decide on them, or approve with a reason. "
             if undecided

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from backend.data.table import read_table
 from backend.errors import NotAvailable, ParameterError, SecurityError
+from backend.i18n import wide
 from backend.services.audit import Note, recorded
 from backend.services.holdings import DELETE, KEEP, Holding, at_host
 from backend.services.registry import parts_of
@@ -212,7 +213,7 @@ def _is_text(person: str) -> bool:
 
 def _reason(because: str, person: str) -> str:
     because = because.strip()
-    if not REASON_MIN <= len(because) <= TEXT_MAX:
+    if wide(because) < REASON_MIN or len(because) > TEXT_MAX:
         raise ParameterError(
             f"Give a reason why the person is forgotten, {REASON_MIN} to {TEXT_MAX:,} characters; this one has {len(because):,}."
         )

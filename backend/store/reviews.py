@@ -15,12 +15,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from backend.errors import ParameterError
+from backend.i18n import wide
 from backend.store.database import Database, column_values, timestamp
 from backend.store.schema import ReviewRow, SignOffRow
 
 ReviewVerdict = Literal["overridden", "confirmed"]
 ABOUT = "about:"  # before a concept, in the place of a rule: an answer to a question
-REASON_MIN = 10  # characters: a word is no reason
+REASON_MIN = 10  # letters, of which a Chinese one counts for two: a word is no reason
 TEXT_MAX = 4_000  # characters
 NAME_MAX = 120  # characters, as a feature's name
 _HASH = re.compile(r"[0-9a-f]{64}")  # SHA-256 in hexadecimal
@@ -183,9 +184,9 @@ class Reviews:
 
 
 def _text(what: str, text: str, min_length: int = 1, max_length: int = NAME_MAX) -> str:
-    """`text` without surrounding white space; raises ParameterError where its length is out of range."""
+    """`text` without surrounding white space; raises ParameterError where it is too short (in letters that it is wide) or too long."""
     text = text.strip()
-    if not min_length <= len(text) <= max_length:
+    if wide(text) < min_length or len(text) > max_length:
         raise ParameterError(f"Give a {what} of {min_length} to {max_length:,} characters; this one has {len(text):,}.")
     return text
 

@@ -11,6 +11,7 @@ import pytest
 
 from app.panels import training
 from app.texts import Texts, amount, bare, catalogue, cut, label, markdown, number, percent, signed, size, wrap
+from backend.data.dictionary import Feature
 from backend.i18n import LANGUAGES
 from backend.protocols.training.algorithms import ALGORITHMS
 from backend.protocols.transport.message import MESSAGES
@@ -230,3 +231,8 @@ def test_an_address_in_a_meaning_is_shown_letter_by_letter_and_is_no_link(text: 
 
 def test_a_text_without_an_address_holds_nothing_unseen() -> None:
     assert markdown("ratio 3:1 @ home, http and www") == r"ratio 3\:1 @ home, http and www"
+
+
+def test_a_scale_after_a_number_stands_in_brackets_and_a_unit_does_not() -> None:
+    said = [Texts("en").after(Feature(name="mix", meaning="Mix", unit=unit)) for unit in ("0–100", "months", "")]
+    assert said == [" (0–100)", " months", ""]
