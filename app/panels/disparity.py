@@ -117,17 +117,17 @@ def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[str, str]) -> go.F
 
 
 def reference(t: Texts, feature: Feature | None, place: str, usual: str = "") -> str:
-    """The form's question which group the others are compared with; empty = the largest; `usual` = what the first one offered is called."""
-    codes = {} if feature is None else t.codes(feature)
-    bins = [] if codes else [str(number_) for number_ in range(1, GROUPS + 1)]
+    """The question which group the others are compared with; empty = the largest; `usual` = what the first offered is called in English."""
+    codes = [] if feature is None else list(feature.categories)
 
-    def words(group: str) -> str:
+    def words(group: str, t: Texts = t) -> str:
         if not group:
             return t("disparity.reference_largest")
-        return codes.get(group) or t("measure.group_bin", place=group, bins=GROUPS)
+        named = t.codes(feature) if feature is not None else {}
+        return named.get(group) or t("measure.group_bin", place=group, bins=GROUPS)
 
-    offered = ["", *codes, *bins]
-    named = [group for group in offered if group and usual in (words(group), feature and feature.categories.get(group))]
+    offered = ["", *(codes or [str(place) for place in range(1, GROUPS + 1)])]
+    named = [group for group in offered if group and usual == words(group, Texts("en"))]
     return str(
         st.selectbox(
             t("disparity.reference"),

@@ -11,13 +11,14 @@ from streamlit.testing.v1 import AppTest
 from app import session, view_models
 from app.panels import disparity, evidence
 from app.texts import Texts, number
+from backend.data.dictionary import Feature
 from backend.errors import Cancelled
 from backend.fairness.age_discrimination import AgeCheck, AgeGap
 from backend.fairness.disparity import Disparity
 from backend.fairness.evidence import Basis, Evidence
 from backend.i18n import LANGUAGES
 from backend.jobs import Job
-from backend.services.fairness import Proxies
+from backend.services.fairness import GROUPS, Proxies
 from tests.app.conftest import Answers, Opened, World, _fresh, job_of
 from tests.app.reading_out import everything, says
 
@@ -262,3 +263,24 @@ def test_elderly_ages_that_were_not_checked_are_called_so(opened: Opened) -> Non
 def test_elderly_ages_of_too_few_records_are_refused_in_words_on_the_page(opened: Opened) -> None:
     at = measured(opened("compliance"), "elderly", "age")
     assert not at.exception and "records are 62 or older" in everything(at)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_alternatives_are_compared_with_the_group_that_was_the_reference_whatever_the_language(language: str) -> None:
+    coded = Feature(
+        name="home",
+        meaning="Home",
+        kind="categorical",
+        categories={"a": "own", "b": "let"},
+        categories_zh={"a": "自有"},
+    )
+    number = Feature(name="age", meaning="Age")
+    chosen = [
+        disparity.reference(Texts(language), feature, f"{language}{usual}", usual)
+        for feature, usual in (
+            (coded, "own"),
+            (number, Texts("en")("measure.group_bin", place="2", bins=GROUPS)),
+            (number, ""),
+        )
+    ]
+    assert chosen == ["a", "2", ""]
