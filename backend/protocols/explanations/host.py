@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.data.table import PartyTable
-from backend.errors import SecurityError
+from backend.errors import QuestionRefused, SecurityError
 from backend.protocols.explanations.host_factors import CompiledFactors, Decided
 from backend.protocols.explanations.messages import (
     MIN_PEOPLE,
@@ -47,6 +48,8 @@ from backend.protocols.transport.packing import from_bitmap, to_bitmap
 from backend.store.accountant import COHORT, REASONS, Question
 from backend.trees.ensemble import Columns
 
+RANKED = 2  # times that one question is ranked: once, and once more where the answer was lost
+
 
 @dataclass(repr=False)
 class _Request:
@@ -61,6 +64,7 @@ class _Request:
     asked: AskReasons | AskCohort
     digest: str  # of the question, without its terms
     masks: Flags | None = None  # (people, own features, 2), of sides that are passed on
+    name: str = ""  # of the question about the person who is ranked, where it may be repeated
     cohort: Question | None = None  # as it is counted
     values_enc: Any = None  # of one person, to be ranked; of a cohort, added up
     sides: Flags | None = None  # (2, features): of that person, this Host's shares
@@ -200,6 +204,7 @@ class ReasonsHandler:
             question = question if served.index else digest_of(request.digest, message.terms)
             name = of_person(request.asked.request, message.person)
             self.answering.bind(session.guest, name, message.conversation, question)
+            request.name = name
             yield from self._one_of_many(request, message, decided[0], question)
         else:
             kept = np.concatenate([one.kept for one in decided], axis=1)
@@ -284,7 +289,28 @@ class ReasonsHandler:
         if sender != session.guest:
             raise SecurityError("Only the Guest may choose labels.")
         session.drop(RankingHost)
+        self._count_ranking(session, message.conversation)
         yield sender, GarbledRanking(message.conversation, ranking.garble(message.choices))
+
+    def _count_ranking(self, session: HostSession, conversation: str) -> None:
+        """Raise QuestionRefused where a question was ranked :data:`RANKED` times before.
+
+        A question is repeated uncounted in the same terms, but what else goes into a ranking is the Guest's word: one that shifted its
+        shares, again and again, would find out how large each contribution is.
+        """
+        request = session.need(_Request, "Labels were chosen of no ranking.")
+        if not request.name or self.answering.account(conversation) is None:
+            return
+        for number in range(RANKED):
+            name = f"{request.name}.ranked{number}"
+            question = Question(session.guest, name, REASONS, request.served.structure, ())
+            with suppress(QuestionRefused):  # that one is taken
+                self.answering.count(question, conversation, (), np.zeros(0, dtype=bool))
+                self.answering.bind(session.guest, name, conversation, secrets.token_hex(32))
+                return
+        raise QuestionRefused(
+            f"This question was ranked {RANKED} times; it is not ranked again, since other inputs of the Guest would be another question."
+        )
 
 
 def shape_of(asked: AskReasons | AskCohort) -> ReasonShape:

@@ -19,7 +19,7 @@ from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
-from backend.errors import ParameterError, SecurityError
+from backend.errors import ParameterError, QuestionRefused, SecurityError
 from backend.i18n import Catalogue
 from backend.protocols.explanations.encryption import PersonEncryption, RlweEncryption, encryption_of
 from backend.protocols.explanations.guest import ReasonsClient
@@ -29,6 +29,7 @@ from backend.protocols.explanations.host_factors import CompiledFactors
 from backend.protocols.explanations.messages import AskReasons, ReasonTerms
 from backend.protocols.explanations.shape import units
 from backend.protocols.explanations.weighting import weighting_of
+from backend.protocols.ranking.guest import RankingGuest
 from backend.protocols.ranking.packing import PackedOpener
 from backend.protocols.scoring.fed_eini import host_plan
 from backend.protocols.transport.channel import Session
@@ -36,6 +37,7 @@ from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import HeldRecords, OfferKey
 from backend.store.accountant import Accountant, Limits, Question
 from backend.store.database import Database
+from backend.store.journal import Batch
 from backend.trees.backgrounds import COVERS, Background, backgrounds
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, Split, SplitRule
 from backend.trees.folding import fold_structure
@@ -414,6 +416,54 @@ def test_a_budget_that_is_spent_refuses_one_and_answers_about_the_others(secret_
         at = world.tables[GUEST].ids.index(known)
         assert at < 2 and list(found.refused) == [at] and found.names[at] is None and found.names[1 - at] is not None
         assert "budget is spent at host0" in found.refused[at]
+
+
+class Repeated:
+    """A journal's run of one question: its terms are sent in the same bytes as often as it is asked."""
+
+    def __init__(self):
+        self.sent = {}
+
+    def drop(self, number):
+        pass
+
+    def batch(self, number):
+        return Batch("q", self.sent.get(number, ()), None)
+
+    def sending(self, number, piece, sent):
+        return self.sent.setdefault(number, (sent,))[piece]
+
+    def answered(self, number, answer):
+        pass
+
+
+def test_a_question_is_ranked_once_more_where_its_answer_was_lost_and_not_until_its_numbers_are_known(
+    secret_key, monkeypatch
+):
+    """A Guest that shifts its share of one number after the other finds out, by who is named, how large each is."""
+    world, run, key = world_of(2, 1, n=1, n_trees=2, depth=1), Repeated(), PaillierKeySide(secret_key)
+    compiled, shifts = CompiledTerms(world.model), iter((0, 1, 2))
+
+    class Lying(RankingGuest):
+        def __init__(self, opened, shape, sides):
+            shift = next(shifts) << (shape.width - 3)
+            super().__init__(lambda part: [number + shift for number in opened(part)], shape, sides)
+
+    # patched: a Guest that departs from the protocol
+    monkeypatch.setattr("backend.protocols.explanations.guest.RankingGuest", Lying)
+    with running(world, options={"host0": {"accountant": Accountant(Database(), Limits(1))}}) as (guest, network, _):
+
+        def asked(name):
+            session = Session(network.end(GUEST), name, compiled.chain, timeout=60)
+            try:
+                client = ReasonsClient(session, guest.name, MODEL_ID, compiled, key, run=run)
+                return client.names(world.tables[GUEST], 1).refused
+            finally:
+                session.close()
+
+        assert asked("first") == asked("again") == {}
+        with pytest.raises(QuestionRefused, match="ranked 2 times"):
+            asked("shifted")
 
 
 def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(secret_key):
