@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from backend.explain.dependence import Dependence, GroupMeans, Level
 
 DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")  # of classes
-HEIGHT = 360
+STROKES = ("", "9 9", "3 3", "9 3 3 3", "15 15", "15 6 3 6")  # the same of an SVG
+HEIGHT, STAIR = 360, 260  # pixels: of a chart, of a stair without what stands around it
+LACKING = 'stroke="currentColor" stroke-width="1.5" stroke-dasharray="3 3"'  # the line of those without a value
 ENDS = ("low", "high")  # of a group's interval
 
 
@@ -71,7 +74,7 @@ def curve(t: Texts, view: View, found: Dependence) -> None:
         _column(t, view, k): [_answer(t, view, level.predicted[k]) for level in levels] for k in range(_outputs(view))
     }
     numeric = any(level.low is not None or level.high is not None for level in levels)
-    figure = _steps(t, view, feature, levels) if numeric else _dots(t, view, found.party, names, levels)
+    figure = _steps(t, view, feature, levels, sentence) if numeric else _dots(t, view, found.party, names, levels)
     frame.chart(t, figure, sentence, table, "importance_curve")
     st.caption(f":material/info: {t('importance.curve_caption', n=found.n, records=f'{found.n:,}')}")
 
@@ -114,51 +117,90 @@ def means(t: Texts, view: View, found: GroupMeans) -> None:
     st.caption(f":material/lock: {t(caption, records=f'{found.n:,}', day=found.measured)}")
 
 
-def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level]) -> go.Figure:
-    """A stair over the values, with the shares of the records below it."""
-    steps = [level for level in levels if not level.missing]
+def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level], sentence: str) -> str:
+    """A stair over the values, with the shares of the records below it, as an SVG."""
+    steps, lacking = ([level for level in levels if level.missing is known] for known in (False, True))
     cuts = [level.low for level in steps if level.low is not None]
     span = (cuts[-1] - cuts[0]) or abs(cuts[0]) or 1.0
     edges = [cuts[0] - span / 8, *cuts, cuts[-1] + span / 8]
-    figure = _empty(view)
-    figure.add_bar(
-        x=[(a + b) / 2 for a, b in pairwise(edges)],
-        y=[level.share for level in steps],
-        width=[b - a for a, b in pairwise(edges)],
-        marker={"color": charts.theme().quiet},
-        yaxis="y2",
-        name=label(t("importance.records")),
-        hoverinfo="skip",
-    )
-    for k in range(_outputs(view)):
-        figure.add_scatter(
-            x=edges,
-            y=[*(level.predicted[k] for level in steps), steps[-1].predicted[k]],
-            mode="lines",
-            line={"shape": "hv", "color": palette.GUEST.colour, "dash": DASHES[k % len(DASHES)], "width": 3},
-            name=label(_column(t, view, k)),
-            customdata=[*(_level(t, feature, level) for level in steps), _level(t, feature, steps[-1])],
-            hovertemplate=f"%{{customdata}}<br>%{{y:{_format(view)}}}<extra></extra>",
+    marks = _round(*(end(value for level in levels for value in level.predicted) for end in (min, max)))
+    legend = _legend(t, view, bool(lacking))
+    top = charts.LINE * (len(legend) + 1)
+    bottom, low, high = top + STAIR, marks[0], marks[-1]
+
+    def across(value: float) -> float:
+        return 100 * (value - edges[0]) / (edges[-1] - edges[0])
+
+    def down(answer: float) -> float:
+        return bottom - STAIR * (answer - low) / (high - low)
+
+    def line(x1: float, x2: float, y1: float, y2: float, look: str) -> str:
+        return f'<line x1="{x1:.2f}%" x2="{x2:.2f}%" y1="{y1:.1f}" y2="{y2:.1f}" {look}/>'
+
+    parts = [line(0, 100, down(mark), down(mark), f'stroke="{palette.FAINT}"') for mark in marks]
+    for level, (x1, x2) in zip(steps, pairwise(map(across, edges)), strict=True):
+        tall = STAIR / 4 * level.share
+        parts.append(
+            f'<rect x="{x1:.2f}%" width="{x2 - x1:.2f}%" y="{bottom - tall:.1f}" height="{tall:.1f}" fill="{charts.theme().quiet}"/>'
         )
-        for level in levels:
-            if level.missing:
-                figure.add_scatter(
-                    x=edges[:1] + edges[-1:],
-                    y=[level.predicted[k]] * 2,
-                    mode="lines",
-                    line={"color": palette.INK, "dash": "dot", "width": 1.5},
-                    name=label(t("importance.no_value")),
-                    showlegend=k == 0,
-                    hovertemplate=f"{label(t('importance.no_value'))}: %{{y:{_format(view)}}}<extra></extra>",
-                )
-    figure.update_xaxes(title_text=label(t.unit(feature)) or None, showgrid=False)
-    if "%" in _format(view):
-        charts.margins(figure, ["100.0%"], charts.TITLED if t.unit(feature) else charts.TICKS)
-    return figure.update_layout(
-        yaxis={"overlaying": "y2", "tickmode": "auto"},  # else bars would cover the line where it is low
-        yaxis2={"side": "right", "range": [0, 4], "visible": False, "fixedrange": True},
-        bargap=0,
-    )
+    for k in range(_outputs(view)):
+        stair = f'stroke="{palette.GUEST.colour}" stroke-width="3" {_dash(k)}'
+        for at, (x1, x2) in enumerate(pairwise(map(across, edges))):
+            y = down(steps[at].predicted[k])
+            parts.append(line(x1, x2, y, y, stair))
+            if at:
+                parts.append(line(x1, x1, down(steps[at - 1].predicted[k]), y, stair))
+        parts += [line(0, 100, down(level.predicted[k]), down(level.predicted[k]), LACKING) for level in lacking]
+    for level, (x1, x2) in zip(steps, pairwise(map(across, edges)), strict=True):
+        hover = [
+            _level(t, feature, level),
+            *(_answer(t, view, answer) for answer in level.predicted),
+            percent(level.share),
+        ]
+        parts.append(
+            f'<rect x="{x1:.2f}%" width="{x2 - x1:.2f}%" y="{top}" height="{STAIR}" fill="transparent">'
+            f"<title>{label(chr(10).join(hover))}</title></rect>"
+        )
+    ticks = [mark for mark in _round(edges[0], edges[-1]) if edges[0] <= mark <= edges[-1]]
+    parts += [charts.annotation(across(mark), bottom + charts.LINE, bare(mark)) for mark in ticks]
+    unit = label(t.unit(feature))
+    if unit:
+        parts.append(charts.annotation(50, bottom + 2 * charts.LINE + 4, unit))
+    halo = f'paint-order="stroke" stroke="{charts.background()}" stroke-width="4"'
+    parts += [
+        f'<text x="0" y="{down(mark) - 4:.1f}" text-anchor="start" {halo}>{label(_answer(t, view, mark))}</text>'
+        for mark in marks
+    ]
+    below = charts.TITLED if unit else charts.TICKS
+    return charts.svg([*legend, *parts], bottom + below, sentence)
+
+
+def _legend(t: Texts, view: View, lacking: bool) -> list[str]:
+    """A line an output, one for the records, one for those without a value: a sample and what it stands for."""
+    rows = [
+        (f'stroke="{palette.GUEST.colour}" stroke-width="3" {_dash(k)}', _column(t, view, k))
+        for k in range(_outputs(view))
+    ]
+    rows += [(f'stroke="{charts.theme().quiet}" stroke-width="10"', t("importance.records"))]
+    rows += [(LACKING, t("importance.no_value"))] * lacking
+    return [
+        f'<line x1="0" x2="28" y1="{charts.LINE * at + 8}" y2="{charts.LINE * at + 8}" {look}/>'
+        f'<text x="36" y="{charts.LINE * at + 12}" text-anchor="start">{label(words)}</text>'
+        for at, (look, words) in enumerate(rows)
+    ]
+
+
+def _dash(output: int) -> str:
+    return f'stroke-dasharray="{STROKES[output % len(STROKES)]}"' if output else ""
+
+
+def _round(low: float, high: float) -> list[float]:
+    """Round numbers from `low` or below to `high` or above, at most six apart from the ends."""
+    rough = (high - low) / 4 or abs(low) / 4 or 1.0
+    power = 10.0 ** math.floor(math.log10(rough))
+    step = next(power * many for many in (1, 2, 5, 10) if power * many >= rough)
+    first, last = math.floor(low / step), math.ceil(high / step)
+    return [step * at for at in range(first, max(last, first + 1) + 1)]
 
 
 def _dots(t: Texts, view: View, party: str, names: Sequence[str], rows: Sequence[Level | GroupMean]) -> go.Figure:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from app.panels import charts, frame, palette
-from app.texts import Texts, cut, label, markdown, percent, wrap
+from app.texts import Texts, cut, label, markdown, percent
 from app.view_models import View
 from backend.i18n import wide
 
@@ -17,11 +16,8 @@ if TYPE_CHECKING:
     from backend.explain.stability import Interaction
 
 SHOWN = 10  # features of the picture
-LETTERS = 22  # a line of a feature beside the picture, so that a phone has room for the squares
-ABOVE = (
-    48  # letters of a feature above the picture, where it stands on end: in one line, for a phone has no room for two
-)
-SQUARE, LETTER, SCALE = 48, 6.2, 72  # pixels: of a row, of a letter above, of the colour scale below
+ABOVE = 48  # letters of a feature, in one line: above the picture it stands on end
+SQUARE, LETTER, SCALE = 30, 6.2, 72  # pixels: of a square, of a letter above, of the scale below
 
 
 def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
@@ -40,7 +36,7 @@ def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
         trees=first.trees,
         across=sum(pair.across for pair in found),
     )
-    frame.chart(t, _squares(t, view, found), sentence, lambda: _twin(t, view, found), "importance_pairs")
+    frame.chart(t, _squares(t, view, found, sentence), sentence, lambda: _twin(t, view, found), "importance_pairs")
     st.caption(f":material/info: {t('importance.pairs_caption')}")
 
 
@@ -55,42 +51,57 @@ def _twin(t: Texts, view: View, found: Sequence[Interaction]) -> frame.Columns:
     }
 
 
-@charts.cached
-def _squares(t: Texts, view: View, found: Sequence[Interaction]) -> go.Figure:
-    """The features that meet most, each a row and a column; a number joins the two."""
+def _squares(t: Texts, view: View, found: Sequence[Interaction], sentence: str) -> str:
+    """The features that meet most, each a row and a column, as an SVG: the denser a square, the more gain lies there."""
     met: dict[tuple[str, str], float] = {}
     for pair in found:
         for feature in pair.features:
             met[feature] = met.get(feature, 0.0) + pair.gain
     shown = sorted(met, key=lambda feature: -met[feature])[:SHOWN]
     by_pair = {frozenset(pair.features): pair for pair in found}
-    rows, hovers = [], []
-    for one in shown:
-        cells = [by_pair.get(frozenset((one, other))) for other in shown]
-        rows.append([pair.share if pair else None for pair in cells])
-        hovers.append([_hover(t, view, pair) if pair else "" for pair in cells])
+    most = max(pair.share for pair in found) or 1.0
     named = [t.brief(view.model.feature(name)) for _, name in shown]
-    marks = [palette.mark(view.federation, party) for party, _ in shown]
-    signs = [f"<span style='color:{sign.colour}'>{sign.glyph}</span>" for sign in marks]
-    places = list(range(len(shown)))
-    scale = {"orientation": "h", "thickness": 10, "len": 0.6, "x": 0, "xanchor": "left", "y": 0, "yanchor": "top"}
-    scale |= {"outlinewidth": 0}
-    title = {"text": wrap(t("importance.pairs_scale"), 30, 2), "side": "top"}  # in two lines for a phone
-    scale |= {"tickformat": ".2~%", "nticks": 4, "title": title}
-    hover = {"hovertext": hovers, "hovertemplate": "%{hovertext}<extra></extra>", "hoverongaps": False}
-    columns = [f"{label(cut(words, ABOVE))} {sign}" for words, sign in zip(named, signs, strict=True)]
-    above = 20 + LETTER * max(wide(cut(words, ABOVE)) for words in named)
-    figure = charts.figure(SQUARE * len(shown) + above + SCALE, margin_t=above)
-    figure.add_trace(charts.squares(rows, places, places, **hover, showscale=True, colorbar=scale))
-    beside = [f"{wrap(words, LETTERS, 3)} {sign}" for words, sign in zip(named, signs, strict=True)]
-    charts.margins(figure, [f"{wrap(words, LETTERS, 3)} ●" for words in named], SCALE)
-    figure.update_xaxes(side="top", tickvals=places, ticktext=columns, tickangle=-90)
-    return figure.update_yaxes(autorange="reversed", showgrid=False, tickvals=places, ticktext=beside)
+    above = 24 + LETTER * max(wide(cut(words, ABOVE)) for words in named)
+    width, parts = 100 / len(shown), []
+    for row, (one, words) in enumerate(zip(shown, named, strict=True)):
+        sign, top = palette.mark(view.federation, one[0]), above + (SQUARE + charts.LINE + 8) * row
+        glyph = f'<tspan fill="{sign.colour}">{sign.glyph}</tspan>'
+        parts.append(
+            f'<svg x="{width * (row + 0.5):.2f}%" y="{above - 8:.0f}" overflow="visible"><text transform="rotate(-90)" '
+            f'text-anchor="start" dy="0.35em">{glyph} {label(cut(words, ABOVE))}</text></svg>'
+            f'<text x="0" y="{top + charts.TEXT:.0f}" text-anchor="start">{glyph} {label(cut(words, ABOVE))}</text>'
+        )
+        for column, other in enumerate(shown):
+            pair = by_pair.get(frozenset((one, other)))
+            if pair is not None:
+                parts.append(
+                    f'<rect x="{width * column:.2f}%" y="{top + charts.LINE + 2:.0f}" width="{width - 0.4:.2f}%" height="{SQUARE}" '
+                    f'fill-opacity="{_density(pair.share / most):.2f}"><title>{_hover(t, view, pair)}</title></rect>'
+                )
+    below = above + (SQUARE + charts.LINE + 8) * len(shown)
+    return charts.svg([*parts, *_scale(t, most, below + 8)], below + SCALE, sentence)
+
+
+def _density(share: float) -> float:
+    return 0.06 + 0.8 * share
+
+
+def _scale(t: Texts, most: float, top: float) -> list[str]:
+    """What the densities stand for: five of them, with the smallest and the largest share."""
+    parts = [
+        f'<rect x="{10 * at}%" y="{top:.0f}" width="10%" height="10" fill-opacity="{_density(at / 4):.2f}"/>'
+        for at in range(5)
+    ]
+    parts += [
+        f'<text x="{x}%" y="{top + 26:.0f}">{words}</text>' for x, words in ((5, percent(0.0)), (45, percent(most)))
+    ]
+    return [*parts, f'<text x="0" y="{top + 46:.0f}" text-anchor="start">{label(t("importance.pairs_scale"))}</text>']
 
 
 def _hover(t: Texts, view: View, pair: Interaction) -> str:
-    names = "<br>".join(f"<b>{wrap(t.brief(view.model.feature(name)), 44, 2)}</b>" for _, name in pair.features)
-    return f"{names}<br>{t('importance.hover', splits=pair.splits, trees=pair.trees, share=percent(pair.share))}"
+    names = [t.brief(view.model.feature(name)) for _, name in pair.features]
+    said = t("importance.hover", splits=pair.splits, trees=pair.trees, share=percent(pair.share))
+    return label("\n".join([*names, said.replace("<br>", "\n")]))
 
 
 def _full(t: Texts, view: View, party: str, feature: str) -> str:
