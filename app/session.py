@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Callable, Container, MutableMapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -73,8 +74,9 @@ def _service(home: str) -> Glassleaf:
 
 
 def view(model_id: str) -> View:
-    """One model as the pages read it, made once per model."""
-    return _view(os.environ.get("GLASSLEAF_HOME", ""), model_id)
+    """One model as the pages read it, made once per model; what the rules say of it, and what people answered, as it stands now."""
+    said = service().compliance.assess(model_id)
+    return replace(_view(os.environ.get("GLASSLEAF_HOME", ""), model_id), compliance=said)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)

@@ -1,6 +1,5 @@
 """What would a regulator object to?"""
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +22,8 @@ model_id = frame.model_or_stop(t, "compliance")
 
 backend, role = session.service(), session.role()
 measuring, retraining, searching = user_jobs.works(model_id, "evidence", "retrain", "alternatives")
-report = backend.compliance.assess(model_id)  # after the jobs' state: never older
-view = replace(session.view(model_id), compliance=report)
-found = {view_models.key_of(finding): finding for finding in report.findings}
+view = session.view(model_id)  # after the jobs' state: never older
+found = {view_models.key_of(finding): finding for finding in view.compliance.findings}
 linked = session.linked("finding", found)
 before, after = backend.models.lineage(model_id)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import view_models
-from app.panels import frame, links, palette, questions
+from app.panels import frame, links, palette, questions, reviews
 from app.texts import Texts, markdown, percent
 from app.view_models import View
 
@@ -53,9 +53,16 @@ def card(t: Texts, view: View, name: str) -> None:
             words = t("compliance.flagged_as", status=t(f"compliance.{finding.status}"), rule=_rule(t, finding))
             key = view_models.key_of(finding)
             links.page("compliance", f":red[{words}]", "flag", {"model": view.record.id, "finding": key})
-        for question in view_models.asked(view.compliance).get(name, ()):
-            words = t("questions.open_one", asked=questions.words(t, question))
-            links.page("compliance", words, "contact_support", {"model": view.record.id})
+        for question in view.compliance.questions:
+            if question.feature != name:
+                continue
+            asked = questions.words(t, question)
+            if question.answer is None:
+                words = t("questions.open_one", asked=asked)
+                links.page("compliance", words, "contact_support", {"model": view.record.id})
+            else:
+                said = t.joined(asked, reviews.answered(t, question.answer))
+                st.markdown(f":material/{reviews.ICONS[question.answer.verdict]}: {said}")
         _splits(t, view, name)
 
 

@@ -203,20 +203,24 @@ def _evidence(t: Texts, view: View, finding: Finding) -> None:
         st.markdown(f":material/gavel: **{title}**\n\n{explanation}", help=t(f"compliance.{finding.status}_help"))
         st.caption(where(t, finding) if finding.quote else citation(t, finding))
     with found:
-        st.markdown(_why(t, finding))  # one element: many small ones would make the page slow
+        answers = [q.answer for q in view.compliance.questions if q.feature == finding.feature and q.answer]
+        st.markdown(
+            _why(t, finding, [one for one in answers if one.verdict == "confirmed"])
+        )  # one element: many small ones would make the page slow
     with st.container(gap="xsmall"):
         evidence.both(t, view, finding, view_models.key_of(finding))
 
 
-def _why(t: Texts, finding: Finding) -> str:
-    """What speaks for the finding, and what to do about it."""
+def _why(t: Texts, finding: Finding, yes: Sequence[Review]) -> str:
+    """What speaks for the finding, a person's answers to questions included, and what to do about it."""
     usage = finding.usage
     place = t(f"compliance.in_{finding.matched_in}")
     parts = [f":material/search: **{t('compliance.why')}**"]
     matched = t("compliance.matched", matched=markdown(finding.matched), place=place)
     shares = {"gain": percent(usage.gain_share), "cover": percent(usage.cover_share)}
     use = t("compliance.evidence", n=usage.splits, splits=usage.splits, trees=usage.trees, **shares)
-    parts.append(t.joined(matched, use if usage.splits else t("compliance.no_use")))
+    answers = (reviews.answered(t, one) for one in yes)
+    parts.append(t.joined(matched, *answers, use if usage.splits else t("compliance.no_use")))
     parts.append(f":material/build: **{t('compliance.what_to_do')}**")
     parts.append(markdown(t.either(finding.remedy, finding.remedy_zh)))
     return "\n\n".join(parts)

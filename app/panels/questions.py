@@ -53,9 +53,7 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
         status = t("questions.if_yes", status=t(f"compliance.{question.status}"), citation=markdown(question.citation))
         st.markdown(f":material/search: {t.joined(said, why)}\n\n:material/gavel: {status}")
         if question.answer is not None:
-            given = question.answer
-            who = {"person": markdown(given.person), "time": given.time[:16].replace("T", " ")}
-            st.markdown(t(f"questions.said_{given.verdict}", reason=markdown(given.reason), **who))
+            st.markdown(reviews.answered(t, question.answer))
 
         def answer(about: str, *given: str) -> object:
             return work.decide(about, question.feature, *given)

@@ -45,12 +45,17 @@ def standing(t: Texts, about: Sequence[Review], place: str) -> None:
 
 
 def _decided(t: Texts, review: Review) -> str:
-    return t(
-        f"compliance.decided_{review.verdict}",
-        person=markdown(review.person),
-        time=review.time[:16].replace("T", " "),
-        reason=markdown(review.reason),
-    )
+    return t(f"compliance.decided_{review.verdict}", **_given(review))
+
+
+def answered(t: Texts, answer: Review) -> str:
+    """Who answered a question with what, when and why."""
+    return t(f"questions.said_{answer.verdict}", **_given(answer))
+
+
+def _given(review: Review) -> dict[str, str]:
+    time = review.time[:16].replace("T", " ")
+    return {"person": markdown(review.person), "time": time, "reason": markdown(review.reason)}
 
 
 def acting(t: Texts, role: str, actor: str) -> None:

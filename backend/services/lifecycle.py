@@ -234,14 +234,13 @@ def _reason(reason: str, step: str, needed: bool, undecided: int) -> str:
     """The reason without surrounding white space; raises where one is missing."""
     reason = reason.strip()
     if (needed or undecided or reason) and (wide(reason) < REASON_MIN or len(reason) > TEXT_MAX):
-        why = (
-            f"{undecided} findings or questions have no decision; decide on them, or approve with a reason. "
-            if undecided
-            else ""
+        said = (
+            f"Give a reason to {step} the model, {REASON_MIN} to {TEXT_MAX:,} characters; this one has {len(reason):,}."
         )
-        raise ParameterError(
-            f"{why}Give a reason to {step} the model, {REASON_MIN} to {TEXT_MAX:,} characters; this one has {len(reason):,}."
-        )
+        if undecided:
+            waiting = f"{undecided} findings or questions have no decision; decide on them, or approve with a reason."
+            said = f"{waiting}\n{said}"
+        raise ParameterError(said)
     return reason
 
 

@@ -15,6 +15,7 @@ from backend.data.demo import write_demo
 from backend.data.dictionary import Feature
 from backend.data.federation import write_federation
 from backend.services import Glassleaf
+from backend.store.reviews import Review
 from tests.app.conftest import OF_A_MODEL, PAGES, Answers, Opened, Rendered, World, _fresh, job_of
 from tests.app.reading_out import everything, heading_levels, says
 
@@ -226,6 +227,11 @@ def test_a_question_says_on_which_words_it_is_asked_and_is_answered_yes_or_no(
     assert answer.value is None  # neither answer suggests itself
     at.button(key=f"question_{asked.feature}_{asked.about}_go").click().run()
     assert says(at, "questions.choose", language)
+    given = Review(
+        1, "", asked.about, asked.feature, "confirmed", "Only the married get it.", "Rita", "2026-11-28T06:52:17"
+    )
+    answers["compliance.assess"] = lambda model_id: replace(report, questions=(replace(asked, answer=given),))
+    assert session.view(world.record.id).compliance.questions[0].answer == given  # on every page at once
 
 
 def test_what_an_owner_set_aside_stays_visible(opened: Opened, world: World, answers: Answers) -> None:

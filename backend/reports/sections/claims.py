@@ -50,7 +50,7 @@ def findings(write: Writer) -> list[Block]:
     if waiting(write):
         blocks.append(Text(write("questions_open", n=waiting(write)), "finding"))
     if found.questions:
-        blocks.append(_questions(write))
+        blocks += [write.text("questions_about"), _questions(write)]
     if found.not_understood:
         listed = write.listed(f"{one.feature} ({write.party(one.party)})" for one in found.not_understood)
         blocks.append(Text(write("not_understood", listed=listed), "finding"))
