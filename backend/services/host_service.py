@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import signal
 import threading
@@ -14,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 
+from backend.atomic_file import held_alone, write_whole
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import capped
@@ -46,6 +48,7 @@ from backend.store.retention import expire
 
 POOL = 2048  # obfuscators kept ready
 DAY = 24 * 3600.0
+ACCOUNTS = "accounts.json"  # in the folder of the Host's keys: Guest → its name, and which database has its account
 ENDING = 30.0  # seconds that open work gets to end once the process is told to stop
 QUIET = 5.0  # seconds without a message after which a conversation is not waited for
 POLL = 0.05  # seconds
@@ -75,6 +78,7 @@ class HostService:
         drained, store = keys / DRAINING, PartyStore(self.database)
         try:
             check_dictionary(config, self.wire.agreement)
+            check_account(keys / ACCOUNTS, self.wire.agreement, self.database)
             self.party = HostParty(
                 config.party,
                 table,
@@ -209,6 +213,31 @@ def check_dictionary(config: HostConfig, agreement: Agreement) -> None:
         raise FederationError(
             f"{config.source.dictionary}: has the hash {own}, the agreement names {', '.join(sorted(agreed)) or 'none'} for "
             f"{config.party}. Serve what was agreed on, or sign another agreement."
+        )
+
+
+def check_account(file: Path, agreement: Agreement, database: Database) -> None:
+    """Note which database counts what a Guest is answered; raise FederationError where that is another one.
+
+    One Host, by its keys, has one account of a Guest, by its certificates: a second agreement with a database of its own, or another
+    name for the Guest in the same one, would let each person be asked about twice.
+    """
+    if database.in_memory:  # forgotten with the process, which has no other
+        return
+    guest = agreement.guest
+    account = [guest.name, sha256(PartyStore(database).secret("account")).hexdigest()]
+    with held_alone(file.with_name(f"{file.name}.lock")):
+        known: dict[str, list[str]] = json.loads(file.read_bytes()) if file.exists() else {}
+        name, store = known.setdefault(guest.spiffe, account)
+        write_whole(file, json.dumps(known).encode())
+    if store != account[1]:
+        raise FederationError(
+            f"What {guest.name} was answered is counted in another database of this Host; a second account would have each person asked "
+            f"about twice. Serve from that one, under one agreement. Only where it is given up for good, delete {file}."
+        )
+    if name != guest.name:
+        raise FederationError(
+            f"What {guest.name} was answered is counted here under the name {name}. Name it so in the agreement."
         )
 
 

@@ -257,6 +257,11 @@ class Database:
                 return False
         return True
 
+    @property
+    def in_memory(self) -> bool:
+        """Whether it is forgotten with the process."""
+        return self._engine.dialect.name == "sqlite" and self._engine.url.database in (None, "", ":memory:")
+
     def close(self) -> None:
         """Release the database; using it again opens it again."""
         if self._watch is not None:

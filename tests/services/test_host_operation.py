@@ -36,7 +36,14 @@ from backend.protocols.approvals.messages import REASONS, SCORING, TRAINING
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 from backend.services.companies import make_companies
 from backend.services.host_operator import own_host
-from backend.services.host_service import HostService, agreed_models, agreed_volume, host_service, read_source
+from backend.services.host_service import (
+    HostService,
+    agreed_models,
+    agreed_volume,
+    check_account,
+    host_service,
+    read_source,
+)
 from backend.store.approvals import Approval, ApprovalBook
 from backend.store.database import Database
 from backend.store.party_store import PartyStore
@@ -265,6 +272,26 @@ def test_a_host_keeps_to_the_volume_and_the_groups_of_its_agreement(companies, c
     finally:
         service.wire.shut_down()
         service.database.close()
+
+
+def test_a_guest_has_one_account_whatever_agreements_and_names_there_are(companies, tmp_path):
+    """Two agreements with a database each would have each person asked about twice; so would two names of one Guest in one of them."""
+    agreement, file = load_agreement(companies.guest / "agreement.toml"), tmp_path / "accounts.json"
+    one, two = (Database(f"sqlite:///{tmp_path / name}.db") for name in ("one", "two"))
+    check_account(file, agreement, one)
+    check_account(file, agreement, one)  # it starts again
+    with pytest.raises(FederationError, match="counted in another database"):
+        check_account(file, agreement, two)
+    parties = [p.model_copy(update={"name": "lender"} if p.role == "guest" else {}) for p in agreement.parties]
+    with pytest.raises(FederationError, match="under the name bank"):
+        check_account(file, agreement.model_copy(update={"parties": tuple(parties)}), one)
+    others = [p.model_copy(update={"spiffe": f"{p.spiffe}2"} if p.role == "guest" else {}) for p in agreement.parties]
+    check_account(file, agreement.model_copy(update={"parties": tuple(others)}), two)  # another Guest's
+    one.close(), two.close()
+
+
+def test_a_host_that_serves_writes_down_where_its_account_is(host, companies):
+    assert (companies.hosts["telecom"] / "keys" / "accounts.json").exists()
 
 
 def test_a_port_that_is_taken_is_said_and_nothing_is_left_open(host, config):
