@@ -151,15 +151,16 @@ def _facts(t: Texts, request: Request) -> None:
         if about["epsilon"]:
             facts[t("host.epsilon")] = bare(float(about["epsilon"]))
     else:
-        scores = limits.of("score")[1]
-        facts = {
-            t("words.trees"): t("host.of_trees", own=int(about["own_trees"]), trees=int(about["trees"])),
-            t("host.own_splits"): str(about["own_splits"]),
-            t("host.structure"): request.approval.subject[:16],
-            t("host.rows"): f"{about['rows']:,}" if about["rows"] else "–",
-            t("host.bits"): t("host.bits_most", bits=number(float(about["capacity"]))),
-            t("host.cost"): t("host.cost_of", limit=scores, days=limits.days),
-        }
+        facts = {}
+        if "trees" in about:  # sums by group name no model
+            facts |= {
+                t("words.trees"): t("host.of_trees", own=int(about["own_trees"]), trees=int(about["trees"])),
+                t("host.own_splits"): str(about["own_splits"]),
+                t("host.structure"): request.approval.subject[:16],
+                t("host.bits"): t("host.bits_most", bits=number(float(about["capacity"]))),
+                t("host.cost"): t("host.cost_of", limit=limits.of("score")[1], days=limits.days),
+            }
+        facts[t("host.rows")] = f"{about['rows']:,}" if about["rows"] else "–"
         if request.named:
             facts[t("host.named")] = t("host.named_of", share=f"{100 * request.named:g} %")
     st.table(facts, border="horizontal", alt=t("host.facts"))

@@ -115,6 +115,7 @@ def _text(found: Agreement) -> list[str]:
         lines.append(f"{party.name} ({party.role}): {party.title}, {party.spiffe}, {where}")
     for one in found.purposes:
         models = "its operator is asked for each model" if one.models == "ask" else f"{len(one.models)} models"
+        models += ", and about sums by group" if one.sums == "ask" else ""
         lines += [
             f"{one.name}: {one.title}",
             f"  {one.legal_basis}; until {one.valid_until}{f', {one.hours} UTC' if one.hours else ''}",

@@ -27,6 +27,7 @@ from backend.link.config import MAX_FILE, MaybeAddress, read_form
 from backend.link.identity import Role, host_name
 from backend.link.kinds import ALWAYS, all_kinds, kinds_of
 from backend.protocols.group_sums.disclosure_bound import NAMED
+from backend.protocols.group_sums.messages import AskGroupSums
 
 if TYPE_CHECKING:
     from backend.link.identity import PartyKeys
@@ -118,6 +119,9 @@ class Purpose(StrictModel):
         Host → hash of the dictionary of what it discloses (:func:`dictionary_hash`).
     models : "ask" or tuple of str
         The Host's operator is asked for each model, or those that need no asking, as each Host names them (``glassleaf host models``).
+    sums : {"free", "ask"}
+        Whether sums by group wait for the Host's operator and use a volume, as scores do; of any purpose that allows them "ask" counts.
+        What is signed does not have it where it is "free", so that agreements of before stay signed.
     rows_per_day : int
         0 = not limited.
     hours : str
@@ -135,6 +139,7 @@ class Purpose(StrictModel):
     dictionaries: dict[Slug, Hash]
     floors: Floors = Floors()
     models: Literal["ask"] | tuple[Hash, ...] = "ask"
+    sums: Annotated[Literal["free", "ask"], Field(exclude_if=lambda sums: sums == "free")] = "free"
     rows_per_day: Annotated[int, Field(ge=0)] = 0
     hours: Hours = ""
     retention_days: Annotated[int, Field(ge=1, le=36_500)]
@@ -246,6 +251,11 @@ class Agreement(StrictModel):
 def named_share(agreement: Agreement) -> float:
     """The smallest share of a group's people that any purpose lets sums name."""
     return min(purpose.floors.named for purpose in agreement.purposes)
+
+
+def asks_for_sums(agreement: Agreement) -> bool:
+    """Whether a purpose that allows sums by group has Hosts' operators decide about them."""
+    return any(one.sums == "ask" and AskGroupSums.__name__ in one.kinds for one in agreement.purposes)
 
 
 def dictionary_hash(features: Sequence[Feature]) -> str:

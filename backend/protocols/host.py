@@ -129,6 +129,8 @@ class HostParty:
         Fewest people in a group that it says anything about; 0 = as each protocol has it.
     named : float
         As of :class:`backend.protocols.host_state.Answering`.
+    sums : bool
+        Whether its operator decides about sums by group, too.
     draining : callable
         Whether it takes on no new conversation.
     served : callable
@@ -157,6 +159,7 @@ class HostParty:
         approvals: Approvals | Literal["none"] | None = None,
         min_group: int = 0,
         named: float = NAMED,
+        sums: bool = False,
         draining: Callable[[], bool] = lambda: False,
         served: Callable[[Served], None] = lambda _: None,
     ) -> None:
@@ -178,7 +181,9 @@ class HostParty:
         self.approvals = approvals if isinstance(approvals, Approvals) else None
         counts = self.accountant is not None and self.accountant.limits.counted
         records = len(table.ids)
-        self._gate = ApprovalGate(self.approvals, self._partial_models, self._sessions, records, simulated, counts)
+        self._gate = ApprovalGate(
+            self.approvals, self._partial_models, self._sessions, records, simulated, counts, sums
+        )
         answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests, min_group, named)
         self._scoring = ScoringHandler(table, answering, Dither(self._dither, store))
         self._handlers = self._all_handlers(table, features, answering)
@@ -192,7 +197,7 @@ class HostParty:
             self._scoring,
             PermutedValuesHandler(table, by_name, answering),
             WalkHandler(table, self._partial_models, self._sessions, self._simulated),
-            GroupSumsHandler(self.name, table, by_name, answering),
+            GroupSumsHandler(self.name, table, by_name, answering, self._gate.hold_sums),
             ReasonsHandler(table, answering),
         )
         handlers: Handlers = {

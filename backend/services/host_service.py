@@ -25,7 +25,7 @@ from backend.data.row_groups import DatabaseTable, read_database
 from backend.data.table import PartyTable, records_version
 from backend.data.table_file import read_table_file
 from backend.errors import FederationError, StoreError
-from backend.link.agreement import Agreement, dictionary_hash, named_share
+from backend.link.agreement import Agreement, asks_for_sums, dictionary_hash, named_share
 from backend.link.config import HostConfig, load_config
 from backend.link.identity import load_identity
 from backend.link.peers import LinkSettings
@@ -103,6 +103,7 @@ class HostService:
                     volume=partial(agreed_volume, self.wire.agreement),
                 ),
                 named=named_share(self.wire.agreement),
+                sums=asks_for_sums(self.wire.agreement),
                 min_group=max(purpose.floors.group_size for purpose in self.wire.agreement.purposes),
                 draining=lambda: self._ending.is_set() or drained.exists(),
                 served=self.operation.served,

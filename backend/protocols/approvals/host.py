@@ -239,6 +239,8 @@ class ApprovalGate:
         None = this Host asks nobody.
     counts : bool
         Whether questions are counted, so that one which is repeated under its name can be told from a new one.
+    sums : bool
+        Whether its operator decides about sums by group, too.
     """
 
     approvals: Approvals | None
@@ -247,6 +249,7 @@ class ApprovalGate:
     records: int
     simulated: bool
     counts: bool
+    sums: bool = False
 
     def handlers(self) -> Handlers:
         """What the gate answers itself."""
@@ -299,6 +302,19 @@ class ApprovalGate:
         wanted = _about_training(session.guest, training.asked, self.records)
         found = approvals.ask(wanted, int(begins), self._named(session.guest, message) if begins else None)
         return ApprovalPending(message.conversation, found.number, found.asked) if found.state == WAITING else None
+
+    def hold_sums(self, guest: str, conversation: str, people: int, question: str) -> ApprovalPending | None:
+        """As :meth:`hold`, of sums by a feature's groups over so many `people` (0 = the Guest only asks if it would be answered).
+
+        They name no model, so that a grant is for a purpose; whoever is repeated under the `question`'s name uses no volume.
+        """
+        if self.approvals is None or not self.sums or conversation in self.sessions.uncounted:
+            return None
+        purpose = self.sessions.of(conversation).purpose
+        subject = sha256(statement("sums by group", purpose)).hexdigest()
+        wanted = Approval(guest, purpose, subject, "sums by group", {"rows": people})
+        found = self.approvals.ask(wanted, people, (guest, question) if self.counts else None)
+        return ApprovalPending(conversation, found.number, found.asked) if found.state == WAITING else None
 
     def _named(self, guest: str, message: Message) -> tuple[str, str] | None:
         return (guest, getattr(message, "request", "")) if self.counts else None

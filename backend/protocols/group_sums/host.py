@@ -6,7 +6,7 @@ It may also send its own groups encrypted. Knows no label and no score.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import log2
 
@@ -35,7 +35,11 @@ from backend.protocols.host_state import Answer, Answering, Handlers, ReceivedQu
 from backend.protocols.training.pair_pieces import IncomingPairs, pieces
 from backend.protocols.training.row_sets import unpack_rows
 from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import ApprovalPending
 from backend.store.accountant import GROUPS, Question
+
+Allowed = Callable[[str, str, int, str], ApprovalPending | None]
+"""Guest, conversation, people and question → what it gets instead of an answer, as :meth:`ApprovalGate.hold_sums` has it."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -200,11 +204,19 @@ class _Counting:
         """
         self.numbers(("groups", feature))
 
+    def name(self, about: tuple[str, ...], digest: str = "") -> str:
+        """Of the question, the same where it is repeated."""
+        return digest_of(self.guest, about, self.people, f"{self.min_size} {self.asked.most} {digest}".rstrip())
+
+    def waits(self, feature: str, allowed: Allowed) -> ApprovalPending | None:
+        """What the Guest gets instead, where this Host's operator has not decided about sums by group."""
+        people = 0 if self.only_look else len(self.people)
+        return allowed(self.guest, self.asked.conversation, people, self.name(("groups", feature)))
+
     def numbers(self, about: tuple[str, ...], digest: str = "", *, read: bool = True) -> ReceivedQuestion:
         """What is made of numbers of this `digest`; nothing is disclosed where it goes to those who cannot `read` it."""
         bits = log2(max(1, self.asked.most)) if read else 0.0
-        same = f"{self.min_size} {self.asked.most} {digest}".rstrip()
-        name, conversation = digest_of(self.guest, about, self.people, same), self.asked.conversation
+        name, conversation = self.name(about, digest), self.asked.conversation
         question = Question(self.guest, name, GROUPS, digest_of(about), self.people, bits, bits)
         self.answering.count_all(question, conversation, only_look=self.only_look)
         if self.only_look:
@@ -220,6 +232,7 @@ class GroupSumsHandler:
     table: PartyTable
     features: Mapping[str, Feature]
     answering: Answering
+    allowed: Allowed
 
     def handlers(self) -> Handlers:
         """What this handler answers."""
@@ -261,6 +274,10 @@ class GroupSumsHandler:
         groups.check_carried(asked, min_size, self.answering.named_share(asked.conversation))
         counting = _Counting(self.answering, sender, asked, people, min_size, only_look)
         for feature in asked.features:
+            waits = counting.waits(feature, self.allowed)
+            if waits is not None:
+                yield sender, waits
+                return
             counting.sizes(feature)
             # sums of other numbers of the same people would tell whose number changed
             counting.numbers(("sums", asked.source, feature), digest)
@@ -275,6 +292,10 @@ class GroupSumsHandler:
             raise SecurityError("Encrypted groups were to be sent to one party twice; that was refused.")
         people, min_size = groups.people(asked.rows), max(groups.min_group, asked.least)
         counting = _Counting(self.answering, sender, asked, people, min_size)
+        waits = counting.waits(asked.feature, self.allowed)
+        if waits is not None:
+            yield sender, waits
+            return
         counting.sizes(asked.feature)
         grouped = groups.marks_of(asked)
         if asked.receivers:

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
+import numpy as np
 import pytest
 from actors import MODEL_ID, running, score
 from sqlalchemy import Engine, event, text
@@ -16,13 +17,17 @@ from worlds import GUEST, random_world
 from backend.crypto.plain import PlainKeySide
 from backend.crypto.signing import SigningKey
 from backend.errors import ApprovalPending, HostRefused, ParameterError, SecurityError
+from backend.protocols.alignment.exchange import align
 from backend.protocols.approvals.guest import ask, is_signed_approval, training_terms
 from backend.protocols.approvals.host import AGREEMENT, PURPOSE_OF, REASON_MAX, Approvals
 from backend.protocols.approvals.messages import ApprovalGranted, AskApproval, AskTraining
+from backend.protocols.group_sums.messages import AskGroupSums, GroupPairs, GroupSums
+from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, PermuteValues
 from backend.protocols.training.messages import KeepModel, StartRanks, StartTraining, TakeSplit
 from backend.protocols.training.parameters import SecureBoostParameters
+from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport import messages as sent
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.message import MESSAGES
@@ -79,6 +84,37 @@ def test_a_score_waits_until_the_operator_allows_it_and_nobody_is_counted_before
         assert told(accountant) and approvals.book.used(request.number) == 12
         what = [entry.body["what"] for entry in approvals.log.entries()]
         assert what == ["asked", "approved"] and approvals.log.verify({}).holds
+
+
+def test_sums_by_group_wait_for_the_operator_where_the_agreement_says_so_and_use_its_volume_once_a_feature():
+    with asking(sums=True, named=0.0, measures=("disparity",)) as (_, network, _, approvals, _, accountant):
+        people = len(WORLD.tables["host0"].ids)
+        session, side = Session(network.end(GUEST), "c", ("host0",), timeout=60), PlainKeySide()
+        state_purpose(session, "disparity")
+        session.broadcast(OfferKey("c", side.scheme, side.offer()))
+        rows, _ = align(session, GUEST, WORLD.tables["host0"].ids, "dh")
+        first, second = list(WORLD.tables["host0"].columns)[:2]
+
+        def asked(feature, marked=1):
+            pairs = (side.encrypt_joined([1] * len(rows), 20),) * marked
+            session.send("host0", GroupPairs("c", pack_rows(np.ones(len(rows), dtype=bool)), 20, pairs))
+            session.send("host0", AskGroupSums("c", GUEST, (feature,), 4))
+            return session.expect(GroupSums)
+
+        for marked in (0, 1):
+            with pytest.raises(ApprovalPending):
+                asked(first, marked)
+        (request,) = approvals.book.all()
+        assert (request.purpose, request.name) == ("disparity", "sums by group") and told(accountant) == 0
+        approvals.approve(1, "ana", LATER, people)
+        asked(first), asked(first), asked(second, 0)  # a second time it is the same question
+        assert approvals.book.used(1) == people == told(accountant)
+        with pytest.raises(HostRefused, match="volume that its operator allows is reached"):
+            asked(second)
+        approvals.withdraw(1, "ana", "enough")
+        with pytest.raises(HostRefused, match="enough"):
+            asked(first)
+        session.close()
 
 
 def test_what_the_guest_is_told_holds_no_threshold_and_nothing_of_the_hosts_own_record():
