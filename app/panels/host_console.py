@@ -112,7 +112,7 @@ def _waiting(t: Texts, operator: HostOperator, waiting: tuple[Request, ...], key
 def _heading(t: Texts, request: Request) -> None:
     found = request.approval
     state = "expired" if request.expired else found.state
-    kind = _kind(found.purpose)
+    kind = _kind(found.purpose) if "trees" in found.about else "sums"
     name = _algorithm(t, found.name) if kind == "training" else markdown(found.name)
     asks = t(f"host.asks_{kind}", guest=markdown(found.guest), name=name, purpose=_purpose(t, found.purpose))
     st.markdown(f":material/{ICONS[state]}: **{asks}**")
