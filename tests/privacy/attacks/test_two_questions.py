@@ -1,15 +1,18 @@
 """Two questions whose difference would tell of one person, of every pair of kinds, on a Host as it is shipped: nobody is found."""
 
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import numpy as np
 import pytest
+from answering import Answering
 
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.plain import PlainKeySide
-from backend.errors import SecurityError
+from backend.errors import Cancelled, SecurityError
 from backend.privacy.attacks.second_question import IDS
 from backend.privacy.attacks.setup import HOST
 from backend.protocols.explanations.guest import ReasonsClient
@@ -18,12 +21,15 @@ from backend.protocols.explanations.messages import MIN_PEOPLE
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import DITHER, half_units
 from backend.protocols.scoring.fed_eini import CompiledGuest
+from backend.protocols.scoring.messages import BlankValues, EncryptedScores, PermuteValues
 from backend.protocols.scoring.packing import Packing
+from backend.protocols.transport.messages import OfferKey
 from backend.store.accountant import Accountant
 from backend.store.database import Database
 from backend.store.party_store import memory_store
 from backend.trees.serialization import dump_host, load_host
 
+OTHER_VALUES = {"permuted": PermuteValues, "blank": BlankValues}
 KEY = PaillierKeySide(PaillierSecretKey.generate(1024, floor=512))
 FEWER = "one tree fewer"
 GROUP = range(MIN_PEOPLE + 1)
@@ -70,13 +76,20 @@ class Shipped:
         place = np.array([(row + 7) if row in changed else row for row in rows])
         return replace(own, columns=dict(self.setup.guest.take(place).columns))
 
-    def ask(self, kind, people, model_id=IDS[0], process=0):
+    def ask(self, kind, people, model_id=IDS[0], process=0, broken_off=False):
         """What the Guest gets: units, names or sums; raises SecurityError where nobody is answered about."""
         guest = self.halves[model_id][0]
         with self.setup.session(self.hosts[process]) as session:
-            if kind == "score":
+            if kind in OTHER_VALUES:
+                session.send(HOST, OfferKey(session.name, "none", PlainKeySide().offer()))
+                feature = next(iter(self.setup.host.columns))
+                session.send(HOST, OTHER_VALUES[kind](session.name, people.ids, (feature,)))
+            if kind in ("score", *OTHER_VALUES):
+                heard = {"expect_each": partial(cancelled, session)} if broken_off else {}
                 compiled = CompiledGuest(guest)
-                scored = self.setup.guest_party().score(model_id, compiled, people, PlainKeySide(), session)
+                scored = self.setup.guest_party().score(
+                    model_id, compiled, people, PlainKeySide(), Answering(session, heard)
+                )
                 if len(scored.refused) == len(people.ids):
                     raise SecurityError("refused")
                 return np.array(scored.units)[[i for i in range(len(people.ids)) if i not in scored.refused]]
@@ -88,6 +101,13 @@ class Shipped:
             if len(named.refused) == len(people.ids):
                 raise SecurityError("refused")
             return named.names
+
+
+def cancelled(session, kind, *hosts):
+    """Somebody stops once it is known who is held, which a Host says when all are counted."""
+    if kind is EncryptedScores:
+        raise Cancelled("stopped")
+    return session.expect_each(kind, *hosts)
 
 
 @pytest.fixture
@@ -112,6 +132,22 @@ def test_nobody_is_answered_about_twice_in_one_kind_of_question(kind, second, sh
     people = shipped.people(again.pop("rows", rows), again.pop("changed", ()))
     with pytest.raises(SecurityError):
         shipped.ask(kind, people, **again)
+
+
+@pytest.mark.parametrize("broken_off", [False, True])
+@pytest.mark.parametrize("first", ["score", *OTHER_VALUES])
+def test_who_was_scored_with_any_values_is_scored_with_no_others_also_where_it_was_broken_off(
+    first, broken_off, shipped
+):
+    """The difference of two scores of one person, of which one is without a feature, is what that feature adds for the person."""
+    people = shipped.people(GROUP)
+    with suppress(Cancelled):
+        shipped.ask(first, people, broken_off=broken_off)
+    for second in ("score", *OTHER_VALUES):
+        with pytest.raises(SecurityError):
+            shipped.ask(second, people)
+        with pytest.raises(SecurityError):
+            shipped.ask(second, shipped.people(list(GROUP)[1:]), process=1)
 
 
 def test_groups_that_add_up_to_others_tell_of_nobody(shipped):
