@@ -1,11 +1,13 @@
 """A Host that answers once about the groups of some people: what a Guest that departs from the protocol tries, to be told more."""
 
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date, timedelta
 
 import numpy as np
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Engine, event, text
+from sqlalchemy.orm import Session as OrmSession
 
 from backend.crypto.paillier.keys import PaillierSecretKey
 from backend.crypto.paillier.scheme import PaillierKeySide
@@ -109,6 +111,59 @@ def test_a_key_that_is_offered_again_within_a_conversation_changes_no_question()
     assert host.sums("one", blob, half, first) == [30, 30], (
         "the sums stay under the key that the groups were begun with"
     )
+
+
+class Killed(BaseException):
+    """Nothing after it is done."""
+
+
+@contextmanager
+def killed_at(commit):
+    """The process ends before its commit of this number, from 1, or behind it where the number is below 0; yields how many there were."""
+    done = []
+
+    def before(*about):
+        done.append(0)
+        if len(done) == commit:
+            raise Killed
+
+    def after(*about):
+        if len(done) == -commit:
+            raise Killed
+
+    event.listen(Engine, "commit", before)
+    event.listen(OrmSession, "after_commit", after)
+    try:
+        with suppress(Killed):
+            yield done
+    finally:
+        event.remove(Engine, "commit", before)
+        event.remove(OrmSession, "after_commit", after)
+
+
+def test_killed_at_any_write_a_host_counts_sums_by_group_once_and_answers_the_same_bytes_alone():
+    key, half = PaillierKeySide(PaillierSecretKey.generate(512, floor=512)), 255
+    blob, other = (key.encrypt_joined([1] * N, half) for _ in range(2))
+    with killed_at(0) as writes:
+        host = CountingHost()
+        made = len(writes)
+        host.begun("one", key)
+        assert host.sums("one", blob, half, key) == [30, 30]
+    counted = host.counted()
+    assert len(writes) - made >= 4  # both questions are counted, and each bound to its bytes
+    for place in (sign * number for number in range(1, len(writes) - made + 1) for sign in (1, -1)):
+        host = CountingHost()
+        host.begun("one", key)
+        with killed_at(place) as writes:
+            host.sums("one", blob, half, key)
+        assert len(writes) == abs(place), "it was killed there"
+        host.start(GROUP_A)  # another process, on the same database
+        host.begun("two", key)
+        assert host.sums("two", blob, half, key) == [30, 30], place
+        assert host.counted() == counted, place
+        host.begun("three", key)
+        with pytest.raises((SecurityError, QuestionRefused)):
+            host.sums("three", other, half, key)
 
 
 @pytest.mark.parametrize("features", [("y",), ("c", "y"), ("c", "c"), ("c",) * 1000])
