@@ -304,6 +304,7 @@ def _request_json(one: Request) -> dict[str, Any]:
         "expired": one.expired,
         "used_today": one.used,
         "splits": [asdict(s) for s in one.splits],
+        "named": one.named,
     }
 
 

@@ -25,7 +25,7 @@ from backend.evaluation.validation.slices import summed
 from backend.fairness.marking import COARSE_BITS, Marking, bounds, mark
 from backend.jobs import work
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group, Grouped, WireGroup, merged, read_groups, to_wire
-from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, SentMarks, named
+from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, SentMarks, key_in_words
 from backend.protocols.group_sums.values import Counts
 from backend.protocols.training.row_sets import unpack_rows
 from backend.services.measurement import MeasurementContext, Sessions
@@ -359,7 +359,7 @@ class AskedSums:
     ) -> None:
         """The same bytes, where they can be read and the people are the same."""
         runtime = self._context.runtime
-        if made.key != named(runtime.keys.pair(cipher, bits)):
+        if made.key != key_in_words(runtime.keys.pair(cipher, bits)):
             return
         everybody = runtime.table.ids if ids is None else ids
         with self._sessions.begin(question.hosts or question.receivers) as session, work.part(0.0, 0.0):

@@ -12,7 +12,7 @@ from homes import copied_home
 from typer.testing import CliRunner
 
 from backend.cli import app
-from backend.cli.host import _details
+from backend.cli.host import _details, _request_json
 from backend.data.federation import load_federation, write_federation
 from backend.errors import ApprovalPending, HostRefused, ParameterError, SecurityError, SignInError, StoreError
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -336,6 +336,7 @@ def test_what_sums_could_name_is_said_beside_a_request_that_asks_for_them(tmp_pa
             operator._approvals.ask(Approval("bank", purpose, purpose, "m", about))
         found = {one.approval.purpose: one for one in operator.requests()}
     assert [found[purpose].named for purpose in ("disparity", "scoring")] == [0.05, 0.0]
+    assert [_request_json(found[purpose])["named"] for purpose in ("disparity", "scoring")] == [0.05, 0.0]
     assert [any("name 5 %" in line for line in _details(found[purpose])) for purpose in found] == [
         purpose == "disparity" for purpose in found
     ]

@@ -116,7 +116,7 @@ class GroupQuestions:
 
     def made_by_host(self) -> SentMarks:
         """What the Guest sends where marks are a Host's: of whom they are to be."""
-        return SentMarks(pack_rows(self._rows), (), (), (), (), named(self._key))
+        return SentMarks(pack_rows(self._rows), (), (), (), (), key_in_words(self._key))
 
     def send(
         self,
@@ -155,13 +155,13 @@ class GroupQuestions:
         )
         on_piece(total, total)
         totals = tuple(int(mark.sum()) for mark in marks)
-        made = SentMarks(pack_rows(self._rows), pairs, bounds, totals, spread_of(marks), named(self._key))
+        made = SentMarks(pack_rows(self._rows), pairs, bounds, totals, spread_of(marks), key_in_words(self._key))
         before(made)
         self.repeat(made, hosts)
 
     def repeat(self, made: SentMarks, hosts: Collection[str]) -> None:
         """Step 1 in bytes that were made before, about the same records; in pieces."""
-        if made.key != named(self._key) or made.rows != pack_rows(self._rows):
+        if made.key != key_in_words(self._key) or made.rows != pack_rows(self._rows):
             raise ParameterError("Marks are repeated under the key and about the records that they were made for.")
         layout, name = slots(made.largest, self.records, self._key.bits), self._session.name
         widths = [len(blob) // max(1, self.records) for blob in made.pairs]
@@ -296,7 +296,7 @@ def _carried(layout: Sequence[Slot]) -> int:
     return carried(layout[-1].number + 1, half_of(layout)) if layout else 0
 
 
-def named(key: PairKeySide) -> str:
+def key_in_words(key: PairKeySide) -> str:
     """Scheme and bits."""
     return f"{key.scheme} {key.bits}"
 
