@@ -140,8 +140,7 @@ def wide(text: str) -> int:
 
 def brief(meaning: str) -> str:
     """A feature's meaning without what explains its values, where it is long: for charts and sentences."""
-    letters = len(meaning) + sum(letter > "\u2e80" for letter in meaning)  # Chinese ones are twice as wide
-    return (_EXPLAINED.split(meaning)[0] or meaning) if letters > LONG else meaning
+    return (_EXPLAINED.split(meaning)[0] or meaning) if wide(meaning) > LONG else meaning
 
 
 @cache
