@@ -53,7 +53,7 @@ def test_a_model_is_opened_compared_and_chosen_with_a_reason(
     facts = [cell for table in at.table for cell in table.value.iloc[:, 0]]
     assert {Texts(language)("lda.auc_together"), Texts(language)("lda.gap_together")} <= set(facts)
     at.button(key="lda_choose").click().run()
-    assert any("Give a reason" in warning.value for warning in at.warning)
+    assert says(at, "error.choice_reason", language)
     at.text_input(key="lda_reason_gender").set_value("narrower, and the bank accepts the cost")
     at.button(key="lda_choose").click().run()
     assert not at.exception

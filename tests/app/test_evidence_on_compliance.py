@@ -1,5 +1,6 @@
 """Evidence on the Compliance page: cards say what was measured with n and interval, and what was not; the page measures it."""
 
+import os
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +54,7 @@ def pretend(answers: Answers, **found: tuple[Evidence, ...] | Basis | None) -> N
     """As if this had been measured of every finding."""
 
     def assess(model_id: str) -> object:
-        report = session.view(model_id).compliance
+        report = session._view(os.environ["GLASSLEAF_HOME"], model_id).compliance  # found before this takes its place
         return replace(report, findings=tuple(replace(f, **found) for f in report.findings))
 
     answers["compliance.assess"] = assess
