@@ -38,7 +38,7 @@ def retrained(home: Path) -> ModelRecord:
     known = [m for m in glassleaf.models.all() if m.retrained_from]
     if not known:
         first = glassleaf.models.all()[-1].id
-        request = RetrainingRequest(first, ("gender", "marital_status"), ("gender",), cipher="none")
+        request = RetrainingRequest(first, ("gender", "marital_status"), ("gender",), 0.25, cipher="none")
         return glassleaf.retraining.start(request).get().after.record
     return known[0]
 
