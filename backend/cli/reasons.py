@@ -78,14 +78,8 @@ def reasons(
         lines = [_text(one), group, f"{ranked}, {body['bytes']:,} bytes in all."]
         if out is not None and not one.problem:
             body |= {"notice": str(out), "blocked": one.blocked}
-            lines.append(
-                f"Written: {out}"
-                + (
-                    " (no notice: a reason is a prohibited basis, or nobody has shown that it is none)"
-                    if one.blocked
-                    else ""
-                )
-            )
+            blocked = " (no notice: a reason is a prohibited basis, or nobody has shown that it is none)"
+            lines.append(f"Written: {out}{blocked if one.blocked else ''}")
         print_result(body, lines, as_json)
         glassleaf.reasons.handed_over(found)
     if one.problem or (out is not None and one.blocked):

@@ -79,6 +79,15 @@ class _Request:
         return [self.factors.pop(i) for i in indices]
 
 
+@dataclass(frozen=True, repr=False)
+class _Ranking:
+    """One person's ranking, and the question that it answers; one without a name is counted anew each time."""
+
+    host: RankingHost
+    question: str
+    structure: str
+
+
 @dataclass(repr=False)
 class ReasonsHandler:
     """Answers requests for reasons."""
@@ -279,34 +288,34 @@ class ReasonsHandler:
         weighting, sides, opened = request.weighting, request.sides, request.opened
         if sides is None or opened is None or not isinstance(weighting, PersonWeighting):
             return
-        ranking = session.keep(RankingHost, weighting.ranking(request.values_enc, sides, request.shape))
+        ranking = weighting.ranking(request.values_enc, sides, request.shape)
+        session.keep(_Ranking, _Ranking(ranking, request.name, request.served.structure))
         request.values_enc = request.sides = request.opened = None
         yield session.guest, MaskedContributions(opened.conversation, ranking.share(opened.offer))
 
     def _choose_labels(self, sender: str, message: ChooseLabels) -> Answer:
         session = self.sessions.of(message.conversation)
-        ranking = session.need(RankingHost, "Labels were chosen of no ranking.")
+        ranking = session.need(_Ranking, "Labels were chosen of no ranking.")
         if sender != session.guest:
             raise SecurityError("Only the Guest may choose labels.")
-        session.drop(RankingHost)
-        self._count_ranking(session, message.conversation)
-        yield sender, GarbledRanking(message.conversation, ranking.garble(message.choices))
+        session.drop(_Ranking)
+        self._count_ranking(session.guest, ranking, message.conversation)
+        yield sender, GarbledRanking(message.conversation, ranking.host.garble(message.choices))
 
-    def _count_ranking(self, session: HostSession, conversation: str) -> None:
+    def _count_ranking(self, guest: str, ranking: _Ranking, conversation: str) -> None:
         """Raise QuestionRefused where a question was ranked :data:`RANKED` times before.
 
         A question is repeated uncounted in the same terms, but what else goes into a ranking is the Guest's word: one that shifted its
         shares, again and again, would find out how large each contribution is.
         """
-        request = session.need(_Request, "Labels were chosen of no ranking.")
-        if not request.name or self.answering.account(conversation) is None:
+        if not ranking.question or self.answering.account(conversation) is None:
             return
         for number in range(RANKED):
-            name = f"{request.name}.ranked{number}"
-            question = Question(session.guest, name, REASONS, request.served.structure, ())
+            name = f"{ranking.question}.ranked{number}"
+            question = Question(guest, name, REASONS, ranking.structure, ())
             with suppress(QuestionRefused):  # that one is taken
                 self.answering.count(question, conversation, (), np.zeros(0, dtype=bool))
-                self.answering.bind(session.guest, name, conversation, secrets.token_hex(32))
+                self.answering.bind(guest, name, conversation, secrets.token_hex(32))
                 return
         raise QuestionRefused(
             f"This question was ranked {RANKED} times; it is not ranked again, since other inputs of the Guest would be another question."

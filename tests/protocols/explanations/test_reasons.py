@@ -1,5 +1,6 @@
 """Reasons under encryption are those of plain SHAP values; sums are theirs within the bound; one person's values stay closed."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
 
@@ -26,7 +27,14 @@ from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host import REASONS
 from backend.protocols.explanations.host_factors import CompiledFactors
-from backend.protocols.explanations.messages import AskReasons, ReasonTerms
+from backend.protocols.explanations.messages import (
+    AskReasons,
+    ChooseLabels,
+    GarbledRanking,
+    MaskedContributions,
+    OpenRanking,
+    ReasonTerms,
+)
 from backend.protocols.explanations.shape import units
 from backend.protocols.explanations.weighting import weighting_of
 from backend.protocols.ranking.guest import RankingGuest
@@ -464,6 +472,35 @@ def test_a_question_is_ranked_once_more_where_its_answer_was_lost_and_not_until_
         assert asked("first") == asked("again") == {}
         with pytest.raises(QuestionRefused, match="ranked 2 times"):
             asked("shifted")
+
+
+def test_a_ranking_is_the_persons_whose_terms_made_it_whatever_is_asked_before_its_labels(secret_key):
+    """Else the next person's question would pay for it, and of a long sheet each ranking could be the first one's."""
+    world, key = world_of(2, 1, n=2, n_trees=2, depth=1), PaillierKeySide(secret_key)
+    compiled = CompiledTerms(world.model)
+    shape, people = compiled.shape(1), world.tables[GUEST]
+    encryption = PersonEncryption(key, compiled, shape)
+    terms = [encryption.encrypted(people.take(np.array([i])).columns, 1) for i in range(2)]
+    asked = people.ids, 1, compiled.shares_of("host0"), shape.features, shape.value_bits, "q"
+    with running(world, options={"host0": {"accountant": Accountant(Database(), Limits(1))}}) as (_, network, _):
+        for name in ("first", "again", "shifted"):
+            session = Session(network.end(GUEST), name, ("host0",), timeout=60)
+            ranking = RankingGuest(encryption.opened, shape.ranking, np.zeros((3, len(compiled.items)), dtype=bool))
+            for message in (
+                OfferKey(name, key.scheme, key.offer()),
+                AskReasons(name, MODEL_ID, *asked),
+                ReasonTerms(name, 0, terms[0]),
+                OpenRanking(name, ranking.open()),
+            ):
+                session.send("host0", message)
+            session.expect(HeldRecords)
+            shares = session.expect(MaskedContributions)[1].shares
+            if name != "shifted":
+                session.send("host0", ReasonTerms(name, 1, terms[1]))
+            session.send("host0", ChooseLabels(name, ranking.choose(shares)))
+            with pytest.raises(QuestionRefused, match="ranked 2 times") if name == "shifted" else nullcontext():
+                session.expect(GarbledRanking)
+            session.close()
 
 
 def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(secret_key):
