@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from backend.data.dictionary import Feature
     from backend.services.compliance import Finding
 
-ONE_LINE = 46  # letters of a meaning in one line of the table at 1280 pixels
+ONE_LINE = 48  # letters of a meaning in one line of the table on a phone
 
 NARROW = tuple(f"features_{name}" for name in ("parties", "use", "flagged", "status", "pack", "secureboost"))
 
@@ -119,7 +119,8 @@ def table(
     def shown(feature: Feature, text: str) -> str:
         return unknown if feature.name in hidden else text
 
-    meanings = [hidden.get(f.name, t.meaning(f)) for _, f in rows]
+    # with its party's mark: a phone shows no other column
+    meanings = [f"{palette.mark(view.federation, party).glyph} {hidden.get(f.name, t.meaning(f))}" for party, f in rows]
     parties = [palette.plain(t, view.federation, party) for party, _ in rows]
     asked = view_models.asked(view.compliance)
     flagged = [shown(f, _flagged(t, flags.get(f.name, ()), bool(asked.get(f.name)))) for _, f in rows]
@@ -130,11 +131,11 @@ def table(
     tall = frame.row_height(meanings, ONE_LINE)
     frame.dressed(
         {
-            "meaning": (meanings, text(t("features.meaning"), width=210)),
+            "meaning": (meanings, text(t("features.meaning"), width=320)),
             "party": (parties, text(t("words.party"), width=115)),
             "share": ([100 * importance[f.name].gain_share for _, f in rows], gains),
-            "flags": (flagged, text(t("features.flags"), width=90, help=t("glossary.flag"))),
-            "code": ([shown(f, f.name) for _, f in rows], text(t("features.code"), width=130)),
+            "flags": (flagged, text(t("features.flags"), width=100, help=t("glossary.flag"))),
+            "code": ([shown(f, f.name) for _, f in rows], text(t("features.code"), width=125)),
         },
         "features_table",
         t("features.table"),

@@ -72,11 +72,11 @@ def _squares(t: Texts, view: View, found: Sequence[Interaction], sentence: str) 
             f'<text x="0" y="{top + charts.TEXT:.0f}" text-anchor="start">{glyph} {label(cut(words, ABOVE))}</text>'
         )
         for column, other in enumerate(shown):
-            pair = by_pair.get(frozenset((one, other)))
-            if pair is not None:
+            cell = by_pair.get(frozenset((one, other)))
+            if cell is not None:
                 parts.append(
                     f'<rect x="{width * column:.2f}%" y="{top + charts.LINE + 2:.0f}" width="{width - 0.4:.2f}%" height="{SQUARE}" '
-                    f'fill-opacity="{_density(pair.share / most):.2f}"><title>{_hover(t, view, pair)}</title></rect>'
+                    f'fill-opacity="{_density(cell.share / most):.2f}"><title>{_hover(t, view, cell)}</title></rect>'
                 )
     below = above + (SQUARE + charts.LINE + 8) * len(shown)
     return charts.svg([*parts, *_scale(t, most, below + 8)], below + SCALE, sentence)

@@ -79,7 +79,7 @@ def test_what_is_in_a_box_is_made_once_it_is_opened(
     at.switch_page("../pages/overview.py").run()
     assert not at.switch_page(f"../pages/{page}.py").run().exception
     assert opened > len(at.dataframe) == others
-    assert at.get("plotly_chart")
+    assert at.get("plotly_chart") or any("data-svg" in html.proto.body for html in at.get("html"))
 
 
 class AskedUser(UserDict[str, str]):
@@ -104,16 +104,16 @@ def test_a_page_asks_once_who_is_signed_in(
     assert "account" not in at.session_state and "service" not in at.session_state  # callbacks and fragments ask again
 
 
-@pytest.mark.parametrize(("page", "again"), [("overview", 0), ("structure", 0), ("model_card", 0), ("importance", 1)])
+@pytest.mark.parametrize("page", ["overview", "structure", "model_card"])
 def test_a_warm_page_draws_its_charts_no_second_time(
-    walked: tuple[Path, AppTest], monkeypatch: pytest.MonkeyPatch, page: str, again: int
+    walked: tuple[Path, AppTest], monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
     _, at = walked
     at.switch_page(f"../pages/{page}.py").run()
     drawn, real = [], charts.figure
     monkeypatch.setattr(charts, "figure", lambda *given, **more: drawn.append(page) or real(*given, **more))
     assert not at.run().exception and at.get("plotly_chart")
-    assert len(drawn) == again  # a feature's curve is read from the Guest's table, which may change
+    assert not drawn
 
 
 def test_a_chart_is_drawn_again_for_another_language_look_or_thing(monkeypatch: pytest.MonkeyPatch) -> None:
