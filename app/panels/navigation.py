@@ -110,9 +110,9 @@ def _page(t: Texts, name: str, address: str, *, default: bool = False) -> Page:
 
 def links(t: Texts, role: str) -> None:
     """The links to all pages that the role sees, under the names of their groups."""
-    with st.container(key="navigation", gap=10):
+    with st.container(key="navigation", gap=6):  # all of it on a screen of 900 pixels
         for group, names in visible(role).items():
-            with st.container(gap=6):
+            with st.container(gap=4):
                 if group != "start":
                     st.caption(t(f"nav.{group}"))
                 for name in names:

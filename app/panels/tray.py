@@ -178,7 +178,7 @@ def _waiting(status: JobStatus) -> bool:
 def _state(t: Texts, status: JobStatus, still: bool) -> str:
     """How far a job is, in words."""
     job = status.job
-    waiting = "" if job is None else waits.state(t, job.failure)
+    waiting = "" if job is None else waits.state(t, job)
     if waiting:
         return waiting
     if status.state != "running" or job is None:

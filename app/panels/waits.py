@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any
 
 import streamlit as st
 
 from app import session
 from app.texts import UNBROKEN, Texts, markdown
 from backend.errors import ApprovalDenied, ApprovalPending, GlassleafError
-from backend.jobs import Silence, Waits
+from backend.jobs import Job, Silence, Waits
 
 
 def draw(t: Texts, why: GlassleafError | None, again: Callable[[], None] | None = None) -> bool:
@@ -31,9 +32,16 @@ def draw(t: Texts, why: GlassleafError | None, again: Callable[[], None] | None 
     return True
 
 
-def state(t: Texts, why: GlassleafError | None) -> str:
-    """The same in two or three words; empty where it ended for another reason."""
-    return t("waits.tray", host=_name(t, why.host)) if isinstance(why, ApprovalPending) else ""
+def state(t: Texts, job: Job[Any]) -> str:
+    """Who holds work up, in a few words: an operator who has to decide, or a Host; empty where nobody does."""
+    if isinstance(job.failure, ApprovalPending):
+        return t("waits.tray", host=_name(t, job.failure.host))
+    late = job.waits.hosts if job.waits is not None else job.silence.parties if job.silence is not None else ()
+    if job.state != "running" or not late or job.cancelled():
+        return ""
+    return t(
+        f"pause.tray_{'silent' if job.waits is None else 'waits'}", hosts=t.listed([_name(t, host) for host in late])
+    )
 
 
 def pause(t: Texts, why: Waits | None) -> None:

@@ -8,9 +8,11 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session
+from app.panels import waits
 from app.texts import Texts
 from backend.data.federation import load_federation, write_federation
 from backend.errors import ApprovalDenied
+from backend.jobs import Job, Silence, Waits
 from backend.services.host_operator import HostOperator
 from tests.app.conftest import Opened, World, _fresh, forget_jobs, job_of
 from tests.app.reading_out import everything, says
@@ -101,6 +103,19 @@ def test_a_score_waits_is_denied_with_a_reason_approved_after_all_and_withdrawn(
     at = asked(at, "score_go", "score")
     assert says(at, "waits.withdrawn", "zh", host=TITLES["zh"]) and "over" in at.info[-1].value
     forget_jobs(home)
+
+
+@pytest.mark.parametrize("language", TITLES)
+def test_who_holds_work_up_is_named_in_the_tray_too(opened: Opened, language: str) -> None:
+    opened("help")
+    job, t = Job(lambda job: None, 1), Texts(language)
+    assert waits.state(t, job) == ""
+    job.silence = Silence((HOST,), 6.0)
+    assert waits.state(t, job) == t("pause.tray_silent", hosts=TITLES[language])
+    job.waits = Waits("down", (HOST,), "")
+    assert waits.state(t, job) == t("pause.tray_waits", hosts=TITLES[language])
+    job.cancel()
+    assert waits.state(t, job) == ""
 
 
 def test_a_denial_is_read_as_it_was_said_and_nothing_else_is_one() -> None:
