@@ -44,7 +44,7 @@ class Session:
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
         self.pages: dict[str, str] = {}  # url path → hash of the page's script
-        self._buttons: dict[str, str] = {}  # words → id
+        self.buttons: dict[str, str] = {}  # that can be pressed on the page that is open: words → id
         self.tiles = 0  # on the page that is open
 
     async def open(self, page: str = "", query: str = "", press: str = "") -> float:
@@ -52,13 +52,14 @@ class Session:
         asked = BackMsg()
         if press:
             pressed = asked.rerun_script.widget_states.widgets.add()
-            pressed.id, pressed.trigger_value = self._buttons[press], True
+            pressed.id, pressed.trigger_value = self.buttons[press], True
         asked.rerun_script.query_string = query
         asked.rerun_script.page_script_hash = self.pages[page] if page else ""
         asked.rerun_script.context_info.locale = "en-US"
         began = time.perf_counter()
         await self._socket.send(asked.SerializeToString())
         failed, self.tiles = "", 0
+        self.buttons = {}
         while True:
             message = ForwardMsg.FromString(await self._socket.recv(decode=False))
             kind = message.WhichOneof("type")
@@ -69,8 +70,8 @@ class Session:
                 drawn = element.WhichOneof("type")
                 if drawn == "exception":
                     failed = element.exception.message
-                elif drawn == "button":
-                    self._buttons[element.button.label] = element.button.id
+                elif drawn == "button" and not element.button.disabled:
+                    self.buttons[element.button.label] = element.button.id
                 self.tiles += drawn == "metric"
             elif kind == "script_finished":
                 if failed:

@@ -483,6 +483,20 @@ def sessions(results: Results) -> str:
     return f"{table(results['rows'], columns)}\n\n{note}"
 
 
+def memory(results: Results) -> str:
+    """What the dashboard's process holds, action after action, beside the aim."""
+    columns: dict[str, Column] = {
+        "what": "{name}",
+        "most": "{peak_mb:.0f} MB",
+        "at rest afterwards": "{rest_mb:.0f} MB",
+    }
+    reached = "reached" if results["peak_mb"] <= results["aim_mb"] else "not reached"
+    return (
+        f"{table(results['rows'], columns)}\n\nAt most {results['peak_mb']:.0f} MB, {results['rest_mb']:.0f} MB at rest in the end "
+        f"(aim: at most {results['aim_mb']} MB: {reached}). The load average of the machine was {results['machine']['load_before']} before."
+    )
+
+
 def links(results: Results) -> str:
     """What links between companies cost beside the simulation, and the aims."""
     columns: dict[str, Column] = {
@@ -627,6 +641,7 @@ BLOCKS: dict[str, tuple[str, Callable[[Results], str]]] = {
     "headline": ("cipher training training_ciphers reasons", headline),
     "label_leak": ("label_leak", label_leak),
     "links": ("links", links),
+    "memory": ("memory", memory),
     "pages": ("pages", pages),
     "privacy": ("privacy", privacy),
     "ranking": ("ranking", ranking),
