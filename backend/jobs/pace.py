@@ -7,7 +7,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-EARLIEST = 0.02  # share of the work before which a pace is no more than a guess
+import numpy as np
+from numpy.typing import NDArray
+
+EARLIEST = 0.1  # share of the work before which a pace is no more than a guess
+STEADY = 4 / 3  # where the paces of all so far and of its later parts foretell rests that differ by more, none is known
+PARTS = np.array([0.0, 1 / 2, 3 / 4])  # of the time so far, from where on its paces are compared
+LATE = 5 / 4  # of the time at which the next report was expected: from there on nobody knows when it comes
 STEP = 0.05  # share of the work that may come without a report in between
 STEPS = 50  # parts of the time in which a course is noted
 PRIOR = 0.1  # of what is to come: with that weight the last time's seconds count beside what is done of this one
@@ -24,6 +30,7 @@ MIDDLE = math.sqrt(3 / 4 * 3 / 2)
 # seconds below which "less than 10 s" is said: it holds for as much more, by ratio, as "10 s" holds for less
 SOON = ROUND[0] * math.sqrt(3 / 4)
 
+Reports = Sequence[tuple[float, float]]  # when, and the share that was done
 Course = Sequence[float]  # seconds, and the share that was done after each part of them
 
 
@@ -99,27 +106,42 @@ class Pace:
             self._usual = usual
 
     def left(self) -> float | None:
-        """Seconds to go; None where that is not known.
+        """Seconds to go; None where that is not known: too little is done, the speed changes, or the next report is long overdue.
 
-        All so far foretells the rest, and with it, where such work was done before, the seconds of then. Where the next report is late,
-        it is taken to come now: the whole takes at least so long.
+        All so far foretells the rest, and with it, where such work was done before, the seconds of then. The later half and the last
+        quarter of the time must have gone at about the same pace. Where the next report is late, it is taken to come now: the whole takes
+        at least so long.
         """
-        return self._as_usual() if self._usual else self._as_weighed() if self._weighed else None
-
-    def _as_usual(self) -> float:
-        seconds, *shares = self._usual
-        passed, last = self._clock() - self._begun, self._reports[-1][0] - self._begun if self.share else 0.0
-        share = round(self.share, 4)
-        done = sum(then < share for then in shares) / STEPS
-        coming = sum(then <= share for then in shares) / STEPS
-        prior = PRIOR * (1 - done)
-        return max(max((prior * seconds + last) / (prior + done), passed / coming) - passed, 0.0)
-
-    def _as_weighed(self) -> float | None:
-        if self.share < EARLIEST:
+        reports = tuple(self._reports)  # another thread adds to them
+        if not self._usual and (not self._weighed or reports[-1][1] < EARLIEST):
             return None
-        (begun, _), (last, done) = self._reports[0], self._reports[-1]
-        longest = max(after - before for (_, before), (_, after) in pairwise(self._reports))
+        begun = self._begun if self._usual else reports[0][0]
+        times = np.array([begun, *(time_ for time_, _ in reports[1:])]) - begun
+        seconds, shares, coming = self._as_usual(reports) if self._usual else self._as_weighed(reports)
+        prior = PRIOR * (1 - shares[-1]) if seconds else 0.0
+        since = times[-1] * PARTS
+        paces = (prior * seconds + times[-1] - since) / np.maximum(
+            prior + shares[-1] - np.interp(since, times, shares), 1e-9
+        )
+        whole, passed = float(paces[0]), self._clock() - begun
+        rests = paces * (1 - shares[-1]) - (passed - times[-1])
+        if passed > LATE * coming * whole or rests.max() > STEADY * max(rests.min(), SOON):
+            return None
+        return max(whole - passed, passed / coming - passed, 0.0)
+
+    def _as_usual(self, reports: Reports) -> tuple[float, NDArray[np.float64], float]:
+        """Seconds of the last time, the parts of them after which the shares of the reports were done, and until when no other was."""
+        seconds, *then = self._usual
+        shares = np.round([share for _, share in reports], 4)
+        return (
+            seconds,
+            np.searchsorted(then, shares) / STEPS,
+            float(np.searchsorted(then, shares[-1], side="right")) / STEPS,
+        )
+
+    def _as_weighed(self, reports: Reports) -> tuple[float, NDArray[np.float64], float]:
+        """No seconds, the shares, and the one that may be done before the next report."""
+        longest = max(after - before for (_, before), (_, after) in pairwise(reports))
+        done = reports[-1][1]
         coming = done + max(2 * longest, STEP) if self._following is None else self._following
-        passed = self._clock() - begun
-        return max(max((last - begun) / done, passed / min(max(coming, done), 1.0)) - passed, 0.0)
+        return 0.0, np.array([share for _, share in reports]), min(max(coming, done), 1.0)

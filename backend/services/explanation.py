@@ -287,14 +287,15 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     sessions, key = Sessions(runtime, job, "curves"), (party, request.feature)
     sums, wanted = AskedSums(context, sessions, TEST, DECILES), {party: (request.feature,)}
     sums.recover(request.cipher, request.key_bits)
-    refused = sessions.ask_ahead(context, rows, wanted, DECILES, request.cipher, request.key_bits)
-    if refused is not None:
-        return _answered_before(context, sessions, key, refused)
     bits = sums_bits(request.cipher, request.key_bits)
     largest = outcome_bounds() if outputs.task == "binary" else bounds(outputs.count)
     plan = GroupWork(
         len(rows), 1, len(rows), pairs_a_record(largest, len(rows), bits), 1, DECILES, request.cipher, request.key_bits
     ).plan(context)
+    with plan.part("ahead"):
+        refused = sessions.ask_ahead(context, rows, wanted, DECILES, request.cipher, request.key_bits)
+    if refused is not None:
+        return _answered_before(context, sessions, key, refused)
     with plan.part("score"):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, predicted = rows[scored], outputs.predict(margins)

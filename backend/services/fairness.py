@@ -253,13 +253,14 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     rows = drawn(context if own else of_outcomes(context), request.samples, request.seed)
     sessions = Sessions(runtime, job, "disparity")
     sums = AskedSums(context, sessions, TEST, request.groups)
+    plan = _disparity_work(request, len(rows), own=own).plan(context)
     if not own:
         sums.recover(request.cipher, request.key_bits)
         wanted = {party: (feature.name,)}
-        refused = sessions.ask_ahead(context, rows, wanted, request.groups, request.cipher, request.key_bits)
+        with plan.part("ahead"):
+            refused = sessions.ask_ahead(context, rows, wanted, request.groups, request.cipher, request.key_bits)
         if refused is not None:
             return _measured_before(sums, key, request, refused)
-    plan = _disparity_work(request, len(rows), own=own).plan(context)
     with plan.part("score"):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, probabilities = rows[scored], context.compiled.outputs.predict(margins)[:, 0]

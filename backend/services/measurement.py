@@ -19,6 +19,7 @@ from backend.compliance.assessment import DISPARITY, PROXIES
 from backend.crypto.costs import costs_of
 from backend.crypto.interface import KeySide
 from backend.crypto.paillier.keys import KEY_BITS
+from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
 from backend.data.federation import Measure
@@ -167,7 +168,7 @@ class Sessions:
         NotAgreed, ApprovalPending, ApprovalDenied, HostBusy
             A Host has not agreed, or cannot say now.
         """
-        with self.begin(tuple(wanted)) as session, work.part(0.0, 0.0):
+        with self.begin(tuple(wanted)) as session:
             questions, _ = self.ask_about(session, cipher, bits, rows)
             for (_, feature), refused in self.refused_ahead(questions, wanted, max_groups).items():
                 if isinstance(refused, (ApprovalPending, ApprovalDenied, HostBusy)):
@@ -231,7 +232,8 @@ class Sessions:
         """Ciphertexts made."""
         self.job.total = total
         self.job.at("marks", self._runtime.guest.name, done)
-        work.reached(done / total)
+        if done:  # what comes before the first is not theirs
+            work.reached(done / total)
 
 
 def sums_bits(cipher: Cipher, key_bits: int) -> int:
@@ -273,15 +275,26 @@ class GroupWork:
     ids: int = 0
 
     def plan(self, context: MeasurementContext) -> work.Plan:
-        """``score``, ``align``, ``marks``, ``pairs`` and ``sums``: their units by what one of them costs."""
+        """``ahead``, ``score``, ``align``, ``marks``, ``tables``, ``pairs`` and ``sums``: their units by what one of them costs.
+
+        Who will be scored is asked about ahead, with an alignment of its own. A new key's tables are made with its first pairs, before
+        any of them is reported.
+        """
         costs = costs_of(self.cipher, self.bits)
+        key = context.runtime.keys.pair(self.cipher, self.bits) if self.pairs else None
+        new = isinstance(key, PaillierKeySide) and key.is_new
+        if new:
+            work.once()
+        aligned = aligning(self.ids or len(context.runtime.table.ids), self.hosts) if self.hosts else 0.0
         a_pair, opened = costs.encrypt, costs.refresh + costs.decrypt
         summed = self.features * (self.records * costs.add + self.groups * opened)
         return work.Plan(
             {
+                "ahead": aligned if self.people else 0.0,
                 "score": self._scored(context),
-                "align": aligning(self.ids or len(context.runtime.table.ids), self.hosts),
+                "align": aligned,
                 "marks": self.marked * (self.records * a_pair + summed),
+                "tables": costs.tables if new else 0.0,
                 "pairs": self.pairs * self.records * a_pair,
                 "sums": self.pairs * summed,
             }

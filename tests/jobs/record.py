@@ -1,18 +1,21 @@
 """Record courses of real jobs for ``courses.json``: ``PYTHONPATH=. python -m tests.jobs.record FILE HOW TIMES KIND …`` adds to FILE.
 
-HOW is quiet (the machine does nothing else) or busy, by the clock, or processor: seconds of processor time of the job's processes, which
-other work does not change, but in which two cores at work count twice. All kinds (:mod:`tests.jobs.kinds`) are done in one home, each
-TIMES times: the first tells how the next will go. Printed is also the longest time between two looks whether the job was stopped.
+HOW is quiet (the machine does nothing else), busy (something else is at work) or bursts (every core is kept busy for five seconds of
+ten). Each run is noted by the clock and, under its own name, in seconds of processor time of the job's processes, which other work does
+not change, but in which two cores at work count twice. All kinds (:mod:`tests.jobs.kinds`) are done in one home, each TIMES times: the
+first tells how the next will go.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,8 @@ from backend.services import Glassleaf
 from tests.jobs.kinds import KINDS
 
 LEAST = 0.004  # share of the work of which a report is kept
+BURST = 5.0  # seconds of load, and of none
+BURN = f"import time\nwhile True:\n    while time.time() % {2 * BURST} < {BURST}: pass\n    time.sleep(0.01)"
 
 Clock = Callable[[], float]
 
@@ -43,23 +48,39 @@ def processor_clock() -> Clock:
     return clock
 
 
-class Noted(Pace):
-    """A pace that notes what it is told: (seconds, share, next share), and whether things were made once."""
+@contextmanager
+def bursts() -> Iterator[None]:
+    """Within, a load comes and goes on every core."""
+    burning = [subprocess.Popen([sys.executable, "-c", BURN]) for _ in range(os.cpu_count() or 1)]
+    try:
+        yield
+    finally:
+        for process in burning:
+            process.kill()
+            process.wait()
 
-    def __init__(self, clock: Clock) -> None:
-        self._now, self._since = clock, clock()
-        self.reports: list[tuple[float, float, float | None]] = []
+
+class Noted(Pace):
+    """A pace that notes what it is told by each clock: (seconds, share, next share), and whether things were made once."""
+
+    def __init__(self, clocks: dict[str, Clock]) -> None:
+        self._clocks, self._since = clocks, {name: clock() for name, clock in clocks.items()}
         self.made_once = False
         super().__init__()
 
+    def seconds(self, name: str) -> float:
+        return round(self._clocks[name]() - self._since[name], 2)
+
     def reached(self, share: float, following: float | None = None) -> None:
-        if not self.reports or following is not None or share - self.reports[-1][1] >= LEAST or share == 1.0:
+        told = next(iter(self.reports.values()))
+        if not told or following is not None or share - told[-1][1] >= LEAST or share == 1.0:
             next_ = None if following is None else round(following, 4)
-            self.reports.append((round(self._now() - self._since, 2), round(share, 4), next_))
+            for name, reports in self.reports.items():
+                reports.append((self.seconds(name), round(share, 4), next_))
         super().reached(share, following)
 
     def begin_again(self) -> None:
-        self.reports = []
+        self.reports: dict[str, list[tuple[float, float, float | None]]] = {name: [] for name in self._clocks}
         super().begin_again()
 
     def once(self) -> None:
@@ -67,48 +88,45 @@ class Noted(Pace):
         super().once()
 
 
-def run(start: Callable[[], Job[Any]], clock: Clock) -> tuple[dict[str, Any], bool, float]:
-    """A run, whether its work is weighed, and the longest time between two looks."""
-    looks = [time.perf_counter()]
-    made, look = Job.__init__, Job.check
+def run(start: Callable[[], Job[Any]], clocks: dict[str, Clock]) -> tuple[dict[str, dict[str, Any]], bool]:
+    """A run by each clock, and whether its work is weighed."""
+    made = Job.__init__
 
     def make(job: Job[Any], *args: Any, **options: Any) -> None:
         made(job, *args, **options)
-        job.weighed, job.pace = job.pace._weighed, Noted(clock)  # type: ignore[attr-defined]
+        job.weighed, job.pace = job.pace._weighed, Noted(clocks)  # type: ignore[attr-defined]
 
-    def check(job: Job[Any]) -> None:
-        looks.append(time.perf_counter())
-        look(job)
-
-    Job.__init__, Job.check = make, check  # type: ignore[method-assign]
+    Job.__init__ = make  # type: ignore[method-assign,assignment]
     try:
-        began = clock()
         job = start()
         job.get()
-        seconds = round(clock() - began, 2)
     finally:
-        Job.__init__, Job.check = made, look  # type: ignore[method-assign]
-    assert isinstance(job.pace, Noted)
-    longest = max(after - before for before, after in zip(looks, [*looks[1:], time.perf_counter()], strict=True))
-    found = {"seconds": seconds, "once": job.pace.made_once, "reports": job.pace.reports}
-    return found, job.weighed, longest  # type: ignore[attr-defined]
+        Job.__init__ = made  # type: ignore[method-assign]
+    pace = job.pace
+    assert isinstance(pace, Noted)
+    found = {
+        name: {"seconds": pace.seconds(name), "once": pace.made_once, "reports": pace.reports[name]} for name in clocks
+    }
+    return found, job.weighed  # type: ignore[attr-defined]
 
 
 def main(file: Path, how: str, times: int, kinds: list[str]) -> None:
-    clock = processor_clock() if how == "processor" else time.perf_counter
-    with tempfile.TemporaryDirectory() as home, Glassleaf(Path(home)) as glassleaf:
+    clocks = {how: time.perf_counter, "processor": processor_clock()}
+    load = bursts() if how == "bursts" else nullcontext()
+    with tempfile.TemporaryDirectory() as home, Glassleaf(Path(home)) as glassleaf, load:
         glassleaf.training.prepare_demo()
         model = glassleaf.models.all("demo")[0].id
         for name in kinds:
             courses = json.loads(file.read_text()) if file.exists() else {}
             try:
-                runs = [run(lambda kind=name: KINDS[kind](glassleaf, model), clock) for _ in range(times)]  # type: ignore[misc]
+                runs = [run(lambda kind=name: KINDS[kind](glassleaf, model), clocks) for _ in range(times)]  # type: ignore[misc]
             except Exception as error:  # the others are recorded
                 print(f"{name}: {type(error).__name__}: {error}", flush=True)  # noqa: T201
                 continue
             bounds = {"wrong_at_most": [0.0] * times, "silent_at_most": [0.0] * times}
-            course = {"busy": how == "busy", "weighed": runs[0][1], **bounds, "runs": [one[0] for one in runs]}
-            courses[f"{name}, {how}"] = course
+            for clock in clocks:
+                course = {"weighed": runs[0][1], **bounds, "runs": [found[clock] for found, _ in runs]}
+                courses[f"{name}, {clock}"] = {"busy": clock in ("busy", "bursts")} | course
             write(file, courses)
 
 
