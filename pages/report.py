@@ -14,7 +14,13 @@ frame.outcome(t, session.outcome())
 (drawing,) = user_jobs.works(model_id, "report")
 made = backend.reports.make(model_id, ask_hosts=False)  # one that is silent would hold up the page
 report.files(
-    t, made, backend.reports.export, drawing, backend.reports.start_pdf, backend.reports.language_of_pdf(t.language)
+    t,
+    made,
+    backend.reports.export,
+    drawing,
+    backend.reports.start_pdf,
+    backend.reports.language_of_pdf(t.language),
+    linked=view.federation.link is not None,
 )
 frame.section(t, "report.first_page")
 report.answers(backend.reports.answers(made, t.language))

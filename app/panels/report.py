@@ -40,8 +40,13 @@ def files(
     drawing: Work,
     start: Callable[[str, str], Job[ReportFile]],
     pdf_language: str,
+    *,
+    linked: bool,
 ) -> None:
-    """A button a form; the file is made, and logged, when it is pressed: a PDF in the background, the others at once."""
+    """A button a form; the file is made, and logged, when it is pressed: a PDF in the background, the others at once.
+
+    `linked` = the Hosts are at other companies, where one may be silent.
+    """
     model_id = made.content.identity.model
     with st.container(horizontal=True):
         icon, words = f":material/{ICONS['pdf']}:", t("report.file_pdf")
@@ -51,7 +56,7 @@ def files(
         for form in ("html", "json"):
             _download(t, model_id, form, partial(export, model_id, form, t.language), t(f"report.file_{form}"))
     _drawing(t, made, drawing)
-    st.caption(t("report.files_note"))
+    st.caption(t.joined(t("report.files_note"), t("report.files_ask_hosts") if linked else ""))
     if pdf_language != t.language:
         st.caption(f":material/translate: {t('report.no_font')}")
 
