@@ -15,6 +15,7 @@ from app.panels.casework import Casework
 from app.session import address
 from app.texts import Texts, markdown, percent
 from app.view_models import View
+from backend.compliance.citations import in_chinese
 from backend.i18n import brief
 from backend.services.compliance import wording
 
@@ -271,10 +272,15 @@ def where(t: Texts, law: Law) -> str:
     """Where a rule is written, and as of when."""
     return t(
         "compliance.citation",
-        citation=markdown(law.citation),
+        citation=cited(t, law.citation),
         jurisdiction=markdown(t.jurisdiction(law.jurisdiction)),
         as_of=law.as_of,
     )
+
+
+def cited(t: Texts, citation: str) -> str:
+    """A citation in the reader's language."""
+    return markdown(t.either(citation, in_chinese(citation)))
 
 
 def quoted(t: Texts, law: Law) -> str:

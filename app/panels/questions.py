@@ -9,7 +9,7 @@ import streamlit as st
 
 from app.panels import frame, palette, reviews
 from app.panels.casework import Casework
-from app.panels.findings import LINES
+from app.panels.findings import LINES, cited
 from app.texts import Texts, markdown, percent
 from app.view_models import View
 from backend.i18n import brief
@@ -50,7 +50,7 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
             "compliance.matched", matched=markdown(question.matched), place=t(f"compliance.in_{question.matched_in}")
         )
         why = t(f"questions.why_{question.strength}", word=markdown(question.resembles))
-        status = t("questions.if_yes", status=t(f"compliance.{question.status}"), citation=markdown(question.citation))
+        status = t("questions.if_yes", status=t(f"compliance.{question.status}"), citation=cited(t, question.citation))
         st.markdown(f":material/search: {t.joined(said, why)}\n\n:material/gavel: {status}")
         if question.answer is not None:
             st.markdown(reviews.answered(t, question.answer))

@@ -592,7 +592,7 @@ def wording(words: Callable[..., str], quote: str, source: str, day: str, checke
     """The official wording in its own language with where and when it was read; or that what is said of a rule is a paraphrase."""
     language = next((name for name, letters in _WRITTEN.items() if letters.search(quote)), "en")
     return (
-        words(f"law.quoted_{language}", quote=quote, source=source, day=day)
+        words(f"law.quoted_{language}", quote=quote, source=source.rstrip(".。"), day=day)
         if quote
         else words(f"law.paraphrase_{checked}")
     )

@@ -120,7 +120,7 @@ def test_every_rule_has_its_wording_or_says_that_it_is_a_paraphrase():
         language = (
             "zh" if law.rule_id.startswith(("pipl", "china")) else "ko" if law.rule_id.startswith("korea") else "en"
         )
-        quoted = words(f"law.quoted_{language}", quote=law.quote, source=law.quote_from, day=law.as_of)
+        quoted = words(f"law.quoted_{language}", quote=law.quote, source=law.quote_from.rstrip("."), day=law.as_of)
         assert said[law.rule_id] == quoted if law.quote else said[law.rule_id] in paraphrased
     assert len(said) > 40
     assert not any("\u4e00" <= letter <= "\u9fff" for law in laws for letter in law.quote_from.split("github.com")[0])

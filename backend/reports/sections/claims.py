@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from backend.compliance.assessment import SEVERITY, wording
+from backend.compliance.citations import in_chinese
 from backend.fairness.age_discrimination import in_words
 from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words
 from backend.i18n import joined
@@ -103,7 +105,7 @@ def _questions(write: Writer) -> Table:
         write.content.assessment.questions,
         ("feature", 5, lambda q: write.feature(q.feature)),
         ("party", 3, lambda q: write.party(q.party)),
-        ("asked", 5, lambda q: f"{words.either(q.title, q.title_zh)}\n{q.citation}"),
+        ("asked", 5, lambda q: f"{words.either(q.title, q.title_zh)}\n{_cited(write, q.citation)}"),
         ("matched", 6, suggested),
         ("answer", 4, answered),
     )
@@ -147,9 +149,17 @@ def _counted(write: Writer) -> str:
     return write("answer_flag", n=len(found), features=len({(f.party, f.feature) for f in found}), used=used)
 
 
+def _cited(write: Writer, citation: str) -> str:
+    """A citation in the report's language."""
+    return write.words.either(citation, in_chinese(citation))
+
+
 def _citation(write: Writer, law: LawLine) -> str:
     return write(
-        "law_line", title=write.words.either(law.title, law.title_zh), citation=law.citation, status=write.status(law)
+        "law_line",
+        title=write.words.either(law.title, law.title_zh),
+        citation=_cited(write, law.citation),
+        status=write.status(law),
     )
 
 
@@ -189,7 +199,7 @@ def _rule(write: Writer, f: FindingLine) -> str:
     words = write.words
     name = write("named", meaning=words.either(f.title, f.title_zh), name=write.status(f))
     where = " · ".join(dict.fromkeys((write.pack(f.pack), words.jurisdiction(f.jurisdiction))))
-    return "\n".join((name, f.citation, where, _dates(write, f)))
+    return "\n".join((name, _cited(write, f.citation), where, _dates(write, f)))
 
 
 def elderly(write: Writer, f: FindingLine) -> str:
@@ -314,15 +324,19 @@ def disparities_of(write: Writer, f: FindingLine) -> str:
     if not f.disparities:
         return _lines(write, f.disparities, f.disparities_on, "disparity", f.feature)
     accepted = {f"{ACCEPTED}{gap}" for gap in ("", f", {REFERENCE}", f", {DIFFERENCE}", f", {RATIO}")}
-    lines = [
-        write.says(
-            write("named", meaning=measure_in_words(write.words, m.measure), name=_about(write, m)), value(write, m)
-        )
-        for m in f.disparities
-        if m.measure in accepted
-    ]
+    rates = [m for m in f.disparities if m.measure in accepted]
+    lines = []
+    for place, m in enumerate(rates):
+        group = _about(write, m) if place == 0 else _about(write, m).removesuffix(_lowest_first(write))
+        named = write("named", meaning=measure_in_words(write.words, m.measure), name=group)
+        lines.append(write.says(named, value(write, m)))
     on = f.disparities_on
     return "\n".join((*lines, *([] if on is None else [write("all_rates", on=_basis(write, on))])))
+
+
+def _lowest_first(write: Writer) -> str:
+    """What explains the number of a bin, which a list says once."""
+    return re.sub(r"^[^(（]*?(?=\s?[(（])", "", write.words("measure.group_bin", place=1, bins=1))
 
 
 def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine | None, test: str, feature: str) -> str:
