@@ -134,7 +134,7 @@ def test_a_measurement_says_beforehand_how_much_there_is_to_do(context, measure,
     class Recorded(work.Plan):
         def __init__(self, seconds):
             super().__init__(seconds)
-            told.extend([tuple(seconds.values())] * ("pairs" in seconds))
+            told.extend([seconds] * ("pairs" in seconds))
 
     monkeypatch.setattr(work, "Plan", Recorded)
     with work.watched(lambda: None, lambda share, following: shares.append(share)):
@@ -143,10 +143,11 @@ def test_a_measurement_says_beforehand_how_much_there_is_to_do(context, measure,
         else:
             attribute = "gender" if measure == "proxies of a Host's" else "age"
             measure_proxies(context.measured, ProxyRequest(context.record.id, attribute, records=400, **ask), job)
-    ((_, ids, marks, pairs, sums),) = told
-    assert ids and sums and bool(marks) == (measure == "proxies of a Host's")
+    (parts,) = told
+    assert parts["align"] and parts["sums"] and bool(parts["marks"]) == (measure == "proxies of a Host's")
+    assert bool(parts["ahead"]) == (measure == "disparity")  # who will be scored is asked about
     made = job.total * costs_of(ask["cipher"], KEY).encrypt
-    assert 0.5 < pairs / made < 2
+    assert 0.5 < parts["pairs"] / made < 2
     assert shares == sorted(shares) and shares[-1] <= 1
 
 
