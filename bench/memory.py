@@ -65,12 +65,12 @@ async def walk(url: str, server: psutil.Process, quick: bool) -> list[dict[str, 
     rows = []
 
     async def row(name: str, action: Callable[[], Any], times: int) -> None:
-        progress(name)
         async with sampled(server) as most:
             for _ in range(times):
                 await action()
             await asyncio.to_thread(until_idle, server, 0.0 if quick else LONGEST)
             rest = server.memory_info().rss / 1e6
+        progress(f"{name}: {most():.0f} MB at most, {rest:.0f} at rest")
         rows.append({"name": name, "peak_mb": most(), "rest_mb": rest})
 
     async with connected(url) as session:
