@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-import numpy as np
-from numpy.typing import NDArray
-
 EARLIEST = 0.1  # share of the work before which a pace is no more than a guess
 STEADY = 4 / 3  # where the paces of all so far and of its later parts foretell rests that differ by more, none is known
-PARTS = np.array([0.0, 1 / 2, 3 / 4])  # of the time so far, from where on its paces are compared
+PARTS = (0.0, 1 / 2, 3 / 4)  # of the time so far, from where on its paces are compared
 LATE = 5 / 4  # of the time at which the next report was expected: from there on nobody knows when it comes
 STEP = 0.05  # share of the work that may come without a report in between
 STEPS = 50  # parts of the time in which a course is noted
@@ -39,6 +37,15 @@ def rounded(left: float) -> float:
     if left >= ROUND[-1]:
         return left
     return min(ROUND, key=lambda seconds: abs(math.log(seconds * MIDDLE / max(left, SOON))))
+
+
+def _share_at(moment: float, times: Sequence[float], shares: Sequence[float]) -> float:
+    """What was done at a moment, between two reports in proportion to the time."""
+    after = bisect_right(times, moment)
+    if after == len(times):
+        return shares[-1]
+    begun, ended = times[after - 1], times[after]
+    return shares[after - 1] + (shares[after] - shares[after - 1]) * (moment - begun) / (ended - begun)
 
 
 class Pace:
@@ -116,32 +123,27 @@ class Pace:
         if not self._usual and (not self._weighed or reports[-1][1] < EARLIEST):
             return None
         begun = self._begun if self._usual else reports[0][0]
-        times = np.array([begun, *(time_ for time_, _ in reports[1:])]) - begun
+        times = [0.0, *(time_ - begun for time_, _ in reports[1:])]
         seconds, shares, coming = self._as_usual(reports) if self._usual else self._as_weighed(reports)
-        prior = PRIOR * (1 - shares[-1]) if seconds else 0.0
-        since = times[-1] * PARTS
-        paces = (prior * seconds + times[-1] - since) / np.maximum(
-            prior + shares[-1] - np.interp(since, times, shares), 1e-9
-        )
-        whole, passed = float(paces[0]), self._clock() - begun
-        rests = paces * (1 - shares[-1]) - (passed - times[-1])
-        if passed > LATE * coming * whole or rests.max() > STEADY * max(rests.min(), SOON):
+        prior, last, passed = PRIOR * (1 - shares[-1]) if seconds else 0.0, times[-1], self._clock() - begun
+        paces = []
+        for since in (part * last for part in PARTS):
+            done = prior + shares[-1] - _share_at(since, times, shares)
+            paces.append((prior * seconds + last - since) / max(done, 1e-9))
+        rests = [pace * (1 - shares[-1]) - (passed - last) for pace in paces]
+        if passed > LATE * coming * paces[0] or max(rests) > STEADY * max(min(rests), SOON):
             return None
-        return max(whole - passed, passed / coming - passed, 0.0)
+        return max(paces[0] - passed, passed / coming - passed, 0.0)
 
-    def _as_usual(self, reports: Reports) -> tuple[float, NDArray[np.float64], float]:
+    def _as_usual(self, reports: Reports) -> tuple[float, list[float], float]:
         """Seconds of the last time, the parts of them after which the shares of the reports were done, and until when no other was."""
         seconds, *then = self._usual
-        shares = np.round([share for _, share in reports], 4)
-        return (
-            seconds,
-            np.searchsorted(then, shares) / STEPS,
-            float(np.searchsorted(then, shares[-1], side="right")) / STEPS,
-        )
+        shares = [round(share, 4) for _, share in reports]
+        return seconds, [bisect_left(then, share) / STEPS for share in shares], bisect_right(then, shares[-1]) / STEPS
 
-    def _as_weighed(self, reports: Reports) -> tuple[float, NDArray[np.float64], float]:
+    def _as_weighed(self, reports: Reports) -> tuple[float, list[float], float]:
         """No seconds, the shares, and the one that may be done before the next report."""
         longest = max(after - before for (_, before), (_, after) in pairwise(reports))
         done = reports[-1][1]
         coming = done + max(2 * longest, STEP) if self._following is None else self._following
-        return 0.0, np.array([share for _, share in reports]), min(max(coming, done), 1.0)
+        return 0.0, [share for _, share in reports], min(max(coming, done), 1.0)
