@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib.resources import files
 from pathlib import Path
@@ -195,7 +195,19 @@ def read_rule_pack(file: Path) -> RulePack:
 @cache
 def load_packs() -> tuple[RulePack, ...]:
     """The built-in rule packs, in the order of their file names; read once."""
-    return tuple(read_rule_pack(file) for file in sorted(RULES.glob("*.yaml")) if file != WORDS)
+    return tuple(read_rule_pack(file) for file in _built_in_files())
+
+
+def _built_in_files() -> list[Path]:
+    return [file for file in sorted(RULES.glob("*.yaml")) if file != WORDS]
+
+
+@cache
+def built_in_versions() -> Mapping[str, str]:
+    """Name → version of the built-in packs, from what stands above their rules: reading all of them takes as long as a score."""
+    heads = (file.read_text(encoding="utf-8").partition("\nrules:")[0] for file in _built_in_files())
+    read = [yaml.load(head, Loader=_Loader) for head in heads]  # noqa: S506 - makes texts, lists and tables only
+    return {head["name"]: head["version"] for head in read}
 
 
 @cache

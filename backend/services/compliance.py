@@ -22,7 +22,14 @@ from backend.compliance.assessment import (
 )
 from backend.compliance.calendar import LawCalendar, LawDate, law_calendar, stale_rules
 from backend.compliance.feature_list import read_feature_list
-from backend.compliance.rule_pack import RulePack, add_rule_pack, load_packs, read_own_packs, read_rule_pack
+from backend.compliance.rule_pack import (
+    RulePack,
+    add_rule_pack,
+    built_in_versions,
+    load_packs,
+    read_own_packs,
+    read_rule_pack,
+)
 from backend.explain.importance import feature_importance
 from backend.fairness.age_discrimination import read_check
 from backend.fairness.evidence import Basis, Evidence
@@ -130,7 +137,7 @@ class Compliance:
     def pack_versions(self) -> dict[str, str]:
         """Name → version of the packs that every model is assessed by."""
         own, _ = read_own_packs(self._rules)
-        return {pack.name: pack.version for pack in (*load_packs(), *own)}
+        return {**built_in_versions(), **{pack.name: pack.version for pack in own}}
 
     def try_list(self, file: Path) -> ComplianceReport:
         """What would be flagged or asked of a list of columns (name, meaning, meaning_zh, unit, codes); nothing is kept.

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from backend.compliance.assessment import assess
-from backend.compliance.rule_pack import add_rule_pack, load_packs, read_own_packs, read_rule_pack
+from backend.compliance.rule_pack import add_rule_pack, built_in_versions, load_packs, read_own_packs, read_rule_pack
 from backend.data.dictionary import Feature
 from backend.errors import GlassleafError
 
@@ -282,6 +282,10 @@ def test_the_pack_in_the_documents_can_be_used(tmp_path):
     report = assess(table, {}, [pack], on=dt.date(2026, 11, 20))
     assert [f.feature for f in report.findings] == ["gender", "has_dogs", "pets"]
     assert [(d.rule_id, d.force) for d in report.duties] == [("house_owner", "not_yet")]
+
+
+def test_versions_that_are_read_without_the_rules_are_those_of_the_packs():
+    assert list(built_in_versions().items()) == [(pack.name, pack.version) for pack in load_packs()]
 
 
 def test_every_built_in_pack_says_in_both_languages_where_its_text_is_found():
