@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10  # features of the picture
 ABOVE = 48  # letters of a feature, in one line: above the picture it stands on end
-SQUARE, LETTER, SCALE = 30, 6.2, 72  # pixels: of a square, of a letter above, of the scale below
+SQUARE, LETTER, SCALE = 30, 7.2, 72  # pixels: of a square, of a letter above (saved, too), of the scale
 
 
 def pairs(t: Texts, view: View, found: Sequence[Interaction]) -> None:
