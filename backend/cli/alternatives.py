@@ -89,7 +89,8 @@ def _numbers(flag: str, text: str) -> tuple[float, ...]:
 
 
 def _text(found: Search) -> str:
-    lines = [f"{len(found.tried)} models by {found.attribute} ({found.party}), {found.n:,} test records:"]
+    part = "validation" if found.source == "validation" else "test"
+    lines = [f"{len(found.tried)} models by {found.attribute} ({found.party}), gaps on {found.n:,} {part} records:"]
     for one in found.tried:
         settings = [f"without {', '.join(one.without)}"] if one.without else []
         settings += [f"depth {one.depth}", *([] if one.reg_lambda is None else [f"λ {one.reg_lambda:g}"])]

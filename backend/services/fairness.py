@@ -21,6 +21,7 @@ from backend.data.federation import Federation
 from backend.errors import HostRefused, ParameterError, QuestionRefused
 from backend.fairness import disparity
 from backend.fairness.age_discrimination import in_words as ages_in_words
+from backend.fairness.alternatives import read_search
 from backend.fairness.disparity import (
     BY_CUTOFF,
     DIFFERENCE,
@@ -97,7 +98,7 @@ class DisparityRequest:
     cutoff : float
         ``decline`` at or above this probability of the positive label.
     reference : str
-        The group that others are compared with: a code, or a bin's number; empty = the largest.
+        The group that others are compared with: a code, or a bin's number; empty = `usual`.
     samples : int or None
         Test records drawn; None = all.
     groups : int
@@ -105,6 +106,8 @@ class DisparityRequest:
     cipher : {"paillier", "paillier-short", "none"}
     key_bits : int
         Of the sums by group; scores come under the fastest cipher that holds them.
+    usual : str
+        The group that a search for alternatives compared with, so that both name one; where there is none such, the largest.
     """
 
     model_id: str
@@ -116,6 +119,7 @@ class DisparityRequest:
     cipher: Cipher = "paillier"
     key_bits: int = KEY_BITS
     seed: int = 7
+    usual: str = ""
 
 
 @dataclass(frozen=True)
@@ -187,6 +191,7 @@ class Fairness:
     def disparity(self, request: DisparityRequest, job: Job[Any]) -> Disparity:
         """The same within a job that is under way."""
         record = self._models.get(request.model_id)
+        request = replace(request, usual=self._searched_with(record, request.feature))
         with self._measurement.asking(record, DISPARITY, request.feature):
             done = measure_disparity(self._measurement.context(record), request, job)
         feature = self._models.feature(record, request.feature)
@@ -195,6 +200,12 @@ class Fairness:
         rows = disparity.as_evidence(done, names, names_zh)
         self._keep(record, DISPARITY, request.feature, rows, Basis(done.n, done.cutoff, measured=done.measured))
         return done
+
+    def _searched_with(self, record: ModelRecord, feature: str) -> str:
+        """The group that the last search by a feature compared with; empty where there was none."""
+        kept = self._models.measured(record, "alternatives").get(feature)
+        found = read_search(kept.basis) if kept else None
+        return found.groups[found.reference].name if found else ""
 
     def start_proxies(self, request: ProxyRequest) -> Job[Proxies]:
         """Measure which features go with a protected attribute in the background."""
@@ -275,7 +286,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
             grouped.index,
             labels,
             probabilities,
-            reference=request.reference,
+            reference=_reference(request, grouped.groups),
             seed=request.seed,
         )
     with sessions.begin((party,)) as session:
@@ -301,8 +312,18 @@ def _measured_before(
 
 def _from_answer(key: tuple[str, str], table: AnsweredSums, request: DisparityRequest) -> Disparity:
     return disparity.from_sums(
-        *key, table.marking, table.groups, table.sums, reference=request.reference, seed=request.seed
+        *key,
+        table.marking,
+        table.groups,
+        table.sums,
+        reference=_reference(request, table.groups),
+        seed=request.seed,
     )
+
+
+def _reference(request: DisparityRequest, groups: Sequence[Group]) -> str:
+    """The group to compare with: the one that was asked for, or that a search compared with; empty = the largest."""
+    return request.reference or next((g.name for g in groups if g.name and g.name == request.usual), "")
 
 
 def _disparity_work(request: DisparityRequest, people: int, *, own: bool) -> GroupWork:

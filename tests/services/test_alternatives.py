@@ -77,6 +77,12 @@ def test_a_search_compares_with_the_group_that_decisions_were_compared_with_or_t
         tried_models.reference_of(groups, asked(demo, "home_ownership", reference="gone"))
 
 
+def test_decisions_are_compared_with_the_group_that_a_search_compared_with(demo, at_guest):
+    request = DisparityRequest(demo.record.id, "home_ownership", 0.25, cipher="none")
+    found = demo.glassleaf.fairness.start_disparity(request).get()
+    assert found.gaps[0].reference.name == at_guest.groups[at_guest.reference].name == "family"
+
+
 def test_gaps_are_those_counted_with_everything_in_one_hand(demo, at_host, at_guest):
     for found, source in ((at_host, "validation"), (at_guest, "records")):
         [decided] = found.decisions
