@@ -17,7 +17,7 @@ from backend.fairness.marking import mark
 from backend.protocols.group_sums.grouping import Group
 from backend.reports import model_comparison
 from backend.reports.build.performance import merged
-from backend.trees.metrics import ks
+from backend.trees.metrics import auc, ks
 from backend.trees.outputs import ONE_LOGIT, Outputs, sigmoid
 
 pytestmark = pytest.mark.slow
@@ -281,6 +281,35 @@ def test_what_two_models_differ_by_on_other_people(name):
         low, high = model_comparison._apart(name, before, after, first, second)
         held += low <= true <= high
     assert held >= LEAST
+
+
+def disturbed(n, seed):
+    """Labels, probabilities, and those of the same people where something is missing or noisy: less sharp, and higher on the whole."""
+    labels, margins = people(n, seed)
+    changed = margins + np.random.default_rng(seed + 1).normal(0.2, 0.8, n)
+    return labels, sigmoid(margins), sigmoid(changed)
+
+
+def robustness(n, seed):
+    """What is lost, which decisions change, and what is left without a Host."""
+    labels, whole, changed = disturbed(n, seed)
+    fall = figures.auc_fall("noise_fall", labels, whole, changed, "bank")
+    return fall, figures.flips(whole, changed, 0.4, "bank"), *figures.without_host(labels, whole, changed, "bank")
+
+
+def test_robustness_to_noise_a_missing_feature_and_a_host_that_is_out():
+    labels, whole, changed = disturbed(MANY, 1 << 30)
+    once = np.ones((1, MANY))
+    true = (
+        auc(labels, whole, once)[0] - auc(labels, changed, once)[0],
+        ((whole < 0.4) != (changed < 0.4)).mean(),
+        auc(labels, changed, once)[0],
+        abs((changed - whole).mean()),
+    )
+    held = np.zeros(len(true))
+    for seed in range(RUNS):
+        held += [one.low <= value <= one.high for one, value in zip(robustness(N, seed), true, strict=True)]
+    assert min(held) >= LEAST, held
 
 
 def test_how_much_worse_one_models_own_approvals_are():
