@@ -15,9 +15,8 @@ from app.panels.casework import Casework
 from app.session import address
 from app.texts import Texts, markdown, percent
 from app.view_models import View
-from backend.compliance.citations import in_chinese
 from backend.i18n import brief
-from backend.services.compliance import wording
+from backend.services.compliance import in_chinese, wording
 
 if TYPE_CHECKING:
     from backend.compliance.assessment import Law

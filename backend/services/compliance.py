@@ -21,6 +21,7 @@ from backend.compliance.assessment import (
     wording,
 )
 from backend.compliance.calendar import LawCalendar, LawDate, law_calendar, stale_rules
+from backend.compliance.citations import in_chinese
 from backend.compliance.feature_list import read_feature_list
 from backend.compliance.rule_pack import (
     RulePack,
@@ -50,6 +51,7 @@ __all__ = [
     "LawCalendar",
     "MeasuredEvidence",
     "Question",
+    "in_chinese",
     "read_rule_pack",
     "wording",
 ]

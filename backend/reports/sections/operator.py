@@ -15,6 +15,7 @@ from backend.reports.schema import ChangeLine, DetailsSection, DossierColumn, Do
 from backend.reports.sections.validation import answered_before, by_party, table
 from backend.reports.sections.writer import Writer, figure, interval, minute, percent, whole
 from backend.reports.standards import STANDARDS, Subject
+from backend.results import NOBODY
 
 NAMED = {"state": "states.step_", "override": "report."}  # action → where the names of its details stand
 
@@ -213,7 +214,10 @@ def governance(write: Writer) -> list[Block]:
         listed = ", ".join(f"{name} {version}" for name, version in issued.versions.items())
         blocks += [Heading(words("details.versions"), 2), Text(listed)]
     if issued.changes:
-        rows = tuple((minute(c.time), _change(write, c), c.actor) for c in issued.changes)
+        nobody = words("details.history_nobody")
+        rows = tuple(
+            (minute(c.time), _change(write, c), nobody if c.actor == NOBODY else c.actor) for c in issued.changes
+        )
         head = (write("head_time"), words("details.head_change"), write("head_person"))
         blocks += [Heading(words("details.history"), 2), Table(head, rows, (4, 8, 3))]
     return blocks
