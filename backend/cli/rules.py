@@ -21,7 +21,8 @@ WHY = {
     "single": "nothing else says so",
     "doubted": "such words were often about something else",
     "weak": "a word with several senses",
-    "spelling": "spelt like {word!r}",
+    "disputed": "columns known so far speak against it: {word}",
+    "proposed": "no phrase says so; columns known so far do: {word}",
 }
 MEASURES = (  # of recall.Recall, in the order of printing
     "statute",
@@ -145,7 +146,7 @@ def _asked(tried: ComplianceReport) -> list[dict[str, Any]]:
             "citation": question.citation,
             "matched": question.matched,
             "matched_in": question.matched_in,
-            "why": WHY[question.strength].format(word=question.resembles),
+            "why": WHY[question.strength].format(word=question.weighed),
         }
         for question in tried.questions
     ]

@@ -31,6 +31,7 @@ from backend.compliance.rule_pack import (
     statutory,
     words,
 )
+from backend.compliance.second_opinion import reconsider
 from backend.data.dictionary import Feature
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.evidence import Basis, Evidence
@@ -233,10 +234,10 @@ class Question:
         What it asks about, in a rule's words, and where that rule is written.
     matched, matched_in : str
         The words that suggest it, and where they stand.
-    strength : {"single", "doubted", "weak", "spelling"}
+    strength : {"single", "doubted", "disputed", "weak", "proposed"}
         Why they are weak (:class:`backend.compliance.concepts.Sign`).
-    resembles : str
-        The word that `matched` is spelt like, where it is only that.
+    weighed : str
+        The words that weighed most, where a second opinion disputes or proposes it.
     status : Status
         The worst of the rules that would flag it.
     usage : Usage
@@ -257,7 +258,7 @@ class Question:
     matched: str
     matched_in: MatchedIn
     strength: Strength
-    resembles: str
+    weighed: str
     status: Status
     usage: Usage
     description: str
@@ -423,14 +424,8 @@ def with_evidence(
 
 
 def signs_of(texts: FeatureTexts) -> dict[str, Sign]:
-    """Concept → what speaks for it; where nothing does and nothing explains the feature, what its spelling resembles."""
-    signs = words().signs(texts)
-    if signs or words().explained(texts):
-        return signs
-    from backend.compliance.resemblance import propose  # noqa: PLC0415 - its n-grams take half a second, which most features do not need
-
-    proposal = propose(texts)
-    return {} if proposal is None else dict([proposal])
+    """Concept → what speaks for it, after a second opinion."""
+    return reconsider(texts, words().signs(texts))
 
 
 def is_asked(concept: str, sign: Sign) -> bool:
@@ -459,7 +454,7 @@ def _read(
     yes = {concept for concept, answer in given.items() if answer.verdict == "confirmed"}
     counting = {c: s for c, s in signs.items() if s.strength == "finding" or c in yes}
     if tag == NOT_SENSITIVE:  # all that a phrase found is set aside, visibly
-        counting = {c: s for c, s in signs.items() if s.strength not in ("weak", "spelling")}
+        counting = {c: s for c, s in signs.items() if s.strength not in ("weak", "proposed")}
     matches = list(_matches(packs, feature, tag, texts, counting))
     asked = {} if decided else {c: s for c, s in signs.items() if is_asked(c, s)}
     questions = list(_questions(packs, party, feature, usage, asked, given))

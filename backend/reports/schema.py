@@ -253,8 +253,8 @@ class QuestionLine(Part):
     status: str
     matched: str
     matched_in: str
-    strength: Literal["single", "doubted", "weak", "spelling"] = Field(description="why it is no finding")
-    resembles: str = Field(description="the word that it is spelt like, where it is only that")
+    strength: Literal["single", "doubted", "disputed", "weak", "proposed"] = Field(description="why it is no finding")
+    weighed: str = Field(description="the words that weighed most where a second opinion disputes or proposes it")
     splits: int
     gain_share: float
     answer: Decision | None = Field(description="confirmed is yes, overridden no; null = nobody answered")

@@ -201,7 +201,7 @@ def test_the_report_names_its_packs_their_dates_and_what_could_not_be_applied():
     assert {stamp.as_of for stamp in report.packs} == {"2026-11-01", "2026-11-22"}
     assert all(stamp.applies_to and stamp.applies_to_zh for stamp in report.packs)
     assert all(stamp.built_in for stamp in report.packs)
-    assert (report.on, report.words, report.problems) == ("2026-11-20", "12.1", ("own.yaml, line 3: found a tab.",))
+    assert (report.on, report.words, report.problems) == ("2026-11-20", "13.0", ("own.yaml, line 3: found a tab.",))
 
 
 def test_every_base_that_the_law_names_has_a_rule():
@@ -271,7 +271,7 @@ def test_a_rule_speaks_both_languages_and_promises_no_more_than_an_assessment(ru
     ("name", "meaning", "more", "asked"),
     [
         ("zq17", "Zq 17 (no meaning given)", {}, True),
-        ("pulse_3", "Pulse 3 (no meaning given)", {}, True),
+        ("wave_3", "Wave 3 (no meaning given)", {}, True),
         ("zq17", "ZQ17", {}, True),  # only repeats the name
         ("zq17", "Field 17 of the record", {}, True),  # says nothing
         ("zq17", "Overdue amount", {}, False),

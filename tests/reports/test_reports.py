@@ -347,7 +347,7 @@ def test_open_questions_are_counted_on_the_first_page_and_told_with_their_words(
         matched="spouses",
         matched_in="meaning",
         strength="single",
-        resembles="",
+        weighed="",
         splits=1,
         gain_share=0.1,
         answer=None,
