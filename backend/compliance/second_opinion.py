@@ -2,7 +2,7 @@
 
 It was fitted to labelled columns (``python -m tests.compliance.fit_opinion``) and is a table of weights, by language. A finding that it
 holds for wrong becomes a question, what a phrase says among other words a finding where it agrees, and a column in which no
-phrase was found a question where it is nearly sure.
+phrase was found a question where it is for it. Of a feature with meanings in both languages, both have to agree to the last two.
 """
 
 from __future__ import annotations
@@ -67,15 +67,14 @@ def reconsider(texts: FeatureTexts, signs: dict[str, Sign]) -> dict[str, Sign]:
             for concept, sign in signs.items()
         }
     if strengths & {"single", "doubted"}:
-        sure = any(each.score >= SURE[each.language] for each in opinions)
+        sure = all(each.score >= SURE[each.language] for each in opinions)
         return {
             concept: sign._replace(strength="finding") if sure and sign.strength in ("single", "doubted") else sign
             for concept, sign in signs.items()
         }
-    proposing = [each for each in opinions if each.score >= ASK[each.language] and each.concepts]
-    if not proposing:
+    best = max(opinions, key=lambda each: each.score)
+    if any(each.score < ASK[each.language] for each in opinions) or not best.concepts:
         return signs
-    best = max(proposing, key=lambda each: each.score)
     concept = max(best.concepts, key=lambda key: (best.concepts[key], key))
     if concept in signs:  # a weak word of the same concept: it shows what is meant
         return {**signs, concept: signs[concept]._replace(strength="proposed", weighed=_most([best], 1))}
@@ -97,7 +96,9 @@ def grams(language: Language, texts: FeatureTexts) -> dict[str, str]:
     English and of texts in Chinese; of codes and the unit words, marked ``=``.
     """
     found: dict[str, str] = {}
-    for text in (texts.name.text, texts.meaning.text, texts.meaning_zh.text if language == "zh" else ""):
+    meanings = (texts.meaning, texts.meaning_zh) if language == "zh" else (texts.meaning,)
+    said = (match.text for match in meanings if language == "en" or _CHINESE_RUN.search(match.text))
+    for text in (texts.name.text, *said):
         match = PhraseMatch.of(text)
         words = match.words.split()
         for word in words:

@@ -213,7 +213,7 @@ def test_a_question_says_on_which_words_it_is_asked_and_is_answered_yes_or_no(
     opened: Opened, world: World, answers: Answers, language: str
 ) -> None:
     report = session.view(world.record.id).compliance
-    meaning = "Commuting grant for spouses"
+    meaning = "Average of spouses here"
     (asked,) = assess([(world.federation.hosts[0].name, Feature(name="zq17", meaning=meaning))], {}).questions
     assert not report.questions and not says(everything(opened("compliance")), "questions.why")
     answers["compliance.assess"] = lambda model_id: replace(report, questions=(asked,))

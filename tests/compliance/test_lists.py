@@ -15,7 +15,7 @@ from backend.compliance.assessment import signs_of, texts_of
 from backend.compliance.feature_list import read_feature_list
 from backend.compliance.recall import UNSEEN, measure
 from backend.compliance.second_opinion import WEIGHTS
-from backend.data.dictionary import Feature
+from backend.data.dictionary import NO_MEANING, Feature
 from backend.errors import RulePackError
 
 DOCS = Path(__file__).parents[2] / "docs" / "rules.md"
@@ -185,7 +185,7 @@ def signs(**said):
     [
         ({"name": "nationalty"}, "national_origin", "nationalty"),
         ({"name": "mhi", "meaning": "Mental health index."}, "health", "mental health"),
-        ({"name": "zzmm", "meaning_zh": "整治面貌"}, "politics", "貌"),
+        ({"name": "zzmm", "meaning": f"zzmm {NO_MEANING}", "meaning_zh": "整治面貌"}, "politics", "貌"),
     ],
 )
 def test_what_no_phrase_finds_is_proposed_with_the_words_that_weighed_most(said, concept, word):

@@ -134,7 +134,7 @@ def asking(glassleaf, first, name, meaning, maker="ana"):
 
 
 def test_a_question_blocks_an_approval_and_no_holds_until_the_description_changes(glassleaf, first):
-    one = asking(glassleaf, first, "ab", "Commuting grant for spouses")
+    one = asking(glassleaf, first, "ab", "Amount of monthly payments that spouses made")
     (asked,) = glassleaf.reviews.unanswered(one)
     for finding in glassleaf.reviews.undecided(one):
         glassleaf.reviews.decide(one, finding.rule_id, finding.feature, "confirmed", WHY, "cy")
@@ -147,11 +147,11 @@ def test_a_question_blocks_an_approval_and_no_holds_until_the_description_change
     assert last(glassleaf).body["rule"] == "about:marital_status" and last(glassleaf).body["person"] == "cy"
     take(glassleaf, one, "approve", "cy")
 
-    same = asking(glassleaf, first, "cd", "Commuting grant for spouses")
+    same = asking(glassleaf, first, "cd", "Amount of monthly payments that spouses made")
     assert (
         not glassleaf.reviews.unanswered(same) and glassleaf.compliance.assess(same).questions[0].answer.person == "cy"
     )
-    changed = asking(glassleaf, first, "ef", "Commuting grant to spouses")
+    changed = asking(glassleaf, first, "ef", "Amount of monthly payments which spouses made")
     (again,) = glassleaf.reviews.unanswered(changed)
     before = len(glassleaf.reviews.undecided(changed))
     glassleaf.reviews.decide(changed, again.about, again.feature, "confirmed", WHY, "cy")
