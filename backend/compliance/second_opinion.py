@@ -129,7 +129,7 @@ def _parts(text: str, lengths: Iterable[int]) -> Iterator[str]:
 def _opinion(language: Language, texts: FeatureTexts) -> Opinion:
     base, weights = _weights()[language]
     found = grams(language, texts)
-    length = sqrt(len(found) or 1)
+    length = UNIT * sqrt(len(found) or 1)
     weighed: dict[str, float] = defaultdict(float)
     concepts: dict[str, float] = defaultdict(float)
     for gram, word in found.items():
@@ -138,7 +138,7 @@ def _opinion(language: Language, texts: FeatureTexts) -> Opinion:
             weighed[word] += weight / length
             if concept:
                 concepts[concept] += weight / length
-    return Opinion(language, base + sum(weighed.values()), weighed, concepts)
+    return Opinion(language, base / UNIT + sum(weighed.values()), weighed, concepts)
 
 
 def _most(opinions: Iterable[Opinion], sign: int) -> str:
@@ -158,13 +158,14 @@ def _where(word: str, texts: FeatureTexts) -> MatchedIn:
 
 
 @cache
-def _weights() -> dict[str, tuple[float, dict[str, tuple[float, str]]]]:
+def _weights() -> dict[str, tuple[int, dict[str, tuple[int, str]]]]:
     """Language → the log odds of a feature without words, and each gram's weight and the concept that it speaks for, if any."""
-    tables: dict[str, tuple[float, dict[str, tuple[float, str]]]] = {}
-    for line in WEIGHTS.read_text(encoding="utf-8").splitlines():
-        language, gram, weight, concept = line.split("\t")
-        if not gram:
-            tables[language] = (int(weight) / UNIT, {})
-        else:
-            tables[language][1][gram] = (int(weight) / UNIT, concept)
+    cells = WEIGHTS.read_text(encoding="utf-8").removesuffix("\n").replace("\n", "\t").split("\t")
+    languages, every, numbers, concepts = cells[::4], cells[1::4], [int(cell) for cell in cells[2::4]], cells[3::4]
+    tables = {}
+    for language in dict.fromkeys(languages):
+        first = languages.index(language)
+        part = slice(first + 1, first + languages.count(language))
+        weights = dict(zip(every[part], zip(numbers[part], concepts[part], strict=True), strict=True))
+        tables[language] = (numbers[first], weights)
     return tables
