@@ -99,7 +99,7 @@ def test_the_documents_state_the_totals_that_the_command_prints(unseen):
         assert " | ".join((head, str(found.rows), *cells, *more)) in page
 
 
-@pytest.mark.parametrize("every", [40, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("file", [OPENED, WRITTEN])
 def test_what_was_mended_once_is_found(file, every, tmp_path):
     header, *rows = file.read_text(encoding="utf-8").splitlines(keepends=True)
