@@ -24,7 +24,7 @@ from backend.fairness.evidence import Evidence
 from backend.i18n import LANGUAGES, Catalogue, catalogue
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.blocks import Facts, Heading, Outline, Table, Text
-from backend.reports.build import content_of
+from backend.reports.build import content_of, fill
 from backend.reports.document import canonical, make, read, schema, sha256, to_json, written
 from backend.reports.files import check
 from backend.reports.render import fonts, pdf_form, pdf_page
@@ -43,7 +43,7 @@ from backend.reports.schema import (
     TestLine,
     ValidationSection,
 )
-from backend.reports.sections import alternatives, answers, claims, model, operator, record
+from backend.reports.sections import alternatives, answers, claims, model, operator, record, writer
 from backend.reports.sections.validation import table
 from backend.reports.sections.writer import Writer, bits, figure, gain, p_value
 from backend.services import Glassleaf, reports
@@ -765,3 +765,9 @@ def test_a_content_is_written_again_only_once_what_it_is_made_of_has_changed(gla
     glassleaf.report_details.keep("latest", {"owner": "Ana"})
     after = glassleaf.reports.make("latest")
     assert len(wrote) == 1 and after.content.details.owner == "Ana" and before.content.details is None
+
+
+def test_a_share_of_the_gain_is_rounded_once_and_reads_as_on_pages():
+    assert [writer.gain(fill.gain(share)) for share in (0.31549, 0.00125, 0.0, 1.0)] == [
+        f"{text}\u00a0%" for text in ("31.5", "0.12", "0.0", "100.0")
+    ]

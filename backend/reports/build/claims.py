@@ -9,7 +9,7 @@ from backend.compliance.assessment import Finding, Question
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.evidence import Basis, Evidence
 from backend.reports import schema as report
-from backend.reports.build.fill import fill, fill_each, rounded
+from backend.reports.build.fill import fill, fill_each, gain
 from backend.reports.build.sources import Sources
 from backend.reports.model_comparison import OutcomePair, SideBySide, Sizes
 from backend.store.reviews import Review
@@ -37,7 +37,7 @@ def _question(question: Question) -> report.QuestionLine:
         report.QuestionLine,
         question,
         splits=question.usage.splits,
-        gain_share=rounded(question.usage.gain_share),
+        gain_share=gain(question.usage.gain_share),
         answer=fill(report.Decision, said, decision=said.verdict) if said else None,
     )
 
@@ -49,7 +49,7 @@ def _finding(finding: Finding, reviews: Sequence[Review]) -> report.FindingLine:
         finding,
         rule=finding.rule_id,
         splits=finding.usage.splits,
-        gain_share=rounded(finding.usage.gain_share),
+        gain_share=gain(finding.usage.gain_share),
         proxies=_measured(finding.proxies),
         disparities=_measured(finding.disparities),
         proxies_on=_basis(finding.proxies_on),

@@ -8,7 +8,7 @@ from backend.compliance.assessment import DISPARITY, PROXIES
 from backend.i18n import Catalogue
 from backend.reports import schema as report
 from backend.reports.build.claims import assessment, evidenced, retrained
-from backend.reports.build.fill import fill, rounded
+from backend.reports.build.fill import fill, gain, rounded
 from backend.reports.build.issued import traffic_of
 from backend.reports.build.performance import performance
 from backend.reports.build.searches import searches
@@ -73,7 +73,7 @@ def _party(sources: Sources, name: str) -> report.PartyLine:
         features=len(rows),
         used=sum(row.splits > 0 for row in rows),
         splits=sum(row.splits for row in rows),
-        gain_share=rounded(sum(row.gain_share for row in rows)),
+        gain_share=gain(sum(row.gain_share for row in rows)),
     )
 
 

@@ -20,6 +20,11 @@ def rounded(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else round(value, DIGITS)
 
 
+def gain(share: float) -> float:
+    """A share of the gain with the digits that pages and reports show: rounded twice, 31.549 % would read 31.6 % in one place."""
+    return round(share, 3) if share >= 0.01 else float(f"{share:.2g}")
+
+
 def fill(part: type[P], /, *sources: object, **given: Any) -> P:
     """A part of the report: fields that are `given`, and the others by name from the first source that has them, floats rounded."""
     key = (part, tuple(map(type, sources)), tuple(given))
@@ -30,7 +35,8 @@ def fill(part: type[P], /, *sources: object, **given: Any) -> P:
         )
     for name, at in _from[key]:
         value = getattr(sources[at], name)
-        given[name] = rounded(value) if isinstance(value, float) else value
+        written = gain if name == "gain_share" else rounded
+        given[name] = written(value) if isinstance(value, float) else value
     return part(**given)
 
 
