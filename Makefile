@@ -17,7 +17,7 @@ KILLS ?= 100
 SLOW := $(addprefix tests/,app bench cli crypto docs e2e faults fuzz link packaging protocols/baselines protocols/explanations protocols/training privacy/attacks reports server services trees/importers)
 # What is imported is compiled once, not by every process of every run.
 unexport PYTHONDONTWRITEBYTECODE
-CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons backgrounds privacy startup sessions links \
+CLAIMS := cipher curves training training_ciphers label_leak alignment coverage score_bits ranking reasons backgrounds privacy startup sessions memory links \
 	stream online processes
 
 .PHONY: help
