@@ -253,8 +253,13 @@ class QuestionLine(Part):
     status: str
     matched: str
     matched_in: str
-    strength: Literal["single", "doubted", "disputed", "weak", "proposed"] = Field(description="why it is no finding")
-    weighed: str = Field(description="the words that weighed most where a second opinion disputes or proposes it")
+    strength: Literal["single", "doubted", "disputed", "weak", "proposed", "spelling"] = Field(
+        description="why it is no finding; spelling before 0.15 alone"
+    )
+    weighed: str = Field("", description="the words that weighed most where a second opinion disputes or proposes it")
+    resembles: str | None = Field(
+        None, exclude_if=lambda word: word is None, description="before 0.15: the word that it is spelt like, or empty"
+    )
     splits: int
     gain_share: float
     answer: Decision | None = Field(description="confirmed is yes, overridden no; null = nobody answered")

@@ -37,7 +37,6 @@ from backend.reports.schema import (
     LawLine,
     Measured,
     NotUnderstoodLine,
-    QuestionLine,
     ReasonsLine,
     SearchLine,
     TestLine,
@@ -334,28 +333,39 @@ def test_a_feature_that_nobody_explains_is_named_as_a_question(report, language)
     assert f"{told}zq17 (" in shown
 
 
+def asked_of(report, **of_question):
+    """A report with one open question about a Host's feature, as JSON has it."""
+    line = {
+        **dict.fromkeys(("title", "title_zh"), "Kin"),
+        "party": report.content.parties[1].name,
+        "feature": "zq17",
+        "citation": "12 CFR 1002",
+        "status": "prohibited",
+        "matched": "spouses",
+        "matched_in": "meaning",
+        "splits": 1,
+        "gain_share": 0.1,
+        "answer": None,
+        **of_question,
+    }
+    content = json.loads(written(report.content))
+    content["assessment"]["questions"] = [line]
+    return make(canonical(content), report.issued, SigningKey.generate())
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_open_questions_are_counted_on_the_first_page_and_told_with_their_words(report, language):
     words, told = Catalogue(language), Catalogue(language)("document.questions_open", n=1)
     assert told not in html_text(to_html(report, language))
-    line = QuestionLine(
-        **dict.fromkeys(("title", "title_zh"), "Kin"),
-        party=report.content.parties[1].name,
-        feature="zq17",
-        citation="12 CFR 1002",
-        status="prohibited",
-        matched="spouses",
-        matched_in="meaning",
-        strength="single",
-        weighed="",
-        splits=1,
-        gain_share=0.1,
-        answer=None,
-    )
-    found = report.content.assessment.model_copy(update={"questions": (line,)})
-    asked = make(written(report.content.model_copy(update={"assessment": found})), report.issued, SigningKey.generate())
-    shown = html_text(to_html(asked, language))
+    shown = html_text(to_html(asked_of(report, strength="single", weighed=""), language))
     assert shown.count(told) == 3 and "spouses" in shown and words("questions.why_single") in shown
+
+
+def test_a_question_of_an_earlier_version_is_read_to_the_byte_and_says_what_it_said(report):
+    older = asked_of(report, strength="spelling", resembles="religion")
+    assert read(to_json(older)) == older and '"weighed"' not in to_json(older)
+    assert Catalogue("en")("questions.why_spelling", word="religion") in html_text(to_html(older, "en"))
+    assert read(to_json(single := asked_of(report, strength="single", resembles=""))) == single
 
 
 def test_a_hostile_meaning_stays_text(report):

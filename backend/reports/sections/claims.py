@@ -93,7 +93,7 @@ def _questions(write: Writer) -> Table:
 
     def suggested(q: QuestionLine) -> str:
         said = words("compliance.matched", matched=q.matched, place=words(f"compliance.in_{q.matched_in}"))
-        return joined(said, words(f"questions.why_{q.strength}", word=q.weighed))
+        return joined(said, words(f"questions.why_{q.strength}", word=q.weighed or q.resembles))
 
     def answered(q: QuestionLine) -> str:
         if q.answer is None:
