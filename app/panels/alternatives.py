@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import charts, disparity, evidence, frame, links, offers, palette, run
+from app import session
+from app.panels import charts, disparity, evidence, frame, links, offers, palette, reviews, run
 from app.texts import Texts, label, markdown, percent
 from backend.results import NOBODY
 from backend.services.alternatives import AlternativesRequest
@@ -216,10 +217,17 @@ def _one(t: Texts, view: View, work: Searching, found: Search, decided: DecidedM
         st.markdown(t("lda.leans", features=t.listed([markdown(share) for share in shares])))
         if opened.registered:
             links.to_model(opened.record.id, t("lda.to_model"))
-        reason = st.text_input(t("lda.reason"), key=f"lda_reason_{found.attribute}")
+        field = f"lda_reason_{found.attribute}"
+        reviews.emptied("lda_choose", field)
+        reason = st.text_input(t("lda.reason"), key=field)
         words = t("lda.keep") if name == found.tried[0].name else t("lda.take", name=name)
+
+        def choose() -> None:
+            work.choose(found.attribute, name, reason)
+            session.keep("saved:lda_choose", True)
+
         if st.button(words, icon=":material/how_to_reg:", key="lda_choose"):
-            work.attempt(t("lda.taken"), lambda: work.choose(found.attribute, name, reason))
+            work.attempt(t("lda.taken"), choose)
 
 
 def settings(t: Texts, view: View, found: Search, tried: Tried) -> str:

@@ -79,7 +79,7 @@ def form(
     Whoever is signed in decides as `account`; `about` = what the feature is called where the page says what was decided; `kind` has the
     words: of a decision on a finding, or of an answer to a question.
     """
-    _emptied(f"{key}_go", f"{key}_reason")
+    emptied(f"{key}_go", f"{key}_reason")
     with st.form(key, border=False):
         # a finding stands until it is overridden, while no answer to a question suggests itself
         first: dict[str, Any] = {"index": 0 if kind == "report" else None, "key": f"{key}_verdict"}
@@ -103,7 +103,7 @@ def form(
             attempt(words, decide)
 
 
-def _emptied(button: str, *fields: str) -> None:
+def emptied(button: str, *fields: str) -> None:
     """What was saved with a form's button no longer stands in its fields; what was refused does."""
     if session.kept(f"saved:{button}"):
         session.keep(f"saved:{button}", False)
@@ -146,7 +146,7 @@ def sign_offs(t: Texts, signing: SignOffs, place: str, attempt: Attempt) -> None
         frame.cards(columns, f"{place}_sign_offs", t("report.sign"))
     else:
         st.markdown(t("report.no_sign_offs"))
-    _emptied(f"{place}_sign_go", f"{place}_signer", f"{place}_statement")
+    emptied(f"{place}_sign_go", f"{place}_signer", f"{place}_statement")
     with st.form(f"{place}_sign", border=False):
         st.markdown(t("report.sign_note"))
         person = signing.account or st.text_input(t("report.person"), key=f"{place}_signer")

@@ -58,4 +58,5 @@ def test_a_model_is_opened_compared_and_chosen_with_a_reason(
     at.button(key="lda_choose").click().run()
     assert not at.exception
     assert Texts(language)("lda.taken") in [done.value for done in at.success]
+    assert at.text_input(key="lda_reason_gender").value == ""  # what was said is not said again
     assert says(at, "lda.to_model", language)
