@@ -74,12 +74,22 @@ def _service(home: str) -> Glassleaf:
 
 
 def view(model_id: str) -> View:
-    """One model as the pages read it, made once per model; what the rules say of it, and what people answered, as it stands now."""
+    """One model as the pages read it; what the rules say of it, and what people answered, as it stands now.
+
+    The very same object as long as all that stands, so that charts of it are drawn once.
+    """
     said = service().compliance.assess(model_id)
-    return replace(_view(os.environ.get("GLASSLEAF_HOME", ""), model_id), compliance=said)
+    newest = _newest(os.environ.get("GLASSLEAF_HOME", ""), model_id)
+    if (view := newest[0]).compliance != said:
+        newest[0] = view = replace(view, compliance=said)
+    return view
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
+def _newest(home: str, model_id: str) -> list[View]:
+    return [_view(home, model_id)]
+
+
 def _view(home: str, model_id: str) -> View:
     backend = _service(home)
     record = backend.models.get(model_id)

@@ -160,7 +160,7 @@ def test_a_question_blocks_an_approval_and_no_holds_until_the_description_change
 
 
 def test_a_no_to_another_makers_model_is_none_for_the_own_one(glassleaf, first):
-    meaning = "Commuting grant for the spouses"
+    meaning = "Amount of quarterly payments that spouses made"
     others, own = asking(glassleaf, first, "01", meaning, "bo"), asking(glassleaf, first, "23", meaning, "ana")
     (asked,) = glassleaf.reviews.unanswered(others)
     glassleaf.reviews.decide(others, asked.about, asked.feature, "overridden", WHY, "Ana")
