@@ -103,7 +103,7 @@ def try_rules(
     unclear = [one.feature for one in tried.not_understood]
     features = len({row["feature"] for row in flagged})
     head = (
-        f"{tried.assessed} columns, {features} flagged, {len(asked)} questions (no finding until answered), "
+        f"{tried.assessed} columns, {features} flagged, {len(asked)} asked about (no finding until answered), "
         f"{len(unclear)} not understood (ask for their meanings)."
     )
     lines = [
