@@ -15,6 +15,8 @@ from hashlib import sha256
 from pathlib import Path
 from types import FrameType
 
+from pydantic import TypeAdapter, ValidationError
+
 from backend.atomic_file import held_alone, write_whole
 from backend.crypto.paillier.bin_products import BinProducts
 from backend.crypto.workers import Workers, cores
@@ -48,6 +50,7 @@ from backend.store.retention import expire
 
 POOL = 2048  # obfuscators kept ready
 DAY = 24 * 3600.0
+_Accounts: TypeAdapter[dict[str, tuple[str, str]]] = TypeAdapter(dict[str, tuple[str, str]])
 ACCOUNTS = "accounts.json"  # in the folder of the Host's keys: Guest → its name, and which database has its account
 ENDING = 30.0  # seconds that open work gets to end once the process is told to stop
 QUIET = 5.0  # seconds without a message after which a conversation is not waited for
@@ -226,9 +229,15 @@ def check_account(file: Path, agreement: Agreement, database: Database) -> None:
     if database.in_memory:  # forgotten with the process, which has no other
         return
     guest = agreement.guest
-    account = [guest.name, sha256(PartyStore(database).secret("account")).hexdigest()]
+    account = guest.name, sha256(PartyStore(database).secret("account")).hexdigest()
     with held_alone(file.with_name(f"{file.name}.lock")):
-        known: dict[str, list[str]] = json.loads(file.read_bytes()) if file.exists() else {}
+        try:
+            known = _Accounts.validate_json(file.read_bytes()) if file.exists() else {}
+        except ValidationError as error:
+            raise FederationError(
+                f"{file} does not say which database counts what a Guest was answered; it was changed by hand or cut off. Put back a copy "
+                "of it from a backup. Only where every account of this Host is given up for good, delete it."
+            ) from error
         name, store = known.setdefault(guest.spiffe, account)
         write_whole(file, json.dumps(known).encode())
     if store != account[1]:
