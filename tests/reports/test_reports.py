@@ -15,9 +15,10 @@ import pandas as pd
 import pypdfium2
 import pytest
 
+from backend.compliance.assessment import assess
 from backend.crypto.signing import SigningKey
 from backend.data.demo import write_demo
-from backend.data.dictionary import Kind
+from backend.data.dictionary import Feature, Kind
 from backend.errors import ModelError, ParameterError
 from backend.evaluation.validation import monitoring, suite
 from backend.fairness.evidence import Evidence
@@ -333,39 +334,33 @@ def test_a_feature_that_nobody_explains_is_named_as_a_question(report, language)
     assert f"{told}zq17 (" in shown
 
 
-def asked_of(report, **of_question):
-    """A report with one open question about a Host's feature, as JSON has it."""
-    line = {
-        **dict.fromkeys(("title", "title_zh"), "Kin"),
-        "party": report.content.parties[1].name,
-        "feature": "zq17",
-        "citation": "12 CFR 1002",
-        "status": "prohibited",
-        "matched": "spouses",
-        "matched_in": "meaning",
-        "splits": 1,
-        "gain_share": 0.1,
-        "answer": None,
-        **of_question,
-    }
-    content = json.loads(written(report.content))
-    content["assessment"]["questions"] = [line]
-    return make(canonical(content), report.issued, SigningKey.generate())
+@pytest.fixture(scope="module")
+def asking(glassleaf, report):
+    """The report with one open question about a Host's feature."""
+    sources = glassleaf.reports._sources(glassleaf.models.get("latest"))
+    zq17 = Feature(name="zq17", meaning="Average of spouses here")
+    questions = assess([(report.content.parties[1].name, zq17)], {}).questions
+    content = content_of(replace(sources, compliance=replace(sources.compliance, questions=questions)))
+    return make(written(content), report.issued, SigningKey.generate())
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_open_questions_are_counted_on_the_first_page_and_told_with_their_words(report, language):
+def test_open_questions_are_counted_on_the_first_page_and_told_with_their_words(report, asking, language):
     words, told = Catalogue(language), Catalogue(language)("document.questions_open", n=1)
-    assert told not in html_text(to_html(report, language))
-    shown = html_text(to_html(asked_of(report, strength="single", weighed=""), language))
+    assert told not in html_text(to_html(report, language)) and read(to_json(asking)) == asking
+    shown = html_text(to_html(asking, language))
     assert shown.count(told) == 3 and "spouses" in shown and words("questions.why_single") in shown
 
 
-def test_a_question_of_an_earlier_version_is_read_to_the_byte_and_says_what_it_said(report):
-    older = asked_of(report, strength="spelling", resembles="religion")
+@pytest.mark.parametrize("strength, resembles", [("spelling", "religion"), ("single", "")])
+def test_a_question_of_an_earlier_version_is_read_to_the_byte_and_says_what_it_said(asking, strength, resembles):
+    content = json.loads(written(asking.content))
+    (line,) = content["assessment"]["questions"]
+    del line["weighed"]
+    line |= {"strength": strength, "resembles": resembles}
+    older = make(canonical(content), asking.issued, SigningKey.generate())
     assert read(to_json(older)) == older and '"weighed"' not in to_json(older)
-    assert Catalogue("en")("questions.why_spelling", word="religion") in html_text(to_html(older, "en"))
-    assert read(to_json(single := asked_of(report, strength="single", resembles=""))) == single
+    assert Catalogue("en")(f"questions.why_{strength}", word=resembles) in html_text(to_html(older, "en"))
 
 
 def test_a_hostile_meaning_stays_text(report):
