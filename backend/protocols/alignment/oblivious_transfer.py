@@ -2,12 +2,21 @@
 
 128 transfers by Diffie–Hellman (Chou and Orlandi 2015) give the two sides seeds; the extension of Ishai, Kilian, Nissim and
 Petrank (2003) in the form of Asharov, Lindell, Schneider and Zohner (2013) makes as many more of them as are wanted from
-hashing alone. Against parties that follow the protocol; a receiver that sends inconsistent columns is not caught.
+hashing alone. All columns have to hold the same choices: a receiver that bends some of them finds out the sender's secret choices
+bit by bit, and then both strings of every pair.
+
+Of pairs the sender checks that (Keller, Orsini and Scholl 2015, in the form of their revision of 2022, Figure 10). A random linear
+hash of every column has to be the one of the choices. The check as first printed multiplies whole rows in a field of 2^128 elements;
+Roy (SoftSpokenOT, 2022) showed its proof wrong. Here each column is hashed by itself, so that one which differs passes
+with 2^-128, or where its receiver has guessed the sender's one bit for it: 127 bent columns are guessed like a key. The hash is drawn by
+hashing what was sent (Fiat and Shamir), so that no message more is needed. Strings without a partner are sent unchecked: whoever may choose
+as many as it likes gains nothing by bending.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 
 import numpy as np
@@ -15,9 +24,14 @@ from numpy.typing import NDArray
 
 from backend.crypto.interface import check_length
 from backend.crypto.ristretto import ELEMENT, add, multiply, multiply_base, random_scalars, split, subtract
+from backend.errors import SecurityError
+from backend.protocols.transport.packing import chunks, from_bitmap
 
 COLUMNS = 128  # base transfers = bits of computational security
 REPLIES = COLUMNS * ELEMENT  # bytes of the sender's answer to the offer
+HASH_BITS = 128  # of a column; who hashes offline for one that does not tell two columns apart needs 2^128 tries
+HASHES = HASH_BITS // 8 * (1 + COLUMNS)  # bytes: of the choices, then of every column
+ROWS = 1 << 14  # rows that are hashed at a time
 
 Bytes = NDArray[np.uint8]
 
@@ -36,12 +50,23 @@ class TransferReceiver:
             zero = multiply(self._secret, reply)
             one = multiply(self._secret, subtract(reply, self.offer))
             self._seeds.append((_seed(number, self.offer, reply, zero), _seed(number, self.offer, reply, one)))
+        self._transcript = self.offer + replies
 
     def choose(self, number: int, choices: NDArray[np.bool_]) -> bytes:
         """Message `number`: per column G(k⁰) ⊕ G(k¹) ⊕ choices, ``16·n`` bytes (ALSZ13)."""
         packed = np.packbits(choices)
         columns = [_stream(zero, number, len(packed)) ^ _stream(one, number, len(packed)) for zero, one in self._seeds]
         return (np.stack(columns) ^ packed).tobytes()
+
+    def choose_either(self, number: int, choices: NDArray[np.bool_]) -> bytes:
+        """:meth:`choose` of pairs, ``16·⌈(n + 128)/8⌉`` bytes and :data:`HASHES` that show that all columns hold the same choices.
+
+        128 random choices more hide what the hashes would tell of the others.
+        """
+        hidden = np.concatenate([choices, from_bitmap(os.urandom(HASH_BITS // 8), HASH_BITS)])
+        columns, packed = self.choose(number, hidden), np.packbits(hidden)
+        own = np.stack([packed, *(_stream(zero, number, len(packed)) for zero, _ in self._seeds)])
+        return columns + _hashes(_challenge(self._transcript, number, columns), own, len(choices)).tobytes()
 
     def receive(self, number: int, first: int, choices: NDArray[np.bool_], blob: bytes, width: int) -> Bytes:
         """The chosen strings.
@@ -91,6 +116,7 @@ class TransferSender:
             for scalar, choice in zip(scalars, self._bits(), strict=True)
         ]
         self.replies = b"".join(replies)
+        self._transcript = offer + self.replies
         self._seeds = [
             _seed(j, offer, reply, point) for j, (reply, point) in enumerate(zip(replies, agreed, strict=True))
         ]
@@ -107,25 +133,41 @@ class TransferSender:
             What :meth:`TransferReceiver.choose` made.
         """
         n, width = strings.shape
-        rows = self._rows_of(number, n, blob) ^ self._choices  # equals the receiver's row where it chose the string
+        columns = self._columns_of(number, n, blob)
+        rows = _rows(columns, n) ^ self._choices  # equals the receiver's row where it chose the string
         return (strings ^ _pads(np.arange(first, first + n), rows, width)).tobytes()
 
     def send_either(self, number: int, first: int, pairs: Bytes, blob: bytes) -> bytes:
-        """Answer message `number`: of each pair, ``(n, 2, width)``, the receiver can read one; else as :meth:`send`."""
+        """Answer message `number` of :meth:`TransferReceiver.choose_either`: of each pair, ``(n, 2, width)``, it can read one.
+
+        Raises SecurityError where the columns hold different choices; else as :meth:`send`.
+        """
         n, _, width = pairs.shape
-        rows, numbers = self._rows_of(number, n, blob), np.arange(first, first + n)
+        columns = self._columns_of(number, n + HASH_BITS, blob[:-HASHES])
+        self._check(number, n, columns, blob)
+        rows, numbers = _rows(columns, n), np.arange(first, first + n)
         pads = [_pads(numbers, rows, width), _pads(numbers, rows ^ self._choices, width)]
         return (pairs ^ np.stack(pads, axis=1)).tobytes()
 
-    def _rows_of(self, number: int, n: int, blob: bytes) -> Bytes:
-        """``(n, 16)``: the receiver's rows where it chose nothing, else those exclusive-or the sender's secret choices."""
+    def _columns_of(self, number: int, n: int, blob: bytes) -> list[Bytes]:
+        """128 columns, as the receiver's rows where it chose nothing, else those exclusive-or the sender's secret choices."""
         length = -(-n // 8)
         check_length(blob, COLUMNS, length, "columns")
         columns = [_stream(seed, number, length) for seed in self._seeds]
         for j, choice in enumerate(self._bits()):
             if choice:
                 columns[j] ^= np.frombuffer(blob, dtype=np.uint8, count=length, offset=j * length)
-        return _rows(columns, n)
+        return columns
+
+    def _check(self, number: int, n: int, columns: list[Bytes], blob: bytes) -> None:
+        """h(q_j) = h(t_j) ⊕ s_j·h(x) of every column j, x the choices and s the secret ones (KOS15, revised, Figure 10)."""
+        found = _hashes(_challenge(self._transcript, number, blob[:-HASHES]), np.stack(columns), n)
+        x, *t = np.frombuffer(blob[-HASHES:], dtype=np.uint8).reshape(1 + COLUMNS, -1)
+        expected = np.stack(t) ^ np.outer(np.array(self._bits(), dtype=np.uint8), x)
+        if not hmac.compare_digest(expected.tobytes(), found.tobytes()):
+            raise SecurityError(
+                "The columns of an oblivious transfer hold different choices, so that more could be read than may be; it was refused."
+            )
 
     def _bits(self) -> list[int]:
         bits: list[int] = np.unpackbits(self._choices).tolist()
@@ -141,8 +183,26 @@ def _stream(seed: bytes, number: int, length: int) -> Bytes:
     return np.frombuffer(bytearray(stream), dtype=np.uint8)
 
 
+def _challenge(transcript: bytes, number: int, columns: bytes) -> bytes:
+    """Seed of the hash of columns, which nobody knows before they are sent."""
+    return hashlib.sha256(b"glassleaf transfer check" + transcript + number.to_bytes(8) + columns).digest()
+
+
+def _hashes(seed: bytes, columns: Bytes, n: int) -> Bytes:
+    """``(columns, 16)``: M·bits over F₂ of each column's first n bits, M random, plus its last 128 bits."""
+    drawn = np.frombuffer(hashlib.shake_128(seed).digest(n * HASH_BITS // 8), dtype=np.uint8).reshape(n, -1)
+    bits = np.unpackbits(columns, axis=1, count=n + HASH_BITS)
+    hashes = bits[:, n:]
+    for some in chunks(n, ROWS):
+        at, matrix = slice(some.start, some.stop), np.unpackbits(drawn[some.start : some.stop], axis=1)
+        # single precision holds every count up to 2^24
+        ones = bits[:, at].astype(np.float32) @ matrix.astype(np.float32)
+        hashes = hashes ^ (ones.astype(np.int32) & 1).astype(np.uint8)
+    return np.packbits(hashes, axis=1)
+
+
 def _rows(columns: list[Bytes], n: int) -> Bytes:
-    """128 columns of ⌈n/8⌉ bytes → ``(n, 16)``."""
+    """128 columns of at least ⌈n/8⌉ bytes → ``(n, 16)``."""
     bits = np.unpackbits(np.stack(columns), axis=1, count=n)
     return np.packbits(np.ascontiguousarray(bits.T), axis=1)
 

@@ -63,7 +63,7 @@ class RankingGuest:
         blinded = [self._opened(part) for part in parts]
         self._transfer.accept(replies)
         self._choices = np.concatenate([*(self._shape.bits(numbers).ravel() for numbers in blinded), self._sides])
-        return self._transfer.choose(0, self._choices)
+        return self._transfer.choose_either(0, self._choices)
 
     def names(self, circuit: bytes) -> tuple[int, ...]:
         """Steps 4 and 5: the positions of the k largest numbers above 0, ascending; fewer where fewer are above 0.

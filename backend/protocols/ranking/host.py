@@ -68,7 +68,7 @@ class RankingHost:
     def garble(self, choices: bytes) -> bytes:
         """Steps 3 and 4: garble the circuit; both labels of the Guest's wires go by oblivious transfer.
 
-        Raises SecurityError where the message came out of turn or has a wrong length.
+        Raises SecurityError where the message came out of turn, has a wrong length, or chooses otherwise in some columns than in others.
         """
         self._turns.take(2)
         shape, gates = self._shape, Garbler()

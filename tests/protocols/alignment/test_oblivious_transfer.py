@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 from backend.crypto.ristretto import multiply_base, random_scalars
 from backend.errors import SecurityError
-from backend.protocols.alignment.oblivious_transfer import COLUMNS, REPLIES, TransferReceiver, TransferSender
+from backend.protocols.alignment.oblivious_transfer import (
+    COLUMNS,
+    HASHES,
+    REPLIES,
+    ROWS,
+    TransferReceiver,
+    TransferSender,
+)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +67,7 @@ def test_of_every_pair_the_chosen_string_arrives(pair, choices, width, number):
     receiver, sender = pair
     choices = np.array(choices)
     pairs = np.random.default_rng(number).integers(0, 256, (len(choices), 2, width), dtype=np.uint8)
-    answer = sender.send_either(number, 5, pairs, receiver.choose(number, choices))
+    answer = sender.send_either(number, 5, pairs, receiver.choose_either(number, choices))
     received = receiver.receive_either(number, 5, choices, answer, width)
     assert (received == pairs[np.arange(len(choices)), choices.astype(int)]).all()
 
@@ -69,10 +76,71 @@ def test_the_string_of_a_pair_that_was_not_chosen_does_not_open_with_what_the_re
     receiver, sender = pair
     pairs = np.zeros((4096, 2, 16), dtype=np.uint8)
     choices = np.arange(4096) % 2 == 0
-    answer = sender.send_either(3, 0, pairs, receiver.choose(3, choices))
+    answer = sender.send_either(3, 0, pairs, receiver.choose_either(3, choices))
     opened = receiver.receive_either(3, 0, ~choices, answer, 16)
     assert not (opened == 0).all(axis=1).any()
     assert abs(np.unpackbits(opened).mean() - 0.5) < 0.01
+
+
+class Bending(TransferReceiver):
+    """Chooses otherwise in some columns: in row 0, and it hashes honestly what it has sent."""
+
+    bent = ()
+
+    def choose(self, number, choices):
+        columns = np.frombuffer(bytearray(super().choose(number, choices)), dtype=np.uint8).reshape(COLUMNS, -1)
+        columns[list(self.bent), 0] ^= 0x80
+        return columns.tobytes()
+
+
+@pytest.fixture(scope="module")
+def bending():
+    receiver = Bending()
+    sender = TransferSender(receiver.offer)
+    receiver.accept(sender.replies)
+    pairs = np.zeros((70, 2, 16), dtype=np.uint8)
+
+    def passes(*bent):
+        receiver.bent = bent
+        try:
+            sender.send_either(0, 0, pairs, receiver.choose_either(0, np.ones(70, dtype=bool)))
+        except SecurityError as error:
+            assert "hold different choices" in str(error)
+            return False
+        return True
+
+    return passes
+
+
+def test_a_column_that_differs_passes_only_where_the_senders_bit_for_it_was_guessed(bending):
+    assert bending() and bending(*range(COLUMNS)) is False
+    alone = [bending(j) for j in range(40)]
+    assert 4 < sum(alone) < 36  # the honest hash is a guess of 0
+    assert alone[:8] == [bending(j) for j in range(8)]  # of the same secret bit
+    zeros = [j for j, passed in enumerate(alone) if passed]
+    assert bending(*zeros) and not bending(*zeros, alone.index(False))
+
+
+def test_hashes_that_were_changed_are_refused(pair):
+    receiver, sender = pair
+    message, pairs = receiver.choose_either(0, np.ones(9, dtype=bool)), np.zeros((9, 2, 16), dtype=np.uint8)
+    for at in (-1, -HASHES, -HASHES - 1):
+        changed = bytearray(message)
+        changed[at] ^= 1
+        with pytest.raises(SecurityError, match="hold different choices"):
+            sender.send_either(0, 0, pairs, bytes(changed))
+
+
+def test_more_rows_than_are_hashed_at_a_time_are_checked_to_the_last(pair):
+    receiver, sender = pair
+    choices = np.arange(ROWS + 9) % 3 == 0
+    pairs = np.zeros((len(choices), 2, 1), dtype=np.uint8)
+    message = bytearray(receiver.choose_either(7, choices))
+    sender.send_either(7, 0, pairs, bytes(message))
+    for column in range(COLUMNS):  # the last row's bit, in half of the columns a wrong guess
+        message[column * ((len(choices) + 128 + 7) // 8) + ROWS // 8 + 1] ^= 0x80
+    with pytest.raises(SecurityError, match="hold different choices"):
+        sender.send_either(7, 0, pairs, bytes(message))
 
 
 def test_an_offer_or_a_reply_that_is_no_element_is_refused():
@@ -99,6 +167,9 @@ def test_messages_of_another_length_are_refused(pair):
     assert len(message) == COLUMNS * 2
     with pytest.raises(SecurityError, match="128 columns of 2 bytes were expected"):
         sender.send(0, 0, strings, message[:-1])
+    for wrong in (receiver.choose_either(0, choices)[:-1], message, b""):
+        with pytest.raises(SecurityError, match="128 columns of 18 bytes were expected"):
+            sender.send_either(0, 0, np.stack([strings, strings], axis=1), wrong)
     with pytest.raises(SecurityError, match="9 strings of 12 bytes were expected"):
         receiver.receive(0, 0, choices, bytes(9 * 12 + 1), 12)
     with pytest.raises(SecurityError, match="18 strings of 12 bytes were expected"):
