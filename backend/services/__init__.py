@@ -100,7 +100,7 @@ class Glassleaf:
     key_floor : int, optional
         Shortest key, bits; lower only in tests.
     pools : bool
-        Whether obfuscators are made in the background.
+        Whether obfuscators are made in the background, and Hosts told there where the audit log stands.
     workers : Workers, optional
         Who encrypts bulk uploads, and does simulated Hosts' long work; default one process a core of this machine.
     actor, role : str

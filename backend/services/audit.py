@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from backend.store.audit_log import Entry, Verdict
 
 DONE = "done"
+TOLD = 1.0  # seconds: a head that Hosts are told at this moment is waited for before they are asked
 P = ParamSpec("P")
 R = TypeVar("R")
 _log = logging.getLogger("glassleaf")
@@ -82,7 +83,7 @@ class Auditor:
             raise SecurityError(f"{maker} trained the model and cannot {act}; somebody else has to.")
 
     def note(self, federation: str, action: str, body: Mapping[str, Any], *, tell: bool = True) -> Entry:
-        """Write an entry; unless `tell` is False, tell every Host that is up where the log stands now.
+        """Write an entry; unless `tell` is False, have every Host that is up told where the log stands now.
 
         A Host that is down or busy stops nothing: it keeps an older head, which still witnesses all entries up to it. Nor does one
         that refuses, since the work is done; it is said aloud, and the next check of the log shows it.
@@ -94,7 +95,10 @@ class Auditor:
         return entry
 
     def tell(self, federation: str) -> None:
-        """Tell every Host that is up where the log stands."""
+        """Have every Host that is up told where the log stands."""
+        self.workspace.run_errand(federation, partial(self._tell, federation))
+
+    def _tell(self, federation: str) -> None:
         log = self.workspace.audit_log(federation)
         try:
             key = self.workspace.signing_key(federation)
@@ -180,6 +184,8 @@ class AuditTrail:
         """Check the chain of the log, and, where it may take seconds, against every head that its Hosts keep."""
         from backend.protocols.audit_head.protocol import is_signed_head  # noqa: PLC0415 (as below)
 
+        if ask_hosts:
+            self._workspace.await_errands(TOLD)
         kept = self._workspace.runtime(federation).audit_heads() if ask_hosts else {}
         public = self.public_key(federation)
         return self._workspace.audit_log(federation).verify(

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from backend.store.reviews import Reviews
 
 _log = logging.getLogger("glassleaf")
+CLOSING = 2.0  # seconds that an errand under way has to end before what it needs is closed
 
 
 class Workspace:
@@ -40,7 +41,7 @@ class Workspace:
     key_floor : int or None
         Shortest key, bits; None = the usual one.
     pools : bool
-        Whether obfuscators are made in the background.
+        Whether obfuscators are made in the background, and Hosts told there where the audit log stands.
     on_key : callable
         Told (federation, cipher, bits) of every key that a Guest makes.
     on_expired : callable
@@ -69,6 +70,8 @@ class Workspace:
         self._signing_keys: dict[str, SigningKey] = {}
         self._loaded: dict[Path, tuple[int, Federation]] = {}
         self._lock = threading.RLock()
+        self._errands: dict[str, Callable[[], object]] = {}
+        self._runner: threading.Thread | None = None
 
     def add(self, path: Path) -> Federation:
         """Check a federation file and remember it under its name; raises FederationError where another has the name."""
@@ -234,6 +237,36 @@ class Workspace:
             runtime.warmed.add(bits)
         threading.Thread(target=runtime.warm_up, args=(bits,), name="warm-up", daemon=True).start()
 
+    def run_errand(self, name: str, act: Callable[[], object]) -> None:
+        """Have `act` done, by one thread in the background where there is one, so that nobody waits for a Host; once of a name."""
+        if not self._pools:
+            act()
+            return
+        with self._lock:
+            self._errands[name] = act
+            if self._runner is None or not self._runner.is_alive():
+                self._runner = threading.Thread(target=self._run_errands, name="errands", daemon=True)
+                self._runner.start()
+
+    def _run_errands(self) -> None:
+        while True:
+            with self._lock:
+                if not self._errands:
+                    self._runner = None
+                    return
+                act = self._errands.pop(next(iter(self._errands)))
+            try:
+                act()
+            except GlassleafError as error:
+                _log.warning("What was to be done in the background failed: %s", error)
+
+    def await_errands(self, seconds: float) -> None:
+        """Wait at most so long until all errands are done."""
+        with self._lock:
+            runner = self._runner
+        if runner is not None:
+            runner.join(seconds)
+
     def database(self, federation: str) -> Database:
         """The Guest's database, opened once."""
         from backend.store.database import party_database  # noqa: PLC0415 (as below)
@@ -309,6 +342,9 @@ class Workspace:
 
     def close(self) -> None:
         """Stop all Hosts and background threads."""
+        with self._lock:
+            self._errands.clear()
+        self.await_errands(CLOSING)
         with self._lock:
             for _, runtime in self._runtimes.values():
                 runtime.close()

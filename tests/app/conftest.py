@@ -22,6 +22,7 @@ from short_keys import shorter_keys
 from streamlit import config, user_info
 from streamlit.components.v2 import manifest_scanner
 from streamlit.elements.widgets import button
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
@@ -32,6 +33,7 @@ from backend.data.dictionary import Kind
 from backend.data.federation import Federation
 from backend.jobs import Job
 from backend.protocols.training.parameters import SecureBoostParameters
+from backend.protocols.transport.channel import Session
 from backend.results import ModelRecord
 from backend.services import Glassleaf
 from backend.services.roles import ROLES
@@ -236,16 +238,24 @@ def opened(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
 
 @pytest.fixture(scope="session")
 def rendered(world: World) -> Rendered:
-    """Each page as it opens in a language, drawn once for all tests that only look at it."""
+    """Each page as it opens in a language, drawn once for all tests that only look at it; it may ask no Host, which could be silent."""
 
     @functools.cache
     def render(page: str, language: str = "en") -> AppTest:
         with pytest.MonkeyPatch.context() as patch:
+            # patched: whatever is asked of a Host, here or at another company, begins with a conversation
+            patch.setattr("backend.protocols.guest_runtime.Session", _conversation)
             at = _fresh(world.home, patch)(page, lang=language)
         forget_jobs(world.home)
         return at
 
     return render
+
+
+def _conversation(*given: Any) -> Session:
+    """A conversation with Hosts, which work in the background may have; a page that had one would wait for them."""
+    assert get_script_run_ctx(suppress_warning=True) is None, "A page asks a Host while it is drawn."
+    return Session(*given)
 
 
 @pytest.fixture
