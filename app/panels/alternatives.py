@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import session
 from app.panels import charts, disparity, evidence, frame, links, offers, palette, reviews, run
 from app.texts import Texts, label, markdown, percent
 from backend.results import NOBODY
@@ -221,13 +220,9 @@ def _one(t: Texts, view: View, work: Searching, found: Search, decided: DecidedM
         reviews.emptied("lda_choose", field)
         reason = st.text_input(t("lda.reason"), key=field)
         words = t("lda.keep") if name == found.tried[0].name else t("lda.take", name=name)
-
-        def choose() -> None:
-            work.choose(found.attribute, name, reason)
-            session.keep("saved:lda_choose", True)
-
         if st.button(words, icon=":material/how_to_reg:", key="lda_choose"):
-            work.attempt(t("lda.taken"), choose)
+            choose = partial(work.choose, found.attribute, name, reason)
+            work.attempt(t("lda.taken"), reviews.emptying("lda_choose", choose))
 
 
 def settings(t: Texts, view: View, found: Search, tried: Tried) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import streamlit as st
@@ -97,10 +98,19 @@ def form(
             def decide() -> None:
                 for rule in decided:
                     review(rule, verdict, reason, person)
-                session.keep(f"saved:{key}_go", True)
 
             words = t(f"{kind}.decided", n=len(decided), about=about, verdict=t(f"{kind}.{verdict}"))
-            attempt(words, decide)
+            attempt(words, emptying(f"{key}_go", decide))
+
+
+def emptying(button: str, save: Callable[[], object]) -> Callable[[], None]:
+    """`save`, as a form's button does it: once that is done, and not refused, the form's fields are :func:`emptied`."""
+
+    def done() -> None:
+        save()
+        session.keep(f"saved:{button}", True)
+
+    return done
 
 
 def emptied(button: str, *fields: str) -> None:
@@ -152,9 +162,5 @@ def sign_offs(t: Texts, signing: SignOffs, place: str, attempt: Attempt) -> None
         person = signing.account or st.text_input(t("report.person"), key=f"{place}_signer")
         statement = st.text_area(t("report.statement"), key=f"{place}_statement", height=80)
         if st.form_submit_button(t("report.sign_go"), icon=":material/signature:", key=f"{place}_sign_go"):
-
-            def sign() -> None:
-                signing.sign(person=person, statement=statement)
-                session.keep(f"saved:{place}_sign_go", True)
-
+            sign = emptying(f"{place}_sign_go", partial(signing.sign, person=person, statement=statement))
             attempt(t("report.signed", person=person, statement=cut(statement, SAID)), sign)

@@ -40,6 +40,11 @@ def models(
         before = f"{cut(re.split(r'[:：]', title)[0], 9)} › " if len(federations) > 1 else ""
         return f"{before}{named(t, record, states[model_id])}"
 
+    now = session.chosen_model()
+    if now in by_id and session.once("model_named", placed(now)):
+        session.choose(
+            key, now
+        )  # else a browser would go on showing the words that it was chosen by, such as an earlier state
     chosen = st.selectbox(t("sidebar.model"), list(by_id), key=key, format_func=placed, help=t("glossary.model"))
     record, found = by_id[chosen], states[chosen]
     unit = t.unit(federations[record.federation].label) if record.federation in federations else ""
