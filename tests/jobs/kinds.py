@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -100,12 +101,22 @@ def monitored(glassleaf: Glassleaf, model: str) -> Job[Any]:
     return glassleaf.monitoring.start(MonitoringRequest(model, later, "gender"))
 
 
+def demo(glassleaf: Glassleaf, model: str) -> Job[Any]:
+    """The demo in another home."""
+    return Glassleaf(glassleaf.home / f"demo-{time.time_ns()}", pools=False).training.start_demo()
+
+
 KINDS: dict[str, Start] = {
+    "demo": demo,
     "one score under Paillier": score(1, "paillier"),
+    "scores of 39 under Paillier": score(39, "paillier"),
     "scores of 100 under Paillier": score(100, "paillier"),
     "scores of 1,000 under Paillier": score(1000, "paillier"),
+    "one score under RLWE": score(1, "rlwe"),
+    "scores of 1,000 under RLWE": score(1000, "rlwe"),
     "scores of 3,000 under RLWE": score(3000, "rlwe"),
     "scores of 100,000 under RLWE": score(100_000, "rlwe"),
+    "training under Paillier, 4 trees": train(4, "paillier"),
     "training under Paillier, 12 trees": train(12, "paillier"),
     "training under RLWE, 12 trees": train(12, "rlwe"),
     "training of a forest, 12 trees": forest,

@@ -1,21 +1,23 @@
 """Record courses of real jobs for ``courses.json``: ``PYTHONPATH=. python -m tests.jobs.record FILE HOW TIMES KIND …`` adds to FILE.
 
-HOW is quiet (the machine does nothing else), busy (something else is at work) or bursts (every core is kept busy for five seconds of
-ten). Each run is noted by the clock and, under its own name, in seconds of processor time of the job's processes, which other work does
-not change, but in which two cores at work count twice. All kinds (:mod:`tests.jobs.kinds`) are done in one home, each TIMES times: the
-first tells how the next will go.
+HOW is quiet (the machine does nothing else) or busy (something else is at work). Each run is noted by the clock and, under its own name,
+by a steady one, which stands still while the job's threads wait for cores that other work has: so the run would go on a machine of its
+own. All kinds (:mod:`tests.jobs.kinds`) are done in one home, each TIMES times: the first tells how the next will go. Of each it prints
+how often, from a tenth of the work on, what would have been said of the time left is wrong by more than a third, and how often nothing is
+said.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -25,39 +27,66 @@ from backend.jobs import Job
 from backend.jobs.pace import Pace
 from backend.services import Glassleaf
 from tests.jobs.kinds import KINDS
+from tests.jobs.test_courses import judged
 
+LOOK, FAMILY = (
+    0.02,
+    20,
+)  # seconds between two looks of the steady clock, and looks after which processes are listed anew
+CORES = os.cpu_count() or 1
 LEAST = 0.004  # share of the work of which a report is kept
-BURST = 5.0  # seconds of load, and of none
-BURN = f"import time\nwhile True:\n    while time.time() % {2 * BURST} < {BURST}: pass\n    time.sleep(0.01)"
 
 Clock = Callable[[], float]
 
 
-def processor_clock() -> Clock:
-    """Seconds of this process and of those that it has started, ended ones too."""
-    spent: dict[int, float] = {}
+class SteadyClock(threading.Thread):
+    """Seconds less those in which this process's threads, or those of processes that it has started, waited for a core.
 
-    def clock() -> float:
-        own = psutil.Process()
-        for process in (own, *own.children(recursive=True)):
-            with suppress(psutil.Error):
-                times = process.cpu_times()
-                spent[process.pid] = times.user + times.system
-        return sum(spent.values())
+    Within an interval they ran for r seconds and waited for a core for w. Where that is less than the interval, w is what was lost; else
+    they would have had up to r + w seconds of all cores, and got r.
+    """
 
-    return clock
+    def __init__(self) -> None:
+        super().__init__(daemon=True)
+        self._spent: dict[Path, tuple[float, float]] = {}
+        self._processes: list[int] = [os.getpid()]
+        self._seconds = 0.0
+        self._since()
+        self.start()
 
+    def __call__(self) -> float:
+        return self._seconds
 
-@contextmanager
-def bursts() -> Iterator[None]:
-    """Within, a load comes and goes on every core."""
-    burning = [subprocess.Popen([sys.executable, "-c", BURN]) for _ in range(os.cpu_count() or 1)]
-    try:
-        yield
-    finally:
-        for process in burning:
-            process.kill()
-            process.wait()
+    def run(self) -> None:
+        then = time.perf_counter()
+        for look in count():
+            time.sleep(LOOK)
+            if look % FAMILY == 0:
+                with suppress(psutil.Error):
+                    self._processes = [os.getpid(), *(p.pid for p in psutil.Process().children(recursive=True))]
+            ran, waited = self._since()
+            now = time.perf_counter()
+            passed, then = now - then, now
+            wanted = ran + waited
+            if wanted <= passed:
+                self._seconds += max(passed - waited, 0.0)
+            else:
+                self._seconds += passed * min(ran / min(wanted, CORES * passed), 1.0)
+
+    def _since(self) -> tuple[float, float]:
+        """Seconds that all threads ran and waited for a core since the last look."""
+        ran = waited = 0.0
+        for process in self._processes:
+            files: list[Path] = []
+            with suppress(OSError):  # a process or a thread that has just ended
+                files = list(Path(f"/proc/{process}/task").glob("*/schedstat"))
+            for file in files:
+                with suppress(OSError):
+                    one, other = (int(part) / 1e9 for part in file.read_text().split()[:2])
+                    before = self._spent.get(file, (0.0, 0.0))
+                    ran, waited = ran + one - before[0], waited + other - before[1]
+                    self._spent[file] = one, other
+        return ran, waited
 
 
 class Noted(Pace):
@@ -111,9 +140,8 @@ def run(start: Callable[[], Job[Any]], clocks: dict[str, Clock]) -> tuple[dict[s
 
 
 def main(file: Path, how: str, times: int, kinds: list[str]) -> None:
-    clocks = {how: time.perf_counter, "processor": processor_clock()}
-    load = bursts() if how == "bursts" else nullcontext()
-    with tempfile.TemporaryDirectory() as home, Glassleaf(Path(home)) as glassleaf, load:
+    clocks: dict[str, Clock] = {how: time.perf_counter, "steady": SteadyClock()}
+    with tempfile.TemporaryDirectory() as home, Glassleaf(Path(home)) as glassleaf:
         glassleaf.training.prepare_demo()
         model = glassleaf.models.all("demo")[0].id
         for name in kinds:
@@ -126,7 +154,9 @@ def main(file: Path, how: str, times: int, kinds: list[str]) -> None:
             bounds = {"wrong_at_most": [0.0] * times, "silent_at_most": [0.0] * times}
             for clock in clocks:
                 course = {"weighed": runs[0][1], **bounds, "runs": [found[clock] for found, _ in runs]}
-                courses[f"{name}, {clock}"] = {"busy": clock in ("busy", "bursts")} | course
+                courses[f"{name}, {clock}"] = {"busy": clock == "busy"} | course
+                said = ", ".join(f"wrong {wrong:.0%}, silent {silent:.0%}" for wrong, silent in judged(course))
+                print(f"{name}, {clock}: {[run['seconds'] for run in course['runs']]} s; {said}", flush=True)  # noqa: T201
             write(file, courses)
 
 
