@@ -7,7 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -325,6 +325,11 @@ class Answering:
     def account(self, conversation: str) -> Accountant | None:
         """The account of a conversation; None where its questions do not count."""
         return self.accountant if self.sessions.counts(conversation) else None
+
+    def together(self, conversation: str) -> AbstractContextManager[object]:
+        """Within, what is counted is counted all together or not at all."""
+        accountant = self.account(conversation)
+        return nullcontext() if accountant is None else accountant.together()
 
     def count(
         self, question: Question, conversation: str, ids: Sequence[str], held: Flags, digest: str = ""

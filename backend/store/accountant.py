@@ -16,6 +16,7 @@ import os
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import cache
@@ -268,6 +269,10 @@ class Accountant:
             about = {"day": day, "asked": question.asked, "records": self._records, "digest": digest}
             session.execute(_NOTE, {**question.key, **about, "spent": np.packbits(spent).tobytes()})
         return spent
+
+    def together(self) -> AbstractContextManager[object]:
+        """Within, questions are counted and bound all together, or none of them where something is raised."""
+        return self._database.write()
 
     def count_bound(self, question: Question, digest: str) -> tuple[NDArray[np.bool_], bytes | None]:
         """:meth:`count` a question all of whose bytes are there, and :meth:`reply_to` them, in one transaction; raises as both."""

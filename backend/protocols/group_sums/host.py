@@ -278,9 +278,11 @@ class GroupSumsHandler:
             if waits is not None:
                 yield sender, waits
                 return
-            counting.sizes(feature)
-            # sums of other numbers of the same people would tell whose number changed
-            counting.numbers(("sums", asked.source, feature), digest)
+        with self.answering.together(asked.conversation):
+            for feature in asked.features:
+                counting.sizes(feature)
+                # sums of other numbers of the same people would tell whose number changed
+                counting.numbers(("sums", asked.source, feature), digest)
         yield sender, GroupSums(asked.conversation, asked.source, (), (), ()) if only_look else groups.sums(asked)
 
     def _ask_group_pairs(self, sender: str, asked: AskGroupPairs) -> Answer:
@@ -296,13 +298,15 @@ class GroupSumsHandler:
         if waits is not None:
             yield sender, waits
             return
-        counting.sizes(asked.feature)
-        grouped = groups.marks_of(asked)
-        if asked.receivers:
-            # sums of the same bytes are the same question to whoever adds them up, also after a Guest was killed; bytes that are kept
-            # serve for the marks in them alone, since what was counted of the groups may be forgotten sooner
-            digest = digest_of(groups.key, grouped.index.tobytes())
-            received = counting.numbers(("pairs", asked.feature), digest, read=False)
+        grouped, received = groups.marks_of(asked), None
+        with self.answering.together(asked.conversation):
+            counting.sizes(asked.feature)
+            if asked.receivers:
+                # sums of the same bytes are the same question to whoever adds them up, also after a Guest was killed; bytes that are
+                # kept serve for the marks in them alone, since what was counted of the groups may be forgotten sooner
+                digest = digest_of(groups.key, grouped.index.tobytes())
+                received = counting.numbers(("pairs", asked.feature), digest, read=False)
+        if received is not None:
             made = received.answer(lambda: groups.pairs(grouped))
             yield from self._handed_on(groups, asked, groups.in_pieces(asked, len(grouped.groups), made))
         yield sender, GroupPairsSent(asked.conversation, asked.feature, to_wire(grouped.groups))

@@ -150,7 +150,7 @@ def test_killed_at_any_write_a_host_counts_sums_by_group_once_and_answers_the_sa
         host.begun("one", key)
         assert host.sums("one", blob, half, key) == [30, 30]
     counted = host.counted()
-    assert len(writes) - made >= 4  # both questions are counted, and each bound to its bytes
+    assert len(writes) - made == 1  # both questions are counted and bound to their bytes together
     for place in (sign * number for number in range(1, len(writes) - made + 1) for sign in (1, -1)):
         host = CountingHost()
         host.begun("one", key)
@@ -177,6 +177,20 @@ def test_what_is_refused_as_no_question_is_not_counted(features):
     with pytest.raises(SecurityError, match="33 groups"):
         host.send(AskGroupSums("one", GUEST, ("c",), 33))
     assert host.counted() == (0, 0)
+
+
+def test_a_message_about_several_features_is_counted_whole_or_not_at_all():
+    host, key, some = CountingHost(), PlainKeySide(), np.arange(N) < N - 10
+    host.begun("one", key)
+    host.send(GroupPairs("one", pack_rows(some), 20, (key.encrypt_joined([1] * (N - 10), 20),)))
+    host.send(AskGroupSums("one", GUEST, ("x",), 2))
+    before = host.counted()
+    host.send(GroupPairs("one", EVERYONE, 20, (key.encrypt_joined([1] * N, 20),)))
+    with pytest.raises(SecurityError, match="part of such an answer"):
+        host.send(AskGroupSums("one", GUEST, ("c", "x"), 2))
+    assert host.counted() == before
+    [answer] = host.send(AskGroupSums("one", GUEST, ("c",), 2))
+    assert answer.features == ("c",)
 
 
 @pytest.mark.parametrize(("feature", "receivers"), [("y", ("other",)), ("c", ("other", "other")), ("c", (GUEST,))])
