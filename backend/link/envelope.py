@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
@@ -22,11 +22,12 @@ from backend.crypto.signing import SigningKey, is_signed
 from backend.errors import SecurityError
 from backend.link.agreement import AgreedParty, Agreement
 from backend.link.frames import MALFORMED, read_as
+from backend.link.handshake import MAX_SKEW
 
 SUITE = Suite(KEM.X25519, KDF.HKDF_SHA256, AEAD.AES_256_GCM)
 KIND = "envelope"  # of what is signed
-MAX_MARKS = 65_536  # conversations of which the last sequence is remembered
-SKEW = 120.0  # seconds that two clocks may be apart
+MAX_MARKS = 65_536  # conversations of a sender of which the last sequence is remembered
+SKEW = 2 * MAX_SKEW  # seconds that two Hosts' clocks may be apart, each as far from the Guest's as is accepted
 _Name = Annotated[str, StringConstraints(max_length=300)]
 _Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
@@ -106,8 +107,9 @@ class Opener:
 
     def __init__(self, agreement: Agreement, party: AgreedParty, sealing: X25519PrivateKey, began: float) -> None:
         self._agreement, self._hash, self._party, self._sealing = agreement, agreement.hash, party, sealing
-        self._floor = began - SKEW  # what is older was opened before, or by an earlier process
-        self._marks: OrderedDict[tuple[str, str], tuple[int, float]] = OrderedDict()
+        # by sender, so that none can have another's refused: what is older was opened before, or by an earlier process
+        self._floors: defaultdict[str, float] = defaultdict(lambda: began - SKEW)
+        self._marks: defaultdict[str, OrderedDict[str, tuple[int, float]]] = defaultdict(OrderedDict)
         self._lock = threading.Lock()
 
     def open(self, envelope: bytes, conversation: str, now: float) -> tuple[AgreedParty, bytes]:
@@ -135,18 +137,19 @@ class Opener:
             ) from error
 
     def _check_fresh(self, address: Address, now: float) -> None:
-        key = (address.sender, address.conversation)
+        sender, conversation = address.sender, address.conversation
         with self._lock:
-            last = self._marks.get(key, (0, 0.0))[0]
-            if address.sequence != last + 1 or not self._floor < address.sent <= now + SKEW:
+            marks = self._marks[sender]
+            last = marks.get(conversation, (0, 0.0))[0]
+            if address.sequence != last + 1 or not self._floors[sender] < address.sent <= now + SKEW:
                 raise SecurityError(
                     f"Envelope {address.sequence} came where {last + 1} was expected, or it was sent too early; it was refused."
                 )
-            self._marks.pop(key, None)
-            self._marks[key] = (address.sequence, address.sent)
-            while len(self._marks) > MAX_MARKS:
+            marks.pop(conversation, None)
+            marks[conversation] = (address.sequence, address.sent)
+            while len(marks) > MAX_MARKS:
                 # of what is forgotten nothing may come again
-                self._floor = max(self._floor, self._marks.popitem(last=False)[1][1])
+                self._floors[sender] = max(self._floors[sender], marks.popitem(last=False)[1][1])
 
 
 def check_relay(agreement: str, envelope: bytes, sender: AgreedParty, receiver: AgreedParty, conversation: str) -> None:

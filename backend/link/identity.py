@@ -28,7 +28,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from backend.atomic_file import write_whole
+from backend.atomic_file import write_first, write_whole
 from backend.crypto.signing import SigningKey
 from backend.errors import ParameterError, SecurityError
 from backend.store.key_file import kept_key, read_key
@@ -96,6 +96,8 @@ class PartyKeys:
 def make_identity(folder: Path, domain: str, role: Role, root: Path | None = None) -> PartyKeys:
     """Make a party's keys once; `root` is the folder of the root's key (`folder`/root where none is given).
 
+    What was broken off before there was a leaf is gone on with, and of two at once both have the same root.
+
     Raises
     ------
     SecurityError
@@ -103,15 +105,16 @@ def make_identity(folder: Path, domain: str, role: Role, root: Path | None = Non
     """
     spiffe = spiffe_id(domain, role)
     root = root or folder / "root"
-    for there in (folder / LEAF, folder / ROOT, root / ROOT_KEY):
-        if there.exists():
-            raise SecurityError(
-                f"{there} is there already; keys are never replaced. `glassleaf keys renew` renews the leaf."
-            )
-    key = ec.generate_private_key(ec.SECP256R1())
-    certificate = _root_certificate(key, domain)
-    write_whole(root / ROOT_KEY, _private_pem(key))
-    write_whole(folder / ROOT, certificate.public_bytes(Encoding.PEM))
+    there = folder / LEAF if (folder / LEAF).exists() else folder / ROOT
+    if there.exists() and (there.name == LEAF or not (root / ROOT_KEY).exists()):
+        raise SecurityError(
+            f"{there} is there already; keys are never replaced. `glassleaf keys renew` renews the leaf."
+        )
+    write_first(root / ROOT_KEY, _private_pem(ec.generate_private_key(ec.SECP256R1())))
+    made = load_pem_private_key(_private(root / ROOT_KEY), None)
+    if isinstance(made, ec.EllipticCurvePrivateKey):
+        write_first(folder / ROOT, _root_certificate(made, domain).public_bytes(Encoding.PEM))
+    key, certificate = _root_of(folder, root)
     kept_key(folder / SIGNING, lambda: SigningKey.generate().to_numbers())
     kept_key(folder / SEALING, lambda: {"secret": X25519PrivateKey.generate().private_bytes_raw().hex()})
     return _issue(folder, key, certificate, spiffe, LEAF_DAYS)
@@ -126,12 +129,16 @@ def renew(folder: Path, root: Path | None = None, days: float = LEAF_DAYS) -> Pa
         The root's key is not there, or belongs to another root.
     """
     spiffe = load_identity(folder).spiffe
-    path = (root or folder / "root") / ROOT_KEY
-    key = load_pem_private_key(_private(path), None)
+    return _issue(folder, *_root_of(folder, root or folder / "root"), spiffe, days)
+
+
+def _root_of(folder: Path, root: Path) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+    """The root's key and certificate; raises SecurityError where they do not belong together."""
+    key = load_pem_private_key(_private(root / ROOT_KEY), None)
     certificate = x509.load_pem_x509_certificate(_read(folder / ROOT))
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
-        raise SecurityError(f"{path} is not the key of the root in {folder / ROOT}.")
-    return _issue(folder, key, certificate, spiffe, days)
+        raise SecurityError(f"{root / ROOT_KEY} is not the key of the root in {folder / ROOT}.")
+    return key, certificate
 
 
 def load_identity(folder: Path) -> PartyKeys:

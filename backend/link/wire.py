@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from backend.errors import SecurityError
+from backend.atomic_file import held_alone
+from backend.errors import ParameterError, SecurityError, StoreError
 from backend.link.frames import Lane
 from backend.link.node import Node
 from backend.link.peers import LinkSettings, Peer
@@ -19,11 +22,14 @@ if TYPE_CHECKING:
     from backend.link.dialler import Dialler
     from backend.link.listener import Listener
 
+HELD = "links.lock"  # beside the keys of whoever has the links
 LEAVE = 5.0  # seconds for what waits when a party stops
 
 
 class LinkWire:
     """One party's :class:`backend.protocols.transport.wire.Wire` over links, which are up from the beginning and renewed for ever.
+
+    One process has the links of a party: to its peers a second one would be the first begun again, and end what that has open.
 
     Parameters
     ----------
@@ -39,7 +45,7 @@ class LinkWire:
     SecurityError
         The agreement is not in force, or the keys are another party's.
     ParameterError
-        The extra `link` is not installed, or the port is taken.
+        The extra `link` is not installed, another process has the links, or the port is taken.
     """
 
     def __init__(self, party: str, agreement: Path, keys: Path, settings: LinkSettings | None = None) -> None:
@@ -48,11 +54,29 @@ class LinkWire:
         from backend.link.listener import Listener  # noqa: PLC0415
 
         self._node = Node(party, agreement, keys, settings or LinkSettings())
+        self._held = ExitStack()
+        self._hold(keys)
         guest = self._node.agreement.guest
         listens = self._node.party.address and (self._node.is_guest or not guest.address)
-        self._listener: Listener | None = Listener(self._node, self._bind()) if listens else None
+        try:
+            self._listener: Listener | None = Listener(self._node, self._bind()) if listens else None
+        except BaseException:
+            self._held.close()
+            raise
         dialled = [] if listens and not self._node.is_guest else self._dialled()
         self._diallers: list[Dialler] = [Dialler(self._node, peer) for peer in dialled]
+
+    def _hold(self, keys: Path) -> None:
+        """Before a peer hears of this process."""
+        if not os.access(keys, os.W_OK):
+            return
+        try:
+            self._held.enter_context(held_alone(keys / HELD))
+        except StoreError:
+            raise ParameterError(
+                f"Another process has the links of {self.party}: its peers would take this one for that one, begun again, and drop what it "
+                "has open. Stop that one first, or leave it at that."
+            ) from None
 
     def _bind(self) -> str:
         return self._node.settings.bind or f"[::]:{self._node.party.address.rsplit(':', 1)[1]}"
@@ -158,6 +182,7 @@ class LinkWire:
         for peer in self._node.peers.values():
             peer.outbox.close()
         self._node.mailboxes.close_all()
+        self._held.close()
 
     @staticmethod
     def _waits(peer: Peer) -> bool:

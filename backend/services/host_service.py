@@ -238,8 +238,9 @@ def check_account(file: Path, agreement: Agreement, database: Database) -> None:
                 f"{file} does not say which database counts what a Guest was answered; it was changed by hand or cut off. Put back a copy "
                 "of it from a backup. Only where every account of this Host is given up for good, delete it."
             ) from error
-        name, store = known.setdefault(guest.spiffe, account)
-        write_whole(file, json.dumps(known).encode())
+        if guest.spiffe not in known:
+            write_whole(file, json.dumps(known | {guest.spiffe: account}).encode())
+        name, store = known.get(guest.spiffe, account)
     if store != account[1]:
         raise FederationError(
             f"What {guest.name} was answered is counted in another database of this Host; a second account would have each person asked "

@@ -1,6 +1,11 @@
 """Keys of a party: what files there are, who can read them, what a certificate names, and that nobody vouches for another."""
 
+import errno
+import os
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from threading import Barrier, BrokenBarrierError
 
 import pytest
 from cryptography import x509
@@ -37,6 +42,68 @@ def test_every_secret_file_is_its_owners_alone_and_none_is_replaced(tmp_path):
     with pytest.raises(SecurityError):
         make_identity(tmp_path / "keys", "shop.example", "host", tmp_path / "elsewhere")
     assert load_identity(tmp_path / "keys").chain == made.chain
+
+
+@contextmanager
+def full_disk(monkeypatch, at):
+    """The disk takes so many files less one, counted from 1, and then no more; yields how many were tried."""
+    tried, sync = [], os.fsync
+
+    def full(handle):
+        tried.append(handle)
+        if len(tried) >= at:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        sync(handle)
+
+    with monkeypatch.context() as patch, suppress(OSError, SecurityError):
+        patch.setattr(os, "fsync", full)
+        yield tried
+
+
+def test_keys_that_were_broken_off_at_any_write_are_gone_on_with_under_the_same_root(tmp_path, monkeypatch):
+    with full_disk(monkeypatch, 99) as tried:
+        make_identity(tmp_path / "whole", "shop.example", "host")
+    for at in range(1, len(tried) + 1):
+        folder = tmp_path / str(at)
+        with full_disk(monkeypatch, at):
+            make_identity(folder, "shop.example", "host")
+        assert not list(folder.rglob("*.new"))
+        before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+        if folder / LEAF not in before:
+            made = make_identity(folder, "shop.example", "host")
+            check_chain(chain(made), made.bundle, made.spiffe, now())
+        assert all(file.read_bytes() == content for file, content in before.items()), at
+
+
+@pytest.mark.parametrize("number", range(4))  # which of two is first differs
+def test_two_who_make_keys_at_once_have_one_root(tmp_path, monkeypatch, number):
+    meet, sync = Barrier(2), os.fsync
+
+    def at_once(handle):
+        with suppress(BrokenBarrierError):
+            meet.wait(0.1)
+        sync(handle)
+
+    monkeypatch.setattr(os, "fsync", at_once)
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(lambda _: tried(tmp_path), range(2)))
+    [bundle] = {one.bundle for one in made if one}
+    check_chain(chain(renew(tmp_path)), bundle, load_identity(tmp_path).spiffe, now())
+
+
+def tried(folder):
+    try:
+        return make_identity(folder, "shop.example", "host")
+    except SecurityError:  # the other was through
+        return None
+
+
+def test_a_leaf_is_the_old_one_whole_where_the_disk_is_full(tmp_path, monkeypatch):
+    made = make_identity(tmp_path, "shop.example", "host")
+    files = sorted(tmp_path.rglob("*"))
+    with full_disk(monkeypatch, 1):
+        renew(tmp_path)
+    assert load_identity(tmp_path).chain == made.chain and sorted(tmp_path.rglob("*")) == files
 
 
 def test_a_key_that_others_can_read_is_refused(companies):

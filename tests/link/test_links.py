@@ -173,6 +173,21 @@ def test_a_peers_process_that_begins_again_hears_of_conversations_from_the_begin
     assert again.receive(timeout=IN_TIME).message.key == b"2"
 
 
+def test_a_second_process_of_a_party_is_refused_before_its_peers_take_it_for_the_first_begun_again(links):
+    bank = links.bank()
+    shop = links.host("shop")
+    links.up(shop)
+    name = new_conversation()
+    bank.open(name)
+    bank.send("shop", OfferKey(name, "rlwe", b"1"))
+    assert shop.receive(timeout=IN_TIME).message.key == b"1"
+    for party in ("shop", "bank"):
+        with pytest.raises(ParameterError, match=f"Another process has the links of {party}"):
+            links.host(party)
+    shop.send("bank", OfferKey(name, "rlwe", b"2"))
+    assert bank.receive(name, timeout=IN_TIME).message.key == b"2"  # and no word that the Host has started again
+
+
 def test_a_guest_that_begins_again_is_found_by_its_hosts(links):
     first = links.bank()
     shop = links.host("shop")
@@ -425,6 +440,7 @@ def kill(links, wire):
     if wire._listener is not None:
         wire._listener._server.stop(0).wait()
         wire._listener.close()
+    wire._held.close()
 
 
 def test_while_one_side_alone_has_an_amendment_both_say_who_has_to_start_again(links):

@@ -84,6 +84,28 @@ def test_what_has_been_forgotten_does_not_open_again(sealed, monkeypatch):
             opener.open(envelope, name, NOW + 4)
 
 
+def test_hosts_whose_clocks_are_each_as_far_from_the_guests_as_is_accepted_understand_each_other(sealed):
+    sealer, opener, _, telecom, _ = sealed
+    for number, (sent, now) in enumerate([(119, -119), (-119, 119)]):
+        name = f"{number:032x}"
+        opener.open(sealer.seal(telecom, name, b"x", NOW + sent), name, NOW + now)
+
+
+def test_no_host_has_anothers_envelopes_refused_by_what_it_makes_the_receiver_remember(sealed, companies, monkeypatch):
+    _, _, shop, telecom, agreement = sealed
+    monkeypatch.setattr("backend.link.envelope.MAX_MARKS", 2)
+    key = companies.identity("bank").signing
+    third = shop.model_copy(
+        update={"name": "third", "spiffe": "spiffe://third.example/glassleaf/host", "signing": key.public}
+    )
+    agreement = agreement.model_copy(update={"parties": (*agreement.parties, third)})
+    of_third, of_shop = Sealer(agreement, third, key), Sealer(agreement, shop, companies.identity("shop").signing)
+    opener = Opener(agreement, telecom, companies.identity("telecom").sealing, NOW)
+    for n, name in enumerate(f"{n:032x}" for n in range(9)):
+        opener.open(of_third.seal(telecom, name, b"x", NOW + 100 + n), name, NOW)
+    assert opener.open(of_shop.seal(telecom, NAME, b"x", NOW), NAME, NOW)[0] == shop
+
+
 @pytest.mark.parametrize("part", [0, 1, 2])
 def test_one_changed_byte_is_refused_by_relay_and_receiver(sealed, part):
     sealer, opener, shop, telecom, agreement = sealed

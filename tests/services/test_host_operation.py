@@ -279,7 +279,9 @@ def test_a_guest_has_one_account_whatever_agreements_and_names_there_are(compani
     agreement, file = load_agreement(companies.guest / "agreement.toml"), tmp_path / "accounts.json"
     one, two = (Database(f"sqlite:///{tmp_path / name}.db") for name in ("one", "two"))
     check_account(file, agreement, one)
-    check_account(file, agreement, one)  # it starts again
+    written = file.stat()
+    check_account(file, agreement, one)  # it starts again, and nothing is written
+    assert file.stat() == written
     with pytest.raises(FederationError, match="counted in another database"):
         check_account(file, agreement, two)
     parties = [p.model_copy(update={"name": "lender"} if p.role == "guest" else {}) for p in agreement.parties]
@@ -299,7 +301,9 @@ def test_a_host_that_serves_writes_down_where_its_account_is(host, companies):
 
 
 def test_a_port_that_is_taken_is_said_and_nothing_is_left_open(host, config):
-    taken = config.model_copy(update={"ops": f"127.0.0.1:{host[0].operation.port}", "store": "sqlite://"})
+    changed = {"ops": f"127.0.0.1:{host[0].operation.port}", "store": "sqlite://", "keys": "other keys"}
+    shutil.copytree(config.path(config.keys), config.path("other keys"), ignore=shutil.ignore_patterns("*.lock"))
+    taken = config.model_copy(update=changed)
     with pytest.raises(ParameterError, match="cannot be had"):
         HostService(taken)
 
