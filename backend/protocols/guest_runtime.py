@@ -307,9 +307,13 @@ class GuestRuntime:
             for allowed in ask(session, self.guest.name, deciding) if deciding else ():
                 self._note_approval(allowed.host, allowed.number, "granted", asdict(allowed))
         except ApprovalPending as waits:
-            terms = {"host": waits.host, "number": waits.number, "since": waits.since.isoformat()}
-            self._note_approval(waits.host, waits.number, "waiting", terms)
+            self.note_waiting(waits)
             raise
+
+    def note_waiting(self, waits: ApprovalPending) -> None:
+        """A Host's operator has not decided yet: the Guest's log says so, once."""
+        terms = {"host": waits.host, "number": waits.number, "since": waits.since.isoformat()}
+        self._note_approval(waits.host, waits.number, "waiting", terms)
 
     def _note_approval(self, host: str, number: int, state: str, terms: dict[str, Any]) -> None:
         if (host, number, state) not in self._known_approvals:

@@ -240,7 +240,7 @@ class AskedSums:
         refused : dict
             What a Host would not, or did not, answer; of it nothing was counted.
         """
-        refused = self._sessions.refused_ahead(questions, wanted, self.max_groups, min_size)
+        refused = self.refused_ahead(questions, wanted, min_size)
         asked = [(host, name) for host, names in wanted.items() for name in names if (host, name) not in refused]
         if not asked:
             return {}, refused
@@ -313,6 +313,7 @@ class AskedSums:
         """Step 2 of marks that are with Hosts, a feature at a time; what came is kept before the next is asked about."""
         found: dict[Key, AnsweredSums] = {}
         refused: Refused = {}
+        before = self._context.kept.of(self._context.record.content_hash, self._kind)
         source = None if question.source is None else question.source[0]
         known = read_groups(question.known, questions.records)
         for number, (host, name) in enumerate(question.asked):
@@ -330,8 +331,13 @@ class AskedSums:
             found[host, name] = AnsweredSums(
                 question.about, self.max_groups, question.people, question.day, table.groups, table.sums
             )
-            self.keep(name, found[host, name])
+            if table.groups or name not in before:  # no groups say nothing that would be worth an earlier answer
+                self.keep(name, found[host, name])
         return found, refused
+
+    def refused_ahead(self, questions: GroupQuestions, wanted: Mapping[str, Sequence[str]], min_size: int) -> Refused:
+        """See :meth:`backend.services.measurement.Sessions.refused_ahead`."""
+        return self._sessions.refused_ahead(questions, wanted, self.max_groups, min_size)
 
     def recover(self, cipher: Cipher, bits: int, ids: Sequence[str] | None = None) -> None:
         """Have answers that a killed Guest did not keep given again: the same bytes about the same people, which tell nothing new.
@@ -377,7 +383,7 @@ class AskedSums:
         """
         if question.source is None:
             wanted = {host: [name for other, name in question.asked if other == host] for host in question.receivers}
-            if self._sessions.refused_ahead(questions, wanted, self.max_groups, question.min_size):
+            if self.refused_ahead(questions, wanted, question.min_size):
                 questions.repeat(made, question.receivers)
                 self._answers(questions, question, len(made.largest))
             return

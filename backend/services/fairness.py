@@ -415,8 +415,9 @@ class _Crossed:
 
     def ahead(self, wanted: Wanted, max_groups: int, min_size: int) -> None:
         """Raise what a Host would refuse them with, unless it has answered before."""
-        refused = Sessions.refused_ahead(self._questions, wanted, max_groups, min_size)
-        self._answered({}, self._sums[max_groups].kept(refused, {}, self._ids), refused)
+        asked = self._sums[max_groups]
+        refused = asked.refused_ahead(self._questions, wanted, min_size)
+        self._answered({}, asked.kept(refused, {}, self._ids), refused)
 
     def sums_of_host(
         self, source: HostMarks, wanted: Wanted, max_groups: int

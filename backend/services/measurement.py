@@ -176,9 +176,8 @@ class Sessions:
                 return HostRefused("\n".join([f"Nothing was begun: {refused}", *context.last_asked(feature)]))
         return None
 
-    @staticmethod
     def refused_ahead(
-        questions: GroupQuestions, wanted: Mapping[str, Sequence[str]], max_groups: int, min_size: int = MIN_GROUP
+        self, questions: GroupQuestions, wanted: Mapping[str, Sequence[str]], max_groups: int, min_size: int = MIN_GROUP
     ) -> dict[tuple[str, str], HostRefused | QuestionRefused]:
         """(Host, feature) → what its sums would be refused with, if they were asked for now; the others would be answered."""
         refused: dict[tuple[str, str], HostRefused | QuestionRefused] = {}
@@ -188,6 +187,8 @@ class Sessions:
                     questions.would_answer(host, (name,), max_groups, min_size)
                 except (HostRefused, QuestionRefused) as error:
                     refused[host, name] = error
+                if isinstance(waits := refused.get((host, name)), ApprovalPending):
+                    self._runtime.note_waiting(waits)
         return refused
 
     def score(

@@ -11,16 +11,16 @@ from inside import workspace_of
 from measurement_contexts import KEY, TrainedDemo
 from sqlalchemy import text
 
-from backend.errors import HostBusy, HostRefused, PartyUnreachable
+from backend.errors import ApprovalPending, HostBusy, HostRefused, PartyUnreachable
 from backend.jobs import Job
 from backend.protocols.group_sums.guest import SentMarks
 from backend.protocols.group_sums.messages import GroupPairs
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.services.alternatives import AlternativesRequest
-from backend.services.asked_sums import TEST, _Question
+from backend.services.asked_sums import TEST, AskedSums, _Question
 from backend.services.explanation import MeansRequest, measure_means
 from backend.services.fairness import DisparityRequest, ProxyRequest, measure_disparity
-from backend.services.measurement import asked_by, drawn
+from backend.services.measurement import Sessions, asked_by, drawn
 from backend.services.training import TrainingRequest
 from backend.services.validation import OperatorConfig, ValidationRequest
 from backend.store.accountant import GROUPS, Limits
@@ -472,3 +472,76 @@ def test_a_question_that_an_older_version_wrote_down_is_not_asked():
     assert _Question.read([head, *rest]) == (question, made)
     older = {name: value for name, value in json.loads(head).items() if name != "bound"}
     assert _Question.read([json.dumps(older).encode(), *rest]) is None
+
+
+class Answers:
+    """Questions whose Host has an answer without any groups."""
+
+    records, hosts = 1000, (HOST,)
+
+    def borne_by(self, largest, max_groups):
+        return 20
+
+    def would_answer(self, *asked):
+        pass
+
+    def send(self, *marks, **options):
+        pass
+
+    def ask(self, *asked, **options):
+        return {}
+
+
+class Waits(Answers):
+    def would_answer(self, host, *asked):
+        raise ApprovalPending(host, 7, datetime.now(UTC))
+
+
+@pytest.fixture
+def asked(demo):
+    return AskedSums(demo.measured, Sessions(demo.runtime, Job(lambda job: None, 1)), TEST, 5)
+
+
+def test_an_answer_without_groups_takes_no_earlier_ones_place(demo, asked):
+    demo.disparity()
+    before = demo.kept()
+    about = before.rows[0]["about"]
+    for feature in (FEATURE, TENURE):
+        found, _ = asked.ask(Answers(), ["x"], [np.zeros(1, dtype=np.int64)], [1], about, {HOST: (feature,)})
+        assert found[HOST, feature].groups == ()
+    assert demo.kept() == before and before.rows[0]["groups"] and demo.kept(TENURE).rows[0]["groups"] == []
+
+
+def test_sums_that_wait_for_a_hosts_operator_stand_in_the_guests_log_once(demo, asked):
+    for _ in range(2):
+        found, refused = asked.ask(Waits(), ["x"], [np.zeros(1, dtype=np.int64)], [1], {}, {HOST: (FEATURE,)})
+        assert not found and isinstance(refused[HOST, FEATURE], ApprovalPending)
+    bodies = [one.body for one in demo.glassleaf.audit.entries("demo") if one.action == "approval"]
+    assert [(one["host"], one["number"], one["state"]) for one in bodies] == [(HOST, 7, "waiting")]
+
+
+def curve(demo, context=None, **options):
+    options = {"samples": SAMPLES, "cipher": "none", "key_bits": KEY} | options
+    request = MeansRequest(demo.record.id, FEATURE, **options)
+    return measure_means(context or demo.measured, request, Job(lambda job: None, 1))
+
+
+def test_a_second_curve_at_another_cut_off_or_of_one_person_fewer_is_no_second_answer(demo):
+    first = curve(demo, samples=10_000)
+    before, kept = demo.answers(), demo.kept()
+    fewer = replace(demo.measured, test_ids=demo.measured.test_ids[1:])
+    for again in (curve(demo, fewer, samples=10_000), curve(demo, samples=10_000, cutoff=0.3)):
+        assert again.measured == today() and again.groups == first.groups
+    assert demo.answers() == before and set(before.values()) == {1} and demo.kept() == kept
+
+
+def test_of_two_curves_at_once_one_is_answered_and_the_other_takes_that_answer(demo):
+    others = []
+
+    def interrupted(message):
+        if message.pairs and not others:
+            others.append(curve(demo))
+
+    found = curve(demo, watched(demo, interrupted), cipher="paillier")
+    assert found.measured == today() and found.groups == others[0].groups and not others[0].measured
+    assert set(demo.answers().values()) == {1}
