@@ -27,7 +27,8 @@ SHOWN = {"en": "EN", "zh": "中文"}
 
 st.set_page_config(page_title="Glassleaf", page_icon=ASSETS / "mark.svg", layout="wide")
 st.html(ASSETS / "page.css")
-first = next((one for one in LANGUAGES if (st.context.locale or "").startswith(one)), LANGUAGES[0])
+asked = [st.query_params.get("lang", ""), st.context.locale or ""]  # what a link names, else the browser's
+first = next((one for said in asked for one in LANGUAGES if said.startswith(one)), LANGUAGES[0])
 left, right = st.columns([4, 1], vertical_alignment="center")
 with right:
     language = st.segmented_control(

@@ -39,11 +39,15 @@ if TYPE_CHECKING:
 VARIABLE = "GLASSLEAF_HOST"
 MAIN = Path(__file__).resolve().parents[2] / "app" / "host.py"
 Folder = Annotated[
-    Path | None, typer.Option(help=f"The Host's folder (default: what {VARIABLE} names, else the current one).")
+    Path | None,
+    typer.Option(
+        "--folder",
+        "--config",
+        help=f"The Host's folder, or the host.toml in it (default: what {VARIABLE} names, else the current folder).",
+    ),
 ]
 Federation = Annotated[str, typer.Option(help="Of a simulated Host: its federation.")]
 Host = Annotated[str, typer.Option(help="Of a simulated Host: its name.")]
-Config = Annotated[Path, typer.Option(help="The Host's host.toml.")]
 Number = Annotated[int, typer.Argument(metavar="N", help="The request's number, as the inbox lists it.", min=1)]
 Because = Annotated[str, typer.Option(help="Why; the Guest reads it.")]
 Person = Annotated[str, typer.Option(metavar="ID", help="The person's id, as the Host's table holds it.")]
@@ -73,11 +77,21 @@ def opened(folder: Folder = None, federation: Federation = "", host: Host = "") 
             finally:
                 operator.close()
     else:
-        operator = own_host(folder or Path(os.environ.get(VARIABLE, "").strip() or "."), system_user())
+        operator = own_host(_place(folder), system_user())
         try:
             yield operator
         finally:
             operator.close()
+
+
+def _place(folder: Path | None) -> Path:
+    return folder or Path(os.environ.get(VARIABLE, "").strip() or ".")
+
+
+def _toml(folder: Path | None) -> Path:
+    from backend.services.host_operator import host_files
+
+    return host_files(_place(folder))[1]
 
 
 def at_host(run: Callable[..., None]) -> Callable[..., None]:
@@ -230,7 +244,7 @@ def drain(
 
 @app.command()
 def serve(
-    config: Config = Path("host.toml"),
+    folder: Folder = None,
     log: Log = "text",
 ) -> None:
     """Answer the Guest over the link until Ctrl-C or SIGTERM; then open work gets 30 s to end. Needs the extra `link`."""
@@ -240,7 +254,7 @@ def serve(
 
     if json_logs := in_json(log):
         log_as_json()
-    service = host_service(config)
+    service = host_service(_toml(folder))
     service.stop_on_signals()
     with service.database.served_alone():
         if not json_logs:
@@ -251,21 +265,21 @@ def serve(
 
 @app.command()
 def check(
-    config: Config = Path("host.toml"),
+    folder: Folder = None,
     as_json: AsJson = False,
 ) -> None:
     """Check records, dictionary, keys, agreement, way out, handshake, clock and speed; exit status 1 where something is wrong."""
     check_link()
     from backend.services.host_check import check_host
 
-    found = list(check_host(config))
+    found = list(check_host(_toml(folder)))
     lines = [f"{'well ' if one.ok else 'WRONG'}  {one.step:12} {one.words}" for one in found]
     print_result([asdict(one) for one in found], lines, as_json, ok=all(one.ok for one in found))
 
 
 @app.command()
 def disclose(
-    config: Config = Path("host.toml"),
+    folder: Folder = None,
     out: Annotated[Path | None, typer.Option(help="File to write (default: PARTY.disclosed.toml).")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -273,7 +287,7 @@ def disclose(
     from backend.link.config import load_config
     from backend.link.draft import disclosure
 
-    found = load_config(config)
+    found = load_config(_toml(folder))
     file = out or Path(f"{found.party}.disclosed.toml")
     check_out(file)
     save(file, disclosure(found).encode())
@@ -293,7 +307,7 @@ def run(
         name = operator.name
     check_installed()
     check_port(address, port)
-    os.environ[VARIABLE] = str((folder or Path(os.environ.get(VARIABLE, "").strip() or ".")).resolve())
+    os.environ[VARIABLE] = str(_place(folder).resolve())
     say(f"The console of {name} opens on http://{address}:{port} (Ctrl-C ends it).")
     open_streamlit(MAIN, address, port)
 

@@ -6,29 +6,48 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from backend.errors import GlassleafError
-from backend.link.agreement import dictionary_hash, load_agreement
+from backend.link.agreement import Agreement, dictionary_hash, load_agreement, named_share
 from backend.link.check import CheckedStep, check_link
 from backend.link.config import load_config
 from backend.link.peers import LinkSettings
+from backend.protocols.group_sums.messages import AskGroupSums
 from backend.services.host_service import check_dictionary, read_source
+
+LARGE = 20_000  # records whose groups can bear that sums name a tenth of their people at most
+BEARABLE = 0.1
 
 
 def check_host(path: Path) -> Iterator[CheckedStep]:
     """Every step of a Host from its host.toml, each as soon as it is known; raises FederationError where that cannot be read."""
-    config = load_config(path)
+    config, records = load_config(path), 0
     agreement = config.path(config.agreement)
     try:
         table, _ = read_source(config)
+        records = len(table.ids)
         yield CheckedStep("source", True, f"{len(table.ids):,} records, {len(table.columns)} features")
     except (GlassleafError, OSError) as error:
         yield CheckedStep("source", False, str(error))
     try:
         own = dictionary_hash(config.features())
         if agreement.exists():
-            check_dictionary(config, load_agreement(agreement))
+            signed = load_agreement(agreement)
+            check_dictionary(config, signed)
             yield CheckedStep("dictionary", True, f"{own[:12]}…, as the agreement names it")
+            yield from _sums(signed, records)
         else:
             yield CheckedStep("dictionary", True, f"has the hash {own}, which belongs into the agreement")
     except GlassleafError as error:
         yield CheckedStep("dictionary", False, str(error))
     yield from check_link(config.party, agreement, config.path(config.keys), LinkSettings.of(config))
+
+
+def _sums(agreement: Agreement, records: int) -> Iterator[CheckedStep]:
+    """What sums by group could name, where it is more than so many records have to allow."""
+    share = named_share(agreement)
+    if records >= LARGE and share > BEARABLE and any(AskGroupSums.__name__ in one.kinds for one in agreement.purposes):
+        yield CheckedStep(
+            "sums",
+            True,
+            f"to a Guest that lies they could name {100 * share:g} % of a group's people; {records:,} records can bear "
+            f"`named = {BEARABLE:g}` in the agreement's floors",
+        )

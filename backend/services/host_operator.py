@@ -335,6 +335,8 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
 
     Parameters
     ----------
+    folder : Path
+        Or the ``host.toml`` in it, whatever it is called.
     actor : str
         Who operates the Host where nobody signs in, for its log.
     user : mapping of str to object, optional
@@ -350,13 +352,13 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
     StoreError
         There is neither.
     """
+    folder, file = host_files(folder)
 
     def who() -> str:
         account = None if user is None else operator_of(folder, user)
         return account.actor if account else actor
 
     who()  # before anything of the Host's is read
-    file = folder / CONFIG
     if file.exists():
         config = load_config(file)
         database = Database(config.store_url())
@@ -372,6 +374,11 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
     return HostOperator(folder.resolve().name, folder, Database(folder), (), Limits(usual_limit(False)), who)
 
 
+def host_files(place: Path) -> tuple[Path, Path]:
+    """A Host's folder and its ``host.toml``, of either of them."""
+    return (place.parent, place) if place.suffix == ".toml" else (place, place / CONFIG)
+
+
 def operator_of(folder: Path, user: Mapping[str, Any]) -> Account | None:
     """The account that operates a Host's console; None where nobody has to sign in.
 
@@ -380,7 +387,7 @@ def operator_of(folder: Path, user: Mapping[str, Any]) -> Account | None:
     SignInError
         As :meth:`backend.services.accounts.Accounts.of_session`, or the account is in other roles only.
     """
-    account = Accounts(folder).of_session(user)
+    account = Accounts(host_files(folder)[0]).of_session(user)
     if account is not None and OPERATOR not in account.roles:
         raise SignInError(
             "no_role", f"A Host's console is for its operators; the account's roles are {', '.join(account.roles)}."

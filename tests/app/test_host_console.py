@@ -67,10 +67,16 @@ def wait(where: Path, world: World) -> None:
     operator.close()
 
 
-def console(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+def console(folder: Path, monkeypatch: pytest.MonkeyPatch, **address: str) -> AppTest:
     monkeypatch.setenv("GLASSLEAF_HOST", str(folder))
     monkeypatch.setenv("GLASSLEAF_HOME", str(folder.parent / "no-home"))
-    return AppTest.from_file(str(ROOT / "app" / "host.py"), default_timeout=60).run()
+    at = AppTest.from_file(str(ROOT / "app" / "host.py"), default_timeout=60)
+    at.query_params.update(address)
+    return at.run()
+
+
+def test_a_link_names_the_consoles_language(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert Texts("zh")("host.console_question") in everything(console(folder, monkeypatch, lang="zh"))
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -85,7 +85,7 @@ def checked(run, folder):
     return code, {one["step"]: one for one in json.loads(said)}
 
 
-def test_a_host_whose_everything_is_well_is_told_so_and_a_running_link_is_not_disturbed(run, links):
+def test_a_host_whose_everything_is_well_is_told_so_and_a_running_link_is_not_disturbed(run, links, monkeypatch):
     folder = host_folder(links, 0)
     agreement = Path(tomllib.loads((folder / "host.toml").read_text())["agreement"])
     bank = links.bank(agreement=agreement)
@@ -96,6 +96,9 @@ def test_a_host_whose_everything_is_well_is_told_so_and_a_running_link_is_not_di
     links.up(shop)
     before = bank.peer("shop").instance
     code, found = checked(run, folder)
+    monkeypatch.setattr("backend.services.host_check.LARGE", 2)
+    more = checked(run, folder)[1]
+    assert [step for step in more if step not in found] == ["sums"] and "50 %" in more["sums"]["words"]
     assert code == 0 and all(one["ok"] for one in found.values())
     assert list(found) == [
         "source", "dictionary", "certificate", "agreement", "proxy", "port", "handshake", "clock", "latency", "echo",
@@ -134,6 +137,11 @@ def test_what_parties_hand_out_makes_an_agreement_that_all_can_sign(run, links, 
     assert before["ok"] and dictionary_hash((FEATURE,)) in before["words"], "it is needed before there is an agreement"
     out = tmp_path / "shop.disclosed.toml"
     assert run("host", "disclose", "--config", folder / "host.toml", "--out", out)[0] == 0
+    for option, place in (("--folder", folder), ("--folder", folder / "host.toml"), ("--config", folder)):
+        assert run("host", "disclose", option, place, "--out", tmp_path / "again.toml")[0] == 0
+        assert (tmp_path / "again.toml").read_bytes() == out.read_bytes()
+        assert run("host", "inbox", option, place)[:2] == (0, "Nothing waits.\n")
+        (tmp_path / "again.toml").unlink()
     (host,) = tomllib.loads(out.read_text())["hosts"]
     assert (host["title"], host["id"], "A1" in out.read_text()) == ("shop", "ID", False)
 
