@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from backend.errors import StoreError
 
@@ -94,16 +95,7 @@ def held_alone(path: Path) -> Iterator[None]:
     StoreError
         Another process holds it.
     """
-    with path.open("ab") as file:
-        try:
-            if sys.platform == "win32":
-                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
-            else:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise StoreError(
-                f"{path.name} is held by another process, which is at the same work. Wait for it."
-            ) from None
+    with _locked(path):
         try:
             yield
         finally:
@@ -112,3 +104,23 @@ def held_alone(path: Path) -> Iterator[None]:
     if sys.platform == "win32":  # where no open file can be removed
         with suppress(OSError):
             path.unlink()
+
+
+def _locked(path: Path) -> BinaryIO:
+    """The lock file, open and locked, and still the one of that name; raises StoreError where another process holds it."""
+    while True:
+        file = path.open("ab")
+        try:
+            if sys.platform == "win32":
+                msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+                return file
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            file.close()
+            raise StoreError(
+                f"{path.name} is held by another process, which is at the same work. Wait for it."
+            ) from None
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        file.close()  # whoever held it has removed it since it was opened: what is locked has no name, and holds nobody off

@@ -1,13 +1,15 @@
 """A file is there whole or as it was before, whoever else writes it."""
 
 import errno
+import fcntl
 import stat
 import threading
 from pathlib import Path
 
 import pytest
 
-from backend.atomic_file import write_first, write_whole
+from backend.atomic_file import held_alone, write_first, write_whole
+from backend.errors import StoreError
 
 
 def test_parts_are_joined_in_a_file_for_its_owner_only(tmp_path):
@@ -53,3 +55,16 @@ def test_the_first_to_write_a_file_wins_and_no_draft_stays(tmp_path, monkeypatch
     assert write_first(file, b"first") and not write_first(file, b"second")
     assert file.read_bytes() == b"first" and file.stat().st_mode & 0o077 == 0
     assert list(file.parent.iterdir()) == [file]
+
+
+def test_a_lock_whose_file_was_removed_between_opening_and_locking_still_holds_others_off(tmp_path, monkeypatch):
+    path, flock = tmp_path / "one.lock", fcntl.flock
+
+    def late(handle, how):  # whoever held it ends in this moment
+        monkeypatch.undo()
+        path.unlink()
+        flock(handle, how)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    with held_alone(path), pytest.raises(StoreError, match="held by another"), held_alone(path):
+        pass
