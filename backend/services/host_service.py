@@ -50,6 +50,7 @@ from backend.store.retention import expire
 
 POOL = 2048  # obfuscators kept ready
 DAY = 24 * 3600.0
+LOOK = 60.0  # seconds until a link that is down is looked at again
 _Accounts: TypeAdapter[dict[str, tuple[str, str]]] = TypeAdapter(dict[str, tuple[str, str]])
 ACCOUNTS = "accounts.json"  # in the folder of the Host's keys: Guest → its name, and which database has its account
 ENDING = 30.0  # seconds that open work gets to end once the process is told to stop
@@ -172,13 +173,18 @@ class HostService:
             signal.signal(which, stop)
 
     def _expire_daily(self) -> None:
-        while True:
-            try:
-                expire(self.database)
-            except StoreError as error:  # nobody's work waits for it
-                _log.warning("What is too old was not deleted: %s", error)
-            if self._stopped.wait(DAY):
-                return
+        """While the link is up, since the Guest's clock agrees then: one a month ahead would forget for good who was asked about."""
+        guest = self.wire.peer(self.wire.agreement.guest.name)
+        while not self._stopped.wait(self._expired() if guest.is_attached else LOOK):
+            pass
+
+    def _expired(self) -> float:
+        """Seconds until the next time."""
+        try:
+            expire(self.database)
+        except StoreError as error:  # nobody's work waits for it
+            _log.warning("What is too old was not deleted: %s", error)
+        return DAY
 
 
 def host_service(path: Path) -> HostService:

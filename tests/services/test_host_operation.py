@@ -120,6 +120,18 @@ def answer(wire, message):
     return delivery.message
 
 
+def test_what_is_too_old_is_forgotten_only_while_the_guests_clock_agrees(request, monkeypatch):
+    """At a clock that is a month ahead all that was counted would be too old, and gone when the clock is set."""
+    times = []
+    monkeypatch.setattr("backend.services.host_service.expire", times.append)
+    monkeypatch.setattr("backend.services.host_service.LOOK", 0.02)
+    service, _ = request.getfixturevalue("host")
+    until(lambda: service.wire.is_up("telecom"))
+    assert not times
+    request.getfixturevalue("bank")
+    until(lambda: times == [service.database])
+
+
 def test_without_a_link_it_lives_and_is_not_ready(host):
     port = host[0].operation.port
     assert ask(port, "/live") == (200, "live\n")
