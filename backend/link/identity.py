@@ -324,15 +324,15 @@ def _private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 
 def _private(path: Path) -> bytes:
     """A secret's file; raises SecurityError where others can read it."""
-    blob = _read(path)
-    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) & 0o077:
-        raise SecurityError(f"The key file {path} can be read by others; run `chmod 600` on it.")
-    return blob
+    return _read(path, secret=True)
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, *, secret: bool = False) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:  # another may take its name meanwhile, and for a moment none
+            if secret and os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+                raise SecurityError(f"The key file {path} can be read by others; run `chmod 600` on it.")
+            return file.read()
     except OSError:
         raise SecurityError(
             f"{path} is not there. Run `glassleaf keys init`, or name the folder with --keys."

@@ -5,6 +5,7 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from threading import Barrier, BrokenBarrierError
 
 import pytest
@@ -109,6 +110,22 @@ def test_a_leaf_is_the_old_one_whole_where_the_disk_is_full(tmp_path, monkeypatc
 def test_a_key_that_others_can_read_is_refused(companies):
     (companies.keys("shop") / LEAF).chmod(0o640)
     with pytest.raises(SecurityError, match="chmod 600"):
+        companies.identity("shop")
+
+
+def test_a_leaf_that_a_companys_own_pki_replaces_while_it_is_read_ends_no_link(companies, monkeypatch):
+    """Whoever keeps a link up tries again after what is said in words, and after nothing else."""
+    leaf, stat = companies.keys("shop") / LEAF, Path.stat
+
+    def gone(path, **options):
+        if path == leaf:
+            raise FileNotFoundError(leaf)
+        return stat(path, **options)
+
+    monkeypatch.setattr(Path, "stat", gone)
+    assert companies.identity("shop").spiffe == "spiffe://shop.example/glassleaf/host"
+    leaf.unlink()
+    with pytest.raises(SecurityError, match="not there"):
         companies.identity("shop")
 
 
