@@ -1,5 +1,6 @@
 """Hosts at their own companies: the same Guest over real links, the same trees and scores, and no file of one in another's."""
 
+import shutil
 import tomllib
 from contextlib import closing, contextmanager
 from datetime import date
@@ -345,8 +346,11 @@ def test_a_host_that_would_disclose_something_else_than_it_signed_does_not_start
     other = tmp_path / "dictionary.toml"
     other.write_text(tomli_w.dumps({"features": dictionary["features"][1:]}))
     source = config.source.model_copy(update={"dictionary": str(other)})
+    # keys of its own: who has the links of those in the folder is a Host that serves
+    shutil.copytree(config.path(config.keys), tmp_path / "keys", ignore=shutil.ignore_patterns("*.lock"))
+    changed = {"source": source, "store": f"sqlite:///{tmp_path / 'store.db'}", "keys": str(tmp_path / "keys")}
     with pytest.raises(FederationError, match="the agreement names"):
-        HostService(config.model_copy(update={"source": source, "store": f"sqlite:///{tmp_path / 'store.db'}"}))
+        HostService(config.model_copy(update=changed))
 
 
 def test_companies_are_made_into_an_empty_folder_only(tmp_path):
