@@ -18,7 +18,7 @@ from backend.errors import ApprovalPending, HostRefused, ParameterError, Securit
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.server.problems import problem_of
 from backend.services import Glassleaf
-from backend.services.host_operator import HostOperator, Request, own_host
+from backend.services.host_operator import HostOperator, Request, operator_of, own_host
 from backend.services.reconciliation import read_side, reconcile
 from backend.services.scoring import ScoringRequest
 from backend.services.training import TrainingRequest
@@ -264,9 +264,11 @@ def session_of(*groups, **changed):
 )
 def test_a_hosts_page_is_for_its_operators_who_have_signed_in(shop, user, kind):
     user = user if isinstance(user, dict) else session_of(user[0], **user[1])
-    with pytest.raises(SignInError) as raised:
-        own_host(shop, "root", user)
-    assert raised.value.kind == kind
+    for place in (shop, shop / "host.toml"):  # the folder, or the file in it
+        for opens in (lambda place: own_host(place, "root", user), lambda place: operator_of(place, user)):
+            with pytest.raises(SignInError) as raised:
+                opens(place)
+            assert raised.value.kind == kind
     own_host(shop, "root").close()  # whoever reaches the folder in a shell has everything
 
 
