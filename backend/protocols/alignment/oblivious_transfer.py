@@ -25,13 +25,11 @@ from numpy.typing import NDArray
 from backend.crypto.interface import check_length
 from backend.crypto.ristretto import ELEMENT, add, multiply, multiply_base, random_scalars, split, subtract
 from backend.errors import SecurityError
-from backend.protocols.transport.packing import chunks, from_bitmap
 
 COLUMNS = 128  # base transfers = bits of computational security
 REPLIES = COLUMNS * ELEMENT  # bytes of the sender's answer to the offer
 HASH_BITS = 128  # of a column; who hashes offline for one that does not tell two columns apart needs 2^128 tries
 HASHES = HASH_BITS // 8 * (1 + COLUMNS)  # bytes: of the choices, then of every column
-ROWS = 1 << 14  # rows that are hashed at a time
 
 Bytes = NDArray[np.uint8]
 
@@ -59,14 +57,14 @@ class TransferReceiver:
         return (np.stack(columns) ^ packed).tobytes()
 
     def choose_either(self, number: int, choices: NDArray[np.bool_]) -> bytes:
-        """:meth:`choose` of pairs, ``16·⌈(n + 128)/8⌉`` bytes and :data:`HASHES` that show that all columns hold the same choices.
+        """:meth:`choose` of pairs, ``128·(⌈n/8⌉ + 16)`` bytes and :data:`HASHES` that show that all columns hold the same choices.
 
         128 random choices more hide what the hashes would tell of the others.
         """
-        hidden = np.concatenate([choices, from_bitmap(os.urandom(HASH_BITS // 8), HASH_BITS)])
-        columns, packed = self.choose(number, hidden), np.packbits(hidden)
+        packed = np.frombuffer(np.packbits(choices).tobytes() + os.urandom(HASH_BITS // 8), dtype=np.uint8)
+        columns = self.choose(number, np.unpackbits(packed).astype(bool))
         own = np.stack([packed, *(_stream(zero, number, len(packed)) for zero, _ in self._seeds)])
-        return columns + _hashes(_challenge(self._transcript, number, columns), own, len(choices)).tobytes()
+        return columns + _hashes(_challenge(self._transcript, number, columns), own).tobytes()
 
     def receive(self, number: int, first: int, choices: NDArray[np.bool_], blob: bytes, width: int) -> Bytes:
         """The chosen strings.
@@ -143,8 +141,8 @@ class TransferSender:
         Raises SecurityError where the columns hold different choices; else as :meth:`send`.
         """
         n, _, width = pairs.shape
-        columns = self._columns_of(number, n + HASH_BITS, blob[:-HASHES])
-        self._check(number, n, columns, blob)
+        columns = self._columns_of(number, 8 * -(-n // 8) + HASH_BITS, blob[:-HASHES])
+        self._check(number, columns, blob)
         rows, numbers = _rows(columns, n), np.arange(first, first + n)
         pads = [_pads(numbers, rows, width), _pads(numbers, rows ^ self._choices, width)]
         return (pairs ^ np.stack(pads, axis=1)).tobytes()
@@ -159,9 +157,9 @@ class TransferSender:
                 columns[j] ^= np.frombuffer(blob, dtype=np.uint8, count=length, offset=j * length)
         return columns
 
-    def _check(self, number: int, n: int, columns: list[Bytes], blob: bytes) -> None:
+    def _check(self, number: int, columns: list[Bytes], blob: bytes) -> None:
         """h(q_j) = h(t_j) ⊕ s_j·h(x) of every column j, x the choices and s the secret ones (KOS15, revised, Figure 10)."""
-        found = _hashes(_challenge(self._transcript, number, blob[:-HASHES]), np.stack(columns), n)
+        found = _hashes(_challenge(self._transcript, number, blob[:-HASHES]), np.stack(columns))
         x, *t = np.frombuffer(blob[-HASHES:], dtype=np.uint8).reshape(1 + COLUMNS, -1)
         expected = np.stack(t) ^ np.outer(np.array(self._bits(), dtype=np.uint8), x)
         if not hmac.compare_digest(expected.tobytes(), found.tobytes()):
@@ -188,17 +186,12 @@ def _challenge(transcript: bytes, number: int, columns: bytes) -> bytes:
     return hashlib.sha256(b"glassleaf transfer check" + transcript + number.to_bytes(8) + columns).digest()
 
 
-def _hashes(seed: bytes, columns: Bytes, n: int) -> Bytes:
-    """``(columns, 16)``: M·bits over F₂ of each column's first n bits, M random, plus its last 128 bits."""
-    drawn = np.frombuffer(hashlib.shake_128(seed).digest(n * HASH_BITS // 8), dtype=np.uint8).reshape(n, -1)
-    bits = np.unpackbits(columns, axis=1, count=n + HASH_BITS)
-    hashes = bits[:, n:]
-    for some in chunks(n, ROWS):
-        at, matrix = slice(some.start, some.stop), np.unpackbits(drawn[some.start : some.stop], axis=1)
-        # single precision holds every count up to 2^24
-        ones = bits[:, at].astype(np.float32) @ matrix.astype(np.float32)
-        hashes = hashes ^ (ones.astype(np.int32) & 1).astype(np.uint8)
-    return np.packbits(hashes, axis=1)
+def _hashes(seed: bytes, columns: Bytes) -> Bytes:
+    """``(columns, 16)``: M·bits over F₂ of each column but its last 128 bits, M random, plus these."""
+    n = columns.shape[1] - HASH_BITS // 8
+    matrix = np.frombuffer(hashlib.shake_128(seed).digest(HASH_BITS * n), dtype=np.uint8).reshape(HASH_BITS, n)
+    sums = np.stack([np.bitwise_xor.reduce(matrix & column[:n], axis=1) for column in columns])
+    return np.packbits(np.bitwise_count(sums) & 1, axis=1) ^ columns[:, n:]
 
 
 def _rows(columns: list[Bytes], n: int) -> Bytes:
