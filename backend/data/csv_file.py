@@ -22,7 +22,9 @@ from backend.data.dictionary import Feature, Kind
 from backend.errors import FederationError
 from backend.jobs import work
 
-BOOLEANS = {"1": 1.0, "true": 1.0, "yes": 1.0, "1.0": 1.0, "0": 0.0, "false": 0.0, "no": 0.0, "0.0": 0.0}
+BOOLEANS = dict.fromkeys(("1", "true", "yes", "1.0", "1,0"), 1.0) | dict.fromkeys(
+    ("0", "false", "no", "0.0", "0,0"), 0.0
+)
 UTF_8 = "utf-8-sig"  # with or without a byte order mark
 GROUP = 8192  # rows that are read together of a long table; a whole number of lattice plaintexts
 CHARACTERS = 1 << 25  # of a group's cells, and a row's more

@@ -155,9 +155,9 @@ def test_a_number_that_means_missing_does_so_in_every_spelling():
 
 
 def test_yes_and_no_are_read_in_their_usual_forms():
-    column, unread = to_column(["1", "true", "YES", "0", "False", "no", "2"], BOOLEAN)
-    np.testing.assert_array_equal(column, [1, 1, 1, 0, 0, 0, np.nan])
-    assert unread == {6: "2"}
+    column, unread = to_column(["1", "true", "YES", "1.0", "1,0", "0", "False", "no", "0.0", "0,0", "2"], BOOLEAN)
+    np.testing.assert_array_equal(column, [1, 1, 1, 1, 1, 0, 0, 0, 0, 0, np.nan])
+    assert unread == {10: "2"}
 
 
 def test_codes_stay_texts_and_only_those_that_the_column_names_are_missing():
