@@ -581,7 +581,7 @@ def headline(results: Results) -> str:
 
 
 def alternatives(results: Results) -> str:
-    """Models of the search beside the first, those on a frontier or narrower; and the answer."""
+    """Every model of the search beside the first; and the answer."""
     columns: dict[str, Column] = {
         "cut-off": "{at:g}",
         "model": "{title}",
@@ -610,7 +610,6 @@ def alternatives(results: Results) -> str:
         return "; ".join(changes) or "the model itself"
 
     rows = [row | {"title": title(row)} for row in results["rows"]]
-    shown = [row for row in rows if row["title"] == "the model itself" or row["frontier"] or row["narrower"]]
     answers = []
     for cutoff in results["cutoffs"]:
         here = [row for row in rows if row["at"] == cutoff]
@@ -624,10 +623,9 @@ def alternatives(results: Results) -> str:
     own, attribute, records = results["parameters"], results["attribute"], f"{results['records']:,} validation records"
     note = (
         f"{DATA[results['federation']].capitalize()} data, {own['trees']} trees of depth {own['depth']}, {records}: "
-        f"{sizes}. A gap is the share accepted less that of {attribute} {reference['name']}. Shown: the model itself, alternatives on a "
-        f"frontier, and those that are narrower. {' '.join(answers)}"
+        f"{sizes}. A gap is the share accepted less that of {attribute} {reference['name']}. {' '.join(answers)}"
     )
-    return f"{table(shown, columns)}\n\n{note}"
+    return f"{table(rows, columns)}\n\n{note}"
 
 
 # block → (result file, writer); several files, separated by blanks, come as a dict by name
