@@ -129,7 +129,7 @@ class Alternatives:
         party, feature = _check(request, record, context)
         if party != context.runtime.guest.name:
             self._ask_ahead(context, party, feature, request, job)
-        request = replace(request, usual=self._compared_with(record, feature))
+        request = replace(request, usual=self._compared_with(record, feature.name))
         asked = combinations(request, record, [f.name for _, f in context.model.dictionary])
         trained: list[TestedModel] = []
         for number, one in enumerate(asked):
@@ -152,7 +152,7 @@ class Alternatives:
             groups,
             group_names(groups, feature, "en"),
             group_names(groups, feature, "zh"),
-            reference_of(groups, request),
+            reference_of(groups, request, feature),
             request.tolerance,
             tuple(model.tried for model in trained),
             decided,
@@ -167,13 +167,11 @@ class Alternatives:
         self._auditor.note(record.federation, ALTERNATIVES, audit.of_model(record) | body)
         return found
 
-    def _compared_with(self, record: ModelRecord, feature: Feature) -> str:
-        """The code of the group that the model's decisions by a feature were compared with; empty where they were not."""
-        kept = self._models.measured(record, DISPARITY).get(feature.name)
+    def _compared_with(self, record: ModelRecord, feature: str) -> str:
+        """The group, in English, that the model's decisions by a feature were compared with; empty where they were not."""
+        kept = self._models.measured(record, DISPARITY).get(feature)
         rows = () if kept is None else kept.rows
-        about = next((row["about"] for row in rows if row["measure"] == f"selection rate, {REFERENCE}"), "")
-        codes = {words: code for code, words in feature.categories.items()}
-        return str(codes.get(about, about))
+        return next((row["about"] for row in rows if row["measure"] == f"selection rate, {REFERENCE}"), "")
 
     def _ask_ahead(
         self, context: MeasurementContext, party: str, feature: Feature, request: AlternativesRequest, job: Job[Any]

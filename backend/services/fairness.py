@@ -107,7 +107,8 @@ class DisparityRequest:
     key_bits : int
         Of the sums by group; scores come under the fastest cipher that holds them.
     usual : str
-        The group that a search for alternatives compared with, so that both name one; where there is none such, the largest.
+        The group, in English, that a search for alternatives compared with, so that both name one; where there is none such, the largest.
+        One of five bins is none of four.
     """
 
     model_id: str
@@ -202,10 +203,10 @@ class Fairness:
         return done
 
     def _searched_with(self, record: ModelRecord, feature: str) -> str:
-        """The group that the last search by a feature compared with; empty where there was none."""
+        """The group, in English, that the last search by a feature compared with; empty where there was none."""
         kept = self._models.measured(record, "alternatives").get(feature)
         found = read_search(kept.basis) if kept else None
-        return found.groups[found.reference].name if found else ""
+        return found.words[found.reference] if found else ""
 
     def start_proxies(self, request: ProxyRequest) -> Job[Proxies]:
         """Measure which features go with a protected attribute in the background."""
@@ -271,7 +272,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
         with plan.part("ahead"):
             refused = sessions.ask_ahead(context, rows, wanted, request.groups, request.cipher, request.key_bits)
         if refused is not None:
-            return _measured_before(sums, key, request, refused)
+            return _measured_before(sums, party, feature, request, refused)
     with plan.part("score"):
         scored, margins = sessions.score(context, runtime.table.take(rows), request.cipher)
     rows, probabilities = rows[scored], context.compiled.outputs.predict(margins)[:, 0]
@@ -286,7 +287,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
             grouped.index,
             labels,
             probabilities,
-            reference=_reference(request, grouped.groups),
+            reference=compared_with(request, grouped.groups, feature),
             seed=request.seed,
         )
     with sessions.begin((party,)) as session:
@@ -296,34 +297,41 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
         ids = runtime.table.take(rows[at]).ids
         found, not_answered = sums.outcomes(questions, ids, labels[at], probabilities[at], marking, wanted, plan=plan)
     if key in not_answered:  # another process was first
-        return _measured_before(sums, key, request, not_answered[key])
-    return _from_answer(key, found[key], request)
+        return _measured_before(sums, party, feature, request, not_answered[key])
+    return _from_answer(party, feature, found[key], request)
 
 
 def _measured_before(
-    sums: AskedSums, key: tuple[str, str], request: DisparityRequest, refused: HostRefused | QuestionRefused
+    sums: AskedSums,
+    party: str,
+    feature: Feature,
+    request: DisparityRequest,
+    refused: HostRefused | QuestionRefused,
 ) -> Disparity:
     """What the Host answered about the same model and decision before; raises what it refuses with where there is no such answer."""
+    key = party, feature.name
     table = sums.kept([key], {"cutoff": request.cutoff}).get(key)
     if table is None or not table.marking.decisions:
         raise refused
-    return replace(_from_answer(key, table, request), measured=table.day)
+    return replace(_from_answer(party, feature, table, request), measured=table.day)
 
 
-def _from_answer(key: tuple[str, str], table: AnsweredSums, request: DisparityRequest) -> Disparity:
+def _from_answer(party: str, feature: Feature, table: AnsweredSums, request: DisparityRequest) -> Disparity:
     return disparity.from_sums(
-        *key,
+        party,
+        feature.name,
         table.marking,
         table.groups,
         table.sums,
-        reference=_reference(request, table.groups),
+        reference=compared_with(request, table.groups, feature),
         seed=request.seed,
     )
 
 
-def _reference(request: DisparityRequest, groups: Sequence[Group]) -> str:
+def compared_with(request: DisparityRequest, groups: Sequence[Group], feature: Feature) -> str:
     """The group to compare with: the one that was asked for, or that a search compared with; empty = the largest."""
-    return request.reference or next((g.name for g in groups if g.name and g.name == request.usual), "")
+    names = zip(group_names(groups, feature, "en"), groups, strict=True)
+    return request.reference or next((g.name or g.kind for words, g in names if words == request.usual), "")
 
 
 def _disparity_work(request: DisparityRequest, people: int, *, own: bool) -> GroupWork:

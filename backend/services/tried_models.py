@@ -44,7 +44,7 @@ from backend.protocols.training.guest import Trained
 from backend.protocols.training.parameters import read_constraints, write_constraints
 from backend.results import ModelRecord
 from backend.services.asked_sums import AskedSums
-from backend.services.fairness import GROUPS
+from backend.services.fairness import GROUPS, group_names
 from backend.services.measurement import GroupWork, MeasurementContext, Sessions, sums_bits
 from backend.services.training import TrainingRequest
 from backend.trees.metrics import auc, ks
@@ -82,7 +82,8 @@ class AlternativesRequest:
     cipher : {"paillier", "paillier-short", "none"}
         Of the sums by group, where a Host holds the attribute; models are trained as the model was.
     usual : str
-        Code of the group that the model's decisions were compared with, so that both name one; where there is none such, the largest.
+        The group, in English, that the model's decisions were compared with, so that both name one; where there is none such, the largest.
+        One of five bins is none of four.
     """
 
     model_id: str
@@ -256,7 +257,7 @@ def judged_by_group(
         drawn = [
             cells_drawn(row, own.index, len(own.groups), draws(len(rows), RESAMPLES, request.seed)) for row in flags
         ]
-        return own.groups, _decided(decisions, measured, own.groups, sums, request, drawn)
+        return own.groups, _decided(decisions, measured, own.groups, sums, request, feature, drawn)
     sessions, key = Sessions(runtime, job, PURPOSE), (party, feature.name)
     asked = sums_of(context, sessions, request)
     most = [1] * len(decisions) * (2 * len(models) - 1)
@@ -274,7 +275,7 @@ def judged_by_group(
     found |= asked.kept(refused, about, people)
     if key not in found:
         raise refused[key]
-    return found[key].groups, _decided(decisions, measured, found[key].groups, found[key].sums, request)
+    return found[key].groups, _decided(decisions, measured, found[key].groups, found[key].sums, request, feature)
 
 
 def sums_of(context: MeasurementContext, sessions: Sessions, request: AlternativesRequest) -> AskedSums:
@@ -329,6 +330,7 @@ def _decided(
     groups: Sequence[Group],
     sums: NDArray[np.int64],
     request: AlternativesRequest,
+    feature: Feature,
     drawn: Sequence[Sequence[NDArray[np.int64]]] | None = None,
 ) -> tuple[DecidedModels, ...]:
     """All models at every decision, from ``(flags, groups)`` sums in the order of :func:`_flags`; `drawn` where records are at hand."""
@@ -348,14 +350,13 @@ def _decided(
             )
         others = ((candidate, cells.get(index)) for index, candidate in enumerate(candidates) if index)
         judged.append(CutoffComparison(candidates[0], own, tuple(others)))
-    return judge(judged, groups, reference=reference_of(groups, request), tolerance=request.tolerance)
+    return judge(judged, groups, reference=reference_of(groups, request, feature), tolerance=request.tolerance)
 
 
-def reference_of(groups: Sequence[Group], request: AlternativesRequest) -> int:
+def reference_of(groups: Sequence[Group], request: AlternativesRequest, feature: Feature) -> int:
     """Place of the group that others are compared with: the one that is named, else the usual one, else the largest."""
-    named, usual = (
-        [k for k, g in enumerate(groups) if name and g.name == name] for name in (request.reference, request.usual)
-    )
+    named = [k for k, g in enumerate(groups) if request.reference and g.name == request.reference]
+    usual = [k for k, words in enumerate(group_names(groups, feature, "en")) if words == request.usual]
     if request.reference and not named:
         raise ParameterError(
             f"No group {request.reference!r}; groups are {', '.join(g.name or g.kind for g in groups)}."

@@ -14,11 +14,12 @@ from backend.evaluation.performance import RESAMPLES, draws
 from backend.fairness.alternatives import Tried
 from backend.fairness.intervals import simultaneous
 from backend.i18n import Catalogue
+from backend.protocols.group_sums.grouping import Group
 from backend.protocols.training.forest import ForestParameters
 from backend.reports.sections.writer import signed
 from backend.services import alternatives, tried_models
 from backend.services.alternatives import AlternativesRequest
-from backend.services.fairness import DisparityRequest
+from backend.services.fairness import DisparityRequest, compared_with, group_names
 from backend.services.training import TrainingRequest, train
 from backend.store.accountant import Limits
 
@@ -69,12 +70,23 @@ def test_every_combination_is_trained_and_the_model_itself_comes_first(demo, at_
 
 def test_a_search_compares_with_the_group_that_decisions_were_compared_with_or_the_one_that_is_named(demo, at_guest):
     groups, largest = at_guest.groups, max(at_guest.groups, key=lambda g: g.n)
+    home = Feature(name="home_ownership", meaning="Home", kind=Kind.CATEGORICAL)
     assert groups[at_guest.reference].name == "family" != largest.name
     for named, usual, found in (("", "family", "family"), ("rent", "family", "rent"), ("", "gone", largest.name)):
         request = asked(demo, "home_ownership", reference=named, usual=usual)
-        assert groups[tried_models.reference_of(groups, request)].name == found
+        assert groups[tried_models.reference_of(groups, request, home)].name == found
     with pytest.raises(ParameterError, match="No group 'gone'"):
-        tried_models.reference_of(groups, asked(demo, "home_ownership", reference="gone"))
+        tried_models.reference_of(groups, asked(demo, "home_ownership", reference="gone"), home)
+
+
+def test_the_second_of_four_bins_is_compared_with_again_and_the_second_of_three_is_another(demo):
+    age = Feature(name="age", meaning="Age", kind=Kind.NUMERIC)
+    quarters = tuple(Group("bin", str(k), 50 + k) for k in (1, 2, 3, 4))
+    request = asked(demo, "age", usual=group_names(quarters, age, "en")[1])
+    decisions = DisparityRequest(demo.record.id, "age", usual=request.usual)
+    for groups, place, name in ((quarters, 1, "2"), (quarters[:3], 2, "")):
+        assert tried_models.reference_of(groups, request, age) == place
+        assert compared_with(decisions, groups, age) == name
 
 
 def test_decisions_are_compared_with_the_group_that_a_search_compared_with(demo, at_guest):
