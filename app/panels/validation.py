@@ -82,6 +82,8 @@ def verdict(t: Texts, view: View, done: Validation) -> None:
             t("validation.unexamined", listed=columns(t, view, done.unexamined)), icon=":material/visibility_off:"
         )
     answered_before(t, view, done.again)
+    if done.undecided:
+        st.caption(t("validation.undecided", listed=columns(t, view, done.undecided)))
     st.caption(t("validation.made", version=done.version, made=done.made[:16].replace("T", " ") + " UTC"))
 
 

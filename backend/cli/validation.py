@@ -77,7 +77,10 @@ def _text(done: Validation) -> str:
         lines.append(say("validation.tightened", listed=", ".join(done.tightened)))
     if done.unexamined:
         lines.append(say("validation.unexamined", listed=", ".join(f"{f} ({p})" for p, f in done.unexamined)))
-    return "\n".join([*lines, *answered_before(say, done.again)])
+    lines += answered_before(say, done.again)
+    if done.undecided:
+        lines.append(say("validation.undecided", listed=", ".join(f"{f} ({p})" for p, f in done.undecided)))
+    return "\n".join(lines)
 
 
 def answered_before(say: Catalogue, again: Again) -> list[str]:

@@ -541,6 +541,9 @@ class ValidationSection(Part):
     )
     tests: tuple[TestLine, ...]
 
+    undecided: tuple[tuple[str, str], ...] = Field(
+        (), exclude_if=_is_empty, description="(party, feature) about whose groups no Host answered at this cut-off"
+    )
 
 class MonitoringSection(Part):
     """The last monitoring run: a later sheet, scored under encryption, against the model's own data."""

@@ -70,6 +70,10 @@ class AnsweredSums:
         """How outcomes were marked."""
         return Marking(**{**self.about, "others": tuple(self.about["others"])})
 
+    def decided_at(self, cutoff: float) -> AnsweredSums:
+        """The same without decisions, where they were marked at another cut-off: labels, scores and errors have none."""
+        return self if self.marking.cutoff == cutoff else replace(self, about={**self.about, "decisions": False})
+
     def in_groups(self, most: int) -> AnsweredSums:
         """The same in at most so many groups."""
         groups, index = merged(self.groups, most)

@@ -99,6 +99,7 @@ class ValidationRun:
         self.found: dict[str, Found] = {} if self._binary else dict.fromkeys(_TWO_OUTCOMES, "two_outcomes")
         self._unexamined: set[Key] = set()
         self._again: set[tuple[str, str, str]] = set()
+        self._undecided: set[Key] = set()
         self._rows: Rows = np.empty(0, dtype=np.intp)
         self._margins: Floats = np.empty((0, self._outputs.count))
         self._seen = 0
@@ -120,6 +121,7 @@ class ValidationRun:
             self._suite.tightened,
             tuple(sorted(self._unexamined)),
             tuple(sorted(self._again)),
+            tuple(sorted(self._undecided)),
         )
 
     @contextmanager
@@ -243,7 +245,8 @@ class ValidationRun:
         self.found["group_calibration"] = slices.calibration_gaps(test)
         self.found["weak_spots"] = slices.weak_spots(test)
         own = {key: found for key, found in test.items() if key[1] in protected}
-        self.found["disparity"] = slices.impact_ratios(own) if protected else "no_attribute"
+        ratios = slices.impact_ratios(own) if protected else "no_attribute"
+        self.found["disparity"] = "undecided" if ratios == "few_people" and self._undecided & own.keys() else ratios
         self.found["time"] = self._over_time(test)
         seen = [i for i in training if i in self._runtime.table.row_of]
         if not seen:
@@ -311,9 +314,10 @@ class ValidationRun:
             refused |= by_hosts.keys()
         elif not len(rows):
             refused |= {(host, name) for host, names in wanted.items() for name in names}
-        before = asked.kept(refused, {"cutoff": self._suite.cutoff})
+        before = {key: table.decided_at(self._suite.cutoff) for key, table in asked.kept(refused, {}).items()}
         self._again |= {(*key, table.day) for key, table in before.items()}
         self._unexamined |= refused - before.keys()
+        self._undecided |= {key for key, table in (tables | before).items() if not table.marking.decisions}
         found = {key: slices.slices(t.groups, t.sums, t.marking) for key, t in (tables | before).items()}
         return {key: own for key, own in found.items() if own}
 

@@ -208,10 +208,16 @@ def test_a_curve_serves_disparity_and_validation_and_no_person_is_in_two_answers
     assert set(demo.answers().values()) == {1}
 
 
-def test_a_curve_at_another_cut_off_leaves_validation_without_the_feature(demo):
+def test_a_curve_at_another_cut_off_leaves_validation_without_decisions_by_the_feature_and_no_more(demo):
     request = MeansRequest(demo.record.id, TENURE, samples=SAMPLES, cipher="none", key_bits=KEY, cutoff=0.3)
     measure_means(demo.measured, request, Job(lambda job: None, 1))
-    assert (HOST, TENURE) in demo.validated().unexamined
+    request = ValidationRequest(demo.record.id, samples=SAMPLES, cipher="none", key_bits=KEY)
+    request = replace(request, config=OperatorConfig(attributes=(TENURE,)))
+    done = demo.glassleaf.validation.start(request).get()
+    assert done.undecided == ((HOST, TENURE),) and (HOST, TENURE, today()) in done.again and not done.unexamined
+    by_test = figures(done)
+    assert any(one.feature == TENURE for one in by_test["group_calibration"])
+    assert FEATURE in (compared := {one.feature for one in by_test["disparity"]}) and TENURE not in compared
 
 
 def test_another_model_on_the_same_people_is_refused_and_gets_nothing_of_the_first_ones(demo):

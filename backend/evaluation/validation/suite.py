@@ -34,6 +34,7 @@ Missing = Literal[
     "no_outcomes",
     "no_feature_named",
     "few_people",
+    "undecided",
     "few_trees",
     "few_records",
     "synthetic",
@@ -236,6 +237,8 @@ class Validation:
         Measures whose thresholds are the operator's.
     unexamined : tuple of (str, str)
         (party, feature) about whose groups a Host refused to answer.
+    undecided : tuple of (str, str)
+        (party, feature) whose groups a Host answered about, but not about decisions at this cut-off.
     """
 
     model: str
@@ -251,6 +254,7 @@ class Validation:
     tightened: tuple[str, ...] = ()
     unexamined: tuple[tuple[str, str], ...] = ()
     again: Again = ()
+    undecided: tuple[tuple[str, str], ...] = ()
 
     def count(self, verdict: Verdict) -> int:
         """How many tests have a verdict."""
@@ -279,6 +283,7 @@ def read_validation(kept: dict[str, Any]) -> Validation:
         "tightened": tuple(kept["tightened"]),
         "unexamined": tuple((party, feature) for party, feature in kept["unexamined"]),
         "again": tuple((party, feature, day) for party, feature, day in kept.get("again", ())),
+        "undecided": tuple((party, feature) for party, feature in kept.get("undecided", ())),
     }
     return Validation(**{**kept, **lists})
 

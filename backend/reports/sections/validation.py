@@ -47,11 +47,14 @@ def validation(write: Writer) -> list[Block]:
     if found.tightened:
         names = (say(f"validation.measure_{name}") for name in found.tightened)
         lines.append(say("validation.tightened", listed=write.listed(names)))
+    before = answered_before(write, found.again)
+    if found.undecided:
+        before.append(say("validation.undecided", listed=by_party(write, found.undecided)))
     return [
         Text(say(f"validation.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
         Text(counts(write, found)),
         *(Text(line, "finding") for line in lines),
-        *(Text(line) for line in answered_before(write, found.again)),
+        *map(Text, before),
         table(write, found.tests),
         Text(say("validation.made", version=found.version, made=minute(found.made)), "note"),
     ]
