@@ -16,11 +16,11 @@ from app.session import address
 from app.texts import Texts, markdown, percent
 from app.view_models import View
 from backend.i18n import brief
-from backend.services.compliance import in_chinese, wording
+from backend.services.compliance import wording
 
 if TYPE_CHECKING:
     from backend.compliance.assessment import Law
-    from backend.services.compliance import Finding
+    from backend.services.compliance import Finding, LawDate, Question
     from backend.store.reviews import Review
 
 ICONS = {"prohibited": "block", "conditional": "rule", "indicator": "troubleshoot", "informational": "info"}
@@ -271,15 +271,15 @@ def where(t: Texts, law: Law) -> str:
     """Where a rule is written, and as of when."""
     return t(
         "compliance.citation",
-        citation=cited(t, law.citation),
+        citation=cited(t, law),
         jurisdiction=markdown(t.jurisdiction(law.jurisdiction)),
         as_of=law.as_of,
     )
 
 
-def cited(t: Texts, citation: str) -> str:
+def cited(t: Texts, law: Law | LawDate | Question) -> str:
     """A citation in the reader's language."""
-    return markdown(t.either(citation, in_chinese(citation)))
+    return markdown(t.either(law.citation, law.citation_zh))
 
 
 def quoted(t: Texts, law: Law) -> str:

@@ -50,7 +50,7 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
             "compliance.matched", matched=markdown(question.matched), place=t(f"compliance.in_{question.matched_in}")
         )
         why = t(f"questions.why_{question.strength}", word=markdown(question.weighed))
-        status = t("questions.if_yes", status=t(f"compliance.{question.status}"), citation=cited(t, question.citation))
+        status = t("questions.if_yes", status=t(f"compliance.{question.status}"), citation=cited(t, question))
         st.markdown(f":material/search: {t.joined(said, why)}\n\n:material/gavel: {status}")
         if question.answer is not None:
             st.markdown(reviews.answered(t, question.answer))

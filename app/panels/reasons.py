@@ -12,7 +12,7 @@ from app.panels import frame, palette, person, run
 from app.texts import Texts, markdown, percent, size
 from app.view_models import View, explained
 from backend.services.reasons import FORMATS as NOTICE_FORMATS
-from backend.services.reasons import methods
+from backend.services.reasons import methods, why_blocked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,7 +106,7 @@ def _answer(
         if reason.blockers:
             words = {"meaning": markdown(t.meaning(view.model.feature(reason.feature)))}
             st.error(
-                t("reasons.blocker", **words, why=markdown("; ".join(b.in_words(t) for b in reason.blockers))),
+                t("reasons.blocker", **words, why=markdown(why_blocked(reason.blockers, t))),
                 icon=":material/block:",
                 title=t("reasons.blocker_title"),
             )

@@ -52,6 +52,7 @@ LAW_FIELDS = (
     "title",
     "title_zh",
     "citation",
+    "citation_zh",
     "status",
     "explanation",
     "explanation_zh",
@@ -118,6 +119,7 @@ class Law:
     pack: str
     pack_zh: str
     citation: str
+    citation_zh: str
     jurisdiction: str
     as_of: str
     status: Status
@@ -230,7 +232,7 @@ class Question:
     ----------
     about : str
         :data:`backend.store.reviews.ABOUT` and the concept.
-    title, title_zh, citation : str
+    title, title_zh, citation, citation_zh : str
         What it asks about, in a rule's words, and where that rule is written.
     matched, matched_in : str
         The words that suggest it, and where they stand.
@@ -255,6 +257,7 @@ class Question:
     title: str
     title_zh: str
     citation: str
+    citation_zh: str
     matched: str
     matched_in: MatchedIn
     strength: Strength
@@ -509,6 +512,7 @@ def _questions(
             title=narrowest.title,
             title_zh=narrowest.title_zh,
             citation=narrowest.citation,
+            citation_zh=narrowest.citation_zh,
             **sign._asdict(),
             status=min((rule.status for rule in rules), key=SEVERITY.index),
             usage=usage,

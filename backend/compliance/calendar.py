@@ -33,6 +33,7 @@ class LawDate:
     pack_zh: str
     jurisdiction: str
     citation: str
+    citation_zh: str
     whom: tuple[Addressee, ...]
     checked: Checked
     as_of: str
@@ -126,6 +127,7 @@ def _date(pack: RulePack, rule: LegalRule, day: dt.date, change: Change) -> LawD
         pack_zh=pack.title_zh,
         jurisdiction=pack.jurisdiction,
         citation=rule.citation,
+        citation_zh=rule.citation_zh,
         whom=rule.whom,
         checked=rule.checked or pack.checked,
         as_of=(rule.as_of or pack.as_of).isoformat(),

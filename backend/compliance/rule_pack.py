@@ -60,6 +60,8 @@ class LegalRule(Concept):
         Keys in `words.yaml`; `concepts` where a rule names several.
     whom : tuple of {"bank", "host", "vendor"}
         Of whom it demands something.
+    citation_zh : str
+        The citation in Chinese; empty = the same.
     checked : {"source", "not", "none"} or None
         Whether it was compared with its official text on the day `as_of`, if any statute names it; None = as the pack.
     quote, quote_from, quote_from_zh : str
@@ -76,6 +78,7 @@ class LegalRule(Concept):
     title: Text
     title_zh: Text
     citation: Text
+    citation_zh: str = ""
     status: Status
     effective_from: dt.date
     effective_to: dt.date | None = None

@@ -11,11 +11,11 @@ The English notice is one under United States law, the Chinese one under Chinese
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field
@@ -26,7 +26,7 @@ from backend.compliance.rule_pack import words as compliance_words
 from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature, Side
 from backend.errors import ParameterError
-from backend.i18n import Catalogue
+from backend.i18n import Catalogue, joined
 from backend.jobs.apart import apart
 from backend.reports.blocks import Block, Facts, Heading, Outline, Text
 from backend.reports.render.fonts import language_of_pdf
@@ -109,6 +109,16 @@ def _about(feature: Feature, of_guest: bool) -> str:
     return f"{similar[0].text} " if similar else feature.name  # no feature's name ends with a blank
 
 
+class Texts(Protocol):
+    """A catalogue's texts in one language."""
+
+    def __call__(self, key: str, /, **values: object) -> str:
+        """Find a text and fill it in."""
+
+    def either(self, english: str, chinese: str) -> str:
+        """The Chinese text where Chinese is chosen and given, else the English one."""
+
+
 @dataclass(frozen=True)
 class Blocker:
     """Why a feature must not be a reason: a provision, in force and not overridden, and what it says of the feature.
@@ -122,10 +132,16 @@ class Blocker:
 
     law: str
     why: Literal["prohibited", "asked", "negative", "undecided", "open"]
+    law_zh: str = ""
 
-    def in_words(self, say: Callable[..., str]) -> str:
-        """Why, with the provision, from a catalogue."""
-        return say(f"notice.why_{self.why}", law=self.law)
+    def in_words(self, say: Texts) -> str:
+        """Why, with the provision."""
+        return say(f"notice.why_{self.why}", law=say.either(self.law, self.law_zh))
+
+
+def why_blocked(blockers: Sequence[Blocker], say: Texts) -> str:
+    """All that is said against a feature."""
+    return say("document.semicolon").join(blocker.in_words(say) for blocker in blockers)
 
 
 @dataclass(frozen=True)
@@ -278,16 +294,16 @@ class Notice:
         yield Text(words("notice.blocked_why"), "finding")
         for line in self.lines:
             if line.blockers:
-                why = "; ".join(blocker.in_words(words) for blocker in line.blockers)
+                why = why_blocked(line.blockers, words)
                 yield Text(words("notice.blocked_line", meaning=line.meaning(words), why=why), "finding")
         yield Text(words("notice.blocked_do"))
 
     def _reasons(self, words: Catalogue) -> Iterator[Block]:
         american = words.language != "zh"
         compared = words(f"compared.notice_{self.against}", people=f"{self.compared:,}")
-        how = f"{words('notice.how')} {words('compared.notice_side')}"
+        how = joined(words("notice.how"), words("compared.notice_side"))
         if american and any(line.form_reason for line in self.lines):
-            how += " " + words("notice.form", source=form().source, day=form().as_of)
+            how = joined(how, words("notice.form", source=form().source, day=form().as_of))
         yield Text(words("notice.action"))
         yield Heading(words("notice.reasons"), 2)
         yield Text(compared)

@@ -150,6 +150,7 @@ class LawLine(Part):
     title_zh: str
     pack: str
     citation: str
+    citation_zh: str = Field("", exclude_if=_is_empty, description="the same in Chinese")
     jurisdiction: str
     as_of: str
     status: str
@@ -250,6 +251,7 @@ class QuestionLine(Part):
     title: str
     title_zh: str
     citation: str
+    citation_zh: str = Field("", exclude_if=_is_empty, description="the same in Chinese")
     status: str
     matched: str
     matched_in: str
@@ -539,11 +541,11 @@ class ValidationSection(Part):
     again: tuple[tuple[str, str, str], ...] = Field(
         (), exclude_if=_is_empty, description="(party, feature, day) of answers that a Host gave before"
     )
-    tests: tuple[TestLine, ...]
-
     undecided: tuple[tuple[str, str], ...] = Field(
         (), exclude_if=_is_empty, description="(party, feature) about whose groups no Host answered at this cut-off"
     )
+    tests: tuple[TestLine, ...]
+
 
 class MonitoringSection(Part):
     """The last monitoring run: a later sheet, scored under encryption, against the model's own data."""

@@ -21,7 +21,6 @@ from backend.compliance.assessment import (
     wording,
 )
 from backend.compliance.calendar import LawCalendar, LawDate, law_calendar, stale_rules
-from backend.compliance.citations import in_chinese
 from backend.compliance.feature_list import read_feature_list
 from backend.compliance.rule_pack import (
     RulePack,
@@ -49,9 +48,9 @@ __all__ = [
     "ComplianceReport",
     "Finding",
     "LawCalendar",
+    "LawDate",
     "MeasuredEvidence",
     "Question",
-    "in_chinese",
     "read_rule_pack",
     "wording",
 ]

@@ -35,6 +35,7 @@ from backend.reports.adverse_action_notice import (
     Blocker,
     draw,
     form_groups,
+    why_blocked,
 )
 from backend.results import ModelRecord, Score, ScoreBatch
 from backend.services.audit import Note, of_model, recorded, sheet_hash, traffic
@@ -60,6 +61,7 @@ __all__ = [
     "ReasonsRequest",
     "ReasonsService",
     "methods",
+    "why_blocked",
 ]
 
 DEFAULT_CIPHER = preferred("rlwe")
@@ -241,7 +243,9 @@ class ReasonsService:
         assessed = self._compliance.assess(record.id)
         for question in assessed.unanswered:
             if question.status == "prohibited":
-                blockers.setdefault(question.feature, []).append(Blocker(question.citation, "asked"))
+                blockers.setdefault(question.feature, []).append(
+                    Blocker(question.citation, "asked", question.citation_zh)
+                )
         for finding in assessed.findings:
             review = standing.get((finding.rule_id, finding.feature))
             if (blocker := _blocker(finding)) and (review is None or review.verdict != "overridden"):
@@ -317,11 +321,11 @@ class ReasonsService:
 def _blocker(finding: Finding) -> Blocker | None:
     """What a finding says against stating its feature as a reason."""
     if finding.status == "prohibited":
-        return Blocker(finding.citation, "prohibited")
+        return Blocker(finding.citation, "prohibited", finding.citation_zh)
     if not finding.check:
         return None
     verdict = "open" if finding.ages is None else finding.ages.verdict
-    return None if verdict == "not_negative" else Blocker(finding.citation, verdict)
+    return None if verdict == "not_negative" else Blocker(finding.citation, verdict, finding.citation_zh)
 
 
 def give_reasons(

@@ -67,7 +67,7 @@ def test_every_duty_says_of_whom_it_demands_something_and_whether_it_was_checked
     assert all(rule.whom for _, rule in duties)
     assert {who for _, rule in duties for who in rule.whom} == {"bank", "host", "vendor"}
     new = {rule.id: rule.checked or pack.checked for pack, rule in duties}
-    assert (new["ecoa_records"], new["fcra_risk_based_pricing"], new["china_credit_audit"]) == (
+    assert (new["ecoa_records"], new["fcra_risk_based_pricing"], new["china_credit_gbt_45574"]) == (
         "source",
         "source",
         "not",
@@ -115,7 +115,7 @@ def test_every_rule_has_its_wording_or_says_that_it_is_a_paraphrase():
     laws = [*(found := assess([("p", Feature(name="SEX", meaning="Sex"))], {})).duties, *found.findings]
     said = {law.rule_id: wording(Catalogue("en"), law.quote, law.quote_from, law.as_of, law.checked) for law in laws}
     words = Catalogue("en")
-    paraphrased = (words("law.paraphrase_source"), words("law.paraphrase_not"))
+    paraphrased = tuple(words(f"law.paraphrase_{checked}") for checked in ("source", "not", "none"))
     for law in laws:
         language = (
             "zh" if law.rule_id.startswith(("pipl", "china")) else "ko" if law.rule_id.startswith("korea") else "en"
@@ -127,7 +127,7 @@ def test_every_rule_has_its_wording_or_says_that_it_is_a_paraphrase():
     assert all(any("\u4e00" <= letter <= "\u9fff" for letter in law.quote_from_zh) for law in laws if law.quote)
     assert "shall perform an assessment" in said["ai_act_rights_assessment"]
     assert "eur-lex" in said["ai_act_deployer"] and "2026-11-23" in said["ai_act_deployer"]
-    assert said["china_credit_audit"] == words("law.paraphrase_not") != said["ecoa_sex"]
+    assert said["china_credit_gbt_45574"] == words("law.paraphrase_not") != said["ecoa_sex"]
     found = law_calendar(load_packs(), DAY)
     assert found.quoted == sum(bool(rule.quote) for pack in load_packs() for rule in pack.rules) >= 16
     assert not any(

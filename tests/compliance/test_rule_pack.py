@@ -1,6 +1,7 @@
 """Refusing a bad rule pack with file, line and reason."""
 
 import datetime as dt
+import re
 from pathlib import Path
 
 import pytest
@@ -292,3 +293,9 @@ def test_every_built_in_pack_says_in_both_languages_where_its_text_is_found():
     packs = load_packs()
     assert len(packs) > 10
     assert not [pack.name for pack in packs if not any("一" <= letter <= "鿿" for letter in pack.source_zh)]
+
+
+def test_no_built_in_citation_keeps_an_english_word_in_chinese():
+    cited = {(rule.citation_zh or rule.citation) for pack in load_packs() for rule in pack.rules}
+    kept = {word for text in cited for word in re.findall(r"[A-Za-z]{3,}", re.sub(r"Texas .* Communities", "", text))}
+    assert kept == {"FEAT", "SCHUFA"}

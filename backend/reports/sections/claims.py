@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from backend.compliance.assessment import SEVERITY, wording
-from backend.compliance.citations import in_chinese
 from backend.fairness.age_discrimination import in_words
 from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words
 from backend.i18n import joined
@@ -105,7 +104,7 @@ def _questions(write: Writer) -> Table:
         write.content.assessment.questions,
         ("feature", 5, lambda q: write.feature(q.feature)),
         ("party", 3, lambda q: write.party(q.party)),
-        ("asked", 5, lambda q: f"{words.either(q.title, q.title_zh)}\n{_cited(write, q.citation)}"),
+        ("asked", 5, lambda q: f"{words.either(q.title, q.title_zh)}\n{_cited(write, q)}"),
         ("matched", 6, suggested),
         ("answer", 4, answered),
     )
@@ -149,16 +148,16 @@ def _counted(write: Writer) -> str:
     return write("answer_flag", n=len(found), features=len({(f.party, f.feature) for f in found}), used=used)
 
 
-def _cited(write: Writer, citation: str) -> str:
+def _cited(write: Writer, law: LawLine | QuestionLine) -> str:
     """A citation in the report's language."""
-    return write.words.either(citation, in_chinese(citation))
+    return write.words.either(law.citation, law.citation_zh)
 
 
 def _citation(write: Writer, law: LawLine) -> str:
     return write(
         "law_line",
         title=write.words.either(law.title, law.title_zh),
-        citation=_cited(write, law.citation),
+        citation=_cited(write, law),
         status=write.status(law),
     )
 
@@ -199,7 +198,7 @@ def _rule(write: Writer, f: FindingLine) -> str:
     words = write.words
     name = write("named", meaning=words.either(f.title, f.title_zh), name=write.status(f))
     where = " · ".join(dict.fromkeys((write.pack(f.pack), words.jurisdiction(f.jurisdiction))))
-    return "\n".join((name, _cited(write, f.citation), where, _dates(write, f)))
+    return "\n".join((name, _cited(write, f), where, _dates(write, f)))
 
 
 def elderly(write: Writer, f: FindingLine) -> str:
