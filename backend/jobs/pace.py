@@ -116,8 +116,8 @@ class Pace:
         """Seconds to go; None where that is not known: too little is done, the speed changes, or the next report is long overdue.
 
         All so far foretells the rest, and with it, where such work was done before, the seconds of then. The later half and the last
-        quarter of the time must have gone at about the same pace. Where the next report is late, it is taken to come now: the whole takes
-        at least so long.
+        quarter of the time must have gone at about the same pace, as far as enough was done in them to tell one. Where the
+        next report is late, it is taken to come now: the whole takes at least so long.
         """
         reports = tuple(self._reports)  # another thread adds to them
         if not self._usual and (not self._weighed or reports[-1][1] < EARLIEST):
@@ -128,8 +128,9 @@ class Pace:
         prior, last, passed = PRIOR * (1 - shares[-1]) if seconds else 0.0, times[-1], self._clock() - begun
         paces = []
         for since in (part * last for part in PARTS):
-            done = prior + shares[-1] - _share_at(since, times, shares)
-            paces.append((prior * seconds + last - since) / max(done, 1e-9))
+            done = shares[-1] - _share_at(since, times, shares)
+            if not since or done >= STEP:  # less tells no pace
+                paces.append((prior * seconds + last - since) / max(prior + done, 1e-9))
         rests = [pace * (1 - shares[-1]) - (passed - last) for pace in paces]
         if passed > LATE * coming * paces[0] or max(rests) > STEADY * max(min(rests), SOON):
             return None

@@ -72,7 +72,7 @@ __all__ = [
     "Tried",
 ]
 
-TRAINED, RESAMPLED = 0.85, 0.95  # shares of the work that are done once models are trained, and quality is resampled
+RESAMPLED, JUDGED = 0.1, 1.0  # what resampling quality takes and judging by group, where a model's training takes 1
 CHOICE = "alternative-choice"  # as the audit log calls it
 
 
@@ -95,7 +95,7 @@ class Alternatives:
     def start(self, request: AlternativesRequest) -> Job[Search]:
         """Search in the background; what was found is shown and reported from then on."""
         record = self._models.get(request.model_id)
-        return Job[Search](lambda job: self.search(request, job), record.n_trees, weighed=False).start()
+        return Job[Search](lambda job: self.search(request, job), record.n_trees).start()
 
     def searches(self, model_id: str) -> tuple[Search, ...]:
         """What was searched from a model, an attribute each."""
@@ -132,14 +132,16 @@ class Alternatives:
         request = replace(request, usual=self._compared_with(record, feature.name))
         asked = combinations(request, record, [f.name for _, f in context.model.dictionary])
         trained: list[TestedModel] = []
+        plan = work.Plan({**{str(number): 1.0 for number in range(len(asked))}, "quality": RESAMPLED, "groups": JUDGED})
+        work.reached(0.0)  # what was read before tells no pace
         for number, one in enumerate(asked):
-            with work.part(TRAINED * number / len(asked), TRAINED * (number + 1) / len(asked)):
+            with plan.part(str(number)):
                 job.points = ()
                 trained.append(self._train(context, one, number, trained, job))
         job.points = ()
-        with work.part(TRAINED, RESAMPLED):
+        with plan.part("quality"):
             quality = resampled(trained, request.seed)
-        with work.part(RESAMPLED, 1.0):
+        with plan.part("groups"):
             groups, decided = judged_by_group(context, party, feature, request, trained, quality, job)
         found = Search(
             record.id,

@@ -279,7 +279,7 @@ class GroupWork:
         """``ahead``, ``score``, ``align``, ``marks``, ``tables``, ``pairs`` and ``sums``: their units by what one of them costs.
 
         Who will be scored is asked about ahead, with an alignment of its own. A new key's tables are made with its first pairs, before
-        any of them is reported.
+        any of them is reported, and the Hosts' all together when they first answer.
         """
         costs = costs_of(self.cipher, self.bits)
         key = context.runtime.keys.pair(self.cipher, self.bits) if self.pairs else None
@@ -297,7 +297,7 @@ class GroupWork:
                 "marks": self.marked * (self.records * a_pair + summed),
                 "tables": costs.tables if new else 0.0,
                 "pairs": self.pairs * self.records * a_pair,
-                "sums": self.pairs * summed,
+                "sums": self.pairs * summed + (costs.public_tables if new else 0.0),
             }
         )
 

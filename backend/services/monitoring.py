@@ -51,6 +51,8 @@ __all__ = ["LaterSheet", "Monitored", "Monitoring", "MonitoringRequest", "trigge
 PARTS = ("test", JOINT, TRAINING)  # whose scores later ones are compared with: the first that is kept
 LATER, SHIFT = "later", "shift"  # parts of the people that answers are kept about
 REFERENCE = 2000  # training records at most, beside which a Host's columns are summed
+# shares of the work that are done once the people are scored, and once acceptance is compared by the feature
+SCORED, BY_FEATURE = 0.05, 0.25
 
 Floats = NDArray[np.float64]
 
@@ -107,7 +109,7 @@ class Monitoring:
 
     def start(self, request: MonitoringRequest) -> Job[Monitored]:
         """Monitor in the background; kept until it is repeated."""
-        return Job[Monitored](lambda job: self.run(request, job), 0, weighed=False).start()
+        return Job[Monitored](lambda job: self.run(request, job), 0).start()
 
     def run(self, request: MonitoringRequest, job: Job[Any]) -> Monitored:
         """The same within a job that is under way.
@@ -132,7 +134,7 @@ class Monitoring:
         bare = replace(sheet, hosts={})  # nobody's values stand in for a Host's own
         # held until all of it is kept: who was scored is counted, and a run that a kill has broken off begins with the same scores
         asked = ScoringRequest(record.id, bare, request.cutoff, cipher, request.key_bits, hold=True)
-        with work.part(0.0, 0.5):
+        with work.part(0.0, SCORED):
             batch = self._scoring.run(asked, job)
         rows = np.array([i for i, one in enumerate(batch.scores) if one.status == "ok"], dtype=np.intp)
         if len(rows) < MIN_GROUP:
@@ -142,9 +144,9 @@ class Monitoring:
         run.of_scores({part: kept.rows[0]["margins"] for part, kept in self._models.measured(record, SCORES).items()})
         before = self._before(context, record)
         run.of_guest(before)
-        with work.part(0.5, 0.7):
+        with work.part(SCORED, BY_FEATURE):
             run.of_feature()
-        with work.part(0.7, 1.0):
+        with work.part(BY_FEATURE, 1.0):
             run.of_hosts(before)
         done = run.result(len(sheet.ids) - len(rows))
         self._measurement.keep(record, MONITORING, "", [asdict(done)], {"n": done.n})

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMS", "ReportFile", "Reports", "comparison_as_dict", "schema"]
 
-COLLECTED = 0.4  # share of the work on a PDF that is done once its report is made
+COLLECTED = 0.3  # share of the work on a PDF that is done once its report is made
 
 
 def check_signed(blob: bytes, public_key: str) -> Checked:
@@ -138,9 +138,7 @@ class Reports:
 
     def start_pdf(self, model_id: str, language: str) -> Job[ReportFile]:
         """:meth:`export` as PDF, in the background: large reports take a while to draw."""
-        return Job[ReportFile](
-            lambda job: self._drawn(model_id, language, job), 0, weighed=False, course=language
-        ).start()
+        return Job[ReportFile](lambda job: self._drawn(model_id, language, job), 0, course=language).start()
 
     @recorded("report")
     def _drawn(self, note: Note, model_id: str, language: str, job: Job[ReportFile]) -> ReportFile:

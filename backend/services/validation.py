@@ -65,7 +65,7 @@ class ValidationService:
 
     def start(self, request: ValidationRequest) -> Job[Validation]:
         """Validate in the background; kept until it is repeated."""
-        return Job[Validation](lambda job: self.run(request, job), 0, weighed=False).start()
+        return Job[Validation](lambda job: self.run(request, job), 0).start()
 
     def run(self, request: ValidationRequest, job: Job[Any]) -> Validation:
         """The same within a job that is under way.

@@ -109,7 +109,9 @@ class Noted(Pace):
         super().reached(share, following)
 
     def begin_again(self) -> None:
-        self.reports: dict[str, list[tuple[float, float, float | None]]] = {name: [] for name in self._clocks}
+        self.reports: dict[str, list[tuple[float, float, float | None]]] = {
+            name: [(self.seconds(name), 0.0, None)] for name in self._clocks
+        }
         super().begin_again()
 
     def once(self) -> None:

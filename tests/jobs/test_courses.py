@@ -2,10 +2,10 @@
 
 ``courses.json`` has them by name; a report is (seconds, share, the share that the next one was expected to tell). Of a kind that was done
 several times, a later run knows how the one before it went. What is busy was recorded by the clock beside other work that came and went;
-"processor" in seconds of processor time, which other work does not change. "Weighed as now" are reports whose shares were worked out again
-by today's units. "Another time" of alternatives, validation and monitoring
-and all "after the rule" nothing was fitted to. Quiet ones were recorded
-while nothing else was at work but idle servers. How often what is said is wrong or missing is a bound that must not rise, not an aim.
+"steady" by a clock that stands still while the job waits for cores that other work has, "processor" in seconds of processor time. "Weighed
+as now" are reports whose shares were worked out again by today's units. Some of today's weights were fitted to the steady ones. Quiet ones
+were recorded while nothing else was at work but idle servers. How often what is said is wrong or missing is a bound that must not rise,
+not an aim.
 """
 
 import json

@@ -294,6 +294,7 @@ class ScoringClient:
         rows = len(values) if not isinstance(self.key, PaillierKeySide) else -(-REPORTED // max(1, values.shape[1]))
         parts = []
         for part in chunks(len(values), rows):
+            self._report(following=len(part))
             parts.append(self.key.encrypt(values[part.start : part.stop]))
             self._encrypted_pieces += len(part) / len(values)
             self._report()

@@ -16,7 +16,7 @@ HIDING = 4.8e-5  # seconds to hash an id to the group, or to multiply it
 BIN = 1e-3  # seconds to pack, refresh and decrypt the sums of a bin under a Paillier key of 3,072 bits
 # seconds of a node's sums for each of its rows, and whatever its rows, where they do not grow with the Hosts' features
 ROW = {"none": 6e-6, "rlwe": 2e-5}
-NODE = {"none": 0.03, "rlwe": 0.11}
+NODE = {"none": 0.009, "rlwe": 0.15}
 FIRST = 0.75  # seconds of the first sums under RLWE
 STORING = 0.5  # seconds: the model stored, and what its scores give away measured on a fixed number of people
 
