@@ -104,10 +104,14 @@ def in_words(say: Callable[..., str], check: _Check | None, used: bool, refused:
         return say("disparity.not_agreed", host=refused)
     if check is None:
         return say("document.elderly_open" if used else "document.elderly_unused")
+    return say("document.elderly_on", n=f"{check.n:,}") + verdict_in_words(say, check)
+
+
+def verdict_in_words(say: Callable[..., str], check: _Check) -> str:
+    """What was found, without how."""
     worst = max(check.gaps, key=lambda gap: gap.worse)
     figures = {name: f"{getattr(worst, name):+.4f}".replace("-", "−") for name in ("worse", "low", "high")}
-    sentence = say(f"document.elderly_{check.verdict}", place=worst.place, classes=len(check.gaps), **figures)
-    return say("document.elderly_on", n=f"{check.n:,}") + sentence
+    return say(f"document.elderly_{check.verdict}", place=worst.place, classes=len(check.gaps), **figures)
 
 
 def check_ages(party: str, feature: str, elderly: Floats, younger: Sequence[Floats]) -> AgeCheck:

@@ -2,40 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from backend.reports.blocks import Block, Heading, Table, Text
 from backend.reports.schema import AlternativeLine, IntervalLine, SearchLine
 from backend.reports.sections.writer import NONE, Writer, figure, minute, percent, points, signed, whole
+from backend.results import NOBODY
 
 
 def alternatives(write: Writer) -> list[Block]:
-    """Every search at every decision; that none was made, where that is so."""
-    blocks: list[Block] = []
-    for search in write.content.searches:
-        named = write.named(search.attribute, search.meaning, search.meaning_zh)
-        blocks += [
-            Heading(write("lda_search", feature=named, cutoff=percent(search.cutoff)), 2),
-            *_search(write, search),
-        ]
+    """Every search at every decision, then what was chosen of it; that none was made, where that is so."""
+    searches, blocks = write.content.searches, list[Block]()
+    for attribute in dict.fromkeys(search.attribute for search in searches):
+        own = [search for search in searches if search.attribute == attribute]
+        constraints = _constraints(own)
+        for search in own:
+            named = write.named(search.attribute, search.meaning, search.meaning_zh)
+            heading = Heading(write("lda_search", feature=named, cutoff=percent(search.cutoff)), 2)
+            blocks += [heading, *_search(write, search, constraints)]
+        listed = (write("lda_constraints_are", place=k, constraints=text) for k, text in enumerate(constraints, 1))
+        blocks += [*(Text(line, "note") for line in listed), _chosen(write, own[0])]
     return [*blocks, write.note("lda_note")] if blocks else [write.text("lda_none")]
 
 
-def _search(write: Writer, search: SearchLine) -> list[Block]:
+def _search(write: Writer, search: SearchLine, constraints: Sequence[str]) -> list[Block]:
     reference = write.words.either(search.reference, search.reference_zh)
     how = write(f"lda_{search.source}", n=whole(search.n), reference=reference)
+    return [*found_in_words(write, search), Text(how, "note"), _table(write, search, constraints)]
+
+
+def _constraints(searches: Sequence[SearchLine]) -> tuple[str, ...]:
+    """The constraints by which models differ from the first one, each once: a table names them by their place."""
+    first = searches[0].alternatives[0].constraints
+    lines = (line.constraints for search in searches for line in search.alternatives)
+    return tuple(dict.fromkeys(text for text in lines if text and text != first))
+
+
+def _chosen(write: Writer, search: SearchLine) -> Text:
     chosen = search.choice
-    sentence = (
-        write.text("lda_not_chosen")
-        if chosen is None
-        else write.text("lda_chosen", time=minute(chosen.time), **chosen.model_dump(exclude={"time"}))
-    )
-    return [
-        *found_in_words(write, search),
-        Text(how, "note"),
-        _table(write, search),
-        sentence,
-    ]
+    if chosen is None:
+        return write.text("lda_not_chosen")
+    key = "lda_chosen_nobody" if chosen.person == NOBODY else "lda_chosen"
+    who = {"person": chosen.person, "role": write.words.named("sidebar.role_", chosen.role)}
+    return write.text(key, name=chosen.name, model=chosen.model, time=minute(chosen.time), reason=chosen.reason, **who)
 
 
 def found_in_words(write: Writer, search: SearchLine) -> list[Block]:
@@ -52,12 +61,12 @@ def found_in_words(write: Writer, search: SearchLine) -> list[Block]:
     return blocks
 
 
-def _table(write: Writer, search: SearchLine) -> Table:
+def _table(write: Writer, search: SearchLine, constraints: Sequence[str]) -> Table:
     first = search.alternatives[0]
     return write.table(
         search.alternatives,
         ("lda_model", 3, lambda a: f"{a.name} {a.model}"),
-        ("lda_settings", 4, lambda a: settings(write, first, a)),
+        ("lda_settings", 4, lambda a: settings(write, first, a, constraints)),
         ("lda_auc", 3, lambda a: f"{figure(a.auc.value)}\n[{figure(a.auc.low)}, {figure(a.auc.high)}]"),
         ("lda_change", 4, lambda a: NONE if a is first else _changed(write, signed, a.auc_change, a.auc_together)),
         ("lda_gap", 4, lambda a: _gap(write, a, a.gap)),
@@ -66,11 +75,12 @@ def _table(write: Writer, search: SearchLine) -> Table:
     )
 
 
-def settings(write: Writer, first: AlternativeLine, line: AlternativeLine) -> str:
+def settings(write: Writer, first: AlternativeLine, line: AlternativeLine, constraints: Sequence[str]) -> str:
     """What sets a model apart from the first one."""
     changes = [write("lda_without", features=write.enumerated(line.without))] if line.without else []
     if line.constraints != first.constraints:
-        changes.append(write("lda_constraints", constraints=line.constraints or NONE))
+        named = write("lda_constraints", place=constraints.index(line.constraints) + 1) if line.constraints else ""
+        changes.append(named or write("lda_unconstrained"))
     if line.depth != first.depth:
         changes.append(write("lda_depth", depth=line.depth))
     if line.reg_lambda != first.reg_lambda and line.reg_lambda is not None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from backend.compliance.assessment import SEVERITY, wording
 from backend.fairness.age_discrimination import in_words
-from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words
+from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words, widest
 from backend.i18n import joined
 from backend.reports.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.schema import (
@@ -25,6 +25,7 @@ from backend.reports.schema import (
     Retrained,
 )
 from backend.reports.sections.disparity import beside_rates
+from backend.reports.sections.validation import said
 from backend.reports.sections.writer import (
     NONE,
     Writer,
@@ -66,8 +67,9 @@ def findings(write: Writer) -> list[Block]:
             ("undecided", 2, lambda fs: whole(sum(f.decision is None for f in fs))),
         )
         blocks.append(overview)
+    quoted: dict[str, str] = {}
     for findings_of in about:
-        blocks += _flagged_feature(write, findings_of)
+        blocks += _flagged_feature(write, findings_of, quoted)
     for key, rest in (("set_aside", found.set_aside), ("not_in_force", found.not_in_force)):
         if rest:
             table = write.table(
@@ -162,8 +164,10 @@ def _citation(write: Writer, law: LawLine) -> str:
     )
 
 
-def _flagged_feature(write: Writer, about: Sequence[FindingLine]) -> list[Block]:
-    """What is known of a feature, once; then a row for each rule that speaks of it."""
+def _flagged_feature(write: Writer, about: Sequence[FindingLine], quoted: dict[str, str]) -> list[Block]:
+    """What is known of a feature, once; then a row for each rule that speaks of it. A wording that was `quoted` under a feature before is
+    not quoted again.
+    """
     words, f = write.words, about[0]
     usage = write("usage", splits=f.splits, share=gain(f.gain_share)) if f.splits else words("compliance.no_use")
     matched = ((one.matched, words(f"compliance.in_{one.matched_in}")) for one in about)
@@ -181,7 +185,7 @@ def _flagged_feature(write: Writer, about: Sequence[FindingLine]) -> list[Block]
     rules = write.table(
         about,
         ("rule", 5, lambda f: _rule(write, f)),
-        ("why", 9, lambda f: f"{words.either(f.explanation, f.explanation_zh)}\n{_wording(write, f)}"),
+        ("why", 9, lambda f: f"{words.either(f.explanation, f.explanation_zh)}\n{_quoted_once(write, f, quoted)}"),
         ("remedy", 5, lambda f: words.either(f.remedy, f.remedy_zh)),
         ("decided", 3, lambda f: _decision(write, f)),
     )
@@ -242,6 +246,13 @@ def _wording(write: Writer, law: LawLine) -> str:
     return wording(write.words, law.quote, source, law.as_of, law.checked)
 
 
+def _quoted_once(write: Writer, f: FindingLine, quoted: dict[str, str]) -> str:
+    if f.quote and f.quote in quoted:
+        return write("quoted_above", feature=quoted[f.quote])
+    quoted[f.quote] = write.feature(f.feature)
+    return _wording(write, f)
+
+
 def _demands(write: Writer, duty: DutyLine) -> str:
     either = write.words.either
     remedy = write.says(write("head_remedy"), either(duty.remedy, duty.remedy_zh))
@@ -296,9 +307,7 @@ def _claim(write: Writer, key: str, found: tuple[Evidenced, ...] | None) -> list
         if e.on is not None and e.on.refused:
             blocks.append(Text(write.says(write.named(e.feature, e.meaning, e.meaning_zh), not_agreed(write, e.on))))
             continue
-        reference = reference_of(write, e.measures)
-        compared = write("compared_with", reference=reference) if reference != NONE else ""
-        basis = "" if e.on is None else write("measured_on", on=_basis(write, e.on) + compared)
+        basis = "" if e.on is None else write("measured_on", on=_basis(write, e.on) + _compared_with(write, e.measures))
         nothing = "" if e.measures else write("and_nothing")
         blocks.append(Text(write.named(e.feature, e.meaning, e.meaning_zh) + basis + nothing))
         if e.measures and key == "proxies":
@@ -306,6 +315,27 @@ def _claim(write: Writer, key: str, found: tuple[Evidenced, ...] | None) -> list
         elif e.measures:
             blocks += [rates(write, [("", e.measures)]), *beside_rates(write, e.measures)]
     return blocks
+
+
+def _compared_with(write: Writer, measures: Iterable[Measured]) -> str:
+    reference = reference_of(write, measures)
+    return write("compared_with", reference=reference) if reference != NONE else ""
+
+
+def differences(write: Writer) -> list[str]:
+    """For a first page: by each feature that was measured, the group that is furthest from the reference group in being accepted."""
+    sentences = []
+    for e in write.content.fairness or ():
+        named = write.named(e.feature, e.meaning, e.meaning_zh)
+        furthest = widest(e.measures)
+        if furthest is None:
+            on = not_agreed(write, e.on) if e.on is not None and e.on.refused else write("nothing_found")
+            sentences.append(write.says(named, on))
+            continue
+        about = {"group": _about(write, furthest), "reference": reference_of(write, e.measures)}
+        at = "" if e.on is None or e.on.cutoff is None else write("at", cutoff=percent(e.on.cutoff))
+        sentences.append(write.words("details.verdict_gap", feature=named, gap=value(write, furthest), at=at, **about))
+    return sentences
 
 
 def not_agreed(write: Writer, on: BasisLine) -> str:
@@ -322,7 +352,7 @@ def disparities_of(write: Writer, f: FindingLine) -> str:
     """Who is accepted how often, and how far groups are apart in that; the other rates stand in the section about evidence."""
     if not f.disparities:
         return _lines(write, f.disparities, f.disparities_on, "disparity", f.feature)
-    accepted = {f"{ACCEPTED}{gap}" for gap in ("", f", {REFERENCE}", f", {DIFFERENCE}", f", {RATIO}")}
+    accepted = {f"{ACCEPTED}{gap}" for gap in ("", f", {DIFFERENCE}", f", {RATIO}")}
     rates = [m for m in f.disparities if m.measure in accepted]
     lines = []
     for place, m in enumerate(rates):
@@ -330,7 +360,8 @@ def disparities_of(write: Writer, f: FindingLine) -> str:
         named = write("named", meaning=measure_in_words(write.words, m.measure), name=group)
         lines.append(write.says(named, value(write, m)))
     on = f.disparities_on
-    return "\n".join((*lines, *([] if on is None else [write("all_rates", on=_basis(write, on))])))
+    compared = _compared_with(write, f.disparities)
+    return "\n".join((*lines, *([] if on is None else [write("all_rates", on=_basis(write, on) + compared)])))
 
 
 def _lowest_first(write: Writer) -> str:
@@ -342,7 +373,8 @@ def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine |
     if measures is None and on is not None and on.refused:
         return not_agreed(write, on)
     if measures is None:
-        return write("measured_in_suite" if _in_suite(write, test, feature) else "not_measured")
+        in_suite = _in_suite(write, test, feature)
+        return "\n".join((write("measured_in_suite"), *in_suite)) if in_suite else write("not_measured")
     if measures:
         return "\n".join(_line(write, m) for m in measures)
     return (
@@ -350,11 +382,12 @@ def _lines(write: Writer, measures: tuple[Measured, ...] | None, on: BasisLine |
     )
 
 
-def _in_suite(write: Writer, test: str, feature: str) -> bool:
-    """Whether the validation suite shows a figure about the feature in a test."""
+def _in_suite(write: Writer, test: str, feature: str) -> list[str]:
+    """The figures about the feature among those that the validation suite shows of a test."""
     found = write.content.validation
     figures = (figure for one in found.tests if one.id == test for figure in one.figures) if found else ()
-    return any(feature == (figure.group if test == "proxies" else figure.feature) for figure in figures)
+    own = (figure for figure in figures if feature == (figure.group if test == "proxies" else figure.feature))
+    return [write.says(*said(write, figure)) for figure in own]
 
 
 def _line(write: Writer, m: Measured) -> str:

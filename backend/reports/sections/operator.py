@@ -12,6 +12,7 @@ from backend.reports.blocks import Block, Facts, Heading, Table, Text
 from backend.reports.details import BY_PARTY, GROUPS, missing
 from backend.reports.dossier import fits
 from backend.reports.schema import ChangeLine, DetailsSection, DossierColumn, DossierSection
+from backend.reports.sections.claims import differences
 from backend.reports.sections.validation import answered_before, by_party, table
 from backend.reports.sections.writer import Writer, figure, interval, minute, percent, whole
 from backend.reports.standards import STANDARDS, Subject
@@ -280,7 +281,7 @@ def verdicts(write: Writer) -> list[Block]:
     else:
         missing.append(words("details.verdict_no_quality"))
     if content.fairness is not None or content.searches:
-        known.append(words("details.verdict_searched" if content.fairness is None else "details.verdict_fairness"))
+        known += differences(write) or [words("details.verdict_searched")]
     else:
         missing.append(words("details.verdict_no_fairness"))
     if content.validation:

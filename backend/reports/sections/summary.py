@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+from backend.fairness.age_discrimination import verdict_in_words
 from backend.fairness.disparity import widest
 from backend.i18n import brief, joined
 from backend.reports.blocks import Block, Facts, Text
-from backend.reports.schema import OutcomePairLine, Retrained
+from backend.reports.schema import FindingLine, OutcomePairLine, Retrained
 from backend.reports.sections.claims import LISTED, declined_at, elderly, reference_of, value, waiting, worst_flagged
 from backend.reports.sections.model import used_features
 from backend.reports.sections.operator import verdicts
@@ -91,11 +92,16 @@ def _directions(write: Writer) -> str:
     else:
         text += write("not_against", n=expected) if expected else write("nothing_expected")
     ages = (
-        write("answer_age", feature=write.feature(f.feature), said=elderly(write, f))
+        write("answer_age", feature=write.feature(f.feature), said=_ages(write, f))
         for f in write.content.assessment.findings
         if f.check
     )
     return "\n".join((text, *ages))
+
+
+def _ages(write: Writer, f: FindingLine) -> str:
+    """What the check of elderly ages came to; how it was made stands with the finding."""
+    return verdict_in_words(write.words, f.ages) if f.ages and f.splits else elderly(write, f)
 
 
 def _decisions(write: Writer) -> str:

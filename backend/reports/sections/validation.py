@@ -101,9 +101,15 @@ def _worst(write: Writer, test: TestLine) -> str:
 
 
 def _line(write: Writer, one: FigureLine) -> str:
+    about, value = said(write, one)
+    limits = limit_in_words(write.words, one.measure, one.sense, one.warn, one.fail, one.certain)
+    return write.says(about, f"{value}\n{limits}")
+
+
+def said(write: Writer, one: FigureLine) -> tuple[str, str]:
+    """What a figure is about, and its value."""
     found = Figure(one.measure, one.value, one.low, one.high, one.n, one.party, one.feature, one.kind, one.group)
     known = write.features.get(one.feature)
     codes = {one.group: write.feature(one.group)} if one.measure == "cramers_v" else write.codes(known) if known else {}
     about = about_in_words(write.words, found, write.feature(one.feature), write.party(one.party), codes)
-    limits = limit_in_words(write.words, one.measure, one.sense, one.warn, one.fail, one.certain)
-    return write.says(about, f"{value_in_words(write.words, found, figure)}\n{limits}")
+    return about, value_in_words(write.words, found, figure)
