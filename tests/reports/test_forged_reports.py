@@ -16,10 +16,10 @@ from backend.errors import ModelError, ParameterError
 from backend.i18n import Catalogue
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.reports.document import canonical, sha256, sign_off_holds, to_json
-from backend.reports.files import FORMS, check
+from backend.reports.files import check
 from backend.reports.render import fonts
 from backend.reports.render.html_form import to_html
-from backend.reports.render.pdf_form import ATTACHED, to_pdf
+from backend.reports.render.pdf_form import ATTACHED
 from backend.services import Glassleaf
 from backend.services.reports import check_signed
 from backend.services.training import TrainingRequest
@@ -201,12 +201,10 @@ def test_a_page_of_html_that_begins_like_a_pdf_is_refused(report):
 
 @pytest.mark.slow
 def test_a_pdf_that_was_issued_here_is_known_again_where_other_fonts_are_installed(glassleaf, monkeypatch):
-    monkeypatch.setattr(fonts, "LATIN", ())
-    monkeypatch.setattr(fonts, "CHINESE", ())
-    monkeypatch.setitem(
-        FORMS, "pdf", to_pdf
-    )  # here, with the fonts of this test; the check is in a process with this machine's
-    blob = glassleaf.reports.export("latest", "pdf")
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(fonts, "LATIN", ())
+        elsewhere.setattr(fonts, "CHINESE", ())
+        blob = glassleaf.reports.export("latest", "pdf")
     assert check(blob).drawn == "other"
     assert glassleaf.reports.check(blob).verdict == "issued"
 
