@@ -435,7 +435,7 @@ def is_asked(concept: str, sign: Sign) -> bool:
     """Whether a sign is a question. A word with several senses is one only where a statute names the concept and first looks were right."""
     if sign.strength == "weak":
         return concept in statutory() and concept not in words().doubted
-    return sign.strength != "finding"
+    return sign.strength not in ("finding", "unlikely")
 
 
 def _tag(feature: Feature) -> str:
@@ -457,11 +457,11 @@ def _read(
     yes = {concept for concept, answer in given.items() if answer.verdict == "confirmed"}
     counting = {c: s for c, s in signs.items() if s.strength == "finding" or c in yes}
     if tag == NOT_SENSITIVE:  # all that a phrase found is set aside, visibly
-        counting = {c: s for c, s in signs.items() if s.strength not in ("weak", "proposed")}
+        counting = {c: s for c, s in signs.items() if s.strength not in ("weak", "proposed", "unlikely")}
     matches = list(_matches(packs, feature, tag, texts, counting))
     asked = {} if decided else {c: s for c, s in signs.items() if is_asked(c, s)}
     questions = list(_questions(packs, party, feature, usage, asked, given))
-    passed = any(s.strength == "weak" and c not in asked for c, s in signs.items())
+    passed = any(s.strength in ("weak", "unlikely") and c not in asked for c, s in signs.items())
     waits = any(question.answer is None for question in questions)
     explained = words().explained(texts) and not passed
     return matches, questions, bool(matches) or waits or explained or tag == NOT_SENSITIVE

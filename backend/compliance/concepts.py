@@ -29,7 +29,9 @@ _OF_CODES = 8
 _BRACKETS = re.compile(r"\([^()]*\)")
 
 MatchedIn = Literal["name", "meaning", "meaning_zh", "unit", "codes"]
-Strength = Literal["finding", "single", "doubted", "disputed", "weak", "proposed"]  # all but the first are a question
+Strength = Literal[
+    "finding", "single", "doubted", "disputed", "weak", "proposed", "unlikely"
+]  # all but the first and the last are a question
 Text = Annotated[str, StringConstraints(min_length=1)]
 Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
 Lists = dict[str, tuple[Text, ...]]
@@ -244,9 +246,10 @@ class Sign(NamedTuple):
 
     Attributes
     ----------
-    strength : {"finding", "single", "doubted", "disputed", "weak", "proposed"}
+    strength : {"finding", "single", "doubted", "disputed", "weak", "proposed", "unlikely"}
         Asked about is what one text alone says among other words, a concept whose words were often about something else, what
-        a second opinion disputes or proposes (:mod:`backend.compliance.second_opinion`), and a word with several senses.
+        a second opinion disputes or proposes (:mod:`backend.compliance.second_opinion`), and a word with several senses;
+        not what it holds for unlikely.
     weighed : str
         The words that weighed most in that.
     """

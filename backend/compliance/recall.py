@@ -111,7 +111,7 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
             met += [f"{label} {what}"] if found & set(concepts or found) else []
             met += [what, f"{what} rightly"] if found and label != "neither" else [what] if found else []
         if not flags | asked:
-            passed = words().explained(texts) and all(sign.strength != "weak" for sign in signs.values())
+            passed = words().explained(texts) and all(s.strength not in ("weak", "unlikely") for s in signs.values())
             met += [f"{label} passed" if passed else f"{label} not understood"]
         described = row.feature.described or row.feature.meaning_zh or row.feature.categories
         new: tuple[Part, ...] = () if row.more["seen"] else ("new",)

@@ -1,8 +1,9 @@
-"""A second opinion on what phrases say: a linear model of words and n-grams that may propose and dispute, and decides nothing alone.
+"""A second opinion on what phrases say: a linear model of words and n-grams, and of what phrases found, that decides nothing alone.
 
-It was fitted to labelled columns (``python -m tests.compliance.fit_opinion``) and is a table of weights, by language. A finding that it
-holds for wrong becomes a question, what a phrase says among other words a finding where it agrees, and a column in which no
-phrase was found a question where it is for it. Of a feature with meanings in both languages, both have to agree to the last two.
+It was fitted to labelled columns (``python -m tests.compliance.fit_opinion``) and is a table of weights, by language. Its sum is the
+log odds that a column is about an attribute or a proxy. Above one limit what a phrase says is a finding, below it a question; above
+another a column in which no phrase was found is a question, and below it what one text says among other words is asked no more. Of a
+feature with meanings in both languages, one is enough to confirm and both have to agree to a proposal.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from math import sqrt
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from backend.compliance.concepts import MatchedIn, Sign
+from backend.compliance.concepts import MatchedIn, Sign, Strength
 from backend.compliance.phrases import HAN, FeatureTexts, PhraseMatch
 
 WEIGHTS = Path(str(files("backend.compliance") / "lists" / "second_opinion.tsv"))
@@ -26,10 +27,16 @@ LETTERS = (3, 4)  # of a part of an English word, with a mark before and after t
 CHARACTERS = (1, 2, 3, 4)  # of a part of a Chinese text
 SHOWN = 3  # words that weighed most
 
-# Log odds that a column is about an attribute or a proxy; chosen on lists that were left out of the fit (docs/rules.md).
-KEEP = {"en": -1.0, "zh": 0.5}  # below it a finding is disputed
-SURE = {"en": 0.75, "zh": 0.75}  # from it on one phrase among other words is a finding
-ASK = {"en": 0.0, "zh": -0.4}  # from it on a column without a phrase is asked about
+# Log odds; chosen on lists that were left out of the fit (docs/rules.md).
+FLAG = {"en": 2.0, "zh": 3.2}  # from it on what phrases say is a finding
+ASK = {"en": -2.4, "zh": -3.0}  # from it on a column is asked about
+
+EVIDENCE: tuple[Strength, ...] = ("finding", "single", "doubted", "weak")  # of phrases, the strongest first
+# Words that tell nothing by themselves: they weigh, and are not shown.
+_FUNCTION = frozenset(
+    """a an and any are as at be by do does for from has have if in is it its no not of on or other per the their this to was were
+    which who with within""".split()  # noqa: SIM905
+)
 
 Language = Literal["en", "zh"]
 _CHINESE_RUN = re.compile(f"[{HAN}]+")
@@ -56,30 +63,37 @@ class Opinion(NamedTuple):
 
 def reconsider(texts: FeatureTexts, signs: dict[str, Sign]) -> dict[str, Sign]:
     """What phrases found, after the second opinion; where they found nothing, what it proposes."""
-    opinions = [_opinion(language, texts) for language in languages(texts)]
-    strengths = {sign.strength for sign in signs.values()}
-    if "finding" in strengths:
-        if any(each.score >= KEEP[each.language] for each in opinions):
-            return signs
-        against = _most(opinions, -1)
-        return {
-            concept: sign._replace(strength="disputed", weighed=against) if sign.strength == "finding" else sign
-            for concept, sign in signs.items()
-        }
-    if strengths & {"single", "doubted"}:
-        sure = all(each.score >= SURE[each.language] for each in opinions)
-        return {
-            concept: sign._replace(strength="finding") if sure and sign.strength in ("single", "doubted") else sign
-            for concept, sign in signs.items()
-        }
+    opinions = [_opinion(language, texts, signs) for language in languages(texts)]
+    flags = [each.score >= FLAG[each.language] for each in opinions]
+    asks = [each.score >= ASK[each.language] for each in opinions]
+    strongest = next(
+        (strength for strength in EVIDENCE if any(sign.strength == strength for sign in signs.values())), ""
+    )
+    if strongest == "finding":
+        return (
+            signs
+            if any(flags)
+            else _as(signs, ("finding",), "disputed", _most(opinions, -1) or next(iter(signs.values())).matched)
+        )
+    if strongest in ("single", "doubted"):
+        if any(flags):
+            return _as(signs, ("single", "doubted"), "finding")
+        return signs if any(asks) else _as(signs, EVIDENCE, "unlikely")
     best = max(opinions, key=lambda each: each.score)
-    if any(each.score < ASK[each.language] for each in opinions) or not best.concepts:
-        return signs
-    concept = max(best.concepts, key=lambda key: (best.concepts[key], key))
-    if concept in signs:  # a weak word of the same concept: it shows what is meant
-        return {**signs, concept: signs[concept]._replace(strength="proposed", weighed=_most([best], 1))}
-    first = max(best.weighed, key=lambda word: (best.weighed[word], word))
-    return {**signs, concept: Sign(first, _where(first, texts), "proposed", _most([best], 1))}
+    if all(asks) and best.concepts and max(best.weighed.values()) > 0:
+        concept = max(best.concepts, key=lambda key: (best.concepts[key], key))
+        first = max(best.weighed, key=lambda word: (best.weighed[word], word))
+        sign = signs.get(concept) or Sign(first, _where(first, texts), "proposed")
+        return {**signs, concept: sign._replace(strength="proposed", weighed=_most([best], 1))}
+    return signs if any(asks) else _as(signs, EVIDENCE, "unlikely")
+
+
+def _as(signs: dict[str, Sign], some: Iterable[Strength], strength: Strength, weighed: str = "") -> dict[str, Sign]:
+    """The signs, those of some strengths with another one."""
+    return {
+        concept: sign._replace(strength=strength, weighed=weighed) if sign.strength in some else sign
+        for concept, sign in signs.items()
+    }
 
 
 def languages(texts: FeatureTexts) -> tuple[Language, ...]:
@@ -93,16 +107,18 @@ def languages(texts: FeatureTexts) -> tuple[Language, ...]:
 
 def grams(language: Language, texts: FeatureTexts) -> dict[str, str]:
     """What is weighed of a feature, each with the word that it is shown by: words and pairs of words, parts of words (``~``) in
-    English and of texts in Chinese; of codes and the unit words, marked ``=``.
+    English and of texts in Chinese; words of the name (``n:``) and of meanings (``m:``) apart, and those at the start (``^``) and
+    end (``$``); of codes and the unit words, marked ``=``.
     """
     found: dict[str, str] = {}
     meanings = (texts.meaning, texts.meaning_zh) if language == "zh" else (texts.meaning,)
     said = (match.text for match in meanings if language == "en" or _CHINESE_RUN.search(match.text))
-    for text in (texts.name.text, *said):
+    for where, text in (("n", texts.name.text), *(("m", text) for text in said)):
         match = PhraseMatch.of(text)
         words = match.words.split()
         for word in words:
             found.setdefault(word, word)
+            found.setdefault(f"{where}:{word}", word)
             if language == "en":
                 for part in _parts(f"_{word}_", LETTERS):
                     found.setdefault(f"~{part}", word)
@@ -110,11 +126,23 @@ def grams(language: Language, texts: FeatureTexts) -> dict[str, str]:
             found.setdefault(" ".join(pair), " ".join(pair))
         if language == "zh":
             found.update((part, part) for part in _chinese(match.text, CHARACTERS))
+            for run in _CHINESE_RUN.findall(match.text):
+                found.update({f"^{run[:n]}": run[:n] for n in CHARACTERS[:3]})
+                found.update({f"{run[-n:]}$": run[-n:] for n in CHARACTERS[:3]})
+        else:
+            found.update({f"{where}^{' '.join(words[:n])}": " ".join(words[:n]) for n in (1, 2) if words})
+            found.update({f"{where}{' '.join(words[-n:])}$": " ".join(words[-n:]) for n in (1, 2) if words})
     for match in (texts.unit, *texts.codes):
         found.update((f"={word}", word) for word in match.words.split())
         if language == "zh":
             found.update((f"={part}", part) for part in _chinese(match.text, CHARACTERS[:3]))
     return found
+
+
+def evidence(strengths: Mapping[str, str]) -> tuple[str, ...]:
+    """What phrases found (concept → strength), as the table has it: the strongest (``!single``), and each concept (``!!sex``)."""
+    strongest = next((f"!{strength}" for strength in EVIDENCE if strength in strengths.values()), "!")
+    return (strongest, *(f"!!{concept}" for concept in strengths))
 
 
 def _chinese(text: str, lengths: Iterable[int]) -> Iterator[str]:
@@ -126,7 +154,7 @@ def _parts(text: str, lengths: Iterable[int]) -> Iterator[str]:
     return (text[at : at + n] for n in lengths for at in range(len(text) - n + 1))
 
 
-def _opinion(language: Language, texts: FeatureTexts) -> Opinion:
+def _opinion(language: Language, texts: FeatureTexts, signs: Mapping[str, Sign]) -> Opinion:
     base, weights = _weights()[language]
     found = grams(language, texts)
     length = UNIT * sqrt(len(found) or 1)
@@ -138,13 +166,21 @@ def _opinion(language: Language, texts: FeatureTexts) -> Opinion:
             weighed[word] += weight / length
             if concept:
                 concepts[concept] += weight / length
-    return Opinion(language, base / UNIT + sum(weighed.values()), weighed, concepts)
+    phrases = evidence({concept: sign.strength for concept, sign in signs.items()})
+    score = base + sum(weights[part][0] for part in phrases if part in weights)
+    return Opinion(language, score / UNIT + sum(weighed.values()), weighed, concepts)
 
 
 def _most(opinions: Iterable[Opinion], sign: int) -> str:
-    """The words that weighed most for (1) or against (-1) it."""
+    """The words that weighed most for (1) or against (-1) it, of those that tell something; any where none does."""
     parts = [(sign * part, word) for each in opinions for word, part in each.weighed.items() if sign * part > 0]
-    return ", ".join(word for _, word in sorted(parts, key=lambda each: (-each[0], each[1]))[:SHOWN])
+    telling = [part for part in parts if _tells(part[1])]
+    return ", ".join(word for _, word in sorted(telling or parts, key=lambda each: (-each[0], each[1]))[:SHOWN])
+
+
+def _tells(word: str) -> bool:
+    """Whether a piece has a word in it of more than one letter and one character that is no function word."""
+    return any(len(piece) > 1 and not piece.isdecimal() and piece not in _FUNCTION for piece in word.split())
 
 
 def _where(word: str, texts: FeatureTexts) -> MatchedIn:

@@ -1,5 +1,6 @@
 """Lists of columns: reading them, measuring recall on the unseen one, and what a second opinion proposes and disputes."""
 
+import csv
 import json
 import math
 import re
@@ -102,8 +103,11 @@ def test_the_documents_state_the_totals_that_the_command_prints(unseen):
 @pytest.mark.parametrize("every", [10, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("file", [OPENED, WRITTEN])
 def test_what_was_mended_once_is_found(file, every, tmp_path):
-    header, *rows = file.read_text(encoding="utf-8").splitlines(keepends=True)
-    for found in whole(measure(listed(tmp_path, "".join((header, *rows[::every]))))):
+    header, *rows = csv.reader(file.read_text(encoding="utf-8").splitlines())
+    kept = tmp_path / "columns.csv"
+    with kept.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows(row[: header.index("list")] for row in (header, *rows[::every]))
+    for found in whole(measure(kept)):
         assert min(found.statute.share, found.proxies.share, found.precision.share) >= (0.98 if every == 1 else 0.95)
 
 
@@ -185,7 +189,7 @@ def signs(**said):
     [
         ({"name": "nationalty"}, "national_origin", "nationalty"),
         ({"name": "mhi", "meaning": "Mental health index."}, "health", "mental health"),
-        ({"name": "zzmm", "meaning": f"zzmm {NO_MEANING}", "meaning_zh": "整治面貌"}, "politics", "貌"),
+        ({"name": "zzmm", "meaning": f"zzmm {NO_MEANING}", "meaning_zh": "整治面貌"}, "politics", "面貌"),
     ],
 )
 def test_what_no_phrase_finds_is_proposed_with_the_words_that_weighed_most(said, concept, word):
@@ -195,9 +199,9 @@ def test_what_no_phrase_finds_is_proposed_with_the_words_that_weighed_most(said,
 
 
 def test_a_second_opinion_turns_a_finding_that_it_disputes_into_a_question():
-    found = signs(name="labour", meaning="Assessment of the Labour leader")
-    assert {concept: sign.strength for concept, sign in found.items()} == {"politics": "disputed"}
-    assert "labour" in found["politics"].weighed.split(", ")
+    found = signs(name="smokemis", meaning="1=extent of smoking missing")
+    assert {concept: sign.strength for concept, sign in found.items()} == {"health": "disputed"}
+    assert "smoking" in found["health"].weighed.split(", ")
 
 
 @pytest.mark.parametrize(
