@@ -50,6 +50,8 @@ _USED = """
 SELECT subject, SUM(asked) AS everywhere, SUM(CASE WHEN guest = :guest AND structure = :structure THEN asked ELSE 0 END) AS here
 FROM answers WHERE kind = :kind AND day > :forgotten AND subject IN ({names}) GROUP BY subject
 """
+# where answers about other structures are not limited there is no need to read what a person's months hold of them
+_USED_HERE = _USED.replace("GROUP BY", "AND guest = :guest AND structure = :structure GROUP BY")
 _LAST = """
 SELECT MAX(day) AS day FROM answers
 WHERE kind = :kind AND guest = :guest AND structure = :structure AND day > :forgotten AND subject IN ({names})
@@ -331,8 +333,9 @@ class Accountant:
         here, everywhere = self.limits.of(question.kind)
         about = {"guest": question.guest, "structure": question.structure, "kind": question.kind}
         owners = self._owners(question.people)
+        statement = _USED_HERE if everywhere == MAX_QUERIES else _USED
         used: defaultdict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
-        for row in _rows(session, _USED, owners, forgotten=self._forgotten(), **about):
+        for row in _rows(session, statement, owners, forgotten=self._forgotten(), **about):
             person = owners.get(row.subject, row.subject)
             used[person] = used[person][0] + row.here, used[person][1] + row.everywhere
         of_all = used[EVERYBODY] if question.people != (EVERYBODY,) else (0, 0)
@@ -543,7 +546,8 @@ def _rows(
 @cache
 def _about(statement: str, people: int) -> TextualSelect:
     """A statement about so many people, ``p0`` and so on."""
-    known = {_USED: ("subject", "everywhere", "here"), _LAST: ("day",)}
+    used = "subject", "everywhere", "here"
+    known = {_USED: used, _USED_HERE: used, _LAST: ("day",)}
     columns = known.get(statement, ("subject", "structure", "told", "capacity"))
     return prepared(statement.format(names=", ".join(f":p{i}" for i in range(people))), *columns)
 
