@@ -119,27 +119,31 @@ class Workspace:
 
     def _try(self, name: str, folder: Path) -> Federation | GlassleafError | None:
         """A federation whose file can be read and whose Guest's database can be opened."""
-        if not _is_there(folder):
-            return None
         try:
-            self.database(name)
-            return self._load(folder)
+            found = self._load(folder)
+            if found is not None:
+                self.database(name)
+            return found
         except (FederationError, StoreError) as error:
             return error
 
     def federation(self, name: str) -> Federation:
         """One federation; raises FederationError where the name is unknown or its file cannot be used."""
         known = self._known()
-        if name not in known or not _is_there(known[name]):
+        found = self._load(known[name]) if name in known else None
+        if found is None:
             raise FederationError(
                 f"There is no federation {name!r}; known are: {', '.join(sorted(known)) or 'none'}. "
                 "Make one with `glassleaf init`, or run `glassleaf demo`."
             )
-        return self._load(known[name])
+        return found
 
-    def _load(self, folder: Path) -> Federation:
-        """A federation file that was checked before, read again only when it has changed."""
-        stamp = (folder / "federation.toml").stat().st_mtime_ns
+    def _load(self, folder: Path) -> Federation | None:
+        """A federation file that was checked before, read again only when it has changed; None where it is not there."""
+        try:
+            stamp = (folder / "federation.toml").stat().st_mtime_ns
+        except (FileNotFoundError, NotADirectoryError):
+            return None
         if folder not in self._loaded or self._loaded[folder][0] != stamp:
             self._loaded[folder] = stamp, load_federation(folder, check_tables=False)
         return self._loaded[folder][1]
@@ -271,8 +275,8 @@ class Workspace:
         """The Guest's database, opened once."""
         from backend.store.database import party_database  # noqa: PLC0415 (as below)
 
-        folder, guest = self.guest_folder(federation), self.federation(federation).guest.name
-        return self._opened(folder, lambda: party_database(folder, federation, guest))
+        folder = self.guest_folder(federation)
+        return self._opened(folder, lambda: party_database(folder, federation, folder.name))
 
     def guest_store(self, federation: str) -> PartyStore:
         """Where the Guest keeps its partial models and records."""
@@ -352,7 +356,3 @@ class Workspace:
                 database.close()
             self._runtimes.clear()
             self._databases.clear()
-
-
-def _is_there(folder: Path) -> bool:
-    return (folder / "federation.toml").exists()
