@@ -110,12 +110,15 @@ def test_who_had_a_part_in_a_model_cannot_approve_it(glassleaf, model, part, wri
 def test_findings_are_decided_or_overridden_with_a_reason_before_an_approval(glassleaf, model):
     take(glassleaf, model, "submit", "ana")
     (offer,) = (o for o in glassleaf.acting("cy", "regulator").lifecycle.offers(model) if o.name == "approve")
-    assert offer.reason and offer.undecided == len(glassleaf.compliance.assess(model).findings) > 0
+    found = glassleaf.compliance.assess(model)
+    assert offer.reason and offer.undecided == len(found.findings) + len(found.questions) > 0
     for reason in ("", "too short"):
         with pytest.raises(ParameterError):
             take(glassleaf, model, "approve", "cy", reason=reason)
     for finding in glassleaf.reviews.undecided(model):
         glassleaf.reviews.decide(model, finding.rule_id, finding.feature, "confirmed", WHY, "cy")
+    for asked in glassleaf.reviews.unanswered(model):
+        glassleaf.reviews.decide(model, asked.about, asked.feature, "overridden", WHY, "cy")
     (offer,) = (o for o in glassleaf.acting("cy", "regulator").lifecycle.offers(model) if o.name == "approve")
     assert not offer.reason and not offer.undecided
     take(glassleaf, model, "approve", "cy")
@@ -133,9 +136,16 @@ def asking(glassleaf, first, name, meaning, maker="ana"):
     return name
 
 
+def about_spouses(glassleaf, model):
+    """The open questions about it; the demo has another one."""
+    return [each for each in glassleaf.reviews.unanswered(model) if each.about == "about:marital_status"]
+
+
 def test_a_question_blocks_an_approval_and_no_holds_until_the_description_changes(glassleaf, first):
     one = asking(glassleaf, first, "ab", "Amount of monthly payments that spouses made")
-    (asked,) = glassleaf.reviews.unanswered(one)
+    (asked,) = about_spouses(glassleaf, one)
+    for other in set(glassleaf.reviews.unanswered(one)) - {asked}:
+        glassleaf.reviews.decide(one, other.about, other.feature, "overridden", WHY, "cy")
     for finding in glassleaf.reviews.undecided(one):
         glassleaf.reviews.decide(one, finding.rule_id, finding.feature, "confirmed", WHY, "cy")
     take(glassleaf, one, "submit", "ana")
@@ -148,11 +158,11 @@ def test_a_question_blocks_an_approval_and_no_holds_until_the_description_change
     take(glassleaf, one, "approve", "cy")
 
     same = asking(glassleaf, first, "cd", "Amount of monthly payments that spouses made")
-    assert (
-        not glassleaf.reviews.unanswered(same) and glassleaf.compliance.assess(same).questions[0].answer.person == "cy"
-    )
+    assert not glassleaf.reviews.unanswered(same) and {
+        each.answer.person for each in glassleaf.compliance.assess(same).questions
+    } == {"cy"}
     changed = asking(glassleaf, first, "ef", "Amount of monthly payments which spouses made")
-    (again,) = glassleaf.reviews.unanswered(changed)
+    (again,) = about_spouses(glassleaf, changed)
     before = len(glassleaf.reviews.undecided(changed))
     glassleaf.reviews.decide(changed, again.about, again.feature, "confirmed", WHY, "cy")
     flagged = glassleaf.reviews.undecided(changed)  # yes makes it a finding, which waits for a decision
@@ -160,17 +170,17 @@ def test_a_question_blocks_an_approval_and_no_holds_until_the_description_change
 
 
 def test_a_no_to_another_makers_model_is_none_for_the_own_one(glassleaf, first):
-    meaning = "Amount of quarterly payments that spouses made"
+    meaning = "Amount of monthly payments that the spouses made"
     others, own = asking(glassleaf, first, "01", meaning, "bo"), asking(glassleaf, first, "23", meaning, "ana")
-    (asked,) = glassleaf.reviews.unanswered(others)
+    (asked,) = about_spouses(glassleaf, others)
     glassleaf.reviews.decide(others, asked.about, asked.feature, "overridden", WHY, "Ana")
-    assert not glassleaf.reviews.unanswered(others) and len(glassleaf.reviews.unanswered(own)) == 1
+    assert not about_spouses(glassleaf, others) and len(about_spouses(glassleaf, own)) == 1
     glassleaf.reviews.decide(own, asked.about, asked.feature, "overridden", WHY, "cy")
-    assert not glassleaf.reviews.unanswered(own)
+    assert not about_spouses(glassleaf, own)
 
 
 def test_an_override_says_in_the_log_how_many_findings_had_no_decision(glassleaf, model):
-    number = len(glassleaf.compliance.assess(model).findings)
+    number = len(glassleaf.compliance.assess(model).findings) + len(glassleaf.reviews.unanswered(model))
     approved(glassleaf, model)
     assert last(glassleaf).body["undecided"] == number
     assert glassleaf.lifecycle.standing(model).approval.reason == WHY
