@@ -138,9 +138,10 @@ def page(name: str) -> Path:
     return PAGES / f"{name}.py"
 
 
-def target(name: str) -> Path | Page:
-    """What a link to the page called `name` leads to."""
-    return kept("first_page") if name == "overview" else page(name)
+def target(name: str) -> Page:
+    """What a link to the page called `name` leads to: the page itself, for Streamlit would follow a file's path for every link."""
+    found: Page = kept("pages")[name]
+    return found
 
 
 # -- who ----------------------------------------

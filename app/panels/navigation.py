@@ -96,7 +96,7 @@ def find(t: Texts) -> tuple[str, Page]:
     unknown = [_page(t, NOWHERE, asked)] if asked and asked not in (*pages, "home") else []
     found = st.navigation([first, *pages.values(), *unknown], position="hidden")
     # A link to / would lead from any other page to that page itself, as the browser reads it.
-    session.keep("first_page", found if found is first else pages[FIRST_PAGE])
+    session.keep("pages", pages | {FIRST_PAGE: first} if found is first else pages)
     if found in unknown:
         return NOWHERE, found
     return found.url_path or FIRST_PAGE, found

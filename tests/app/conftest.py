@@ -21,7 +21,6 @@ from light_obfuscators import light_obfuscators
 from short_keys import shorter_keys
 from streamlit import config, user_info
 from streamlit.components.v2 import manifest_scanner
-from streamlit.elements.widgets import button
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
@@ -101,15 +100,13 @@ def _until_it_ends(runner: local_script_runner.LocalScriptRunner, timeout: float
 def light_pages() -> Iterator[None]:
     """What Streamlit does again for each run of a test's page, and a server once.
 
-    It looks through every installed package and for secrets, compiles pages, follows the links of paths for every link, notes how it is
-    used, and collects garbage.
+    It looks through every installed package and for secrets, compiles pages, notes how it is used, and collects garbage.
     """
     with pytest.MonkeyPatch.context() as patch:
         scan, compiled = manifest_scanner.scan_component_manifests, ScriptCache()
         patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(scan))
         for module in (app_test, local_script_runner):
             patch.setattr(module, "ScriptCache", lambda: compiled)
-        patch.setattr(button, "get_main_script_directory", functools.cache(button.get_main_script_directory))
         patch.setattr(local_script_runner, "require_widgets_deltas", _until_it_ends)
         patch.setattr(user_info, "get_secrets_auth_section", functools.cache(user_info.get_secrets_auth_section))
         config.set_option("runner.postScriptGC", False)
