@@ -6,7 +6,6 @@ import pytest
 
 from app import session
 from app.texts import Texts
-from backend.i18n import LANGUAGES
 from backend.services.alternatives import AlternativesRequest
 from tests.app.conftest import Opened, World, _fresh, job_of
 from tests.app.reading_out import says
@@ -42,7 +41,7 @@ def test_a_search_runs_from_the_page_and_its_frontier_is_shown(opened: Opened) -
     assert not at.exception and says(at, "lda.done", n=2) and says(at, "lda.limits")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.slow)])
 def test_a_model_is_opened_compared_and_chosen_with_a_reason(
     opened: Opened, world: World, searched: str, language: str
 ) -> None:

@@ -40,7 +40,7 @@ def test_there_is_a_button_for_every_form_of_the_report(opened: Opened) -> None:
     assert named >= {T("report.file_pdf"), T("report.file_html"), T("report.file_json")}
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.slow)])
 def test_a_pdf_is_drawn_in_a_job_and_says_once_it_is_no_longer_what_is_reported(
     opened: Opened, world: World, language: str
 ) -> None:

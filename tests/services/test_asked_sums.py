@@ -286,7 +286,14 @@ def test_an_answer_that_a_killed_guest_lost_is_given_again_to_the_same_bytes_and
     assert demo.runtime.journal.kept()[0] == 0
 
 
-@pytest.mark.parametrize("error", [PartyUnreachable("platform: down."), HostRefused("no"), HostBusy("later", 1.0)])
+@pytest.mark.parametrize(
+    "error",
+    [
+        PartyUnreachable("platform: down."),
+        pytest.param(HostRefused("no"), marks=pytest.mark.slow),
+        pytest.param(HostBusy("later", 1.0), marks=pytest.mark.slow),
+    ],
+)
 def test_a_host_that_is_down_holds_up_nobody_who_asks_another_one_and_the_answer_is_taken_later(demo, error):
     """Validation asks all Hosts in one conversation; broken off, it is repeated with all of them or not yet."""
     request = ValidationRequest(demo.record.id, samples=SAMPLES, cipher="paillier", key_bits=KEY)
@@ -421,6 +428,7 @@ def test_what_is_kept_names_nobody_and_holds_no_group_of_few(demo):
     assert all(n >= 20 for _, _, n in demo.kept().rows[0]["groups"])
 
 
+@pytest.mark.slow
 def test_of_real_people_every_measurement_is_answered_and_each_person_is_in_one_answer(tmp_path, monkeypatch):
     """Disparity and validation share one of test records; a search asks about validation records, proxies about training records."""
 

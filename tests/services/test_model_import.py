@@ -60,6 +60,7 @@ def trained(tmp_path_factory):
     made[0].close()
 
 
+@pytest.mark.slow
 def test_every_measurement_of_real_peoples_imported_model_is_answered_and_each_person_is_in_one_answer(
     tmp_path, monkeypatch
 ):
