@@ -48,8 +48,9 @@ def found_of(at: AppTest) -> tuple:
 
 
 def shown(at: AppTest) -> list[str]:
-    """The findings' lines, open or not."""
-    return [box.label for box in at.expander if "-badge[" in box.label]
+    """The findings' lines, open or not; questions have lines of their own."""
+    asked = f": {T('questions.open')}]"
+    return [box.label for box in at.expander if "-badge[" in box.label and asked not in box.label]
 
 
 def first_of(at: AppTest) -> str:
