@@ -29,7 +29,8 @@ def listed(t: Texts, view: View, work: Casework) -> None:
         t.joined(t("questions.waiting", n=waiting) if waiting else t("questions.none_waiting"), t("questions.why"))
     )
     for index, question in frame.paged(found, "questions_page", LINES):
-        _question(t, view, question, work, first=index == 0)
+        # the first finding is open already, and the page has two screens
+        _question(t, view, question, work, first=index == 0 and not view.compliance.findings)
 
 
 def _question(t: Texts, view: View, question: Question, work: Casework, *, first: bool) -> None:

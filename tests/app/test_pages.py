@@ -218,6 +218,9 @@ def test_a_question_says_on_which_words_it_is_asked_and_is_answered_yes_or_no(
     answers["compliance.assess"] = lambda model_id: report
     assert not says(everything(opened("compliance")), "questions.why")
     answers["compliance.assess"] = lambda model_id: replace(report, questions=(asked,))
+    beside = everything(opened("compliance"))  # a finding is open, and the question a line
+    assert says(beside, "questions.waiting", n=1) and not says(beside, "questions.why_single")
+    answers["compliance.assess"] = lambda model_id: replace(report, findings=(), questions=(asked,))
     at = opened("compliance")
     at.get_by_key("language").set_value(language)
     said, t = everything(at.run()), Texts(language)
