@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import ipaddress
+import time
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
@@ -38,7 +39,7 @@ class BoundedHttp(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Somebody is there, and has to say what he wants."""
         super().connection_made(transport)
-        self._since = self.loop.time()
+        self._since = time.monotonic()  # loop.time() is the same for all that it accepts at once
         self._due = self.loop.call_later(WHOLE, self.timeout_keep_alive_handler)
         if len(self.connections) > CONNECTIONS:
             self._make_room()
@@ -80,7 +81,7 @@ class BoundedHttp(HttpToolsProtocol):
         """The next request begins."""
         self._come()
         self._beside = self._unread = 0
-        self._since = self.loop.time()
+        self._since = time.monotonic()
         super().on_message_complete()
 
 
