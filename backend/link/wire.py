@@ -54,24 +54,21 @@ class LinkWire:
         from backend.link.listener import Listener  # noqa: PLC0415
 
         self._node = Node(party, agreement, keys, settings or LinkSettings())
-        self._held = ExitStack()
-        self._hold(keys)
         guest = self._node.agreement.guest
         listens = self._node.party.address and (self._node.is_guest or not guest.address)
-        try:
+        with ExitStack() as held:  # let go of where what follows fails
+            self._hold(held, keys)
             self._listener: Listener | None = Listener(self._node, self._bind()) if listens else None
-        except BaseException:
-            self._held.close()
-            raise
-        dialled = [] if listens and not self._node.is_guest else self._dialled()
-        self._diallers: list[Dialler] = [Dialler(self._node, peer) for peer in dialled]
+            dialled = [] if listens and not self._node.is_guest else self._dialled()
+            self._diallers: list[Dialler] = [Dialler(self._node, peer) for peer in dialled]
+            self._held = held.pop_all()
 
-    def _hold(self, keys: Path) -> None:
+    def _hold(self, held: ExitStack, keys: Path) -> None:
         """Before a peer hears of this process."""
         if not os.access(keys, os.W_OK):
             return
         try:
-            self._held.enter_context(held_alone(keys / HELD))
+            held.enter_context(held_alone(keys / HELD))
         except StoreError:
             raise ParameterError(
                 f"Another process has the links of {self.party}: its peers would take this one for that one, begun again, and drop what it "
