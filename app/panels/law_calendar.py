@@ -30,7 +30,7 @@ def panel(t: Texts, found: LawCalendar) -> None:
 def _opened(t: Texts, found: LawCalendar) -> None:
     """What changed since the last report, and the dates to come or past."""
     in_force = t("law.sentence", in_force=found.in_force, on=found.on, n=len(found.coming))
-    st.markdown(t.joined(in_force, t("law.checked", quoted=found.quoted, unchecked=found.unchecked)))
+    st.markdown(t.joined(in_force, t("law.checked", quoted=found.quoted, unchecked=len(found.unchecked))))
     if not found.since:
         st.caption(t("law.no_report"))
     elif not found.changed:
@@ -38,7 +38,7 @@ def _opened(t: Texts, found: LawCalendar) -> None:
     else:
         st.markdown(t("law.changed", since=found.since, n=len(found.changed)))
         _dates(t, found.changed, "law.table_changed", found.on)
-    icons = {"coming": "event_upcoming", "ended": "event_busy", "stale": "history"}
+    icons = {"coming": "event_upcoming", "ended": "event_busy", "stale": "history", "unchecked": "unpublished"}
     there = [kind for kind in icons if getattr(found, kind)]
     chosen = st.pills(
         t("law.dates"),

@@ -64,19 +64,23 @@ def check_rules(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say whether a pack can be used, every problem with its line; without a file, which rules were last checked over a year ago."""
+    """Say whether a pack can be used, every problem with its line; without a file, which rules were checked long ago or with no text."""
     if file is not None:
         pack = read_rule_pack(file)
         text = f"{file}: {pack.name}, {len(pack.rules)} rules, usable."
         print_result({"name": pack.name, "rules": len(pack.rules)}, text, as_json)
         return
     with open_glassleaf() as glassleaf:
-        stale, calendar = glassleaf.compliance.stale(), glassleaf.compliance.calendar()
-    lines = [f"{rule.as_of} {rule.rule_id}: {rule.citation}" for rule in stale]
-    head = f"Last checked over a year ago: {len(stale)}. With the official wording: {calendar.quoted}; all others are paraphrases."
-    head += f" Never compared with an official text: {calendar.unchecked}."
-    counts = {"quoted": calendar.quoted, "unchecked": calendar.unchecked}
-    print_result({"stale": [asdict(rule) for rule in stale], **counts}, [head, *lines], as_json)
+        calendar = glassleaf.compliance.calendar()
+    lines = [f"With the official wording: {calendar.quoted}; all others are paraphrases."]
+    for title, rules in (
+        ("Last checked over a year ago", calendar.stale),
+        ("Never compared with an official text", calendar.unchecked),
+    ):
+        lines += [f"{title}: {len(rules)}", *(f"  {rule.as_of} {rule.rule_id}: {rule.citation}" for rule in rules)]
+    listed = {"stale": calendar.stale, "unchecked": calendar.unchecked}
+    document = {name: [asdict(rule) for rule in rules] for name, rules in listed.items()}
+    print_result({"quoted": calendar.quoted, **document}, lines, as_json)
 
 
 @app.command(name="add")
@@ -160,7 +164,7 @@ def calendar(
     """Say which rules are in force, which are coming, which ended, and what changed since a model's last report."""
     with open_glassleaf() as glassleaf:
         found = glassleaf.compliance.calendar(model)
-    known = f"{found.quoted} with the official wording, {found.unchecked} not compared with an official text"
+    known = f"{found.quoted} with the official wording, {len(found.unchecked)} not compared with an official text"
     lines = [f"{found.on}: {found.in_force} rules in force; {known}."]
     if found.since:
         lines += [

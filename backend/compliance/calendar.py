@@ -61,8 +61,8 @@ class LawCalendar:
         Rules that ended, the latest first.
     stale : tuple of LawDate
         Rules that were last checked more than a year before; the day is that of the check.
-    unchecked : int
-        Rules that were not compared with an official text, though a statute names what they say.
+    unchecked : tuple of LawDate
+        Rules that were not compared with an official text, though a statute names what they say; the day is that of the check.
     quoted : int
         Rules with the official wording.
     """
@@ -74,7 +74,7 @@ class LawCalendar:
     changed: tuple[LawDate, ...]
     ended: tuple[LawDate, ...]
     stale: tuple[LawDate, ...]
-    unchecked: int
+    unchecked: tuple[LawDate, ...]
     quoted: int
 
 
@@ -94,7 +94,7 @@ def law_calendar(packs: Sequence[RulePack], on: dt.date, since: dt.date | None =
         changed=tuple(date for date in latest if since and since.isoformat() < date.day <= today),
         ended=tuple(date for date in latest if date.change == "ends" and date.day < today),
         stale=stale_rules(packs, on),
-        unchecked=sum((rule.checked or pack.checked) == "not" for pack, rule in rules),
+        unchecked=_unchecked(rules),
         quoted=sum(bool(rule.quote) for _, rule in rules),
     )
 
@@ -108,6 +108,11 @@ def stale_rules(packs: Sequence[RulePack], on: dt.date) -> tuple[LawDate, ...]:
         if on - (rule.as_of or pack.as_of) > MAX_AGE
     ]
     return tuple(sorted(old, key=lambda date: date.day))
+
+
+def _unchecked(rules: Sequence[tuple[RulePack, LegalRule]]) -> tuple[LawDate, ...]:
+    checks = (_date(pack, rule, rule.as_of or pack.as_of, "checked") for pack, rule in rules)
+    return tuple(check for check in checks if check.checked == "not")
 
 
 def _dates(pack: RulePack, rule: LegalRule) -> Iterator[LawDate]:

@@ -20,7 +20,7 @@ from backend.compliance.assessment import (
     with_evidence,
     wording,
 )
-from backend.compliance.calendar import LawCalendar, LawDate, law_calendar, stale_rules
+from backend.compliance.calendar import LawCalendar, LawDate, law_calendar
 from backend.compliance.feature_list import read_feature_list
 from backend.compliance.rule_pack import (
     RulePack,
@@ -156,10 +156,6 @@ class Compliance:
         """When rules begin and end to apply; with a model, also what changed since its last report was issued."""
         since = self._last_report(model_id) if model_id else None
         return law_calendar(self.rule_packs()[0], date.today(), since)
-
-    def stale(self) -> tuple[LawDate, ...]:
-        """Rules that were last compared with their source more than a year ago."""
-        return stale_rules(self.rule_packs()[0], date.today())
 
     @staticmethod
     def recall() -> RecallTotals:

@@ -34,6 +34,8 @@ def test_the_page_ends_with_what_is_in_force_and_what_is_to_come(
     shown = everything(at.run())
     assert says(shown, "law.no_report", language)
     assert t("law.change_starts", day="2027-12-02") in shown and t("law.whom_vendor") in shown
+    at.session_state["law_dates"] = "unchecked"
+    assert "GB/T 45574" in everything(at.run())
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

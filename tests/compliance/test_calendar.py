@@ -129,6 +129,7 @@ def test_every_rule_has_its_wording_or_says_that_it_is_a_paraphrase():
     assert "eur-lex" in said["ai_act_deployer"] and "2026-11-23" in said["ai_act_deployer"]
     assert said["china_credit_gbt_45574"] == words("law.paraphrase_not") != said["ecoa_sex"]
     found = law_calendar(load_packs(), DAY)
+    assert {law.rule_id for law in laws if law.checked == "not"} < {rule.rule_id for rule in found.unchecked}
     assert found.quoted == sum(bool(rule.quote) for pack in load_packs() for rule in pack.rules) >= 16
     assert not any(
         rule.quote for pack in load_packs() for rule in pack.rules if (rule.checked or pack.checked) != "source"

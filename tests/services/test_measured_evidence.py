@@ -49,6 +49,8 @@ def test_rules_of_ones_own_apply_and_broken_ones_are_named(glassleaf, tmp_path, 
     assert refused.exit_code != 0 and "line" in str(refused.exception)
     listed = CliRunner().invoke(app, ["rules", "list"])
     assert listed.exit_code == 0 and "ecoa" in listed.output
+    checked = CliRunner().invoke(app, ["rules", "check"])
+    assert "china_credit_gbt_45574: GB/T 45574-2025" in checked.output
 
 
 @pytest.mark.slow
