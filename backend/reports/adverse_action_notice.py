@@ -326,9 +326,8 @@ class Notice:
             yield Text(words("notice.sources_others", parties=words("words.comma").join(others)))
         for source in agencies:
             address = words.either(source.address, source.address_zh) or absent(words, "address")
-            title, phone = words.either(source.title, source.title_zh), source.phone or absent(words, "phone")
-            reached = words("words.comma").join((title, address, phone))
-            yield Text(words("notice.sources_agency", agency=reached))
+            agency, phone = words.either(source.title, source.title_zh), source.phone or absent(words, "phone")
+            yield Text(words("notice.sources_agency", agency=agency, address=address, phone=phone))
         if self.sources:
             yield Text(words("notice.sources_part"))
         if agencies:
@@ -368,7 +367,7 @@ def draw(notice: Notice, language: str, kind: str) -> bytes:
             _pages, notice.outline(shown), shown, dt.datetime.fromisoformat(notice.date).replace(tzinfo=dt.UTC)
         )
     drawn = notice.outline(language)
-    return (page(drawn, language) if kind == "html" else _as_text(drawn)).encode()
+    return (page(drawn, language) if kind == "html" else _as_text(drawn, Catalogue(language))).encode()
 
 
 def _pages(drawn: Outline, language: str, time: dt.datetime) -> bytes:
@@ -377,12 +376,12 @@ def _pages(drawn: Outline, language: str, time: dt.datetime) -> bytes:
     return bytes(pages(drawn, language, time).output())
 
 
-def _as_text(drawn: Outline) -> str:
+def _as_text(drawn: Outline, words: Catalogue) -> str:
     lines = [drawn.title, drawn.subtitle, ""]
     for block in drawn.blocks:
         match block:
             case Facts(rows):
-                lines += [*(f"{name}: {value}" for name, value in rows), ""]
+                lines += [*(words("words.says", who=name, said=value) for name, value in rows), ""]
             case Heading(text):
                 lines += [text.upper() if text.isascii() else text]
             case Text(text):

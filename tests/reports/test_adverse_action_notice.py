@@ -165,10 +165,9 @@ def test_sources_are_named_by_what_they_are_and_a_score_beside_an_agency_only(la
     title = words.either(LENDER.title, LENDER.title_zh)
     assert words("notice.sources_own") in own and words("notice.sources_part") not in own
     assert words("notice.sources_others", parties=title) in lender and words("notice.sources_part") in lender
-    reached = words("words.comma").join(
-        (words.either("Bureau", "征信中心"), words.either("1 Main St", "主街 1 号"), "1-800-1")
-    )
-    assert words("notice.sources_agency", agency=reached) in agency and reached not in lender
+    reached = {"address": words.either("1 Main St", "主街 1 号"), "phone": "1-800-1"}
+    assert words("notice.sources_agency", agency=words.either("Bureau", "征信中心"), **reached) in agency
+    assert reached["address"] not in lender
     assert words("notice.score", score="63.4", day="2026-11-21") in agency and "63.4" not in lender
     assert absent(words, "phone") in shown(replace(AGENCY, phone="")) and absent(words, "phone") not in agency
 
@@ -186,6 +185,7 @@ def test_each_language_stands_on_its_own_law():
     assert "1 Bank St" in text and "CFPB, Washington" in text and "15 USC 1681m(a)" in text and "60 days" in text
     assert "银行街 1 号" in chinese and "网信办" in chinese and "个人信息保护法》第二十四条" in chinese
     assert "征信业管理条例" in chinese and "美国" not in chinese and "USC" not in chinese and "CFPB" not in chinese
+    assert f"{Catalogue('zh')('notice.subject')}：<p17>\n" in chinese and ": " not in chinese
     assert form().reasons[0].text_zh not in chinese and "逾期债务" not in chinese  # the form is the United States'
 
 
