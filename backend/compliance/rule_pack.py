@@ -361,8 +361,9 @@ def _read(file: Path, model: type[_Model]) -> tuple[_Model, yaml.Node | None]:
         problems = list(_repeated_keys(file.name, node))
         data = {} if node is None else yaml.load(text, Loader=_Loader)  # noqa: S506 - makes texts, lists and tables only
     except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
         raise RulePackError(
-            f"{file.name}: cannot be read ({error}); expected a rule pack in UTF-8. Correct its path, its permissions or its encoding."
+            f"{file.name}: cannot be read ({why}); expected a rule pack in UTF-8. Correct its path, its permissions or its encoding."
         ) from None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

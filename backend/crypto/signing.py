@@ -88,6 +88,7 @@ def read_public(text: str) -> str:
         key = None
     if not isinstance(key, Ed25519PublicKey):
         raise ParameterError(
-            "The public key is neither 64 hexadecimal digits nor Ed25519 as PEM. Ask the Guest for what `glassleaf audit key` prints."
+            "The public key is neither 64 hexadecimal digits nor Ed25519 as PEM. `glassleaf audit key` prints the Guest's, "
+            "`glassleaf dossier sign` a Host's."
         )
     return key.public_bytes_raw().hex()

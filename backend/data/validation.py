@@ -61,6 +61,10 @@ def _expected(kind: str, context: Mapping[str, Any]) -> str:
         "date_type": "a date",
         "date_parsing": "a date (year-month-day)",
         "date_from_datetime_parsing": "a date (year-month-day)",
+        "greater_than": f"a number above {context.get('gt')}",
+        "greater_than_equal": f"a number from {context.get('ge')} on",
+        "less_than": f"a number below {context.get('lt')}",
+        "less_than_equal": f"a number up to {context.get('le')}",
     }
     if kind in fixed:
         return fixed[kind]

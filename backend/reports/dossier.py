@@ -74,7 +74,7 @@ def answers_of(text: str, party: Party) -> Answers:
         empty = [field for field in WRITTEN if not written(found, name, field)]
         if empty:
             raise ParameterError(
-                f"{name}: {', '.join(empty)} is empty, there and under [all]. Write it; a dossier has no gaps."
+                f"{name}: nothing is written for {', '.join(empty)}, there or under [all]. A dossier has no gaps."
             )
     return found
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from backend.compliance.assessment import DISPARITY
+from backend.data.csv_file import listed
 from backend.data.dictionary import Feature
 from backend.errors import NotAgreed, ParameterError
 from backend.explain.importance import FeatureImportance, feature_importance
@@ -127,10 +128,10 @@ class Alternatives:
         record = self._models.get(request.model_id)
         context = self._measurement.context(record)
         party, feature = _check(request, record, context)
+        asked = combinations(request, record, [f.name for _, f in context.model.dictionary])
         if party != context.runtime.guest.name:
             self._ask_ahead(context, party, feature, request, job)
         request = replace(request, usual=self._compared_with(record, feature.name))
-        asked = combinations(request, record, [f.name for _, f in context.model.dictionary])
         trained: list[TestedModel] = []
         plan = work.Plan({**{str(number): 1.0 for number in range(len(asked))}, "quality": RESAMPLED, "groups": JUDGED})
         work.reached(0.0)  # what was read before tells no pace
@@ -320,4 +321,10 @@ def _check(request: AlternativesRequest, record: ModelRecord, context: Measureme
         check_cutoff(cutoff)
     if not request.cutoffs or not 0.0 <= request.tolerance < 0.5:
         raise ParameterError(f"Choose a cut-off, and an AUC to lose from 0 to 0.5; got {request.tolerance:g}.")
-    return feature_of(context.runtime.federation, request.attribute)
+    party, feature = feature_of(context.runtime.federation, request.attribute)
+    codes = feature.categories
+    if request.reference and codes and request.reference not in (*codes, "rest", "missing"):
+        raise ParameterError(
+            f"No group of {feature.name} is called {request.reference!r}; its codes are {listed(tuple(codes))}."
+        )
+    return party, feature

@@ -168,11 +168,10 @@ def combinations(
     missing = [name for name, values in levers.items() if values and name not in names]
     if missing:
         raise ParameterError(f"{record.algorithm} has no {', '.join(missing)}; search without.")
-    strange = [name for names_ in request.without for name in names_ if name not in offered]
+    named = [*request.without, *map(read_constraints, request.constraints)]
+    strange = [name for names_ in named for name in names_ if name not in offered]
     if strange:
-        raise ParameterError(
-            f"{', '.join(strange)} was not offered to {record.id}; leave out some of {', '.join(offered)}."
-        )
+        raise ParameterError(f"{', '.join(strange)} was not offered to {record.id}; choose from {', '.join(offered)}.")
     varied = {
         name: dict.fromkeys((known.get(name, getattr(own, name)), *levers[name])) for name in levers if name in names
     }
@@ -355,7 +354,7 @@ def _decided(
 
 def reference_of(groups: Sequence[Group], request: AlternativesRequest, feature: Feature) -> int:
     """Place of the group that others are compared with: the one that is named, else the usual one, else the largest."""
-    named = [k for k, g in enumerate(groups) if request.reference and g.name == request.reference]
+    named = [k for k, g in enumerate(groups) if request.reference and (g.name or g.kind) == request.reference]
     usual = [k for k, words in enumerate(group_names(groups, feature, "en")) if words == request.usual]
     if request.reference and not named:
         raise ParameterError(

@@ -81,7 +81,7 @@ def test_drift_is_in_words_and_chance_is_no_drift():
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (FILLED.replace("Consent", ""), "lawful_basis is empty"),
+        (FILLED.replace("Consent", ""), "nothing is written for lawful_basis"),
         (FILLED + '[columns.nothing]\nsource = "x"\n', "no column 'nothing'"),
         (FILLED + "[columns.gender]\nsource = 3\n", "columns|gender"),
         (FILLED + "[other]\n", "the tables \\[all\\]"),

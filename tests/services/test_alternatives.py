@@ -230,13 +230,17 @@ def test_keeping_the_model_is_a_choice_too(demo, at_host):
         ({"without": ()}, "Models that would be trained: 1"),
         ({"depths": tuple(range(1, 9)), "lambdas": (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0)}, "Choose what makes 2 to 64"),
         ({"without": (("nobody",),)}, "nobody was not offered"),
+        ({"constraints": ("nobody=1",)}, "nobody was not offered"),
+        ({"constraints": ("income=3",)}, "constraints holds 'income=3'"),
+        ({"reference": "women"}, "No group of gender is called 'women'; its codes are"),
         ({"cutoffs": (1.0,)}, "cut-off is 1"),
         ({"cutoffs": ()}, "Choose a cut-off"),
         ({"attribute": "nobody"}, "nobody is not a feature"),
         ({"depths": (99,)}, "depth is 99"),
     ],
 )
-def test_what_cannot_be_searched_is_refused_before_anything_is_trained(demo, options, match):
+def test_what_cannot_be_searched_is_refused_before_anything_is_asked_or_trained(demo, options, match, monkeypatch):
+    monkeypatch.setattr(alternatives, "Sessions", None)  # a Host that was asked would end the test
     request = asked(demo, options.pop("attribute", "gender"), **options)
     with pytest.raises(ParameterError, match=match):
         demo.glassleaf.alternatives.start(request).get()

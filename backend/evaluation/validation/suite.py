@@ -453,7 +453,9 @@ def read_config(file: Path) -> OperatorConfig:
         if file.stat().st_size > MAX_BYTES:
             raise ParameterError(f"{file} is larger than {MAX_BYTES:,} bytes; this is no file of thresholds.")
         data = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except OSError as error:
+        raise ParameterError(f"{file} cannot be read ({error.strerror}).") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ParameterError(f"{file} cannot be read as TOML ({error}).") from None
     problems = sentences(file.name, OperatorConfig, data)
     if problems:
