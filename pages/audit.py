@@ -1,6 +1,8 @@
 """What was done with the models, by whom, and was the log changed?"""
 
-from app import session
+from functools import partial
+
+from app import session, user_jobs
 from app.panels import audit, frame
 
 t = session.texts()
@@ -9,7 +11,8 @@ model_id = frame.model_or_stop(t, "audit")
 view, backend = session.view(model_id), session.service()
 federation = view.record.federation
 frame.header(t, "audit", session.notices(), view.federation)
-audit.verify(t, view, lambda: backend.audit.verify(federation))
+(checking,) = user_jobs.works(model_id, "audit")
+audit.verify(t, view, checking, partial(backend.audit.start_verify, federation))
 entries = backend.audit.entries(federation)
 frame.section(t, "audit.entries")
 shown = audit.filters(t, entries, view.federation, view.record)

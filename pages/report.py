@@ -18,7 +18,7 @@ report.files(
     made,
     backend.reports.export,
     drawing,
-    backend.reports.start_pdf,
+    backend.reports.start_file,
     backend.reports.language_of_pdf(t.language),
     linked=view.federation.link is not None,
 )

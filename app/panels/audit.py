@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import charts, controls, frame, palette
+from app import session
+from app.panels import charts, controls, frame, palette, run
 from app.panels.controls import narrow
 from app.texts import Texts, markdown
+from app.user_jobs import Work
 from app.view_models import View
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
+    from backend.jobs import Job
     from backend.results import ModelRecord
     from backend.store.audit_log import Entry, Verdict
 
@@ -23,13 +27,30 @@ SHORT = 12  # digits of a hash in the table
 ICONS = {True: ":material/verified:", False: ":material/gpp_bad:"}
 
 
-def verify(t: Texts, view: View, check: Callable[[], Verdict]) -> None:
-    """A button; after it is pressed, what was found."""
+def verify(t: Texts, view: View, checking: Work, start: Callable[[], Job[Verdict]]) -> None:
+    """A button; after it is pressed, how far the check is, and what was found."""
     st.markdown(t("audit.chain"))
-    if not st.button(t("audit.verify"), type=frame.emphasis(), icon=":material/verified_user:", key="audit_verify"):
+    words, icon = t("audit.verify"), ":material/verified_user:"
+    if st.button(words, type=frame.emphasis(), icon=icon, key="audit_verify", disabled=checking.busy):
+        checking.start(start)
+        checking.redraw()
+    job: Job[Verdict] | None = checking.job
+    if checking.refused:
+        frame.problem(t, checking.refused)
+    if job is None:
         return
-    with st.spinner(t("audit.verifying")):
-        verdict = check()
+    if job.state == "running":
+        frame.follow(t, job, lambda stage: t("audit.verifying"), "audit", checking.redraw)
+    elif job.result is None:
+        run.ended(t, job)
+    else:
+        _verdict(t, view, job.result)
+        checked = datetime.now(UTC) - timedelta(seconds=job.seconds_ago)
+        st.caption(t("audit.checked", time=session.clock(checked, st.context.timezone)))
+
+
+def _verdict(t: Texts, view: View, verdict: Verdict) -> None:
+    """What the last check found."""
     kept = t.listed([palette.plain(t, view.federation, host) for host in verdict.witnesses])
     compared = t("audit.witnessed", hosts=markdown(kept), heads=f"{verdict.heads:,}")
     witnessed = compared if verdict.witnesses else t("audit.no_witness")

@@ -38,23 +38,26 @@ def files(
     made: Report,
     export: Callable[[str, str, str], bytes],
     drawing: Work,
-    start: Callable[[str, str], Job[ReportFile]],
+    start: Callable[[str, str, str], Job[ReportFile]],
     pdf_language: str,
     *,
     linked: bool,
 ) -> None:
-    """A button a form; the file is made, and logged, when it is pressed: a PDF in the background, the others at once.
+    """A button a form; the file is made, and logged, when it is pressed: what takes a while in the background, else at once.
 
     `linked` = the Hosts are at other companies, where one may be silent.
     """
     model_id = made.content.identity.model
     with st.container(horizontal=True):
-        icon, words = f":material/{ICONS['pdf']}:", t("report.file_pdf")
-        if st.button(words, type=frame.emphasis(), icon=icon, key="report_pdf", disabled=drawing.busy):
-            drawing.start(partial(start, model_id, t.language))
-            drawing.redraw()
-        for form in ("html", "json"):
-            _download(t, model_id, form, partial(export, model_id, form, t.language), t(f"report.file_{form}"))
+        for form in ("pdf", "html", "json"):
+            words = t(f"report.file_{form}")
+            if form != "pdf" and not linked:
+                _download(t, model_id, form, partial(export, model_id, form, t.language), words)
+                continue
+            look, icon = frame.emphasis() if form == "pdf" else "secondary", f":material/{ICONS[form]}:"
+            if st.button(words, type=look, icon=icon, key=f"report_{form}", disabled=drawing.busy):
+                drawing.start(partial(start, model_id, form, t.language))
+                drawing.redraw()
     _drawing(t, made, drawing)
     st.caption(t.joined(t("report.files_note"), t("report.files_ask_hosts") if linked else ""))
     if pdf_language != t.language:
@@ -74,7 +77,7 @@ def _download(t: Texts, model_id: str, form: str, data: Callable[[], bytes] | by
 
 
 def _drawing(t: Texts, made: Report, drawing: Work) -> None:
-    """How far the PDF is, or the file that was drawn last and whether it still says what is reported now."""
+    """How far the file is, or the one that was made last and whether it still says what is reported now."""
     job: Job[ReportFile] | None = drawing.job
     if drawing.refused:
         frame.problem(t, drawing.refused)
@@ -88,11 +91,12 @@ def _drawing(t: Texts, made: Report, drawing: Work) -> None:
     else:
         drawn = job.result
         with st.container(border=True, horizontal=True, vertical_alignment="center"):
-            time, language = drawn.issued[:16].replace("T", " "), t(f"report.in_{drawn.language}")
+            form, time = t(f"report.file_{drawn.form}"), drawn.issued[:16].replace("T", " ")
+            file = form if drawn.form == "json" else t.noted(form, t(f"report.in_{drawn.language}"))
             same = drawn.content_sha256 == made.content_sha256
-            words = t("report.pdf_ready" if same else "report.pdf_before", time=time, language=language)
+            words = t("report.file_ready" if same else "report.file_before", file=file, form=form, time=time)
             st.markdown(f":material/{'check_circle' if same else 'history'}: {words}", width="content")
-            _download(t, drawn.model_id, "pdf", drawn.file, t("report.pdf_save"))
+            _download(t, drawn.model_id, drawn.form, drawn.file, t("report.file_save", form=form))
 
 
 def answers(pairs: Sequence[tuple[str, str]]) -> None:

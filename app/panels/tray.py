@@ -44,6 +44,7 @@ PAGES = {
     "validation": "validation",
     "monitoring": "validation",
     "report": "report",
+    "audit": "audit",
 }
 ANY_MODEL = ("train", "attacks", "import", "federation")  # their pages are about no chosen model
 # what they find is in the Guest's store

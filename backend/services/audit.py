@@ -15,6 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from backend.errors import GlassleafError, SecurityError
+from backend.jobs import Job
 from backend.jobs.work import unwatched
 from backend.results import NOBODY
 from backend.services.roles import ROLES, WHOSE
@@ -191,6 +192,11 @@ class AuditTrail:
         return self._workspace.audit_log(federation).verify(
             {host: heads for host, heads in kept.items() if heads}, partial(is_signed_head, public)
         )
+
+    def start_verify(self, federation: str) -> Job[Verdict]:
+        """:meth:`verify` in the background: a Host that does not answer takes seconds."""
+        job: Job[Verdict] = Job(lambda job: self.verify(federation), 0)
+        return job.start()
 
     def public_key(self, federation: str) -> str:
         """What the Guest's signatures are checked with: an Ed25519 key in hexadecimal."""

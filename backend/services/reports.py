@@ -66,12 +66,13 @@ def check_signed(blob: bytes, public_key: str) -> Checked:
 
 @dataclass(frozen=True)
 class ReportFile:
-    """A report as PDF, and what it was drawn from.
+    """A report as a file, and what it was made from.
 
     Attributes
     ----------
+    form : {"json", "html", "pdf"}
     language : {"en", "zh"}
-        That it is in.
+        That it is in; JSON holds both.
     issued : str
         UTC, ISO 8601.
     content_sha256 : str
@@ -79,6 +80,7 @@ class ReportFile:
     """
 
     model_id: str
+    form: str
     language: str
     issued: str
     content_sha256: str
@@ -136,14 +138,17 @@ class Reports:
         """
         return self._export(note, model_id, form, language)[1]
 
-    def start_pdf(self, model_id: str, language: str) -> Job[ReportFile]:
-        """:meth:`export` as PDF, in the background: large reports take a while to draw."""
-        return Job[ReportFile](lambda job: self._drawn(model_id, language, job), 0, course=language).start()
+    def start_file(self, model_id: str, form: str, language: str) -> Job[ReportFile]:
+        """:meth:`export` in the background: a large PDF takes a while to draw, and a Host of another company may not answer."""
+        return Job[ReportFile](
+            lambda job: self._made(model_id, form, language, job), 0, course=f"{form} {language}"
+        ).start()
 
     @recorded("report")
-    def _drawn(self, note: Note, model_id: str, language: str, job: Job[ReportFile]) -> ReportFile:
-        report, file = self._export(note, model_id, "pdf", language, job.at)
-        return ReportFile(model_id, language_of_pdf(language), report.issued.time, report.content_sha256, file)
+    def _made(self, note: Note, model_id: str, form: str, language: str, job: Job[ReportFile]) -> ReportFile:
+        report, file = self._export(note, model_id, form, language, job.at)
+        language = language_of_pdf(language) if form == "pdf" else language
+        return ReportFile(model_id, form, language, report.issued.time, report.content_sha256, file)
 
     def _export(
         self, note: Note, model_id: str, form: str, language: str, at: Callable[[str], None] = lambda stage: None

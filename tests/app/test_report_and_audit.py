@@ -3,22 +3,26 @@
 import ast
 import importlib
 import json
+import threading
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from app import user_jobs
+from app import session, user_jobs
 from app.texts import Texts, markdown
 from backend import errors, services
+from backend.data.federation import GuestLink
 from backend.errors import GlassleafError
 from backend.i18n import LANGUAGES
+from backend.jobs import Job
 from backend.reports.document import canonical, sha256
 from backend.results import NOBODY
 from backend.services import Glassleaf
 from backend.store.audit_log import Entry, Head, Verdict
-from tests.app.conftest import Answers, Opened, World
+from tests.app.conftest import Answers, Opened, World, job_of
 from tests.app.reading_out import everything, says
 
 T = Texts("en")
@@ -49,15 +53,34 @@ def test_a_pdf_is_drawn_in_a_job_and_says_once_it_is_no_longer_what_is_reported(
     job = user_jobs.find(f"report:{world.record.id}")
     assert job is not None and job.get().file.startswith(b"%PDF") and job.pace.share == 1.0
     at = opened("report", lang=language)
-    time = job.get().issued[:16].replace("T", " ")
-    filled = partial(Texts(language), language=Texts(language)(f"report.in_{language}"), time=time)
-    assert not at.exception and filled("report.pdf_ready") in everything(at)
+    words, time = Texts(language), job.get().issued[:16].replace("T", " ")
+    file = words.noted(words("report.file_pdf"), words(f"report.in_{language}"))
+    filled = partial(words, file=file, form=words("report.file_pdf"), time=time)
+    assert not at.exception and filled("report.file_ready") in everything(at)
     saved = {button.proto.label for button in at.get("download_button")}
-    assert Texts(language)("report.pdf_save") in saved
+    assert filled("report.file_save") in saved
     at.text_area(key="report_reason").set_value("It has to go before use.")
     at.text_input(key="report_reviewer").set_value("Rita")
     next(b for b in at.button if b.label == Texts(language)("report.decide_go")).click().run()
-    assert filled("report.pdf_before") in everything(opened("report", lang=language))
+    assert filled("report.file_before") in everything(opened("report", lang=language))
+
+
+def test_where_hosts_are_at_other_companies_every_file_is_a_job_that_can_be_stopped(
+    opened: Opened, world: World, answers: Answers, go: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = session.view
+    apart = world.federation.model_copy(update={"link": GuestLink()})
+    monkeypatch.setattr(session, "view", lambda model: replace(whole(model), federation=apart))
+    answers["reports.start_file"] = lambda model, form, language: asking(go, "draw")
+    at = opened("report")
+    assert {button.proto.label for button in at.get("download_button")}.isdisjoint(
+        {T("report.file_html"), T("report.file_json")}
+    )
+    at.button(key="report_json").click().run()
+    job = job_of(f"report:{world.record.id}")
+    assert not at.exception and at.button(key="report_html").disabled
+    at.button(key="cancel_report").click().run()
+    assert job.wait(60).state == "cancelled"
 
 
 def test_a_decision_is_kept_logged_and_shown(opened: Opened, world: World) -> None:
@@ -113,18 +136,44 @@ def test_a_report_that_is_handed_in_is_checked(opened: Opened, world: World) -> 
     assert "was changed" in at.error[0].value
 
 
-def test_the_log_is_checked_when_asked_for(opened: Opened) -> None:
+def asking(go: threading.Event, stage: str) -> Job[Any]:
+    """What waits for a Host that does not answer."""
+
+    def work(job: Job[Any]) -> None:
+        job.at(stage)
+        while not go.wait(0.01):
+            job.check()
+
+    return Job(work, 0).start()
+
+
+def test_the_log_is_checked_when_asked_for(opened: Opened, world: World) -> None:
     at = opened("audit")
     assert not at.success
     at.button(key="audit_verify").click().run()
+    job_of(f"audit:{world.record.id}").wait(60)
+    at = opened("audit")
     assert not at.exception and says(at.success[0].value, "audit.holds")
 
 
-def test_a_broken_log_is_reported_with_every_problem(opened: Opened, answers: Answers) -> None:
-    verdict = Verdict(3, Head(3, "a" * 64), ("Entry 2 was changed.", "Entry 3 does not follow."), ())
-    answers["audit.verify"] = lambda federation: verdict
+def test_a_check_that_waits_for_a_silent_host_says_so_and_can_be_stopped(
+    opened: Opened, world: World, answers: Answers, go: threading.Event
+) -> None:
+    answers["audit.start_verify"] = lambda federation: asking(go, "start")
     at = opened("audit")
     at.button(key="audit_verify").click().run()
+    assert not at.exception and T("audit.verifying") in everything(at) and at.button(key="audit_verify").disabled
+    at.button(key="cancel_audit").click().run()
+    job_of(f"audit:{world.record.id}").wait(60)
+    assert says(opened("audit"), "stage.cancelled")
+
+
+def test_a_broken_log_is_reported_with_every_problem(opened: Opened, world: World, answers: Answers) -> None:
+    verdict = Verdict(3, Head(3, "a" * 64), ("Entry 2 was changed.", "Entry 3 does not follow."), ())
+    answers["audit.start_verify"] = lambda federation: Job(lambda job: verdict, 0).start()
+    opened("audit").button(key="audit_verify").click().run()
+    job_of(f"audit:{world.record.id}").wait(60)
+    at = opened("audit")
     assert "Entry 2 was changed" in at.error[0].value and T("audit.no_witness") in at.error[0].value
 
 

@@ -143,7 +143,7 @@ KINDS: dict[str, Start] = {
     "privacy-utility trade-off": lambda glassleaf, model: glassleaf.leakage.start_tradeoff(model),
     "protocol comparison": lambda glassleaf, model: glassleaf.protocol_comparison.start(ComparisonRequest(model)),
     "import": brought,
-    "report as PDF": lambda glassleaf, model: glassleaf.reports.start_pdf(model, "en"),
+    "report as PDF": lambda glassleaf, model: glassleaf.reports.start_file(model, "pdf", "en"),
     "credit cards fetched": lambda glassleaf, model: glassleaf.federations.start_credit_card(),
     **{f"attack {one.id}": attack(one.id) for one in AttackRuns.all()},
 }

@@ -58,7 +58,7 @@ RESULTS = {
     ),
     "leak": (LeakPoint(16, 100, 2000, 0.5, 3.0, 2.0, 0.6, 1.0),),
     "frontier": (TradeoffPoint(10, 0.125, 100, 2000, 0.1, 4.0, Metrics(0.7, 0.3, 0.5, 0.8, 100, "test", 0.1, 0.2)),),
-    "report": ReportFile("m1", "en", "2026-11-24T10:00:00+00:00", "a" * 64, b"%PDF-1.7\x80\xff"),
+    "report": ReportFile("m1", "pdf", "en", "2026-11-24T10:00:00+00:00", "a" * 64, b"%PDF-1.7\x80\xff"),
     "import": Brought("demo", "mine.json", Proof(40, "XGBoost 3.2.0", 0.001, 0.01, 0.75, ("a note",)), "m1"),
     "shap": (CohortImportance("telecom", "calls", -0.25, 50, 0.01, "rlwe", 0),),
 }

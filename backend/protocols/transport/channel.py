@@ -218,6 +218,7 @@ def await_links(down: Callable[[], tuple[str, ...]], until: float, cancelled: Ca
     try:
         while (now := time.monotonic()) < until and not cancelled() and (hosts := down()):
             work.silent(work.Silence(hosts, now - began) if now - began >= QUIET else None)
+            work.check()
             time.sleep(LOOK)
     finally:
         work.silent(None)

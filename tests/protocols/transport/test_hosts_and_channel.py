@@ -189,6 +189,12 @@ def test_a_host_whose_link_does_not_come_up_is_told_while_it_is_waited_for_and_n
     assert next(looks, None) is None  # all looks were taken
 
 
+def test_work_that_waits_for_a_link_can_be_stopped():
+    job = Job(lambda job: await_links(lambda: ("a",), time.monotonic() + 20, lambda: False), 1).start()
+    job.cancel()
+    assert job.wait(10).state == "cancelled"
+
+
 def test_a_host_that_confirms_nothing_is_not_waited_for_at_the_end():
     witnesses = {"a": "00", "b": "00"}
     took = {}
