@@ -197,7 +197,7 @@ def on_line(people: int, cipher: str, bits: int) -> Callable[[str], None]:
 def answers(sheet: SampleSheet | None) -> bool:
     """Whether what the page has to say is about the people of `sheet`; an answer about others comes after the form on a phone."""
     if last is None:
-        return job is not None
+        return job is not None and job.result is None
     return sheet is not None and [score.id for score in last.scores] == list(sheet.ids)
 
 

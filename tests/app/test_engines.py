@@ -266,6 +266,9 @@ def test_on_a_phone_the_answer_stands_above_the_form_that_it_answers_and_below_t
     people[world.federation.guest.id] = ["new7", "new8"]
     at.file_uploader(key="score_upload").upload("others.csv", people.to_csv(index=False).encode())
     assert not comes_first(at.run())
+    elsewhere = replace(job_of("score").result, model_id="m0")  # made with another model
+    put_job("score", Job(lambda job: elsewhere, 1).start().wait(60))
+    assert not comes_first(at.run()) and says(at, "score.other_model")
 
 
 def waiting(go: threading.Event, total: int) -> Job[None]:
