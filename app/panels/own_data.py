@@ -41,7 +41,7 @@ EDITED = (
     "categories_zh",
 )
 # pixels: name and meaning, which nobody may leave out, stand beside each other on a phone
-WIDTHS = {"name": 145, "meaning": 205, "meaning_zh": 150, "categories": 150, "categories_zh": 150}
+NAME, MEANT, OTHER = 145, 205, 150
 ROWS = ""  # in place of an id column: rows are numbered
 
 
@@ -441,11 +441,13 @@ def _edited(t: Texts, draft: Draft, columns: Sequence[Column], held: dict[str, s
         base = begun
         session.keep(base_key, base)
         session.keep(f"{base_key}_turn", session.kept(f"{base_key}_turn", 0) + 1)
+    meanings = ("meaning_zh", "meaning") if t.language == "zh" else ("meaning", "meaning_zh")
+    order = (*meanings, *(field for field in EDITED if field not in meanings))
     shown = pd.DataFrame(
-        [{"name": name, **{field: base[name][field] for field in EDITED}, "party": held[name]} for name in base]
+        [{"name": name, **{field: base[name][field] for field in order}, "party": held[name]} for name in base]
     )
     looks = {
-        "name": st.column_config.TextColumn(t("own_data.column"), disabled=True, pinned=True, width=WIDTHS["name"]),
+        "name": st.column_config.TextColumn(t("own_data.column"), disabled=True, pinned=True, width=NAME),
         "party": st.column_config.TextColumn(t("own_data.party"), disabled=True),
         "kind": st.column_config.SelectboxColumn(
             t("own_data.kind"),
@@ -461,11 +463,12 @@ def _edited(t: Texts, draft: Draft, columns: Sequence[Column], held: dict[str, s
         ),
     }
     fields = [field for field in EDITED if field not in looks]
+    widths = {meanings[0]: MEANT, meanings[1]: OTHER, "categories": OTHER, "categories_zh": OTHER}
     looks |= {
         field: st.column_config.TextColumn(
             t(f"own_data.field_{field}"),
             help=t(f"own_data.field_{field}_help"),
-            width=WIDTHS.get(field),
+            width=widths.get(field),
         )
         for field in fields
     }

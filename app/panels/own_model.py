@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import session, user_jobs
+from app import errors, session, user_jobs
 from app.panels import frame, links, run
 from app.texts import Texts, markdown, number
 from backend.services.job_registry import Upload
@@ -121,7 +121,7 @@ def _proof(t: Texts, done: Brought) -> None:
         if not math.isnan(proof.auc):
             st.markdown(t("own_model.auc", auc=number(proof.auc)), help=t("glossary.auc"))
         for note in proof.notes:
-            st.caption(f":material/info: {markdown(note)}")
+            st.caption(f":material/info: {markdown(errors.said(t, note))}")
         if not done.model_id:
             st.caption(t("own_model.not_kept"))
         else:

@@ -230,9 +230,11 @@ def _columns(
         columns[i] = party, np.array([known[cell] for cell in cells], dtype=np.float64)
         strange = sorted({cell for cell in known if cell and cell not in feature.missing} - codes.keys())
         if strange:
-            which = f" ({listed([shown(text) for text in strange], 3)})" if party == federation.guest.name else ""
+            column, own = shown(feature.name), listed([shown(text) for text in strange], 3)
             notes.append(
-                f"Column {shown(feature.name)} holds texts that are none of the model's categories{which}: they count as missing."
+                f"Column {column} holds texts that are none of the model's categories ({own}): they count as missing."
+                if party == federation.guest.name
+                else f"Column {column} holds texts that are none of the model's categories: they count as missing."
             )
     return columns, notes
 
@@ -328,7 +330,7 @@ def label_texts(federation: Federation) -> set[str]:
 
 
 def _gaps(federation: Federation, read: WholeModel, guest: PartyTable) -> list[str]:
-    """A note where training seems to have met no missing value: what was filled in then is not filled in here."""
+    """Notes where training seems to have met no missing value: what was filled in then is not filled in here."""
     owner = {feature.name: party for party, feature in federation.features()}
     names = [read.features[i] for i in sorted(read.gapless) if read.features[i] in owner]
     own = {name: int(pd.isna(guest.columns[name]).sum()) for name in names if name in guest.columns}
@@ -336,9 +338,9 @@ def _gaps(federation: Federation, read: WholeModel, guest: PartyTable) -> list[s
     others = [shown(name) for name in names if owner[name] != federation.guest.name]
     if not empty and not others:
         return []
-    here = f"; the Guest's {listed(empty, 5)} has none" if empty else ""
     return [
-        f"The model seems to have been trained without a missing value of {listed([shown(name) for name in names], 5)}{here}. "
+        f"The model seems to have been trained without a missing value of {listed([shown(name) for name in names], 5)}. "
         "Where one is missing, the score takes a way that the library chose without data. If training filled such cells in, fill "
-        "them in alike."
+        "them in alike.",
+        *([f"Missing at the Guest: {listed(empty, 5)}."] if empty else []),
     ]

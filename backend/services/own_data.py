@@ -330,5 +330,5 @@ def host_names(draft: Draft) -> list[str]:
 
 
 def _entry(column: str, cells: dict[str, str]) -> dict[str, str]:
-    """What was said about a column; its name stands in for a meaning that nobody gave."""
-    return {**cells, "meaning": cells.get("meaning") or f"{readable(column)} {NO_MEANING}"}
+    """What was said about a column; its name stands in for a meaning that nobody gave in any language."""
+    return {**cells, "meaning": cells.get("meaning") or cells.get("meaning_zh") or f"{readable(column)} {NO_MEANING}"}

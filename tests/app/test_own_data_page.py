@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,9 @@ from backend.errors import FederationError
 from backend.jobs import Job, work
 from backend.services import Glassleaf
 from backend.services.federations import Federations
+from backend.services.import_proof import Proof
 from backend.services.job_registry import Upload
+from backend.services.model_import import Brought
 from tests.app.conftest import Opened, World, job_of
 from tests.app.reading_out import everything, says
 
@@ -207,6 +210,24 @@ def on_model(opened: Opened) -> AppTest:
     at = opened("own_data")
     at.get_by_key("own_way").set_value("model")
     return at.run()
+
+
+@pytest.mark.parametrize(("language", "first"), [("en", "meaning"), ("zh", "meaning_zh")])
+def test_the_meaning_in_the_readers_language_stands_beside_the_column(
+    opened_empty: Opened, language: str, first: str
+) -> None:
+    at = with_parties(with_outcome(begun(partial(opened_empty, lang=language))))
+    assert list(at.dataframe[-1].value.columns)[:2] == ["name", first]
+
+
+def test_what_a_proof_notes_is_in_chinese(opened: Opened) -> None:
+    notes = ("Column 'home' holds texts that are none of the model's categories: they count as missing.",)
+    found = Brought("demo", "mine.json", Proof(40, "", 0.001, 0.01, 0.75, notes), "")
+    session.service().jobs.of("").start("import", lambda: Job(lambda job: found, 0).start())
+    job_of("import").wait(60)
+    at = opened("own_data", lang="zh")
+    at.get_by_key("own_way").set_value("model")
+    assert says(at.run(), "error.import_strange", "zh", column="'home'")
 
 
 def test_a_check_that_runs_shows_its_rows_after_a_reload_and_can_be_stopped(

@@ -242,7 +242,7 @@ def test_a_model_that_never_saw_a_missing_value_says_so_where_records_have_one(g
     else:
         train(kind, tmp_path / "m.json", trained, frame["class"] == 2, max_depth=4)
     proof = glassleaf.model_import.check("odd", tmp_path / "m.json", features=("age", AMOUNT))
-    told = [note for note in proof.notes if "without a missing value" in note and "'age' in 60 records" in note]
+    told = [note for note in proof.notes if note.startswith("Missing at the Guest: 'age' in 60 records")]
     assert len(told) == (not gaps)
 
 

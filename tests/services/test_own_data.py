@@ -135,6 +135,14 @@ def test_a_dictionary_fills_in_the_meanings(glassleaf):
         service.with_dictionary(draft, "d.csv", b"name\nage\n")
 
 
+def test_a_meaning_in_chinese_alone_is_a_meaning(glassleaf):
+    service = glassleaf.own_data
+    draft = said(service, service.begin("people.csv", TABLE.encode()))
+    draft = draft.model_copy(update={"entries": {"age": {"meaning_zh": "年龄"}}})
+    _, read = service.overview(draft)
+    assert {column.name for column in read.columns if column.described} == {"age"}
+
+
 def test_what_fails_leaves_nothing_half_written(glassleaf, monkeypatch, tmp_path):
     service = glassleaf.own_data
     draft = said(service, service.begin("people.csv", TABLE.encode()))
