@@ -2,17 +2,25 @@
 
 An element is its own logarithm: 32 bytes, a number from 1 to the order less 1. Sums, multiples and inverses are those of ristretto255,
 and what is no element, the identity or a multiple by 0 is refused as there. It hides nothing.
+Alignments around a test's subject mask the ids of a message at once: an element is a hash, a multiple is the hash with a scalar's bits
+turned, which commutes and is undone by itself.
 """
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
+from typing import Any
 
+import numpy as np
 import pytest
 import rbcl
 
 from backend.crypto import ristretto
-from backend.crypto.ristretto import ELEMENT
+from backend.crypto.ristretto import ELEMENT, split
 from backend.errors import SecurityError
+from backend.jobs import work
+from backend.protocols.alignment import dh
 
 ORDER = 2**252 + 27742317777372353535851937790883648493  # RFC 9496 §4
 
@@ -34,6 +42,16 @@ def multiples(pairs: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
     return products
 
 
+def turned(scalars: Sequence[bytes], elements: Sequence[bytes]) -> list[bytes]:
+    masks, bits = (np.frombuffer(b"".join(items), dtype=np.uint8) for items in (scalars, elements))
+    return split((masks ^ bits).tobytes(), len(elements))
+
+
+def at_once(function: Callable[[Sequence[Any]], Iterable[Any]], items: Sequence[Any]) -> list[Any]:
+    work.check()
+    return list(function(items)) if items else []
+
+
 @contextmanager
 def light_group() -> Iterator[None]:
     """Alignments of this process compute in the light group."""
@@ -43,4 +61,9 @@ def light_group() -> Iterator[None]:
         patch.setattr(rbcl, "crypto_scalarmult_ristretto255_base", lambda scalar: element(number(scalar)))
         patch.setattr(rbcl, "crypto_core_ristretto255_add", lambda one, other: element(number(one) + number(other)))
         patch.setattr(rbcl, "crypto_core_ristretto255_sub", lambda one, other: element(number(one) - number(other)))
+        patch.setattr(dh, "random_scalars", lambda n: [os.urandom(ELEMENT)] * n)
+        patch.setattr(dh, "hash_to_group", lambda data, domain: sha256(data).digest())
+        patch.setattr(dh, "multiply_each", turned)
+        patch.setattr(dh, "invert", lambda scalars: scalars)
+        patch.setattr(dh, "over_threads", at_once)
         yield
