@@ -1,6 +1,6 @@
 """How long a page takes, on the demo and on a model of 500 features and 300 trees: in the server, and in a real browser from the
-click to the last element drawn; Score and Privacy also once somebody has been scored. For somebody who has signed in the server alone is
-measured: a browser draws the same.
+click to the last element drawn, beside an empty Streamlit page; Score and Privacy also once somebody has been scored. For somebody who
+has signed in the server alone is measured: a browser draws the same.
 
 Needs Chromium and Playwright. The large federation is synthetic (`bench.large`); each dashboard runs in a process of its own, which
 prepares no randomness in the background: that would take the pages' processors.
@@ -34,6 +34,7 @@ NAMES = [
 ]
 ANSWERED = ("score", "privacy")  # what shows the answer of a scoring
 ROUNDS = 3
+EMPTY = {"empty": "Empty", "help": "Help"}  # the pages of bench/empty.py, the first of which is measured
 SERVER = 0.120  # seconds in the server's process, whatever else the machine does
 AIMS = {"demo": 0.3, "large": 0.6}  # seconds to the last element
 
@@ -41,7 +42,9 @@ AIMS = {"demo": 0.3, "large": 0.6}  # seconds to the last element
 def measure(rounds: int = ROUNDS, names: Sequence[str] = NAMES) -> dict[str, Any]:
     """Medians over `rounds` walks through the pages, warm; each model can be compared with one retrained from it."""
     with fresh_folder() as folder:
-        facts, rows = {}, []
+        progress("walking: an empty page")
+        with served(folder, folder / "empty.log", app="bench/empty.py") as url:
+            facts, rows = {}, [{"size": "none"} | walked(url, "", rounds, EMPTY)[0]]
         for size, aim in AIMS.items():
             progress(f"growing the models: {size}")
             home = folder / size
@@ -78,49 +81,41 @@ def grown(home: Path, size: str) -> tuple[str, Mapping[str, int]]:
 
 
 def timed(home: Path, model: str, rounds: int, names: Sequence[str]) -> list[dict[str, Any]]:
-    """A row a page, a row more for those that show an answer, and a row each for somebody who has signed in."""
+    """A row a page, with what the server needs for somebody who has signed in, and a row more for those that show an answer."""
+    titles = {name: Texts("en")(f"{name}.title") for name in names}
     with served(home, home / "dashboard.log", pools=False) as url:
-        rows = walked(url, model, rounds, names)
+        rows = walked(url, model, rounds, titles)
         progress("scoring one person")
         asyncio.run(score_somebody(url, f"model={model}"))
-        rows += walked(url, model, rounds, [name for name in names if name in ANSWERED], "{}, one person scored")
+        scored = walked(url, model, rounds, {name: title for name, title in titles.items() if name in ANSWERED})
     port = free_port()
     with served(home, home / "dashboard.log", port, sign_in.want(home, port), pools=False) as url:
         progress("signed in")
         spent = asyncio.run(_spent(url, model, rounds, names, "somebody"))
-    titles = _titles(names)
-    return rows + [
-        {"page": f"{titles[name]}, signed in", "server_seconds": median(seconds)} for name, seconds in spent.items()
-    ]
+    for row, seconds in zip(rows, spent.values(), strict=True):
+        row["signed_in_seconds"] = median(seconds)
+    return rows + [row | {"page": f"{row['page']}, one person scored"} for row in scored]
 
 
-def _titles(names: Sequence[str]) -> dict[str, str]:
-    return {name: Texts("en")(f"{name}.title") for name in names}
-
-
-def walked(url: str, model: str, rounds: int, names: Sequence[str], called: str = "{}") -> list[dict[str, Any]]:
-    """A row a page of a dashboard that is being served; `called` is what a page's title becomes."""
-    if not names:
-        return []
-    titles = _titles(names)
+def walked(url: str, model: str, rounds: int, titles: Mapping[str, str]) -> list[dict[str, Any]]:
+    """A row a page, by name and title, of a dashboard that is being served."""
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
         context = browser.new_context(viewport={"width": 1440, "height": 900}, locale="en-US")
         page = context.new_page()
-        page.goto(
-            f"{url}/help?model={model}"
-        )  # none of those that are walked, so that the first click leads to another page
+        # The last of those that are walked or none of them, so that the first click leads to another page.
+        page.goto(f"{url}/help?model={model}")
         page.wait_for_selector("h1", timeout=120_000)
         time.sleep(3)
         seen = walk(page, rounds, list(titles.values()))
         browser.close()
-    spent = asyncio.run(_spent(url, model, rounds, names))
+    spent = asyncio.run(_spent(url, model, rounds, list(titles)))
     rows = []
     for name, title in titles.items():
         first, last = ([milliseconds / 1000 for milliseconds in column] for column in zip(*seen[title], strict=True))
         rows.append(
             {
-                "page": called.format(title),
+                "page": title,
                 "server_seconds": median(spent[name]),
                 "title_seconds": median(first),
                 "seconds": median(last),
@@ -142,7 +137,8 @@ async def _spent(url: str, model: str, rounds: int, names: Sequence[str], person
                 await session.open(name, query=f"model={model}")
                 after = server.cpu_times()
                 if counted:
-                    found[name].append(after.user + after.system - before.user - before.system)
+                    spent = after.user + after.system - before.user - before.system
+                    found[name].append(max(0.0, spent))  # of nothing a little less is left by rounding
     return found
 
 

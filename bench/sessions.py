@@ -138,7 +138,7 @@ def _held_up(url: str, quick: bool, *, signed_in: bool) -> tuple[list[float], li
 
 def process() -> psutil.Process:
     """The dashboard that is being served."""
-    return next(c for c in psutil.Process().children() if "app/main.py" in c.cmdline())
+    return next(c for c in psutil.Process().children() if "--server.port" in c.cmdline())
 
 
 def until_idle(server: psutil.Process, longest: float = LONGEST_PREPARATION) -> None:

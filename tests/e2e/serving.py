@@ -53,32 +53,28 @@ def wait_until_up(url: str, server: subprocess.Popen[bytes], seconds: float = 18
 
 @contextmanager
 def served(
-    home: Path, log: Path, port: int = 0, secrets: Path | None = None, *, pools: bool = True, console: bool = False
+    home: Path, log: Path, port: int = 0, secrets: Path | None = None, *, pools: bool = True, app: str = "app/main.py"
 ) -> Iterator[str]:
-    """Serve the dashboard on a free port, or `port`, with its state in `home`; yields its address.
+    """Serve the dashboard, or another `app`, on a free port, or `port`, with its state in `home`; yields its address.
 
-    `secrets` hold how to sign in; without `pools` nothing is prepared in the background, which would only take the walk's cores;
-    `console` = of a Host, `home` being its folder.
+    `secrets` hold how to sign in; without `pools` nothing is prepared in the background, which would only take the walk's cores.
     """
     port = port or free_port()
     url = f"http://localhost:{port}"
     streamlit = "streamlit" if pools else "tests.e2e.without_pools"
-    command = [
-        sys.executable,
-        "-m",
-        streamlit,
-        "run",
-        "app/host.py" if console else "app/main.py",
-        "--server.port",
-        str(port),
-    ]
-    command += ["--server.fileWatcherType", "none"]
+    command = [sys.executable, "-m", streamlit, "run", app, "--server.port", str(port)]
+    command += [
+        "--server.fileWatcherType",
+        "none",
+        "--runner.postScriptGC",
+        "false",
+    ]  # as app/.streamlit/config.toml has it
     command += ["--secrets.files", str(secrets)] if secrets else []
     with log.open("wb") as out:
         server = subprocess.Popen(
             [*command, "--server.headless", "true"],
             cwd=ROOT,
-            env={**os.environ, "GLASSLEAF_HOST" if console else "GLASSLEAF_HOME": str(home)},
+            env={**os.environ, "GLASSLEAF_HOST" if app == "app/host.py" else "GLASSLEAF_HOME": str(home)},
             stdout=out,
             stderr=out,
         )

@@ -45,7 +45,7 @@ server_metadata_url = "{issuer}/.well-known/openid-configuration"
 
 
 @contextmanager
-def signing_in(browser, folder: Path, groups: dict[str, list[str]], *, console: bool = False):
+def signing_in(browser, folder: Path, groups: dict[str, list[str]], app: str = "app/main.py"):
     """A page, and where it is served, of a home (a Host's folder) that wants a sign-in; account → groups at the provider."""
     port, log = free_port(), folder / "dashboard.log"
     users = [mock.User(sub=sub, claims={"name": f"{sub.title()} Li", "groups": held}) for sub, held in groups.items()]
@@ -57,7 +57,7 @@ def signing_in(browser, folder: Path, groups: dict[str, list[str]], *, console: 
         (folder / "home" / "sign-in.toml").write_text(SETTINGS.format(issuer=issuer))
         secrets = folder / "secrets.toml"
         secrets.write_text(SECRETS.format(port=port, issuer=issuer))
-        with served(folder / "home", log, port, secrets, pools=False, console=console) as url:
+        with served(folder / "home", log, port, secrets, pools=False, app=app) as url:
             context = browser.new_context(locale="en-US")
             context.add_cookies([{"name": WALKED, "value": "1", "url": url}])  # not here for the first time
             context.set_default_timeout(PATIENCE)
@@ -96,7 +96,7 @@ def test_a_hosts_console_lets_its_operators_in_and_logs_them(browser, tmp_path: 
     (tmp_path / "home").mkdir()
     Database(tmp_path / "home").close()  # all that a Host's folder has to hold
     groups = {"ana": ["supervision"], "ben": ["data-owners"]}
-    with signing_in(browser, tmp_path, groups, console=True) as (page, url):
+    with signing_in(browser, tmp_path, groups, "app/host.py") as (page, url):
         page.goto(url)
         enter(page, "ana")
         expect(page.get_by_text(T("console.no_role"))).to_be_visible(timeout=PATIENCE)
