@@ -299,3 +299,8 @@ def test_no_built_in_citation_keeps_an_english_word_in_chinese():
     cited = {(rule.citation_zh or rule.citation) for pack in load_packs() for rule in pack.rules}
     kept = {word for text in cited for word in re.findall(r"[A-Za-z]{3,}", re.sub(r"Texas .* Communities", "", text))}
     assert kept == {"FEAT", "SCHUFA"}
+
+
+@pytest.mark.parametrize("pack", load_packs(), ids=lambda pack: pack.name)
+def test_a_law_is_cited_in_english_for_english_readers(pack):
+    assert not [rule.id for rule in pack.rules if re.search(r"[\u4e00-\u9fff]", rule.citation)]
