@@ -4,7 +4,7 @@ import pytest
 
 from backend.data.demo import write_demo
 from backend.data.federation import write_federation
-from backend.errors import FederationError, StoreError
+from backend.errors import FederationError, ModelError, StoreError
 from backend.services import Glassleaf
 from backend.services.scoring import ScoringRequest
 
@@ -48,6 +48,8 @@ def test_a_broken_federation_is_named_with_its_place_and_stops_no_other(home, da
         assert glassleaf.reports.check(issued).verdict == "issued"
         with pytest.raises(error):  # who asks for it by its name is told
             glassleaf.models.all("other")
+        with pytest.raises(ModelError, match=rf"{record.id}\.\nother cannot be used: {home / 'other'}"):
+            glassleaf.models.get("nobody")  # which it may have held
 
 
 def test_a_federation_that_was_mended_is_there_again(home):
