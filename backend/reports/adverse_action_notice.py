@@ -182,11 +182,6 @@ class NoticeLine:
         side: Side = "above" if self.side == "above" else "below" if self.side == "below" else "either"
         return (self.feature.reason_zh if language == "zh" else self.feature.reason).get(side, "")
 
-    def in_words(self, words: Catalogue) -> str:
-        """The text, and who holds the feature."""
-        party = words.either(self.party, self.party_zh)
-        return words("notice.reason", text=self.text(words.language), party=party)
-
 
 @dataclass(frozen=True)
 class NoticeSource:
@@ -342,7 +337,13 @@ def absent(words: Catalogue, field: str) -> str:
 def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -> str:
     """The form's words, where they fit, and the texts of all features that are this reason."""
     found = dict.fromkeys(line.form_reason.text for line in lines if american and line.form_reason)
-    texts = words("notice.between").join(line.in_words(words) for line in lines)
+    between, held = words("notice.between"), dict[str, list[str]]()
+    for line in lines:
+        held.setdefault(words.either(line.party, line.party_zh), []).append(line.text(words.language))
+    texts = between.join(
+        words("notice.reason" if len(own) == 1 else "notice.reason_several", text=between.join(own), party=party)
+        for party, own in held.items()
+    )
     return f"• {'; '.join(found)} — {texts}" if found else f"• {texts}"
 
 

@@ -136,7 +136,9 @@ def test_reasons_that_share_the_forms_words_are_one_and_free_a_place():
     ]
     text = english(notice(*months, *others))
     assert text.count("•") == 4 and text.count("Delinquent past or present") == 1
-    assert all(f"Repayment status of the card {m}" in text for m in "12345")
+    assert (
+        all(f"Repayment status of the card {m}" in text for m in "12345") and text.count("held by Lender <Two>)") == 1
+    )
     with pytest.raises(ParameterError, match="at most 4 reasons; 5"):
         english(notice(*months, *others, OWN))
 
