@@ -28,7 +28,7 @@ from backend.reports.blocks import Facts, Heading, Outline, Table, Text
 from backend.reports.build import content_of, fill
 from backend.reports.document import canonical, make, read, schema, sha256, to_json, written
 from backend.reports.files import check
-from backend.reports.render import fonts, pdf_form, pdf_page
+from backend.reports.render import fonts, html_form, pdf_form, pdf_page
 from backend.reports.render.html_form import read_html, to_html
 from backend.reports.render.pdf_form import to_pdf
 from backend.reports.schema import (
@@ -779,3 +779,10 @@ def test_a_share_of_the_gain_is_rounded_once_and_reads_as_on_pages():
     assert [gain(fill.gain(share)) for share in (0.31549, 0.00123, 0.0, 1.0)] == [
         f"{text}\u00a0%" for text in ("31.5", "0.12", "0.0", "100.0")
     ]
+
+
+def test_a_table_of_three_columns_is_scrolled_on_a_phone_where_a_cell_is_long():
+    def drawn(cell):
+        return html_form.page(Outline("", "", (Table(("a", "b", "c"), (("x", cell, "y"),), (1, 3, 1)),)), "en")
+
+    assert '<table class="many">' in drawn("word " * 100) and '<table class="many">' not in drawn("word")

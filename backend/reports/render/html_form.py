@@ -19,6 +19,7 @@ from backend.reports.sections import outline
 COLOURS = ("#3F77C9", "#C17A0F", "#12898A", "#A4559E", "#7B6A3C", "#7A74D6", "#5B8C2A")  # the Guest's, then the Hosts'
 PANEL = 350  # pixels: side of a small chart with its words
 MANY = 3  # columns; a table of more is scrolled sideways on a phone
+LONG = 300  # letters of a cell beside which others need room, too
 TICKS = (0.0, 0.5, 1.0)
 INK = "#22303C"
 CURVE, AXIS = f'stroke="{INK}" stroke-width="1.8"', 'stroke="#9AA7B2" stroke-width="1"'
@@ -106,7 +107,8 @@ def _lines(text: str) -> str:
 
 def _table(table: Table) -> str:
     kinds = ['class="n"' if i in table.numeric else "" for i in range(len(table.head))]
-    many = ' class="many"' if len(table.head) > MANY else ""
+    long = any(len(text) > LONG for row in table.rows for text in row[:-1])
+    many = ' class="many"' if len(table.head) > MANY or long else ""
     columns = "".join(f'<col style="width:{100 * width / sum(table.widths):.1f}%">' for width in table.widths)
     head = "".join(f'<th scope="col" {k}>{escape(t)}</th>' for t, k in zip(table.head, kinds, strict=True))
     rows = ("".join(f"<td {k}>{_lines(t)}</td>" for t, k in zip(row, kinds, strict=True)) for row in table.rows)
