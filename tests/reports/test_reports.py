@@ -695,6 +695,19 @@ def test_sources_of_the_suite_are_in_the_reports_language(report):
     assert [row[-1] for row in table(Writer(report, Catalogue("en")), lines).rows] == ["S", "S"]
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_where_a_dutys_wording_was_read_stands_once_and_by_its_number_at_the_duty(report, language):
+    words = Catalogue(language)
+    *_, duties, _, read = claims.rules(Writer(report, words))
+    quoted = [duty for duty in report.content.assessment.duties if duty.quote]
+    sources = [words.either(duty.quote_from, duty.quote_from_zh) for duty in quoted]
+    assert len(read.rows) == len(set(sources)) < len(quoted) > 30
+    numbers = {source: n for n, source in read.rows}
+    for duty, source in zip(quoted, sources, strict=True):
+        cell = next(demands for _, demands, _ in duties.rows if duty.quote in demands)
+        assert words("document.source_number", n=numbers[source]) in cell and source not in cell
+
+
 def test_parameters_are_off_or_in_percent_where_a_reader_would_say_so(report):
     parameters = {"goss_top": "0.0", "goss_other": "0.2", "row_sample": "0.632", "learning_rate": "0.3"}
     identity = report.content.identity.model_copy(update={"parameters": parameters})

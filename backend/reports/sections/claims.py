@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from backend.compliance.assessment import SEVERITY, wording
 from backend.fairness.age_discrimination import in_words
@@ -237,13 +237,19 @@ def _dates(write: Writer, law: LawLine) -> str:
     return start + end + write("as_of", day=law.as_of)
 
 
-def _duty_dates(write: Writer, duty: DutyLine) -> str:
-    return write.says(write(f"force_{duty.force}"), _dates(write, duty))
+def _duty(write: Writer, duty: DutyLine) -> str:
+    """Which duty it is, from when and of whom."""
+    dates = write.says(write(f"force_{duty.force}"), _dates(write, duty))
+    whom = write.enumerated(write(f"whom_{whom}") for whom in duty.whom)
+    return "\n".join((_citation(write, duty), dates, write.says(write("head_whom"), whom)))
 
 
 def _wording(write: Writer, law: LawLine) -> str:
-    source = write.words.either(law.quote_from, law.quote_from_zh)
-    return wording(write.words, law.quote, source, law.as_of, law.checked)
+    return wording(write.words, law.quote, _source(write, law), law.as_of, law.checked)
+
+
+def _source(write: Writer, law: LawLine) -> str:
+    return write.words.either(law.quote_from, law.quote_from_zh)
 
 
 def _quoted_once(write: Writer, f: FindingLine, quoted: dict[str, str]) -> str:
@@ -253,10 +259,12 @@ def _quoted_once(write: Writer, f: FindingLine, quoted: dict[str, str]) -> str:
     return _wording(write, f)
 
 
-def _demands(write: Writer, duty: DutyLine) -> str:
-    either = write.words.either
+def _demands(write: Writer, duty: DutyLine, numbers: Mapping[str, int]) -> str:
+    """What it demands, and its wording with the number of the source."""
+    either, number = write.words.either, numbers.get(_source(write, duty))
     remedy = write.says(write("head_remedy"), either(duty.remedy, duty.remedy_zh))
-    return "\n".join((either(duty.explanation, duty.explanation_zh), _wording(write, duty), remedy))
+    quoted = wording(write.words, duty.quote, write("source_number", n=number), duty.as_of, duty.checked)
+    return "\n".join((either(duty.explanation, duty.explanation_zh), quoted, remedy))
 
 
 def _decision(write: Writer, f: FindingLine) -> str:
@@ -268,7 +276,7 @@ def _decision(write: Writer, f: FindingLine) -> str:
 
 
 def rules(write: Writer) -> list[Block]:
-    """The rule packs, and duties of the model as a whole."""
+    """The rule packs, duties of the model as a whole, and where their wordings were read."""
     found, either = write.content.assessment, write.words.either
     packs = write.table(
         found.packs,
@@ -279,16 +287,18 @@ def rules(write: Writer) -> list[Block]:
         ("source", 7, lambda p: either(p.source, p.source_zh)),
         ("origin", 3, lambda p: write("built_in" if p.built_in else "own_pack")),
     )
+    sources = dict.fromkeys(_source(write, duty) for duty in found.duties if duty.quote)
+    numbers = {source: n for n, source in enumerate(sources, start=1)}
     duties = write.table(
         found.duties,
-        ("duty", 4, lambda d: _citation(write, d)),
-        ("force", 3, lambda d: _duty_dates(write, d)),
-        ("demands", 11, lambda d: _demands(write, d)),
-        ("whom", 2, lambda d: write.enumerated(write(f"whom_{whom}") for whom in d.whom)),
+        ("duty", 6, lambda d: _duty(write, d)),
+        ("demands", 14, lambda d: _demands(write, d, numbers)),
         ("offers", 5, lambda d: either(d.evidence, d.evidence_zh)),
     )
+    read = write.table(numbers.items(), ("number", 1, lambda item: str(item[1])), ("source", 20, lambda item: item[0]))
     words = write.text("words_version", version=found.words)
-    return [words, packs, write.note("as_of_note"), write.heading("duties"), duties]
+    blocks: list[Block] = [words, packs, write.note("as_of_note"), write.heading("duties"), duties]
+    return [*blocks, write.heading("sources"), read] if numbers else blocks
 
 
 def evidence(write: Writer) -> list[Block]:

@@ -14,7 +14,7 @@ from backend.reports.dossier import fits
 from backend.reports.schema import ChangeLine, DetailsSection, DossierColumn, DossierSection
 from backend.reports.sections.claims import differences
 from backend.reports.sections.validation import answered_before, by_party, table
-from backend.reports.sections.writer import Writer, figure, interval, minute, percent, whole
+from backend.reports.sections.writer import T, Writer, figure, interval, minute, percent, whole
 from backend.reports.standards import STANDARDS, Subject
 from backend.results import NOBODY
 
@@ -74,16 +74,16 @@ def _dossier(write: Writer, dossier: DossierSection) -> list[Block]:
     signed = fits(write.content.identity.federation, dossier)
     dossier = dossier.since(write.content.identity.model)
     reference = words("dossier.against", day=dossier.reference) if dossier.reference else words("dossier.no_reference")
-    columns = _columns(
+    written = _table(
         write,
-        dossier.columns,
-        ("column", 5, lambda c: _column(write, c)),
-        ("source", 4, lambda c: c.source),
-        ("basis", 4, lambda c: c.lawful_basis),
-        ("refresh", 3, lambda c: c.refresh),
-        ("owner", 3, lambda c: c.owner),
+        _alike(dossier.columns),
+        ("column", 5, lambda alike: "\n".join(_column(write, c) for c in alike)),
+        ("source", 4, lambda alike: alike[0].source),
+        ("basis", 4, lambda alike: alike[0].lawful_basis),
+        ("refresh", 3, lambda alike: alike[0].refresh),
+        ("owner", 3, lambda alike: alike[0].owner),
     )
-    figures = _columns(
+    figures = _table(
         write,
         dossier.columns,
         ("column", 4, lambda c: c.name),
@@ -98,7 +98,7 @@ def _dossier(write: Writer, dossier: DossierSection) -> list[Block]:
             "plain" if signed else "finding",
         ),
         Text(reference),
-        columns,
+        written,
         figures,
         Text(words("dossier.bands_note"), "note"),
     ]
@@ -125,9 +125,15 @@ def about(write: Writer, share: float) -> str:
     return write.words("dossier.about", share=f"{100 * share:.0f}")
 
 
-def _columns(
-    write: Writer, rows: Iterable[DossierColumn], *columns: tuple[str, int, Callable[[DossierColumn], str]]
-) -> Table:
+def _alike(columns: Iterable[DossierColumn]) -> list[list[DossierColumn]]:
+    """Columns of which the Host writes the same, together."""
+    groups: dict[tuple[str, ...], list[DossierColumn]] = {}
+    for c in columns:
+        groups.setdefault((c.source, c.lawful_basis, c.refresh, c.owner), []).append(c)
+    return list(groups.values())
+
+
+def _table(write: Writer, rows: Iterable[T], *columns: tuple[str, int, Callable[[T], str]]) -> Table:
     return Table(
         tuple(write.words(f"dossier.head_{key}") for key, _, _ in columns),
         tuple(tuple(cell(row) for _, _, cell in columns) for row in rows),
@@ -149,8 +155,8 @@ def tests(write: Writer) -> list[Block]:
         table = write.table(
             pair.figures,
             ("figure", 6, lambda line: words(f"figure.{line.name}")),
-            ("before", 3, lambda line: figure(line.before)),
-            ("after", 3, lambda line: figure(line.after)),
+            ("champion", 3, lambda line: figure(line.before)),
+            ("challenger", 3, lambda line: figure(line.after)),
         )
         same = words("details.same_people" if pair.same_people else "details.other_people")
         challenged = words("details.challenged", model=pair.before, challenger=pair.after)

@@ -18,7 +18,7 @@ SMALLEST = 0.0001  # what a figure of four decimals can tell
 NUMERIC = {  # columns aligned to the right
     "records", "splits", "gain", "strength", "gain_before", "gain_after", "before", "after", "value", "interval", "interval_95", "n",
     "predicted", "observed", "cutoff", "true_positive", "false_positive", "lead", "psi", "chance", "messages", "bytes",
-    "mean_probability", "elderly_less", "days", "answered_about", "most_bits", "limit_bits", "undecided",
+    "mean_probability", "elderly_less", "days", "champion", "challenger", "answered_about", "most_bits", "limit_bits", "undecided",
 }  # fmt: skip
 T = TypeVar("T")
 
