@@ -15,6 +15,7 @@ from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -152,6 +153,18 @@ def _nothing_is_done_apart(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if "jobs" not in request.path.parts:
             patch.setattr(apart, "_answer", here)
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _memory_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Nothing is given back to the machine, which has garbage looked for after every report and long job; `tests/jobs` gives it back."""
+    from backend.jobs import memory
+
+    with pytest.MonkeyPatch.context() as patch:
+        if "jobs" not in request.path.parts:
+            patch.setattr(memory, "gc", SimpleNamespace(collect=lambda: 0))
+            patch.setattr(memory, "sys", SimpleNamespace(platform="none"))
         yield
 
 
