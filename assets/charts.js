@@ -28,13 +28,18 @@
   const save = (figure, kind) => {
     const svg = figure.querySelector("svg"), copy = svg.cloneNode(true), look = getComputedStyle(svg);
     const {width, height} = svg.getBoundingClientRect();
-    copy.setAttribute("width", width);
-    copy.setAttribute("height", height);
-    copy.style.cssText = `color: ${look.color}; font-family: ${look.fontFamily}`;
+    const whole = document.createElementNS(svg.namespaceURI, "svg");  // with the room beside the drawing
+    whole.setAttribute("width", width);
+    whole.setAttribute("height", height);
+    whole.style.cssText = `color: ${look.color}; font-family: ${look.fontFamily}`;
+    copy.setAttribute("x", look.paddingLeft);
+    copy.setAttribute("width", width - parseFloat(look.paddingLeft) - parseFloat(look.paddingRight));
+    copy.removeAttribute("style");
+    whole.append(copy);
     const link = document.createElement("a"), picture = new Image();
     link.download = `${figure.dataset.name}.${kind}`;
     link.href = picture.src = URL.createObjectURL(
-      new Blob([new XMLSerializer().serializeToString(copy)], {type: "image/svg+xml"}));
+      new Blob([new XMLSerializer().serializeToString(whole)], {type: "image/svg+xml"}));
     if (kind === "svg") return link.click();
     picture.onload = () => {
       const canvas = Object.assign(document.createElement("canvas"), {width: 2 * width, height: 2 * height});

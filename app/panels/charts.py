@@ -91,12 +91,18 @@ def figure(height: float, top: int = 0, **layout: Any) -> go.Figure:
     return chart.update_layout(**layout)
 
 
-def svg(parts: Sequence[str], height: float, sentence: str) -> str:
-    """A drawing of the page's width; `sentence` is its text alternative. Across, its parts stand in percent; down, in pixels."""
+def svg(parts: Sequence[str], height: float, sentence: str, left: int = 0, right: int = 0) -> str:
+    """A drawing of the page's width; `sentence` is its text alternative.
+
+    Across, its parts stand in percent of what `left` and `right` leave, pixels for words beside it; down, in pixels.
+    """
     about = html.escape(sentence.replace("**", "").replace("\\", ""))
+    room = (
+        f'style="box-sizing: border-box; padding: 0 {right}px 0 {left}px" overflow="visible" ' if left or right else ""
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="{about}" width="100%" height="{height:.0f}" '
-        f'fill="currentColor" font-size="{TEXT}" text-anchor="middle">{"".join(parts)}</svg>'
+        f'{room}fill="currentColor" font-size="{TEXT}" text-anchor="middle">{"".join(parts)}</svg>'
     )
 
 
@@ -143,17 +149,6 @@ def annotation(x: float, y: float, words: str) -> str:
     return f'<text x="{x:.2f}%" y="{y:.0f}" text-anchor="{anchor}">{words}</text>'
 
 
-def margins(chart: go.Figure, labels: Sequence[str] = (), below: int = TICKS, beside: int = 4) -> go.Figure:
-    """Keep the room that is known beforehand: pixels `below` the plot, and `beside` it as many more as `labels` take.
-
-    Plotly would draw the chart, measure its labels, and draw it a second time.
-    """
-    letters = max((wide(line) for text in labels for line in text.split("<br>")), default=0)
-    margin = {"l": beside + round(letters * LETTER) + (6 if letters else 0), "b": below}
-    chart.update_layout(margin=margin, xaxis={"automargin": False, "tickangle": 0}, yaxis_automargin=False)
-    return chart
-
-
 def cached(draw: Callable[Concatenate[Texts, P], go.Figure]) -> Callable[Concatenate[Texts, P], go.Figure]:
     """Have a chart drawn once for a language, a theme and what it shows: the same words and numbers, and the very same objects.
 
@@ -168,41 +163,6 @@ def cached(draw: Callable[Concatenate[Texts, P], go.Figure]) -> Callable[Concate
         return _drawn.get(key, lambda: (given, draw(t, *shown, **named)))[1]
 
     return drawn
-
-
-def line(
-    chart: go.Figure,
-    name: str,
-    x: Sequence[Any],
-    y: Sequence[Any],
-    dash: str = "solid",
-    symbol: str = "circle",
-    hover: str = "%{y:.1%}",
-    **trace: Any,
-) -> None:
-    """A line of no party with its marks, told from others by dash and symbol; `hover` is what is said of a point."""
-    look = {"mode": "lines+markers", "marker": {"symbol": symbol, "size": 9}} | trace
-    ink = {"color": palette.INK, "dash": dash, "width": 2}
-    chart.add_scatter(
-        x=x, y=y, name=label(name), line=ink, hovertemplate=f"{label(name)}: {hover}<extra></extra>", **look
-    )
-
-
-def step(chart: go.Figure, name: str, start: float, length: float, words: str, colour: str, pattern: str) -> None:
-    """A lying bar of its own row, from `start` on; `words` stand beside it."""
-    chart.add_bar(
-        x=[length],
-        y=[name],
-        base=[start] if start else None,
-        orientation="h",
-        width=0.55,
-        marker={"color": colour, "pattern": {"shape": pattern, "fgcolor": colour, "bgcolor": palette.FAINT}},
-        text=[label(words)],
-        textposition="outside",
-        cliponaxis=False,
-        hovertemplate=f"{label(name)}: {label(words)}<extra></extra>",
-        showlegend=False,
-    )
 
 
 def whisker(
@@ -222,7 +182,7 @@ def whisker(
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar with the words above it, what is said on hover, and the ends of its whisker; the mark is its party's, or empty."""
+    """A bar from `start` to a value, the words above it, what is said on hover, and its whisker; the mark is its party's, or empty."""
 
     words: str
     figures: str
@@ -232,6 +192,7 @@ class Bar:
     low: float | None = None
     high: float | None = None
     warning: str = ""
+    start: float = 0.0
 
 
 def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> str:
@@ -242,7 +203,7 @@ def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> str:
     at : float, optional
         A value to compare with, as a dotted line.
     """
-    ends = [end for bar in rows for end in (bar.value, bar.low, bar.high, at) if end is not None]
+    ends = [end for bar in rows for end in (bar.start, bar.value, bar.low, bar.high, at) if end is not None]
     start, stop = min([0.0, *ends]), max([1e-9, *ends])
     parts, depth = [], 0
 
@@ -259,9 +220,10 @@ def bars(rows: Sequence[Bar], sentence: str, at: float | None = None) -> str:
             for row, line in enumerate(lines)
         ]
         top = depth + LINE * len(lines) + 2
+        left, right = (across(end(bar.start, bar.value)) for end in (min, max))
         parts.append(
-            f'<rect x="{across(min(0.0, bar.value)):.2f}%" width="{across(abs(bar.value)) - across(0.0):.2f}%" y="{top}" height="14" '
-            f'fill="{bar.mark.colour}"><title>{label(bar.hover)}</title></rect>'
+            f'<rect x="{left:.2f}%" width="{right - left:.2f}%" y="{top}" height="14" fill="{bar.mark.colour}">'
+            f"<title>{label(bar.hover)}</title></rect>"
         )
         if bar.low is not None and bar.high is not None:
             y = top + 7

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import charts, frame
-from app.texts import Texts, markdown, number, percent
+from app.panels import charts, frame, lines
+from app.texts import Texts, bare, markdown, number, percent
 from backend.services.fairness import BY_CUTOFF, FOUR_FIFTHS, GROUPS, PAIR_P, RATIO, SCORE, SMD
 
 if TYPE_CHECKING:
-    import plotly.graph_objects as go
-
     from backend.data.dictionary import Feature
     from backend.fairness.evidence import Evidence
 
-LOOKS = (("solid", "circle"), ("dash", "square"), ("dot", "diamond"), ("dashdot", "x"), ("longdash", "triangle-up"))
 SMALLEST = 0.0001  # what is told of a p-value
 
 
@@ -97,23 +94,33 @@ def across(t: Texts, found: Sequence[Evidence], place: str) -> None:
         }
         return {t("disparity.head_cutoff"): [percent(cutoff) for cutoff in cutoffs], **ends}
 
-    frame.chart(t, _lines(t, ratios, groups), sentence, twin, f"range_{place}")
+    frame.chart(t, _lines(t, ratios, groups, sentence), sentence, twin, f"range_{place}")
     st.caption(t("disparity.range_limits"))
 
 
-def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[str, str]) -> go.Figure:
+def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[str, str], sentence: str) -> str:
     """A line a group over the cut-offs, with its intervals, and four fifths."""
-    figure = charts.figure(320, top=40, hovermode="x unified")
+    cutoffs = [row.cutoff or 0.0 for row in ratios]
+    first, last = min(cutoffs), max(cutoffs)
+    drawn = [lines.Line([first, last], [FOUR_FIFTHS] * 2, t("disparity.four_fifths"), charts.theme().quiet, 4)]
+    highest = 1.0
+    said: dict[float, list[str]] = {cutoff: [percent(cutoff)] for cutoff in cutoffs}
     for i, (about, name) in enumerate(groups.items()):
-        own = [row for row in ratios if row.about == about and row.value is not None]
-        values = [row.value or 0.0 for row in own]
-        ends = charts.whisker(values, [row.low for row in own], [row.high for row in own])
-        dash, symbol = LOOKS[i % len(LOOKS)]
-        cutoffs = [row.cutoff for row in own]
-        charts.line(figure, name, cutoffs, values, dash, symbol, hover="%{y:.2f}", error_y=ends)
-    figure.add_hline(y=FOUR_FIFTHS, line_dash="dot", annotation_text=t("disparity.four_fifths"))
-    figure.update_xaxes(title_text=t("disparity.range_axis"), tickformat=".0%")
-    return figure.update_yaxes(title_text=t("disparity.ratio_axis"), rangemode="tozero")
+        own = {row.cutoff or 0.0: row for row in ratios if row.about == about and row.value is not None}
+        values = [row.value or 0.0 for row in own.values()]
+        ends = [
+            (value if row.low is None else row.low, value if row.high is None else row.high)
+            for row, value in zip(own.values(), values, strict=True)
+        ]
+        dash = tuple(lines.DASHES)[i % len(lines.DASHES)]
+        drawn.append(lines.Line(list(own), values, name, dash=dash, dots=True, ends=ends))
+        highest = max([highest, *(high for _, high in ends)])
+        for cutoff, value in zip(own, values, strict=True):
+            said[cutoff].append(f"{name}: {number(value)}")
+    hover = [(cutoff, "\n".join(words)) for cutoff, words in said.items()]
+    across = lines.between(t("disparity.range_axis"), first, last, lines.share)
+    up = lines.rounded(t("disparity.ratio_axis"), [0.0, highest], bare)
+    return lines.drawing(drawn, across, up, sentence, hover)
 
 
 def reference(t: Texts, feature: Feature | None, place: str, usual: str = "") -> str:

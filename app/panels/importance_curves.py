@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,7 +10,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import errors, view_models
-from app.panels import charts, frame, palette
+from app.panels import charts, frame, lines, palette
 from app.texts import Texts, amount, bare, label, markdown, percent
 from app.view_models import View
 from backend.errors import GlassleafError
@@ -123,7 +122,7 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level], sent
     cuts = [level.low for level in steps if level.low is not None]
     span = (cuts[-1] - cuts[0]) or abs(cuts[0]) or 1.0
     edges = [cuts[0] - span / 8, *cuts, cuts[-1] + span / 8]
-    marks = _round(*(end(value for level in levels for value in level.predicted) for end in (min, max)))
+    marks = lines.steps(*(end(value for level in levels for value in level.predicted) for end in (min, max)))
     legend = _legend(t, view, bool(lacking))
     top = charts.LINE * (len(legend) + 1)
     bottom, low, high = top + STAIR, marks[0], marks[-1]
@@ -161,7 +160,7 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level], sent
             f'<rect x="{x1:.2f}%" width="{x2 - x1:.2f}%" y="{top}" height="{STAIR}" fill="transparent">'
             f"<title>{label(chr(10).join(hover))}</title></rect>"
         )
-    ticks = [mark for mark in _round(edges[0], edges[-1]) if edges[0] <= mark <= edges[-1]]
+    ticks = [mark for mark in lines.steps(edges[0], edges[-1]) if edges[0] <= mark <= edges[-1]]
     parts += [charts.annotation(across(mark), bottom + charts.LINE, bare(mark)) for mark in ticks]
     unit = label(t.unit(feature))
     if unit:
@@ -182,25 +181,11 @@ def _legend(t: Texts, view: View, lacking: bool) -> list[str]:
         for k in range(_outputs(view))
     ]
     rows += [(f'stroke="{charts.theme().quiet}" stroke-width="10"', t("importance.records"))]
-    rows += [(LACKING, t("importance.no_value"))] * lacking
-    return [
-        f'<line x1="0" x2="28" y1="{charts.LINE * at + 8}" y2="{charts.LINE * at + 8}" {look}/>'
-        f'<text x="36" y="{charts.LINE * at + 12}" text-anchor="start">{label(words)}</text>'
-        for at, (look, words) in enumerate(rows)
-    ]
+    return lines.legend(rows + [(LACKING, t("importance.no_value"))] * lacking)
 
 
 def _dash(output: int) -> str:
     return f'stroke-dasharray="{STROKES[output % len(STROKES)]}"' if output else ""
-
-
-def _round(low: float, high: float) -> list[float]:
-    """Round numbers from `low` or below to `high` or above, at most six apart from the ends."""
-    rough = (high - low) / 4 or abs(low) / 4 or 1.0
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * many for many in (1, 2, 5, 10) if power * many >= rough)
-    first, last = math.floor(low / step), math.ceil(high / step)
-    return [step * at for at in range(first, max(last, first + 1) + 1)]
 
 
 def _dots(t: Texts, view: View, party: str, names: Sequence[str], rows: Sequence[Level | GroupMean]) -> go.Figure:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from app import view_models
-from app.panels import charts, controls, evidence, frame, palette, parties
-from app.texts import Texts, amount, bare, label, markdown, number, percent
+from app.panels import controls, evidence, frame, lines, palette, parties
+from app.texts import Texts, amount, bare, markdown, number, percent
 from app.view_models import View
 from backend.i18n import Catalogue
 from backend.services.model_card import parameters_in_words
@@ -165,27 +164,36 @@ def stability(t: Texts, view: View, shifts: Sequence[Stability]) -> None:
         t("card.chance"): [number(one.chance) for one in shifts],
         t("card.reading"): [t("card.is_moved" if one.moved else "card.is_stable") for one in shifts],
     }
-    frame.chart(t, _shares(t, view, shifts, worst), sentence, twin, "card_stability")
+    frame.chart(t, _shares(t, view, shifts, worst, sentence), sentence, twin, "card_stability")
     st.caption(f":material/info: {t('card.stability_caption')}")
 
 
-@charts.cached
-def _shares(t: Texts, view: View, shifts: Sequence[Stability], worst: Stability) -> go.Figure:
-    figure = charts.figure(300, top=44, hovermode="x unified")
-    bins = _bins(view, worst)
-    for name, values in (
-        (worst.reference, [first for first, _ in worst.shares]),
-        *((one.part, [second for _, second in one.shares]) for one in shifts if len(one.shares) == len(worst.shares)),
-    ):
-        charts.line(figure, _part(t, name), bins, values, PARTS.get(name, "dashdot"))
-    title = label(t("card.bin_class" if view.task == "classes" else "card.bin"))
-    figure.update_xaxes(title_text=title, showgrid=False, type="category")
-    return figure.update_yaxes(tickformat=".0%", rangemode="tozero")
+def _shares(t: Texts, view: View, shifts: Sequence[Stability], worst: Stability, sentence: str) -> str:
+    """The shares of each bin in the part that all are compared with, and in every other."""
+    names = _bins(view, worst)
+    drawn = {_part(t, worst.reference): (worst.reference, [first for first, _ in worst.shares])}
+    drawn |= {
+        _part(t, one.part): (one.part, [second for _, second in one.shares])
+        for one in shifts
+        if len(one.shares) == len(names)
+    }
+    title = t("card.bin_class" if view.task == "classes" else "card.bin")
+    across = lines.Axis(title, 0.5, len(names) + 0.5, dict(enumerate(names, 1)))
+    down = lines.rounded("", [0.0, *(value for _, values in drawn.values() for value in values)], lines.share)
+    hover = [
+        (at + 1, "\n".join([names[at], *(f"{name}: {percent(values[at])}" for name, (_, values) in drawn.items())]))
+        for at in range(len(names))
+    ]
+    parts = [
+        lines.Line(range(1, len(names) + 1), values, name, dash=PARTS.get(part, "dashdot"), dots=True)
+        for name, (part, values) in drawn.items()
+    ]
+    return lines.drawing(parts, across, down, sentence, hover)
 
 
 def _bins(view: View, one: Stability) -> list[str]:
     if view.task == "classes" and len(one.shares) == len(view.model.outputs.classes):
-        return [label(name) for name in view.model.outputs.classes]
+        return list(view.model.outputs.classes)
     return [str(i + 1) for i in range(len(one.shares))]
 
 

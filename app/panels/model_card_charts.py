@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import charts, frame, palette
-from app.texts import Texts, amount, label, markdown, number, percent
+from app.panels import charts, frame, lines, palette
+from app.texts import Texts, amount, bare, label, markdown, number, percent
 from app.view_models import View
 from backend.services.model_card import Performance
 
@@ -59,24 +58,18 @@ def roc(t: Texts, view: View, shown: Performance) -> None:
         false=percent(points.false_positive[tenth]),
         label=markdown(t.label(view.federation)),
     )
-    frame.chart(t, _roc(t, points), sentence, lambda: _rates(t, points), "card_roc")
+    frame.chart(t, _roc(t, points, sentence), sentence, lambda: _rates(t, points), "card_roc")
 
 
-@charts.cached
-def _roc(t: Texts, points: Separation) -> go.Figure:
-    figure = _diagonal(0, 1)
-    figure.add_scatter(
-        x=[0, *points.false_positive],
-        y=[0, *points.true_positive],
-        mode="lines",
-        line={"color": palette.INK, "width": 3},
-        customdata=["–", *(percent(cutoff) for cutoff in points.cutoffs)],
-        hovertemplate=f"{label(t('card.cutoff'))} %{{customdata}}<br>%{{y:.1%}} / %{{x:.1%}}<extra></extra>",
-        showlegend=False,
-    )
-    figure.update_xaxes(title_text=label(t("card.false_positive")), range=[0, 1], tickformat=".0%")
-    figure.update_yaxes(title_text=label(t("card.true_positive")), range=[0, 1.02], tickformat=".0%")
-    return _shares(figure)
+def _roc(t: Texts, points: Separation, sentence: str) -> str:
+    false, true = [0.0, *points.false_positive], [0.0, *points.true_positive]
+    cutoffs = ["–", *map(percent, points.cutoffs)]
+    hover = [
+        (a, f"{t('card.cutoff')} {cutoff}\n{percent(b)} / {percent(a)}")
+        for a, b, cutoff in zip(false, true, cutoffs, strict=True)
+    ]
+    across, down = (lines.between(t(f"card.{name}_positive"), 0, 1, lines.share) for name in ("false", "true"))
+    return lines.drawing([_diagonal(0, 1), lines.Line(false, true, width=3)], across, down, sentence, hover)
 
 
 def ks(t: Texts, view: View, shown: Performance) -> None:
@@ -90,27 +83,25 @@ def ks(t: Texts, view: View, shown: Performance) -> None:
     sentence = t(
         "card.ks_sentence", cutoff=percent(points.cutoffs[at]), label=markdown(t.label(view.federation)), **shares
     )
-    frame.chart(t, _ks(t, points), sentence, lambda: _rates(t, points), "card_ks")
+    frame.chart(t, _ks(t, points, sentence), sentence, lambda: _rates(t, points), "card_ks")
 
 
-@charts.cached
-def _ks(t: Texts, points: Separation) -> go.Figure:
-    at = points.widest
-    true, false = points.true_positive[at], points.false_positive[at]
-    figure = _empty(hovermode="x unified")
-    charts.line(figure, t("card.positive"), points.cutoffs, points.true_positive, mode="lines")
-    charts.line(figure, t("card.negative"), points.cutoffs, points.false_positive, "dot", mode="lines")
-    figure.add_scatter(
-        x=[points.cutoffs[at]] * 2,
-        y=[false, true],
-        mode="lines+markers",
-        line={"color": palette.INK, "width": 4},
-        name=f"KS {number(true - false)}",
-        hoverinfo="skip",
+def _ks(t: Texts, points: Separation, sentence: str) -> str:
+    at, cutoffs = points.widest, points.cutoffs
+    true, false = points.true_positive, points.false_positive
+    names = t("card.positive"), t("card.negative")
+    hover = [
+        (x, f"{t('card.cutoff')} {percent(x)}\n{names[0]}: {percent(a)}\n{names[1]}: {percent(b)}")
+        for x, a, b in zip(cutoffs, true, false, strict=True)
+    ]
+    gap = lines.Line([cutoffs[at]] * 2, [false[at], true[at]], f"KS {number(true[at] - false[at])}", width=4, dots=True)
+    return lines.drawing(
+        [lines.Line(cutoffs, true, names[0]), lines.Line(cutoffs, false, names[1], dash="dot"), gap],
+        lines.rounded(t("card.cutoff"), cutoffs, lines.share),
+        lines.between(t("card.at_or_above"), 0, 1, lines.share),
+        sentence,
+        hover,
     )
-    figure.update_xaxes(title_text=label(t("card.cutoff")), tickformat=".0%")
-    figure.update_yaxes(title_text=label(t("card.at_or_above")), tickformat=".0%", range=[0, 1.02])
-    return _shares(figure)
 
 
 def calibration(t: Texts, view: View, shown: Performance) -> None:
@@ -120,9 +111,9 @@ def calibration(t: Texts, view: View, shown: Performance) -> None:
     far = max(rows, key=lambda row: abs(row.observed - row.predicted))
 
     def show(value: float) -> str:
-        return markdown(amount(value, t.unit(view.federation.label))) if numbers else percent(value)
+        return amount(value, t.unit(view.federation.label)) if numbers else percent(value)
 
-    ends_of_far = {"predicted": show(far.predicted), "observed": show(far.observed)}
+    ends_of_far = {"predicted": markdown(show(far.predicted)), "observed": markdown(show(far.observed))}
     sentence = t("card.calibration_sentence", n=len(rows), fits=fits, **ends_of_far)
     twin: frame.Columns = {
         t("importance.people"): [f"{row.n:,}" for row in rows],
@@ -130,29 +121,23 @@ def calibration(t: Texts, view: View, shown: Performance) -> None:
         t("card.observed"): [show(row.observed) for row in rows],
         t("importance.interval"): [f"{show(row.low)} … {show(row.high)}" for row in rows],
     }
-    frame.chart(t, _calibration(t, rows, numbers), sentence, twin, "card_calibration")
+    frame.chart(t, _calibration(t, rows, numbers, show, sentence), sentence, twin, "card_calibration")
 
 
-@charts.cached
-def _calibration(t: Texts, rows: Sequence[Calibration], numbers: bool) -> go.Figure:
-    ends = [end for row in rows for end in (row.predicted, row.low, row.high)]
+def _calibration(
+    t: Texts, rows: Sequence[Calibration], numbers: bool, show: Callable[[float], str], sentence: str
+) -> str:
+    ends = [end for row in rows for end in (row.predicted, row.observed, row.low, row.high)]
     low, high = (min(ends), max(ends)) if numbers else (0.0, min(1.0, max(ends) * 1.08))
-    figure = _diagonal(low, high)
-    figure.add_scatter(
-        x=[row.predicted for row in rows],
-        y=[row.observed for row in rows],
-        mode="lines+markers",
-        marker={"color": palette.INK, "size": 9},
-        line={"color": palette.INK, "width": 1.5},
-        error_y=charts.whisker([r.observed for r in rows], [r.low for r in rows], [r.high for r in rows]),
-        customdata=[f"{row.n:,}" for row in rows],
-        hovertemplate=f"%{{x}} → %{{y}}<br>{label(t('importance.people'))}: %{{customdata}}<extra></extra>",
-        showlegend=False,
-    )
-    form = ".3~s" if numbers else ".0%"
-    figure.update_xaxes(title_text=label(t("card.predicted")), tickformat=form, range=[low, high])
-    figure.update_yaxes(title_text=label(t("card.observed")), tickformat=form)
-    return figure if numbers else _shares(figure)
+    words = bare if numbers else lines.share
+    hover = [
+        (row.predicted, f"{show(row.predicted)} → {show(row.observed)}\n{t('importance.people')}: {row.n:,}")
+        for row in rows
+    ]
+    predicted, observed = [row.predicted for row in rows], [row.observed for row in rows]
+    bins = lines.Line(predicted, observed, width=1.5, dots=True, ends=[(row.low, row.high) for row in rows])
+    across, down = (lines.between(t(f"card.{name}"), low, high, words) for name in ("predicted", "observed"))
+    return lines.drawing([_diagonal(low, high), bins], across, down, sentence, hover)
 
 
 def spread(t: Texts, view: View, shown: Performance) -> None:
@@ -163,35 +148,27 @@ def spread(t: Texts, view: View, shown: Performance) -> None:
     numbers = view.task == "number"
     names = [t("card.residual")] if numbers else [t("card.negative"), t("card.positive")]
     sentence = _spread_sentence(t, view, found)
-    frame.chart(t, _spread(t, found, numbers), sentence, lambda: _bars(t, view, found, names), "card_spread")
+    frame.chart(t, _spread(t, found, names, sentence), sentence, lambda: _bars(t, view, found, names), "card_spread")
 
 
-@charts.cached
-def _spread(t: Texts, found: Spread, numbers: bool) -> go.Figure:
-    names = [t("card.residual")] if numbers else [t("card.negative"), t("card.positive")]
+def _spread(t: Texts, found: Spread, names: Sequence[str], sentence: str) -> str:
+    """Bars of the first row, and where there is a second one its outline."""
+    numbers, edges = len(names) == 1, found.edges
     shares = [[count / max(sum(row), 1) for count in row] for row in found.counts]
-    figure = _empty(bargap=0.05, showlegend=not numbers)
-    figure.add_bar(
-        x=[(a + b) / 2 for a, b in pairwise(found.edges)],
-        y=shares[0],
-        name=label(names[0]),
-        marker={"color": palette.INK if numbers else charts.theme().quiet},
-        hovertemplate=f"{label(names[0])}: %{{y:.1%}}<extra></extra>",
-    )
-    if not numbers:
-        figure.add_scatter(
-            x=found.edges,
-            y=[*shares[1], shares[1][-1]],
-            mode="lines",
-            line={"shape": "hv", "color": charts.theme().text, "width": 2.5},
-            name=label(names[1]),
-            hovertemplate=f"{label(names[1])}: %{{y:.1%}}<extra></extra>",
-        )
-    form = ".3~s" if numbers else ".0%"
-    axis = t("card.residual_axis") if numbers else t("card.predicted")
-    figure.update_xaxes(title_text=label(axis), tickformat=form)
-    figure.update_yaxes(title_text=label(t("card.share")), tickformat=".0%")
-    return _shares(figure)
+    hover = [
+        ((low + high) / 2, "\n".join(f"{name}: {percent(row[at])}" for name, row in zip(names, shares, strict=True)))
+        for at, (low, high) in enumerate(pairwise(edges))
+    ]
+    bars = lines.Bars(edges, shares[0], "" if numbers else names[0], palette.INK if numbers else charts.theme().quiet)
+    x = [edge for pair in pairwise(edges) for edge in pair]
+    outlines = [
+        lines.Line(x, [share for share in row for _ in range(2)], name, charts.theme().text, 2.5)
+        for row, name in zip(shares[1:], names[1:], strict=True)
+    ]
+    title = t("card.residual_axis" if numbers else "card.predicted")
+    across = lines.between(title, edges[0], edges[-1], bare if numbers else lines.share)
+    down = lines.rounded(t("card.share"), [0.0, *(share for row in shares for share in row)], lines.share)
+    return lines.drawing(outlines, across, down, sentence, hover, bars)
 
 
 def confusion(t: Texts, view: View, shown: Performance) -> None:
@@ -211,7 +188,7 @@ def confusion(t: Texts, view: View, shown: Performance) -> None:
     )
     names = [label(name) for name in classes]
     hover = "%{y} → %{x}: %{z:.1%}<extra></extra>"
-    figure = _empty().add_trace(charts.squares(rows, names, names, zmax=1, hovertemplate=hover))
+    figure = charts.figure(HEIGHT, top=36).add_trace(charts.squares(rows, names, names, zmax=1, hovertemplate=hover))
     strong, cells = "black" if charts.dark() else "white", []
     for name, row in zip(names, rows, strict=True):
         for other, share in zip(names, row, strict=True):
@@ -225,20 +202,9 @@ def confusion(t: Texts, view: View, shown: Performance) -> None:
     frame.chart(t, figure, sentence, twin, "card_confusion")
 
 
-def _diagonal(low: float, high: float) -> go.Figure:
-    """An empty chart with the line on which both axes are the same."""
-    line = {"color": palette.FAINT, "width": 2}
-    ends = [low, high]
-    return _empty().add_scatter(x=ends, y=ends, mode="lines", line=line, hoverinfo="skip", showlegend=False)
-
-
-def _empty(**layout: Any) -> go.Figure:
-    return charts.figure(HEIGHT, top=36, **layout)
-
-
-def _shares(figure: go.Figure) -> go.Figure:
-    """Room for two titled axes, the standing one in percent."""
-    return charts.margins(figure, ["100%"], charts.TITLED, charts.BESIDE)
+def _diagonal(low: float, high: float) -> lines.Line:
+    """The line on which both axes are the same."""
+    return lines.Line([low, high], [low, high], colour=palette.FAINT)
 
 
 def _rates(t: Texts, points: Separation) -> frame.Columns:

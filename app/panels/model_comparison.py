@@ -6,11 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from app import session
-from app.panels import charts, evidence, frame, links, offers, palette, sidebar
+from app.panels import charts, evidence, frame, lines, links, offers, palette, sidebar
 from app.texts import Texts, bare, label, markdown, number, percent, wrap
 from app.user_jobs import Work
 from app.view_models import View
@@ -31,7 +30,7 @@ SIZES = ("trees", "leaves", "splits", "hidden_splits", "depth", "used", "offered
 TILES = {"binary": ("auc", "ks"), "classes": ("accuracy", "auc"), "number": ("rmse", "r2")}  # the figures that decide
 SHOWN = 12  # features drawn; the table holds all
 ONE_LINE = 44  # letters of a bar's words on a phone
-LINE, BAR = 17, 9  # pixels: a line of words, the thickness of a bar
+BAR = 9  # pixels: the thickness of a bar
 BEFORE = 0.4  # opacity of the first model's bar
 
 
@@ -212,37 +211,36 @@ def importance(t: Texts, view: View, found: SideBySide) -> None:
         t("comparison.first"): [_share(t, s.before) for s in found.shifts],
         t("comparison.second"): [_share(t, s.after) for s in found.shifts],
     }
-    frame.chart(t, _paired(t, view, found.shifts[:SHOWN]), sentence, twin, "comparison_importance")
+    frame.chart(t, _paired(t, view, found.shifts[:SHOWN], sentence), sentence, twin, "comparison_importance")
 
 
 def _share(t: Texts, share: float | None) -> str:
     return t("comparison.not_given") if share is None else percent(share)
 
 
-def _paired(t: Texts, view: View, shifts: Sequence[Shift]) -> go.Figure:
-    figure, y, notes = charts.figure(10, top=34, barmode="overlay"), 0, []
-    # opacity → length, place and colour of each bar
-    drawn: dict[float, list[tuple[float, float, str]]] = {BEFORE: [], 1.0: []}
+def _paired(t: Texts, view: View, shifts: Sequence[Shift], sentence: str) -> str:
+    looks = {BEFORE: t("comparison.first_pale"), 1.0: t("comparison.second_full")}
+    parts = lines.legend(
+        [(f'stroke="{palette.INK}" stroke-width="{BAR}" opacity="{opacity}"', name) for opacity, name in looks.items()]
+    )
+    y = charts.LINE * (len(looks) + 1)
+    most = max(share or 0.0 for shift in shifts for share in (shift.before, shift.after)) or 1.0
     for shift in shifts:
         sign = palette.mark(view.federation, shift.party)
         words = f"{sign.glyph} {wrap(evidence.plain(t, view, shift.feature), ONE_LINE, 2)}"
         change = f"{label(_share(t, shift.before))} → {label(_share(t, shift.after))}"
-        notes.append({"x": 0, "y": -y, "text": f"{words}  {change}", "yanchor": "top"})
-        y += LINE * (words.count("<br>") + 1) + 6
+        for line in f"{words}  {change}".split("<br>"):
+            parts.append(f'<text y="{y + charts.TEXT}" text-anchor="start">{line}</text>')
+            y += charts.LINE
         for share, opacity in ((shift.before, BEFORE), (shift.after, 1.0)):
-            drawn[opacity].append((share or 0.0, -y, sign.colour))
-            y += BAR + 2
-        y += 8
-    for opacity, rows in drawn.items():
-        lengths, places, colours = zip(*rows, strict=True) if rows else ((), (), ())
-        bar = {"x": lengths, "y": places, "orientation": "h", "width": BAR, "marker": {"color": colours}}
-        figure.add_bar(**bar, opacity=opacity, hoverinfo="skip", showlegend=False)
-    charts.write(figure, notes)
-    for name, opacity in ((t("comparison.first_pale"), BEFORE), (t("comparison.second_full"), 1.0)):
-        figure.add_bar(x=[None], y=[None], name=label(name), marker={"color": palette.INK}, opacity=opacity)
-    figure.update_xaxes(visible=False)
-    figure.update_yaxes(visible=False, range=[-y, 0])
-    return figure.update_layout(height=y + 44)
+            width = 100 * (share or 0.0) / most
+            y += 2
+            parts.append(
+                f'<rect y="{y}" width="{width:.2f}%" height="{BAR}" fill="{sign.colour}" opacity="{opacity}"/>'
+            )
+            y += BAR
+        y += 10
+    return charts.svg(parts, y, sentence)
 
 
 def outcomes(t: Texts, view: View, found: SideBySide) -> None:

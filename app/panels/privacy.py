@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from math import ceil, floor, isfinite, ldexp
 from typing import TYPE_CHECKING, Any
 
-import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import charts, frame, palette
-from app.texts import Texts, bare, label, markdown, number, percent
+from app.panels import charts, frame, lines, palette
+from app.texts import Texts, bare, markdown, number, percent
 from app.view_models import View
 
 if TYPE_CHECKING:
@@ -25,14 +24,7 @@ if TYPE_CHECKING:
 
 TOLD = ("score", "reasons", "cohort")  # kinds of questions
 EXACT = 10**6  # counts above are rounded to a power of ten
-LINES = (("unique", "solid", "circle"), ("named", "dot", "diamond-open"))
-RESOLUTIONS = (
-    ("solid", "circle"),
-    ("dash", "square"),
-    ("dot", "diamond"),
-    ("dashdot", "triangle-up"),
-    ("longdash", "x"),
-)
+LINES = {"unique": "solid", "named": "dot"}
 FIGURES = ("auc", "ks", "accuracy", "rmse", "r2")
 USUAL = 2.0**-4  # width of dither, on a logit, that a model without any is compared with
 
@@ -236,7 +228,8 @@ def curve(t: Texts, view: View, points: Sequence[LeakPoint]) -> None:
         t("privacy.median_count"): [t("privacy.bits", bits=number(point.bits)) for point in points],
         t("privacy.median_entropy"): [t("privacy.bits", bits=number(point.entropy)) for point in points],
     }
-    frame.chart(t, _chart(t, view, points), _verdict(t, view, points), twin, "privacy_curve")
+    words = _verdict(t, view, points)
+    frame.chart(t, _chart(t, view, points, words), words, twin, "privacy_curve")
     st.caption(t("privacy.audit"))
 
 
@@ -252,17 +245,19 @@ def _verdict(t: Texts, view: View, points: Sequence[LeakPoint]) -> str:
     )
 
 
-def _chart(t: Texts, view: View, points: Sequence[LeakPoint]) -> go.Figure:
-    figure, widths = charts.figure(340, top=48, hovermode="x unified"), [point.score_bits for point in points]
-    for name, dash, symbol in LINES:
-        charts.line(figure, t(f"privacy.{name}"), widths, [getattr(point, name) for point in points], dash, symbol)
-    own = view.record.score_bits
+def _chart(t: Texts, view: View, points: Sequence[LeakPoint], sentence: str) -> str:
+    widths = [float(point.score_bits) for point in points]
+    shares = {name: [getattr(point, name) for point in points] for name in LINES}
+    drawn = [lines.Line(widths, row, t(f"privacy.{name}"), dash=LINES[name], dots=True) for name, row in shares.items()]
+    own = float(view.record.score_bits)
     if own in widths:
-        figure.add_vline(own, line={"color": charts.theme().quiet, "width": 3, "dash": "dot"}, layer="below")
-        text = label(t("privacy.this_model"))
-        charts.write(figure, [{"x": own, "y": 1.0, "text": text, "xanchor": "right", "xshift": -8}])
-    figure.update_xaxes(title_text=t("privacy.width"), tickvals=widths, showgrid=False)
-    return figure.update_yaxes(range=[-0.03, 1.06], tickformat=".0%")
+        drawn.insert(0, lines.Line([own, own], [0, 1], t("privacy.this_model"), charts.theme().quiet, 4))
+    hover = [
+        (width, "\n".join(f"{t(f'privacy.{name}')}: {percent(row[i])}" for name, row in shares.items()))
+        for i, width in enumerate(widths)
+    ]
+    across = lines.Axis(t("privacy.width"), min(widths) - 1, max(widths) + 1, {width: bare(width) for width in widths})
+    return lines.drawing(drawn, across, lines.between("", 0, 1, lines.share), sentence, hover)
 
 
 def frontier(t: Texts, view: View, points: Sequence[TradeoffPoint], dither: float) -> None:
@@ -280,7 +275,7 @@ def frontier(t: Texts, view: View, points: Sequence[TradeoffPoint], dither: floa
         t("privacy.chosen"): [t("privacy.this_model") if point is chosen else "" for point in points],
     }
     sentence = _frontier_verdict(t, points, chosen, known[0], ldexp(USUAL, view.model.outputs.scale))
-    frame.chart(t, _frontier_chart(t, points, chosen), sentence, twin, "privacy_frontier")
+    frame.chart(t, _frontier_chart(t, points, chosen, sentence), sentence, twin, "privacy_frontier")
     st.caption(t("privacy.frontier_audit", people=f"{chosen.people:,}", records=f"{chosen.records:,}"))
 
 
@@ -306,16 +301,20 @@ def _amplitude(t: Texts, point: TradeoffPoint) -> str:
     return f"±{point.dither / 2:.4f}" if point.dither else t("privacy.no_dither")
 
 
-def _frontier_chart(t: Texts, points: Sequence[TradeoffPoint], chosen: TradeoffPoint) -> go.Figure:
+def _frontier_chart(t: Texts, points: Sequence[TradeoffPoint], chosen: TradeoffPoint, sentence: str) -> str:
     """A line a resolution: share of scores that identify a path, by the width of dither."""
-    figure, widths = charts.figure(360, top=48, hovermode="x unified"), sorted({point.dither for point in points})
-    names = [_amplitude(t, next(p for p in points if p.dither == width)) for width in widths]
+    widths = sorted({point.dither for point in points})
+    names = {at: _amplitude(t, next(p for p in points if p.dither == width)) for at, width in enumerate(widths)}
+    drawn, said = [], {at: [name] for at, name in names.items()}
     for i, bits in enumerate(sorted({point.score_bits for point in points}, reverse=True)):
-        dash, symbol = RESOLUTIONS[i % len(RESOLUTIONS)]
-        line = sorted((p for p in points if p.score_bits == bits), key=lambda p: p.dither)
-        x = [names[widths.index(p.dither)] for p in line]
-        charts.line(figure, t("privacy.bits", bits=bits), x, [p.unique for p in line], dash, symbol)
-    own = {"x": names[widths.index(chosen.dither)], "y": chosen.unique, "text": label(t("privacy.this_model"))}
-    figure.add_annotation(**own, xanchor="center", showarrow=True, ax=0, ay=-42)
-    figure.update_xaxes(title_text=t("privacy.dither"), type="category", categoryarray=names, showgrid=False)
-    return figure.update_yaxes(title_text=t("privacy.unique"), range=[-0.03, 1.06], tickformat=".0%")
+        own = {widths.index(p.dither): p.unique for p in points if p.score_bits == bits}
+        x, name = sorted(own), t("privacy.bits", bits=bits)
+        dash = tuple(lines.DASHES)[i % len(lines.DASHES)]
+        drawn.append(lines.Line(x, [own[at] for at in x], name, dash=dash, dots=True))
+        for at in x:
+            said[at].append(f"{name}: {percent(own[at])}")
+    place, mark = widths.index(chosen.dither), palette.GUEST.colour
+    drawn.append(lines.Line([place], [chosen.unique], t("privacy.this_model"), mark, 9, dots=True))
+    across = lines.Axis(t("privacy.dither"), -0.5, len(widths) - 0.5, names)
+    hover = [(at, "\n".join(words)) for at, words in said.items()]
+    return lines.drawing(drawn, across, lines.between(t("privacy.unique"), 0, 1, lines.share), sentence, hover)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import streamlit as st
 
-from app.panels import charts, frame, palette
+from app.panels import charts, frame, lines, palette
 from app.panels.protocols import OURS, bits, marked, model, named
 from app.texts import Texts, bare, label, number, wrap
 from backend.services.protocol_comparison import PAIR, leads
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 FRAMES, FRAME_MS = 40, 80
 CUT = 6.0  # a bar is cut where it is so many times as long as Fed-EINI's
 LANE = 46  # pixels
-LINES = (("solid", "circle"), ("dot", "diamond-open"))
 
 
 def verdict(t: Texts, rows: Sequence[ProtocolResult]) -> str:
@@ -157,21 +156,22 @@ def _at(
 def _hover(t: Texts, row: ProtocolResult, end: float) -> str:
     """What a protocol does, its two times, and by how much its bar is cut."""
     exchange = row.exchange
-    lines = [
+    said = [
         f"<b>{label(named(t, row.protocol))}</b>",
         wrap(t(f"protocols.what_{row.protocol}"), 48, 6),
         f"{t('protocols.compute')}: {t.duration(exchange.compute)}",
         f"{t('protocols.network_time')}: {t.duration(exchange.network)}",
     ]
     if exchange.total > end:
-        lines.append(label(t("protocols.cut_here", times=number(exchange.total / end))))
-    return "<br>".join(lines)
+        said.append(label(t("protocols.cut_here", times=number(exchange.total / end))))
+    return "<br>".join(said)
 
 
 def batches(t: Texts, done: Compared) -> None:
     """Fed-EINI against its baseline by the number of people scored together."""
     measured = done.points
-    frame.chart(t, _lines(t, measured), who_wins(t, leads(measured)), _table(t, measured), "protocols_batches")
+    sentence = who_wins(t, leads(measured))
+    frame.chart(t, _lines(t, measured, sentence), sentence, _table(t, measured), "protocols_batches")
     runs = [done, *done.batches]
     warm = max((run.runs.samples for run in runs if run.pools == "warm"), default=0)
     notes = [t("protocols.batches_caption")]
@@ -211,27 +211,32 @@ def _table(t: Texts, measured: Sequence[BatchTimes]) -> frame.Columns:
     }
 
 
-def _lines(t: Texts, measured: Sequence[BatchTimes]) -> go.Figure:
+def _lines(t: Texts, measured: Sequence[BatchTimes], sentence: str) -> str:
     """Seconds by people, both logarithmic; the stretches where Fed-EINI is ahead are shaded."""
-    figure = charts.figure(320, top=40, hovermode="x unified")
     people = [point.samples for point in measured]
     every = ([point.fed_eini for point in measured], [point.by_level for point in measured])
-    for protocol, seconds, (dash, symbol) in zip(PAIR, every, LINES, strict=True):
-        durations = [t.duration(value) for value in seconds]
-        charts.line(figure, marked(t, protocol), people, seconds, dash, symbol, "%{text}", text=durations)
-    start = float(people[0])
-    for lead in leads(measured):
-        end = lead.until or float(people[-1])
-        if lead.wins:
-            figure.add_vrect(x0=start, x1=end, fillcolor=palette.FAINT, opacity=0.5, line_width=0, layer="below")
-            middle = {"x": math.log10(start * end) / 2, "xanchor": "center", "y": 0, "yref": "paper"}
-            charts.write(figure, [{**middle, "yanchor": "bottom", "text": label(t("protocols.ahead"))}])
-        start = end
     ticks = _ticks(min(map(min, every)), max(map(max, every)))
-    sizes = {"tickvals": people, "ticktext": [str(n) for n in people]}
-    figure.update_xaxes(type="log", title_text=t("protocols.people"), showgrid=False, **sizes)
-    times = {"tickvals": ticks, "ticktext": [t.duration(value) for value in ticks]}
-    return figure.update_yaxes(type="log", range=[math.log10(ticks[0]), math.log10(ticks[-1])], **times)
+    up = lines.Axis("", math.log10(ticks[0]), math.log10(ticks[-1]), {math.log10(v): t.duration(v) for v in ticks})
+    across = lines.Axis(
+        t("protocols.people"), math.log10(people[0]), math.log10(people[-1]), {math.log10(n): f"{n:,}" for n in people}
+    )
+    names = [marked(t, protocol) for protocol in PAIR]
+    drawn = [
+        lines.Line(
+            [math.log10(n) for n in people], [math.log10(value) for value in seconds], name, dash=dash, dots=True
+        )
+        for name, seconds, dash in zip(names, every, ("solid", "dot"), strict=True)
+    ]
+    hover = [
+        (math.log10(n), "\n".join(f"{name}: {t.duration(row[i])}" for name, row in zip(names, every, strict=True)))
+        for i, n in enumerate(people)
+    ]
+    found = leads(measured)
+    edges = [across.low, *(math.log10(lead.until) if lead.until else across.high for lead in found)]
+    ahead = lines.Bars(
+        edges, [up.high if lead.wins else up.low for lead in found], t("protocols.ahead"), palette.FAINT, 0
+    )
+    return lines.drawing(drawn, across, up, sentence, hover, ahead)
 
 
 def _ticks(low: float, high: float) -> list[float]:

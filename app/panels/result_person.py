@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.panels import charts, frame, palette
-from app.texts import Texts, amount, cut, label, markdown, percent, signed
+from app.texts import Texts, amount, markdown, percent, signed
 from app.view_models import View, scale
 
 if TYPE_CHECKING:
@@ -88,31 +88,10 @@ def _classes(t: Texts, view: View, score: Score) -> None:
         second=markdown(second[0]),
         gap=percent(first[1] - second[1]),
     )
-    drawn = rows[:BARS]
-    figure = charts.figure(30 + 32 * len(drawn), top=4).add_bar(
-        x=[100 * share for _, share in drawn],
-        y=list(range(len(drawn))),
-        orientation="h",
-        width=0.62,
-        marker={
-            "color": [palette.INK] + [palette.FAINT] * (len(drawn) - 1),
-            "line": {"color": palette.INK, "width": 1},
-        },
-        text=[percent(share) for _, share in drawn],
-        textposition="outside",
-        cliponaxis=False,
-        hovertext=[f"<b>{label(name)}</b><br>{percent(share)}" for name, share in drawn],
-        hovertemplate="%{hovertext}<extra></extra>",
-        showlegend=False,
-    )
-    names = [label(cut(name, 22)) for name, _ in drawn]
-    names[0] = f"<b>{names[0]}</b>"
-    figure.update_xaxes(visible=False, range=[0, 118])
-    figure.update_yaxes(autorange="reversed", tickvals=list(range(len(drawn))), ticktext=names)
-    charts.margins(figure, names, 0)
+    bars = [charts.Bar(name, percent(share), share, hover=f"{name}: {percent(share)}") for name, share in rows[:BARS]]
     twin = {t("score.class"): [name for name, _ in rows], t("score.probability"): [percent(share) for _, share in rows]}
     frame.section(t, "score.classes", "predicted")
-    frame.chart(t, figure, sentence, twin, "class_shares")
+    frame.chart(t, charts.bars(bars, sentence), sentence, twin, "class_shares")
 
 
 def _contribution(t: Texts, view: View, score: Score) -> None:
@@ -133,26 +112,19 @@ def _contribution(t: Texts, view: View, score: Score) -> None:
     if score.predicted:
         sentence = t.joined(t("score.contribution_class", predicted=markdown(score.predicted)), sentence)
     steps = [
-        (t("score.base"), 0.0, score.base, palette.INK, "", False),
-        (t("score.guest_part"), score.base, score.guest_part, palette.GUEST.colour, "", True),
-        (t("score.hosts_part"), score.base + score.guest_part, score.hosts_part, palette.INK, "/", True),
-        (t("score.total"), 0.0, score.margin, palette.INK, "", False),
+        ("base", 0.0, score.base, palette.NOBODY, False),
+        ("guest_part", score.base, score.guest_part, palette.GUEST, True),
+        ("hosts_part", score.base + score.guest_part, score.hosts_part, palette.NOBODY, True),
+        ("total", 0.0, score.margin, palette.NOBODY, False),
     ]
-    figure = charts.figure(230, top=4, barmode="overlay")
-    for name, start, length, colour, pattern, change in steps:
-        charts.step(figure, name, start, length, margin(t, view, length, change), colour, pattern)
-    ends = [0.0, score.base, score.base + score.guest_part, score.margin]
-    room = (max(ends) - min(ends) or 1.0) * 0.28
-    figure.update_xaxes(
-        range=[min(ends) - room, max(ends) + room],
-        zeroline=True,
-        title_text=label(_axis(t, view)),
-        tickformat=".0%" if scale(view) in ("share", "class_share") else None,
-    )
-    figure.update_yaxes(autorange="reversed")
-    charts.margins(figure, [s[0] for s in steps], charts.TITLED)
-    twin = {t("score.part_of"): [s[0] for s in steps], _axis(t, view): [margin(t, view, s[2], s[5]) for s in steps]}
-    frame.chart(t, figure, sentence, twin, "contribution")
+    names = [t(f"score.{name}") for name, *_ in steps]
+    shown = [margin(t, view, length, change) for _, _, length, _, change in steps]
+    bars = [
+        charts.Bar(name, words, start + length, mark, f"{name}: {words}", start=start)
+        for name, words, (_, start, length, mark, _) in zip(names, shown, steps, strict=True)
+    ]
+    twin = {t("score.part_of"): names, _axis(t, view): shown}
+    frame.chart(t, charts.bars(bars, sentence), sentence, twin, "contribution")
     st.caption(f":material/lock: {t('score.together')}")
 
 

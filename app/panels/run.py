@@ -7,13 +7,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from app import session, user_jobs
-from app.panels import charts, frame, links, palette, parties, release, waits
-from app.texts import Texts, amount, markdown, number
-from app.texts import label as escape
+from app.panels import frame, lines, links, palette, parties, release, waits
+from app.texts import Texts, amount, bare, markdown, number
 from app.view_models import View
 from backend.services.scoring import ScoringRequest
 
@@ -225,7 +223,10 @@ def curves(t: Texts, label: Label, points: Sequence[TreeProgress], name: str, ke
     if len(points) > 1:
         for column, (title, field) in zip(st.columns(len(drawn)), drawn, strict=True):
             with column:
-                frame.picture(_lines(t, points, title, field, t.unit(label)), t(f"train.{title}"), f"{key}_{title}")
+                words = t(f"train.{title}")
+                unit = t.unit(label) if title == "rmse" else ""
+                st.markdown(f"**{words}**")
+                frame.drawing(_lines(t, points, field, unit, words), f"{key}_{title}")
     columns: dict[str, Sequence[Any]] = {t("train.round"): [point.tree for point in points]}
     for title, field in drawn:
         for part in ("training", "validation"):
@@ -239,12 +240,24 @@ def _known(value: float) -> float:
     return -math.inf if math.isnan(value) else value
 
 
-def _lines(t: Texts, points: Sequence[TreeProgress], title: str, field: str, unit: str) -> go.Figure:
-    words = t.noted(t(f"train.{title}"), unit if title == "rmse" else "")
-    figure = charts.figure(290, top=40, title={"text": escape(words), "font": {"size": 14}}, hovermode="x unified")
+def _lines(t: Texts, points: Sequence[TreeProgress], field: str, unit: str, sentence: str) -> str:
+    """A line for the training rows and one for the validation rows, over the rounds."""
     rounds = [point.tree for point in points]
-    for part, dash in (("training", "dot"), ("validation", "solid")):
-        values = [getattr(point, f"{field}_{part}") for point in points]
-        charts.line(figure, t(f"score.part_{part}"), rounds, values, dash, hover="%{y:.5~g}", marker={"size": 5})
-    figure.update_xaxes(title_text=t("train.round_axis"), rangemode="tozero")
-    return figure.update_layout(legend={"y": -0.3, "yanchor": "top"})
+    values = {
+        t(f"score.part_{part}"): [getattr(point, f"{field}_{part}") for point in points]
+        for part in ("training", "validation")
+    }
+    hover = [
+        (at, "\n".join(f"{name}: {amount(row[i], unit)}" for name, row in values.items()))
+        for i, at in enumerate(rounds)
+    ]
+    known = [value for row in values.values() for value in row if not math.isnan(value)]
+    parts = [
+        lines.Line(rounds, row, name, dash=dash, dots=True)
+        for (name, row), dash in zip(values.items(), ("dot", "solid"), strict=True)
+    ]
+    across, up = (
+        lines.between(t("train.round_axis"), 0, rounds[-1], bare),
+        lines.rounded(unit, known or [0.0], "{:,.6g}".format),
+    )
+    return lines.drawing(parts, across, up, sentence, hover)

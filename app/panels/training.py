@@ -10,11 +10,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from app import session, view_models
-from app.panels import charts, controls, frame, links, palette
+from app.panels import charts, controls, frame, lines, links, palette
 from app.texts import Texts, label, markdown
 from backend.errors import GlassleafError
 from backend.results import RANKS
@@ -50,6 +49,7 @@ STEPS = {
     "alpha": 0.5,
 }
 STEP = 0.05  # of every other parameter that is no whole number
+LANE = 46  # pixels of a model in the picture
 SHOWN = 8  # models in the picture; the table holds all
 
 
@@ -291,7 +291,7 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> None
     figures, unit = view_models.FIGURES[chosen.label.task], t.unit(chosen.label)
     words = _sentence(t, chosen, records)
     st.markdown(words)
-    frame.picture(_dots(t, chosen, _drawn(chosen, records)), words, "models_picture")
+    frame.drawing(_dots(t, chosen, _drawn(chosen, records), words), "models_picture")
     trees, leaves, seconds, hosts = t("words.trees"), t("words.leaves"), t("overview.training_time"), t("train.data")
     shown = {
         t("overview.algorithm"): [frame.algorithm(t, one) for one in records],
@@ -390,7 +390,7 @@ def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> s
     return words if fast is best else t.joined(words, t("train.models_fast", **facts(fast)))
 
 
-def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Figure:
+def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord], sentence: str) -> str:
     """A dot a model under its words, so that a phone has room for both; the best one is filled."""
     name, unit = view_models.FIGURES[chosen.label.task][0], t.unit(chosen.label)
     values = [_shown(record, name) for record in records]
@@ -398,44 +398,27 @@ def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> go.Fi
     best = (min if name == "rmse" else max)(known, default=0.0)
     low, high = min(known, default=0.0), max(known, default=1.0)
     room = (high - low) * 0.08 or abs(high) * 0.05 or 0.05
-    figure = charts.figure(46 * len(records) + 80)
-    notes = []
-    for row, record in enumerate(records):
-        shown = label(frame.figure(record.metrics, name, unit))
-        size = t("train.trees", n=record.n_trees)
-        words = f"<b>{shown}</b>  {label(frame.algorithm(t, record))} · {size} · {t.duration(record.seconds)}"
-        height = -46 * row
-        notes.append({"x": low - room, "y": height, "text": words, "yanchor": "bottom"})
-    places = [-46 * row - 10 for row in range(len(records))]
-    figure.add_scatter(
-        x=[x for _ in places for x in (low - room, high + room, None)],
-        y=[y for place in places for y in (place, place, None)],
-        line={"color": palette.FAINT, "width": 1},
-        mode="lines",
-        hoverinfo="skip",
-        showlegend=False,
-    )
-    figure.add_scatter(
-        x=values,
-        y=places,
-        mode="markers",
-        marker={
-            "size": 12,
-            "symbol": ["circle" if value == best else "circle-open" for value in values],
-            "color": palette.INK,
-            "line": {"width": 2, "color": palette.INK},
-        },
-        hovertext=[one["text"] for one in notes],
-        hovertemplate="%{hovertext}<extra></extra>",
-        cliponaxis=False,
-        showlegend=False,
-    )
-    charts.write(figure, notes)
+    low, high = low - room, high + room
+    parts = []
+    for row, (record, value) in enumerate(zip(records, values, strict=True)):
+        shown, grown = label(frame.figure(record.metrics, name, unit)), label(frame.algorithm(t, record))
+        about = f"{grown} · {t('train.trees', n=record.n_trees)} · {t.duration(record.seconds)}"
+        y = LANE * row + charts.TEXT
+        parts.append(f'<text y="{y}" text-anchor="start"><tspan font-weight="600">{shown}</tspan>  {about}</text>')
+        parts.append(f'<line x2="100%" y1="{y + 15}" y2="{y + 15}" stroke="{palette.FAINT}"/>')
+        if not math.isnan(value):
+            fill = palette.INK if value == best else charts.background()
+            parts.append(
+                f'<circle cx="{100 * (value - low) / (high - low):.2f}%" cy="{y + 15}" r="6" fill="{fill}" stroke="{palette.INK}" '
+                f'stroke-width="2"><title>{shown}</title></circle>'
+            )
+    ground = LANE * len(records) + charts.TEXT
+    suffix = "\u00a0%" if name == "accuracy" else ""
+    axis = lines.between("", low, high, lambda tick: f"{tick:,.6g}{suffix}")
+    parts += [charts.annotation(100 * (at - low) / (high - low), ground, words) for at, words in axis.ticks.items()]
     title = t("train.axis_low" if name == "rmse" else "train.axis_high", figure=t(f"figure.{name}"))
-    suffix = " %" if name == "accuracy" else ""
-    figure.update_xaxes(range=[low - room, high + room], title_text=title, zeroline=False, ticksuffix=suffix)
-    figure.update_yaxes(visible=False, range=[-46 * len(records) + 10, 26])
-    return charts.margins(figure, below=charts.TITLED)
+    parts.append(charts.annotation(50, ground + charts.LINE + 4, label(title)))
+    return charts.svg(parts, ground + charts.TICKS, sentence)
 
 
 def learned(t: Texts, records: Sequence[ModelRecord]) -> None:
@@ -444,9 +427,9 @@ def learned(t: Texts, records: Sequence[ModelRecord]) -> None:
     with st.grid("auto", min_column_width=260):
         for name, guest, hosts in ways:
             with st.container(border=True, height="stretch"):
-                st.markdown(f"**{markdown(name)}**")
-                st.markdown(t("words.about", what=t("words.guest"), said=guest))
-                st.markdown(t("words.about", what=t("words.host"), said=hosts))
+                who = {"guest": guest, "host": hosts}
+                said = [t("words.about", what=t(f"words.{one}"), said=words) for one, words in who.items()]
+                st.markdown("\n\n".join([f"**{markdown(name)}**", *said]))
 
 
 def _learned(t: Texts, record: ModelRecord) -> tuple[str, str, str]:

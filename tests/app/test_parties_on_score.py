@@ -265,10 +265,10 @@ def test_how_a_score_was_computed_is_made_and_the_textbook_measured_once_the_box
     monkeypatch.setattr(frame, "BOXES_OPEN", False)
     at = scored(opened("score"))
     assert not at.exception and says(at, "score.among_person") and says(at, "score.learned_host", n=1)
-    assert not measured and not at.get("plotly_chart") and not says(at, "transcript.sentence")
+    assert not measured and not says(at, "score.together") and not says(at, "transcript.sentence")
     monkeypatch.setattr(frame, "BOXES_OPEN", True)
     at = scored(opened("score"))
-    assert measured and at.get("plotly_chart") and says(at, "transcript.sentence")
+    assert measured and says(at, "score.together") and says(at, "transcript.sentence")
 
 
 def test_no_usable_row_is_no_success(opened: Opened, world: World) -> None:

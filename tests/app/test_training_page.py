@@ -1,6 +1,7 @@
 """The Train page: an algorithm and its parameters in, curves while it grows, a registered model among the others out."""
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,12 +9,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session
-from app.panels import frame, training
+from app.panels import charts, frame, palette, training
 from app.texts import Texts, markdown
 from backend.errors import ParameterError, ReleaseRefused
 from backend.i18n import LANGUAGES
 from backend.protocols.training.algorithms import ALGORITHMS
-from backend.results import ReleaseCheck
+from backend.results import ModelRecord, ReleaseCheck
 from tests.app.conftest import Opened, World, _fresh, job_of
 from tests.app.reading_out import says
 
@@ -190,6 +191,21 @@ def test_the_picture_holds_the_newest_models_and_always_the_best(world: World) -
     assert drawn[:-1] == records[: training.SHOWN - 1]
     assert drawn[-1] is records[-1]
     assert training._drawn(world.federation, records[:3]) == records[:3]
+
+
+def test_in_the_picture_the_best_model_is_filled_and_an_unknown_figure_has_no_dot(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(charts, "dark", lambda: False)
+
+    def made(auc: float) -> ModelRecord:
+        return replace(world.record, metrics=replace(world.record.metrics, auc=auc))
+
+    svg = training._dots(T, world.federation, [made(0.6), made(0.8), made(math.nan)], "")
+    dots = re.findall('<circle cx="([^"]+)%" [^>]*fill="([^"]+)"', svg)
+    assert [fill for _, fill in dots] == [charts.background(), palette.INK]
+    assert [float(x) for x, _ in dots] == pytest.approx([100 * 0.08 / 1.16, 100 * 1.08 / 1.16], abs=0.01)
+    assert svg.count("font-weight") == 3
 
 
 def test_rlwe_is_offered_first_asks_for_no_key_length_and_trains(opened: Opened) -> None:

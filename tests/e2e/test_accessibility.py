@@ -77,7 +77,7 @@ def test_the_answer_of_a_score_has_no_grave_fault(
             page.emulate_media(color_scheme=theme)
             page.wait_for_timeout(1500)  # a page that is drawn again fades
             page.wait_for_function(SETTLED, timeout=PATIENCE)
-            assert page.locator(".glassleaf-drawing > svg").count() == 3
+            assert page.locator(".glassleaf-drawing > svg").count() == 4
             assert not faults(page, theme)
         context.close()
 
