@@ -38,6 +38,8 @@ if stands and not alone:
     stands()
 if results:
     attack_lab.summary(t, attacks, results)
+elif not stands:
+    st.caption(t("attack_lab.not_run"))
 for attack in attacks:
     inside = stands if attack.id == alone else None  # beside the button that was pressed
     if attack_lab.card(t, attack, results.get(attack.id), running.stage if running else "", inside):

@@ -98,32 +98,27 @@ def card(
     """One attack; whether it is to be run. `stage` is that of the job at work, empty where none is;
     `stands` draws how far a run of this attack alone is, or what became of it.
     """
-    with st.container(border=True):
-        left, right = st.columns([7, 5], gap="medium")
-        with left:
-            st.markdown(
-                f"**{attack.id} · {t(f'attack.{attack.text}_title')}** :gray-badge[{_severity(t, attack.severity)}]"
-            )
-            st.markdown(t(f"attack.{attack.text}_explanation"))
-            st.markdown(f":material/shield: {t(f'attack.{attack.text}_defence')}")
-        with right:
-            pressed = st.button(
-                t("attack_lab.again" if result else "attack_lab.run"),
-                icon=":material/play_arrow:",
-                disabled=bool(stage),
-                key=f"attack_{attack.id}",
-            )
-            if stands is not None:
-                stands()
-            if stage and stands is not None:
-                return pressed
-            if stage.partition(":")[0] == attack.text:
-                st.caption(f":material/hourglass_top: {t('attack_lab.now')}")
-            elif result is None:
-                st.caption(t("attack_lab.not_run"))
-            else:
-                with st.container(key=result_key(attack.id)):
-                    _outcome(t, result)
+    title = t(f"attack.{attack.text}_title")
+    explained, defence = (t(f"attack.{attack.text}_{part}") for part in ("explanation", "defence"))
+    badge = f":gray-badge[{_severity(t, attack.severity)}]"
+    words = f"**{attack.id} · {title}** {badge}\n\n{explained}\n\n:material/shield: {defence}"
+    with st.container(border=True):  # no columns: in so many cards they would take most of the page's time
+        st.markdown(words)
+        pressed = st.button(
+            t("attack_lab.again" if result else "attack_lab.run"),
+            icon=":material/play_arrow:",
+            disabled=bool(stage),
+            key=f"attack_{attack.id}",
+        )
+        if stands is not None:
+            stands()
+        if stage and stands is not None:
+            return pressed
+        if stage.partition(":")[0] == attack.text:
+            st.caption(f":material/hourglass_top: {t('attack_lab.now')}")
+        elif result is not None:
+            with st.container(key=result_key(attack.id)):
+                _outcome(t, result)
     return pressed
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PARTS = ("test", "validation", "training")
 WAYS = ("pick", "type", "upload")
-LISTED = 300  # people in a menu; more would only slow the browser
+LISTED = 100  # people in a menu, each of whom a browser draws though the menu is closed
 FACTS = 16  # values of a person on a page: hundreds at once would be slow to draw
 EVERYONE = ""
 
@@ -83,7 +83,7 @@ def _chosen(t: Texts, view: View, people: pd.DataFrame) -> pd.DataFrame:
     )
     if by:
         found = _narrowed(t, features[by], found)
-    st.caption(t("score.matching", n=len(found), people=f"{len(found):,}"))
+    st.caption(t("score.matching", n=len(found), people=f"{len(found):,}", listed=LISTED))
     return found
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app.panels import frame
 from app.texts import Texts, percent
 from backend.errors import ReleaseRefused
 
@@ -16,8 +17,10 @@ if TYPE_CHECKING:
 
 def bound(t: Texts) -> tuple[float | None, bool]:
     """The largest share of scores that may identify a path (None: the default), and whether a coarser scale may be used instead."""
-    with st.expander(t("release.title"), icon=":material/visibility_lock:"):
-        named = st.number_input(
+    box = frame.box(t("release.title"), "visibility_lock", "train_release")
+    named, coarser = (st.session_state.get(key) for key in ("train_max_named", "train_coarser"))
+    if box is not None:
+        named = box.number_input(
             t("release.max_share"),
             min_value=0.0,
             max_value=100.0,
@@ -29,7 +32,7 @@ def bound(t: Texts) -> tuple[float | None, bool]:
             placeholder=t("release.usual"),
             persist_state="session",
         )
-        coarser = st.toggle(
+        coarser = box.toggle(
             t("release.coarser"), key="train_coarser", help=t("release.coarser_help"), persist_state="session"
         )
     return (None if named is None else named / 100), bool(coarser)
