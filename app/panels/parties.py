@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import plotly.graph_objects as go
 import streamlit as st
 
 from app import view_models
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.protocols.alignment.outcome import Alignment
 
+LANE = 64  # pixels of a Host that stands beside
 BELOW = 3  # Hosts that have room below the Guest
 TILES = {  # claim: icon, page with the evidence
     "interpretability": ("visibility", "features"),
@@ -36,58 +36,46 @@ def network(t: Texts, view: View) -> None:
         "overview.network", n=len(shares), features=sum(s.features for s in shares), people=f"{people:,}", listed=listed
     )
     st.markdown(sentence)
-    frame.picture(_network(t, view), sentence, "network")
+    frame.drawing(_network(t, view, sentence), "network")
 
 
-@charts.cached
-def _network(t: Texts, view: View) -> go.Figure:
+def _network(t: Texts, view: View, sentence: str) -> str:
     """Up to three Hosts stand below the Guest; more stand beside it, so that their names have room on a phone."""
     shares = view_models.shares(view)
     hosts = len(shares) - 1
     beside = hosts > BELOW
     if beside:
-        spots = [(0.16, (hosts - 1) / 2)] + [(0.5, float(hosts - 1 - i)) for i in range(hosts)]
+        spots, height = [(16.0, LANE * hosts / 2), *((50.0, LANE * (i + 0.5)) for i in range(hosts))], LANE * hosts
     else:
-        spots = [(0.5, 1.0)] + [((i + 0.5) / hosts, 0.0) for i in range(hosts)]
-    (gx, gy), figure = spots[0], charts.figure(64 * hosts if beside else 250 if hosts else 180, showlegend=False)
-    figure.add_scatter(
-        x=[value for x, _ in spots[1:] for value in (gx, x, None)],
-        y=[value for _, y in spots[1:] for value in (gy, y, None)],
-        mode="lines",
-        line={"color": palette.INK, "width": 1.5, "dash": "dot"},
-        hoverinfo="skip",
-    )
-    figure.add_scatter(
-        x=[gx + 0.6 * (x - gx) + (0 if beside else 0.03) for x, _ in spots[1:]],
-        y=[gy + 0.6 * (y - gy) + (0.16 if beside else 0) for _, y in spots[1:]],
-        mode="text",
-        text=["lock"] * hosts,
-        textfont={"family": palette.ICONS, "size": 18, "color": palette.INK},
-        hoverinfo="skip",
-    )
-    for share, (x, y) in zip(shares, spots, strict=True):
-        sign = palette.mark(view.federation, share.party)
-        guest = share.party == view.model.guest
-        title = label(t.party(view.federation, share.party))
-        held = {"features": share.features, "used": share.used, "splits": share.splits}
-        hover = wrap(t("overview.guest_holds" if guest else "overview.host_holds", **held), 40, 4)
-        name = wrap(t.party(view.federation, share.party), 22 if guest or hosts < BELOW or beside else 14, 3)
-        figure.add_scatter(
-            x=[x],
-            y=[y],
-            mode="markers+text",
-            marker={"size": 32 if beside and not guest else 46, "symbol": sign.symbol, "color": sign.colour},
-            text=[
-                f"{' ' * 2 * (beside and not guest)}<b>{name}</b><br>{t('overview.feature_count', n=share.features)}"
-            ],
-            textposition="top center" if guest else "middle right" if beside else "bottom center",
-            textfont={"size": 13},
-            hovertemplate=f"<b>{title}</b><br>{hover}<extra></extra>",
-            cliponaxis=False,
+        spots, height = [(50.0, 84.0), *((100 * (i + 0.5) / hosts, 184.0) for i in range(hosts))], 272 if hosts else 120
+    (gx, gy), parts = spots[0], []
+    for x, y in spots[1:]:
+        parts.append(
+            f'<line x1="{gx}%" y1="{gy}" x2="{x:.2f}%" y2="{y}" stroke="{palette.INK}" stroke-width="1.5" stroke-dasharray="2 3"/>'
         )
-    figure.update_xaxes(visible=False, range=[-0.02, 1.02])
-    rows = [-0.6, hosts - 0.4] if beside else [-0.75, 1.75] if hosts else [0.4, 1.75]
-    return figure.update_yaxes(visible=False, range=rows)
+        halo = f'paint-order="stroke" stroke="{charts.background()}" stroke-width="8"'
+        at = f'x="{gx + 0.6 * (x - gx):.2f}%" y="{gy + 0.6 * (y - gy) + 9:.0f}" font-family="{palette.ICONS}" font-size="18"'
+        parts.append(f'<text {at} fill="{palette.INK}" {halo}>lock</text>')
+    for share, (x, y) in zip(shares, spots, strict=True):
+        sign, guest = palette.mark(view.federation, share.party), share.party == view.model.guest
+        held = {"features": share.features, "used": share.used, "splits": share.splits}
+        hover = label(t("overview.guest_holds" if guest else "overview.host_holds", **held))
+        size = 40 if beside and not guest else 64
+        at = f'x="{x:.2f}%" y="{y + size / 3:.0f}" font-size="{size}" fill="{sign.colour}"'
+        mark = f"<text {at}>{sign.glyph}<title>{hover}</title></text>"
+        room = 22 if not beside and (guest or hosts < BELOW) else 15
+        name = wrap(t.party(view.federation, share.party), room, 2 if beside else 3)
+        lines = [f'<tspan font-weight="600">{line}</tspan>' for line in name.split("<br>")]
+        lines.append(t("overview.feature_count", n=share.features))
+        tall = charts.LINE * (len(lines) - 1)
+        top, place = (y - 26 - tall, "") if guest else (y + 40, "")
+        if beside and not guest:
+            top, place = y + 4 - tall / 2, 'dx="22" text-anchor="start"'
+        words = [
+            f'<text x="{x:.2f}%" y="{top + charts.LINE * i:.0f}" {place}>{line}</text>' for i, line in enumerate(lines)
+        ]
+        parts += [mark, *words]
+    return charts.svg(parts, height, sentence)
 
 
 def holdings(t: Texts, view: View) -> None:
