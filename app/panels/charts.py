@@ -261,13 +261,6 @@ def _full(text: str, more: str) -> bool:
     return wide(last) > ONE_LINE + 4
 
 
-def squares(rows: Sequence[Sequence[float | None]], x: Sequence[Any], y: Sequence[Any], **trace: Any) -> go.Heatmap:
-    """A square for each number, darker where it is larger (lighter on the dark page)."""
-    return go.Heatmap(
-        z=rows, x=x, y=y, **({"showscale": False} | trace), colorscale=theme().shades, zmin=0, xgap=2, ygap=2
-    )
-
-
 def dark() -> bool:
     """Whether the page is the dark one."""
     return bool(st.context.theme.type == "dark")

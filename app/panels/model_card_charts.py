@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app.panels import charts, frame, lines, palette
-from app.texts import Texts, amount, bare, label, markdown, number, percent
+from app.texts import Texts, amount, bare, cut, label, markdown, number, percent
 from app.view_models import View
+from backend.i18n import wide
 from backend.services.model_card import Performance
 
 if TYPE_CHECKING:
     from backend.evaluation.performance import Calibration, Separation, Spread
 
-HEIGHT = 340
+SQUARE = 56  # pixels of a pair of classes; its words are 4.5:1 on the darkest, on either page
+NAME = 14  # letters of a class
 STEP = 10  # of the points of a curve, every so many are in its table
 
 Draw = Callable[[Texts, View, Performance], None]
@@ -186,20 +188,32 @@ def confusion(t: Texts, view: View, shown: Performance) -> None:
         share=percent(rows[wrong[0]][wrong[1]]),
         people=f"{shown.confusion[wrong[0]][wrong[1]]:,}",
     )
-    names = [label(name) for name in classes]
-    hover = "%{y} → %{x}: %{z:.1%}<extra></extra>"
-    figure = charts.figure(HEIGHT, top=36).add_trace(charts.squares(rows, names, names, zmax=1, hovertemplate=hover))
-    strong, cells = "black" if charts.dark() else "white", []
-    for name, row in zip(names, rows, strict=True):
-        for other, share in zip(names, row, strict=True):
-            font = {"color": strong if share > 0.5 else palette.INK, "size": charts.TEXT}
-            cells.append({"x": other, "y": name, "xanchor": "center", "text": percent(share), "font": font})
-    charts.write(figure, cells)
-    figure.update_xaxes(title_text=label(t("card.class_predicted")), showgrid=False, type="category")
-    figure.update_yaxes(title_text=label(t("card.class_true")), autorange="reversed", showgrid=False, type="category")
     twin = {t("card.class_true"): list(classes)}
     twin |= {name: [f"{row[j]:,}" for row in shown.confusion] for j, name in enumerate(classes)}
-    frame.chart(t, figure, sentence, twin, "card_confusion")
+    frame.chart(t, _squares(t, classes, rows, sentence), sentence, twin, "card_confusion")
+
+
+def _squares(t: Texts, classes: Sequence[str], rows: Sequence[Sequence[float]], sentence: str) -> str:
+    """A square for each pair of a true and a predicted class, darker where more people of the true one are."""
+    width, ground = 100 / len(classes), SQUARE * len(classes)
+    names = [cut(name, NAME) for name in classes]
+    room = charts.BESIDE + 8 + round(charts.LETTER * max(map(wide, names)))
+    parts = []
+    for i, (true, row) in enumerate(zip(names, rows, strict=True)):
+        middle = SQUARE * (i + 0.5) + 4
+        parts.append(f'<text x="-8" y="{middle}" text-anchor="end">{label(true)}</text>')
+        parts.append(f'<text x="{width * (i + 0.5):.2f}%" y="{ground + charts.LINE}">{label(true)}</text>')
+        for j, share in enumerate(row):
+            x, words = width * j, f"{classes[i]} → {classes[j]}: {percent(share)}"
+            parts.append(
+                f'<rect x="{x:.2f}%" y="{SQUARE * i}" width="{width - 0.4:.2f}%" height="{SQUARE - 2}" '
+                f'fill-opacity="{0.04 + 0.36 * share:.2f}"><title>{label(words)}</title></rect>'
+                f'<text x="{x + width / 2:.2f}%" y="{middle}" pointer-events="none">{percent(share)}</text>'
+            )
+    parts.append(f'<text x="50%" y="{ground + charts.TITLED - 8}">{label(t("card.class_predicted"))}</text>')
+    beside = f"translate({charts.TEXT - room},{ground // 2}) rotate(-90)"
+    parts.append(f'<text transform="{beside}">{label(t("card.class_true"))}</text>')
+    return charts.svg(parts, ground + charts.TITLED, sentence, room)
 
 
 def _diagonal(low: float, high: float) -> lines.Line:

@@ -30,8 +30,6 @@ class Theme:
         Bars that recede behind others: 3:1.
     ground : str
         Behind words on hover.
-    shades : tuple of (float, str)
-        Squares of no party, from nothing to the most.
     """
 
     text: str
@@ -39,7 +37,6 @@ class Theme:
     whisker: str
     quiet: str
     ground: str
-    shades: tuple[tuple[float, str], ...]
 
 
 LIGHT = Theme(
@@ -48,7 +45,6 @@ LIGHT = Theme(
     whisker="#1F2A33",
     quiet="#8A949D",
     ground="#FFFFFF",
-    shades=((0.0, "#F1F3F5"), (1.0, "#34485C")),
 )
 DARK = Theme(
     text="#D3DBE1",
@@ -56,7 +52,6 @@ DARK = Theme(
     whisker="#E8ECEF",
     quiet="#66727D",
     ground="#1C2228",
-    shades=((0.0, "#1A2026"), (1.0, "#D6DFE7")),
 )
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app.panels import charts, frame, palette, run
-from app.texts import Texts, amount
+from app.panels import frame, lines, palette, run
+from app.texts import Texts, amount, bare
 from app.user_jobs import Work
 from app.view_models import View
 from backend.services.forest_serving import ServingRequest
@@ -79,23 +79,16 @@ def _change(t: Texts, view: View, shift: float) -> str:
 
 
 def _bars(t: Texts, done: ServingTrial, key: str) -> None:
-    """Trees that answered, batch by batch; paler where some are missing."""
+    """Trees that answered, batch by batch."""
 
     def hover(batch: ServedBatch) -> str:
         there = done.trees - len(batch.missing)
         return t("serving.hover", batch=batch.number, there=there, trees=done.trees, seconds=t.duration(batch.seconds))
 
-    figure = charts.figure(220, top=10, bargap=0.15).add_bar(
-        x=[batch.number for batch in done.batches],
-        y=[done.trees - len(batch.missing) for batch in done.batches],
-        marker={
-            "color": [charts.theme().quiet if batch.missing else palette.GUEST.colour for batch in done.batches],
-            "line": {"color": palette.GUEST.colour, "width": 1},
-            "pattern": {"shape": ["/" if batch.missing else "" for batch in done.batches]},
-        },
-        hovertext=[hover(batch) for batch in done.batches],
-        hoverinfo="text",
-    )
-    figure.update_xaxes(title_text=t("serving.batch"), range=[0.4, done.request.batches + 0.6])
-    figure.update_yaxes(title_text=t("serving.answered"), range=[0, done.trees * 1.05])
-    frame.picture(figure, t("serving.alt", batches=len(done.batches), lost=len(done.without)), key)
+    numbers, there = [batch.number for batch in done.batches], [done.trees - len(b.missing) for b in done.batches]
+    words = t("serving.alt", batches=len(done.batches), lost=len(done.without))
+    bars = lines.Bars([n - 0.5 for n in (*numbers, len(numbers) + 1)], there, colour=palette.GUEST.colour, gap=0.15)
+    across = lines.between(t("serving.batch"), 0.5, done.request.batches + 0.5, bare)
+    up = lines.between(t("serving.answered"), 0, done.trees, bare)
+    hovers = [(batch.number, hover(batch)) for batch in done.batches]
+    frame.drawing(lines.drawing([], across, up, words, hovers, bars), key)
