@@ -72,6 +72,7 @@ def begin(request: ScoringRequest, given: Upload | None = None) -> None:
     session.keep("asked", tuple(name for row, name in enumerate(sheet.ids) if row not in sheet.problems))
     under = (request.cipher, request.key_bits)
     user_jobs.start("score", lambda: backend.scoring.start(request), about=under, upload=given)
+    session.keep("followed", id(user_jobs.find("score")))
 
 
 def received(done: ScoreBatch) -> None:
@@ -283,6 +284,7 @@ def analyse() -> None:
         if user_jobs.refused("score"):
             frame.problem(t, user_jobs.refused("score"))
         if running:
+            session.keep("followed", id(running))
             attention.to("score_answer", t("score.answer"), f"running:{id(running)}", t("score.started"))
             follow(narrow=way != "pick")
             if own is not None:
@@ -330,7 +332,11 @@ def answered(
     else:
         result.draw(t, view, done)
         received(done)
-        attention.to("score_answer", t("score.answer"), f"done:{done.run}:{done.seconds}", result.said(t, view, done))
+        # whoever opens the page and finds an answer of before has not asked for it
+        if session.kept("followed") == id(job):
+            attention.to(
+                "score_answer", t("score.answer"), f"done:{done.run}:{done.seconds}", result.said(t, view, done)
+            )
         if result.usable(done):
             explained(done, sheet, under)
 

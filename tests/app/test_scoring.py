@@ -8,6 +8,7 @@ from inside import runtime_of
 from streamlit.testing.v1 import AppTest
 
 from app import session, view_models
+from app.panels import attention
 from app.texts import Texts
 from backend.services import Glassleaf
 from tests.app.conftest import Opened, World, job_of
@@ -170,6 +171,17 @@ def test_a_host_that_goes_down_is_named(opened: Opened, world: World) -> None:
     finally:
         glassleaf.close()
         session._service.clear()  # whoever comes next opens the home again
+
+
+def focused(at: AppTest) -> bool:
+    """Whether the page moves the focus to an answer, or did."""
+    return any(attention.MARK in html.proto.body for html in at.get("html"))
+
+
+def test_whoever_opens_the_page_and_finds_an_answer_of_before_keeps_the_focus(opened: Opened) -> None:
+    assert focused(scored(opened("score")))
+    at = opened("score")
+    assert at.metric and not focused(at)
 
 
 def test_what_follows_an_announcement_keeps_its_place_when_the_page_is_drawn_again() -> None:
