@@ -12,11 +12,13 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
+from backend.atomic_file import held_alone
 from backend.errors import StoreError
 from backend.jobs import Job
 from backend.jobs.memory import give_back
@@ -25,6 +27,8 @@ from backend.results import ModelRecord, ScoreBatch
 from backend.services.kept_results import keeps, read_result, write_result
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from backend.services.workspace import Workspace
     from backend.store.job_log import JobLog, LoggedJob
 
@@ -106,7 +110,8 @@ class JobRegistry:
         self.process = secrets.token_hex(16)
         self._held: dict[tuple[str, str], _Held] = {}  # by user and name
         self._lock = threading.RLock()
-        self._beating = self._closed = False
+        self._beating = self._closed = self._present = False
+        self._presence = ExitStack()
         atexit.register(self.close)
 
     def of(self, account: str) -> UserJobs:
@@ -132,6 +137,29 @@ class JobRegistry:
             self._closed = True
         if running:
             self.log().leave(self.process)
+        self._presence.close()
+
+    def gone(self, process: str) -> bool:
+        """Whether another process of this machine was killed: nobody holds its lock file. What it ran is written down as interrupted."""
+        file = self._lock_file(process)
+        if process == self.process or not file.exists():
+            return False  # on another machine its silence tells
+        try:
+            with held_alone(file):
+                self.log().leave(process)
+        except StoreError:
+            return False
+        return True
+
+    def _lock_file(self, process: str) -> Path:
+        return self._workspace.home / f"jobs-{process}.lock"
+
+    def _be_present(self) -> None:
+        """From the first job on, others of this machine can tell that this process is there."""
+        if not self._present:
+            self._present = True
+            self._workspace.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._presence.enter_context(held_alone(self._lock_file(self.process)))
 
     def begin(
         self, user: str, name: str, model: str, start: Callable[[], Job[Any]], about: object, upload: Upload | None
@@ -146,7 +174,11 @@ class JobRegistry:
             self._held.pop((user, name), None)
             logged, log = LoggedJob(user, name, model, self.process), self.log()
             before = self.took(user, kind_of(name))
+            for other in log.of(user):
+                if other.state == "running":
+                    self.gone(other.process)
             log.begin(logged)
+            self._be_present()
             try:
                 job = start()
             except BaseException:
@@ -314,8 +346,10 @@ class UserJobs:
             job = held.get(logged.id)
             if job is not None:
                 yield logged, job, job.state
+            elif logged.state == "running":
+                yield logged, None, "interrupted" if self._registry.gone(logged.process) else "elsewhere"
             else:
-                yield logged, None, "elsewhere" if logged.state == "running" else logged.state
+                yield logged, None, logged.state
 
     def note_seen(self, *names: str) -> None:
         """The user knows how these have ended; what still runs is left as it is."""

@@ -1,5 +1,7 @@
 """Jobs by user: found again from anywhere, bounded, nobody else's, and what a restart leaves of them."""
 
+import subprocess
+import sys
 import threading
 import time
 from dataclasses import replace
@@ -140,6 +142,23 @@ def test_a_process_that_was_killed_left_no_word_so_its_silence_tells():
     [later] = log.of("ana", now=datetime.fromisoformat(began) + SILENT * 1.01)
     soon = (datetime.fromisoformat(began) + timedelta(seconds=5)).isoformat()
     assert later.state == "interrupted" and began <= later.ended < soon
+
+
+def test_a_process_of_this_machine_that_was_killed_is_known_to_be_gone_at_once(registry, tmp_path, go):
+    code = (
+        "import sys, time; from pathlib import Path; from backend.jobs import Job;"
+        "from backend.services.job_registry import JobRegistry; from backend.services.workspace import Workspace;"
+        f"of = JobRegistry(Workspace(Path(sys.argv[1]))).of({ANA!r});"
+        "of.start('train', lambda: Job(lambda job: time.sleep(99), 1).start()); print('runs', flush=True); time.sleep(99)"
+    )
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline().strip() == b"runs"
+        jobs = registry.of(ANA)
+        assert states(jobs) == {"train": "elsewhere"}
+        other.kill()
+        other.wait(60)
+    assert states(jobs) == {"train": "interrupted"} and not list(tmp_path.glob("*.lock"))
+    assert jobs.start("train", waiting(go)) is not None
 
 
 def test_what_another_process_runs_is_shown_and_not_started_twice(registry, tmp_path, go):
