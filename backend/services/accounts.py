@@ -97,7 +97,7 @@ class Accounts:
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise SignInError(
                 "no_settings",
-                f"{self.file} cannot be read ({type(error).__name__}), so nobody is let in. See docs/deploy.md.",
+                f"{self.file} cannot be read ({type(error).__name__}), so nobody is let in. See docs/operation.md.",
             ) from error
         except ValidationError as error:
             where = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
