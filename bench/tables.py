@@ -583,9 +583,8 @@ def headline(results: Results) -> str:
 
 
 def alternatives(results: Results) -> str:
-    """Every model of the search beside the first; and the answer."""
+    """Every model of the search beside the first at the first cut-off; and the answer at each."""
     columns: dict[str, Column] = {
-        "cut-off": "{at:g}",
         "model": "{title}",
         "AUC": "{auc[value]:.4f} [{auc[low]:.4f}, {auc[high]:.4f}]",
         "change of AUC": "{auc_change[value]:+.4f} [{auc_change[low]:+.4f}, {auc_change[high]:+.4f}]",
@@ -625,9 +624,11 @@ def alternatives(results: Results) -> str:
     own, attribute, records = results["parameters"], results["attribute"], f"{results['records']:,} validation records"
     note = (
         f"{DATA[results['federation']].capitalize()} data, {own['trees']} trees of depth {own['depth']}, {records}: "
-        f"{sizes}. A gap is the share accepted less that of {attribute} {reference['name']}. {' '.join(answers)}"
+        f"{sizes}. The table is at the cut-off {results['cutoffs'][0]:g}; a gap is the share accepted less that of {attribute} "
+        f"{reference['name']}. {' '.join(answers)}"
     )
-    return f"{table(rows, columns)}\n\n{note}"
+    shown = [row for row in rows if row["at"] == results["cutoffs"][0]]
+    return f"{table(shown, columns)}\n\n{note}"
 
 
 # block → (result file, writer); several files, separated by blanks, come as a dict by name
