@@ -347,6 +347,8 @@ class Pattern:
         in_unit = any(True for _ in self._uncovered(texts.unit, self._units))
         in_name = next((hit for text in names if (hit := self._hit(text))), whole)
         in_meanings = any(map(self._hit, meanings)) and not (in_name and self._context.repeats(texts))
+        if in_meanings and not in_name:
+            in_name = self._kept_by(texts.name)
         said = (in_name, in_meanings, self._in_codes(texts), in_unit)
         if sum(map(bool, said)) > 1 or in_unit:
             return True
@@ -357,6 +359,12 @@ class Pattern:
             any(True for by in (self._phrases, self._codes) for _ in self._uncovered(text, by)) for text in texts.codes
         )
         return any(map(self._alone, meanings)) or 2 * speak > len(texts.codes)
+
+    def _kept_by(self, name: PhraseMatch) -> str:
+        """A hit in a code name behind a thing's word, which tells who keeps the column where a meaning says the same: `platform_gender`."""
+        found = (each for phrase in self._phrases.candidates(name) for each in phrase.find_words(name))
+        spans = (span for span, before, _ in found if not self._context.objects.isdisjoint(before.split()[-1:]))
+        return next((name.text[start:end] for start, end in spans), "")
 
     def _alone(self, text: PhraseMatch) -> bool:
         """Whether a text speaks of it and of nothing else."""

@@ -19,8 +19,8 @@ Syntax of a phrase, words between spaces:
 
 A phrase with Chinese characters matches anywhere but across words (工会 in 参加工会, not in 化工会展: :class:`Segmenter`); a single
 character only where no other stands beside it (男 in 男/女, not in 男装).
-Accents are ignored (``état`` is ``etat``), and a code name is also read as the known words that are written together in it
-(``custgender``, ``birthyear``).
+Accents are ignored (``état`` is ``etat``), traditional characters are read as simplified ones (性別 is 性别), and a code name is also
+read as the known words that are written together in it (``custgender``, ``birthyear``).
 """
 
 from __future__ import annotations
@@ -30,11 +30,16 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from importlib.resources import files
 
 _WORD = re.compile(r"[A-ZÀ-ÖØ-Þ]{2,}s?(?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ](?![a-zß-öø-ÿ])|[A-ZÀ-ÖØ-Þ]?[a-zß-öø-ÿ]+|\d+")
 _LATIN = re.compile("[À-ÿ]")
 HAN = "\u3400-\u9fff"
 CHINESE = re.compile(f"[{HAN}]")
+# Traditional characters, each with the simplified one that it is read as, one for one.
+_SIMPLIFIED = str.maketrans(
+    dict((files("backend.compliance") / "lists" / "traditional.txt").read_text(encoding="utf-8").split())
+)
 _ELEMENT = re.compile(r"^(?P<mark>!?)(?P<open>\[?)(?P<words>[^\[\]!]+?)(?P<close>\]?)$")
 
 # Of whom a value is there, at the end of a meaning: " - Adults 20+", "(women aged 15 to 49)". It tells nobody's attribute.
@@ -139,7 +144,7 @@ class PhraseMatch:
     @classmethod
     def of(cls, text: str, affixes: Affixes = _NO_AFFIXES, in_full: bool = False) -> PhraseMatch:
         """Tokenise a text; `affixes` are given for a code name, whose abbreviations can be written out."""
-        plain = unicodedata.normalize("NFKC", text)
+        plain = unicodedata.normalize("NFKC", text).translate(_SIMPLIFIED)
         words, spans = " ", {}
         for found in _WORD.finditer(plain):
             for word in affixes.split(_LATIN.sub(_without_accent, found.group()).lower()):

@@ -1,9 +1,10 @@
 """A second opinion on what phrases say: a linear model of words and n-grams, and of what phrases found, that decides nothing alone.
 
-It was fitted to labelled columns (``python -m tests.compliance.fit_opinion``) and is a table of weights, by language. Its sum is the
-log odds that a column is about an attribute or a proxy. Above one limit what a phrase says is a finding, below it a question; above
-another a column in which no phrase was found is a question, and below it what one text says among other words is asked no more. Of a
-feature with meanings in both languages, one is enough to confirm and both have to agree to a proposal.
+It was fitted to labelled columns (``python -m tests.compliance.fit_opinion``) and is a table of weights, by language. Its sums are the
+log odds that a column is about an attribute or a proxy, and that it is about an attribute which a statute names. Above one limit of
+the first what a phrase says is a finding, below it a question; above another limit of the first or one of the second a column in which
+no phrase was found is a question, and below both what one text says among other words is asked no more. So less is asked about what
+may be a proxy only. Of a feature with meanings in both languages, one is enough to confirm and both have to agree to a proposal.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ CHARACTERS = (1, 2, 3, 4)  # of a part of a Chinese text
 SHOWN = 3  # words that weighed most
 
 # Log odds; chosen on lists that were left out of the fit (docs/rules.md).
-FLAG = {"en": 2.0, "zh": 3.2}  # from it on what phrases say is a finding
-ASK = {"en": -2.4, "zh": -3.0}  # from it on a column is asked about
+FLAG = {"en": 2.0, "zh": 2.3}  # from it on what phrases say is a finding
+ASK = {"en": -2.4, "zh": -2.2}  # from it on a column is asked about
+ASK_STATUTE = {"en": -2.8, "zh": -3.4}  # or from this one on, of the log odds that a statute names it
 
 EVIDENCE: tuple[Strength, ...] = ("finding", "single", "doubted", "weak")  # of phrases, the strongest first
 # Words that tell nothing by themselves: they weigh, and are not shown.
@@ -49,6 +51,8 @@ class Opinion(NamedTuple):
     ----------
     score : float
         Log odds that the feature is an attribute of a person or a proxy of one.
+    statute : float
+        Log odds that a statute names it.
     weighed : mapping of str to float
         Word of the feature → its part of the score.
     concepts : mapping of str to float
@@ -57,15 +61,25 @@ class Opinion(NamedTuple):
 
     language: Language
     score: float
+    statute: float
     weighed: Mapping[str, float]
     concepts: Mapping[str, float]
+
+    @property
+    def flags(self) -> bool:
+        """Whether what phrases say is a finding."""
+        return self.score >= FLAG[self.language]
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person is asked."""
+        return self.score >= ASK[self.language] or self.statute >= ASK_STATUTE[self.language]
 
 
 def reconsider(texts: FeatureTexts, signs: dict[str, Sign]) -> dict[str, Sign]:
     """What phrases found, after the second opinion; where they found nothing, what it proposes."""
     opinions = [_opinion(language, texts, signs) for language in languages(texts)]
-    flags = [each.score >= FLAG[each.language] for each in opinions]
-    asks = [each.score >= ASK[each.language] for each in opinions]
+    flags, asks = [each.flags for each in opinions], [each.asks for each in opinions]
     strongest = next(
         (strength for strength in EVIDENCE if any(sign.strength == strength for sign in signs.values())), ""
     )
@@ -140,9 +154,12 @@ def grams(language: Language, texts: FeatureTexts) -> dict[str, str]:
 
 
 def evidence(strengths: Mapping[str, str]) -> tuple[str, ...]:
-    """What phrases found (concept → strength), as the table has it: the strongest (``!single``), and each concept (``!!sex``)."""
+    """What phrases found (concept → strength), as the table has it: the strongest (``!single``), and each concept, without and with
+    its strength (``!!sex``, ``!!sex:single``).
+    """
     strongest = next((f"!{strength}" for strength in EVIDENCE if strength in strengths.values()), "!")
-    return (strongest, *(f"!!{concept}" for concept in strengths))
+    each = (sign for concept, strength in strengths.items() for sign in (f"!!{concept}", f"!!{concept}:{strength}"))
+    return (strongest, *each)
 
 
 def _chinese(text: str, lengths: Iterable[int]) -> Iterator[str]:
@@ -155,20 +172,24 @@ def _parts(text: str, lengths: Iterable[int]) -> Iterator[str]:
 
 
 def _opinion(language: Language, texts: FeatureTexts, signs: Mapping[str, Sign]) -> Opinion:
-    base, weights = _weights()[language]
+    (base, base_statute), weights = _weights()[language]
     found = grams(language, texts)
     length = UNIT * sqrt(len(found) or 1)
     weighed: dict[str, float] = defaultdict(float)
     concepts: dict[str, float] = defaultdict(float)
+    statute = 0.0
     for gram, word in found.items():
         if gram in weights:
-            weight, concept = weights[gram]
+            weight, by_statute, concept = weights[gram]
             weighed[word] += weight / length
+            statute += by_statute / length
             if concept:
                 concepts[concept] += weight / length
     phrases = evidence({concept: sign.strength for concept, sign in signs.items()})
-    score = base + sum(weights[part][0] for part in phrases if part in weights)
-    return Opinion(language, score / UNIT + sum(weighed.values()), weighed, concepts)
+    own = [weights[part] for part in phrases if part in weights]
+    score = (base + sum(weight for weight, _, _ in own)) / UNIT + sum(weighed.values())
+    statute += (base_statute + sum(by_statute for _, by_statute, _ in own)) / UNIT
+    return Opinion(language, score, statute, weighed, concepts)
 
 
 def _most(opinions: Iterable[Opinion], sign: int) -> str:
@@ -194,14 +215,15 @@ def _where(word: str, texts: FeatureTexts) -> MatchedIn:
 
 
 @cache
-def _weights() -> dict[str, tuple[int, dict[str, tuple[int, str]]]]:
-    """Language → the log odds of a feature without words, and each gram's weight and the concept that it speaks for, if any."""
+def _weights() -> dict[str, tuple[tuple[int, int], dict[str, tuple[int, int, str]]]]:
+    """Language → both log odds of a feature without words, and each gram's two weights and the concept that it speaks for, if any."""
     cells = WEIGHTS.read_text(encoding="utf-8").removesuffix("\n").replace("\n", "\t").split("\t")
-    languages, every, numbers, concepts = cells[::4], cells[1::4], [int(cell) for cell in cells[2::4]], cells[3::4]
+    languages, every, concepts = cells[::5], cells[1::5], cells[4::5]
+    numbers = list(zip(map(int, cells[2::5]), map(int, cells[3::5]), strict=True))
     tables = {}
     for language in dict.fromkeys(languages):
         first = languages.index(language)
         part = slice(first + 1, first + languages.count(language))
-        weights = dict(zip(every[part], zip(numbers[part], concepts[part], strict=True), strict=True))
-        tables[language] = (numbers[first], weights)
+        rows = ((*both, concept) for both, concept in zip(numbers[part], concepts[part], strict=True))
+        tables[language] = (numbers[first], dict(zip(every[part], rows, strict=True)))
     return tables

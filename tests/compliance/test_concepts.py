@@ -292,6 +292,12 @@ def test_one_text_among_other_words_asks_and_two_or_one_alone_are_a_finding(name
     assert sign is not None and sign.strength == strength
 
 
+def test_a_thing_before_an_attribute_in_a_code_name_keeps_the_column_where_a_meaning_says_the_same():
+    said = [("platform_gender", "Gender as the platform keeps it"), ("provider_gender", "Gender of the provider")]
+    found = [words().signs(FeatureTexts.of(name, meaning)) for name, meaning in said]
+    assert [{concept: sign.strength for concept, sign in signs.items()} for signs in found] == [{"sex": "finding"}, {}]
+
+
 @pytest.mark.parametrize(("trusted", "doubted", "strength"), [(True, False, "finding"), (False, True, "doubted")])
 def test_what_was_right_at_first_looks_needs_no_second_text_and_what_was_wrong_is_asked_anyway(
     trusted, doubted, strength

@@ -35,6 +35,11 @@ def test_a_name_is_taken_apart_at_case_changes_marks_and_digits(name, words):
     assert PhraseMatch.of(name).words == words
 
 
+def test_traditional_characters_are_read_as_simplified_ones():
+    assert found("性别", "員工性別") == "性别"
+    assert PhraseMatch.of("戶籍電話").text == "户籍电话"
+
+
 def test_a_match_is_reported_as_it_is_written():
     assert found("date of birth", "customerDateOfBirth") == "DateOfBirth"
 
