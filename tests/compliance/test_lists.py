@@ -187,7 +187,7 @@ def signs(**said):
 @pytest.mark.parametrize(
     ("said", "concept", "word"),
     [
-        ({"name": "nationalty"}, "national_origin", "nationalty"),
+        ({"name": "relgion"}, "religion", "relgion"),
         ({"name": "mhi", "meaning": "Mental health index."}, "health", "mental health"),
         ({"name": "zzmm", "meaning": f"zzmm {NO_MEANING}", "meaning_zh": "整治面貌"}, "politics", "面貌"),
     ],
@@ -201,7 +201,7 @@ def test_what_no_phrase_finds_is_proposed_with_the_words_that_weighed_most(said,
 def test_a_second_opinion_turns_a_finding_that_it_disputes_into_a_question():
     found = signs(name="smokemis", meaning="1=extent of smoking missing")
     assert {concept: sign.strength for concept, sign in found.items()} == {"health": "disputed"}
-    assert "smoking" in found["health"].weighed.split(", ")
+    assert "smokemis" in found["health"].weighed.split(", ")
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_the_documents_state_the_hash_of_the_second_opinions_weights():
 
 
 def test_a_banks_list_is_tried_before_any_federation_exists(tmp_path):
-    file = listed(tmp_path, "name,meaning_zh,codes\nst,,1: Married; 2: Single\nnationalty,,\nbal,余额,\nzq17,,\n")
+    file = listed(tmp_path, "name,meaning_zh,codes\nst,,1: Married; 2: Single\nrelgion,,\nbal,余额,\nzq17,,\n")
     result = CliRunner().invoke(
         app, ["rules", "try", str(file), "--json"], env={"GLASSLEAF_HOME": str(tmp_path / "home")}
     )
@@ -224,7 +224,5 @@ def test_a_banks_list_is_tried_before_any_federation_exists(tmp_path):
     for part in ('"matched_in": "codes"', '"ecoa_marital_status"', '"columns": 4'):
         assert part in result.output
     printed = json.loads(result.output)
-    assert [(asked["feature"], asked["about"]) for asked in printed["questions"]] == [
-        ("nationalty", "about:national_origin")
-    ]
+    assert [(asked["feature"], asked["about"]) for asked in printed["questions"]] == [("relgion", "about:religion")]
     assert printed["not_understood"] == ["zq17"]
