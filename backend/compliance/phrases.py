@@ -37,9 +37,8 @@ _LATIN = re.compile("[À-ÿ]")
 HAN = "\u3400-\u9fff"
 CHINESE = re.compile(f"[{HAN}]")
 # Traditional characters, each with the simplified one that it is read as, one for one.
-_SIMPLIFIED = str.maketrans(
-    dict((files("backend.compliance") / "lists" / "traditional.txt").read_text(encoding="utf-8").split())
-)
+_TRADITIONAL = files("backend.compliance") / "lists" / "traditional.txt"
+_SIMPLIFIED = str.maketrans({pair[0]: pair[1] for pair in _TRADITIONAL.read_text(encoding="utf-8").split()})
 _ELEMENT = re.compile(r"^(?P<mark>!?)(?P<open>\[?)(?P<words>[^\[\]!]+?)(?P<close>\]?)$")
 
 # Of whom a value is there, at the end of a meaning: " - Adults 20+", "(women aged 15 to 49)". It tells nobody's attribute.
