@@ -272,7 +272,7 @@ def read_later_sheet(
     own = read_csv(federation.folder / federation.guest.file).cells(federation.label.column)
     outcomes, problems = known_outcomes(text, wanted, set(own))
     if problems:
-        raise SampleError(capped(problems))
+        raise SampleError("\n".join(capped(problems)))
     return sheet, outcomes
 
 

@@ -138,7 +138,10 @@ class Monitoring:
             batch = self._scoring.run(asked, job)
         rows = np.array([i for i, one in enumerate(batch.scores) if one.status == "ok"], dtype=np.intp)
         if len(rows) < MIN_GROUP:
-            raise SampleError(f"{len(rows)} people were scored; a monitoring run needs {MIN_GROUP} or more.")
+            why = next((one.problem for one in batch.scores if one.problem), "")
+            raise SampleError(
+                f"{len(rows)} people were scored; a monitoring run needs {MIN_GROUP} or more. {why}".strip()
+            )
         margins = context.compiled.guest.margins([batch.scores[i].units for i in rows])
         run = _Run(context, request, rows, margins, job)
         run.of_scores({part: kept.rows[0]["margins"] for part, kept in self._models.measured(record, SCORES).items()})
