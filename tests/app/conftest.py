@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pandas as pd
 import pytest
@@ -21,6 +22,7 @@ from light_obfuscators import light_obfuscators
 from short_keys import shorter_keys
 from streamlit import config, user_info
 from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime import Runtime
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
@@ -100,13 +102,15 @@ def _until_it_ends(runner: local_script_runner.LocalScriptRunner, timeout: float
 def light_pages() -> Iterator[None]:
     """What Streamlit does again for each run of a test's page, and a server once.
 
-    It looks through every installed package and for secrets, compiles pages, notes how it is used, and collects garbage.
+    It looks through every installed package and for secrets, compiles pages, notes how it is used, collects garbage, and makes a mock of
+    its server.
     """
     with pytest.MonkeyPatch.context() as patch:
-        scan, compiled = manifest_scanner.scan_component_manifests, ScriptCache()
+        scan, compiled, server = manifest_scanner.scan_component_manifests, ScriptCache(), MagicMock(spec=Runtime)
         patch.setattr(manifest_scanner, "scan_component_manifests", functools.cache(scan))
         for module in (app_test, local_script_runner):
             patch.setattr(module, "ScriptCache", lambda: compiled)
+        patch.setattr(app_test, "MagicMock", lambda spec: server)
         patch.setattr(local_script_runner, "require_widgets_deltas", _until_it_ends)
         patch.setattr(user_info, "get_secrets_auth_section", functools.cache(user_info.get_secrets_auth_section))
         config.set_option("runner.postScriptGC", False)
@@ -203,16 +207,17 @@ def put_job(name: str, job: Job[Any]) -> None:
 
 
 def forget_jobs(home: Path) -> None:
-    jobs = session._service(str(home)).jobs.of("")
-    known = jobs.all()
-    unseen = {status.name for status in known if not status.seen}
-    for name in {status.name for status in known}:  # the log has every job there ever was
+    """The next test's pages find no job, neither held nor in the log, which each page reads."""
+    registry = session._service(str(home)).jobs
+    jobs, log = registry.of(""), registry.log()
+    for name in {status.name for status in jobs.all()}:
         job = jobs.find(name)
         runs = job is not None and job.state == "running"
-        if name in unseen or job is not None:
-            jobs.forget(name)
+        jobs.forget(name)
         if job is not None and runs:
             job.wait(60)  # else the next test finds how it ended
+    for logged in log.of(""):
+        log.forget(logged.id)
 
 
 def _fresh(home: Path, monkeypatch: pytest.MonkeyPatch) -> Opened:
