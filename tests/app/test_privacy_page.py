@@ -39,10 +39,9 @@ def points(glassleaf: Glassleaf, world: World) -> tuple[LeakPoint, ...]:
 @pytest.fixture
 def seen(opened: Opened, world: World, batch: ScoreBatch, points: tuple[LeakPoint, ...]) -> AppTest:
     """The page after a scoring and an audit that were made once for all tests."""
-    at = opened("privacy")
     put_job("score", Job(lambda job: batch, 1).start().wait(60))
     put_job(f"leak:{world.record.id}", Job(lambda job: points, 1).start().wait(60))
-    return at.run()
+    return opened("privacy")
 
 
 def test_before_a_run_the_page_says_how_to_get_one(opened: Opened) -> None:
@@ -81,11 +80,10 @@ def test_the_last_person_is_read_by_the_meter(seen: AppTest, batch: ScoreBatch) 
 def test_the_meter_asks_for_somebody_whose_values_are_at_hand_and_counts_who_was_scored(
     opened: Opened, batch: ScoreBatch
 ) -> None:
-    at = opened("privacy")
     uploaded = replace(batch.scores[0], id="uploaded")
     failed = replace(uploaded, status="failed")
     put_job("score", Job(lambda job: replace(batch, scores=(uploaded, failed)), 1).start().wait(60))
-    at.run()
+    at = opened("privacy")
     assert not at.exception and not at.warning
     assert says(at, "privacy.not_held") and says(at, "privacy.sentence", n=1) and not says(at, "privacy.sentence", n=2)
 
@@ -94,9 +92,8 @@ def test_where_counting_takes_long_a_bound_comes_first_and_the_count_when_it_is_
     opened: Opened, batch: ScoreBatch, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("backend.privacy.leakage.AT_ONCE", 0)
-    at = opened("privacy")
     put_job("score", Job(lambda job: batch, 1).start().wait(60))
-    at.run()
+    at = opened("privacy")
     _, read, bound = at.session_state["kept:leak"]
     assert read is None and says(at, "leak_bound.sentence", id=batch.scores[0].id)
     assert T("privacy.count") not in {metric.label for metric in at.metric}

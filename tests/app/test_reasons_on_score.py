@@ -1,6 +1,7 @@
 """Why this score: asked on the Score page, answered by names, with a notice only for the declined."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -8,9 +9,12 @@ from streamlit.testing.v1 import AppTest
 from app.panels import frame
 from app.texts import Texts, markdown, percent
 from app.view_models import explained
+from backend.jobs import Job
 from backend.reports.adverse_action_notice import Blocker
-from backend.services.reasons import Reason
-from tests.app.conftest import Opened, World, job_of
+from backend.services import Glassleaf
+from backend.services.reasons import Reason, ReasonsRequest
+from backend.services.scoring import ScoringRequest
+from tests.app.conftest import Opened, World, job_of, put_job
 from tests.app.reading_out import says
 
 T = Texts("en")
@@ -21,14 +25,30 @@ def finished(at: AppTest, job: str) -> AppTest:
     return at.run()
 
 
-def explained_page(opened: Opened) -> AppTest:
-    at = finished(opened("score").button(key="score_go").click().run(), "score")
-    return finished(at.button(key="reasons_go").click().run(), "reasons")
+@pytest.fixture(scope="module")
+def found(glassleaf: Glassleaf, world: World) -> dict[str, object]:
+    """A person's score and its reasons, as the page asks for them."""
+    model, person = world.record.id, glassleaf.samples.table(world.record.id).index[0]
+    sheet = glassleaf.samples.of_person(model, person)
+    batch = glassleaf.scoring.start(ScoringRequest(model, sheet)).get()
+    return {"score": batch, "reasons": glassleaf.reasons.start(ReasonsRequest(model, sheet, scored=batch)).get()}
+
+
+@pytest.fixture
+def explained_page(opened: Opened, found: dict[str, object]) -> AppTest:
+    for name, result in found.items():
+        put_job(name, Job(partial(_given, result), 1).start().wait(60))
+    return opened("score")
+
+
+def _given(result: object, job: Job[object]) -> object:
+    return result
 
 
 @pytest.mark.slow
 def test_why_is_answered_by_names_with_meanings_and_says_who_learned_what(opened: Opened, world: World) -> None:
-    at = explained_page(opened)
+    at = finished(opened("score").button(key="score_go").click().run(), "score")
+    at = finished(at.button(key="reasons_go").click().run(), "reasons")
     assert not at.exception
     found = job_of("reasons").result
     for reason in found.people[0].reasons:
@@ -46,8 +66,8 @@ def test_reasons_are_asked_for_under_the_cipher_that_is_chosen(opened: Opened, w
     assert says(at, "reasons.cost", cipher=frame.cipher(Texts("en"), "rlwe", found.key_bits))
 
 
-def test_another_cut_off_decides_whether_there_is_a_notice(opened: Opened, world: World) -> None:
-    at = explained_page(opened)
+def test_another_cut_off_decides_whether_there_is_a_notice(explained_page: AppTest) -> None:
+    at = explained_page
     probability = job_of("reasons").result.people[0].score.probability
     lower, higher = max(1, int(100 * probability) - 1), min(99, int(100 * probability) + 2)
     at.slider(key="score_cutoff").set_value(higher).run()
@@ -70,8 +90,8 @@ def test_whom_a_person_is_compared_with_can_be_chosen_and_stands_beside_the_answ
     assert not says(at, "reasons.learned_guest")
 
 
-def test_names_and_addresses_of_notices_are_filled_in_on_the_page_and_refused_in_words(opened: Opened) -> None:
-    at = finished(opened("score").button(key="score_go").click().run(), "score")
+def test_names_and_addresses_of_notices_are_filled_in_on_the_page_and_refused_in_words(explained_page: AppTest) -> None:
+    at = explained_page
     assert at.text_input(key="notice_details_bank_phone").value == ""
     assert {"● Linden Bank", "■ Rowan Telecom", "◆ Hazel Market"} <= {tab.label for tab in at.tabs}
     at.text_input(key="notice_details_bank_phone").set_value("555-0100")
@@ -84,8 +104,8 @@ def test_names_and_addresses_of_notices_are_filled_in_on_the_page_and_refused_in
 
 
 @pytest.mark.slow
-def test_reasons_of_another_score_are_not_shown(opened: Opened, world: World) -> None:
-    at = explained_page(opened)
+def test_reasons_of_another_score_are_not_shown(explained_page: AppTest) -> None:
+    at = explained_page
     found, batch = job_of("reasons").result, job_of("score").result
     assert explained(found, batch) is not None
     at.button(key="random_person").click().run()
@@ -97,9 +117,9 @@ def test_reasons_of_another_score_are_not_shown(opened: Opened, world: World) ->
 
 
 def test_a_prohibited_reason_is_shown_in_red_and_the_file_says_why_there_is_no_notice(
-    opened: Opened, world: World
+    explained_page: AppTest, world: World
 ) -> None:
-    at = explained_page(opened)
+    at = explained_page
     job = job_of("reasons")
     person = job.result.people[0]
     holder = next(host.name for host in world.federation.hosts if any(f.name == "gender" for f in host.features))
