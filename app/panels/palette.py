@@ -24,8 +24,6 @@ class Theme:
     ----------
     text, warning : str
         Words, and the mark of a finding among them: 4.5:1 or better.
-    whisker : str
-        An interval drawn on a party's bar.
     quiet : str
         Bars that recede behind others: 3:1.
     ground : str
@@ -34,25 +32,12 @@ class Theme:
 
     text: str
     warning: str
-    whisker: str
     quiet: str
     ground: str
 
 
-LIGHT = Theme(
-    text="#3C4852",
-    warning="#B3261E",
-    whisker="#1F2A33",
-    quiet="#8A949D",
-    ground="#FFFFFF",
-)
-DARK = Theme(
-    text="#D3DBE1",
-    warning="#F2877F",
-    whisker="#E8ECEF",
-    quiet="#66727D",
-    ground="#1C2228",
-)
+LIGHT = Theme(text="#3C4852", warning="#B3261E", quiet="#8A949D", ground="#FFFFFF")
+DARK = Theme(text="#D3DBE1", warning="#F2877F", quiet="#66727D", ground="#1C2228")
 
 
 @dataclass(frozen=True)

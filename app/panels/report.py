@@ -52,7 +52,7 @@ def files(
         for form in ("pdf", "html", "json"):
             words = t(f"report.file_{form}")
             if form != "pdf" and not linked:
-                _download(t, model_id, form, partial(export, model_id, form, t.language), words)
+                _download(model_id, form, partial(export, model_id, form, t.language), words)
                 continue
             look, icon = frame.emphasis() if form == "pdf" else "secondary", f":material/{ICONS[form]}:"
             if st.button(words, type=look, icon=icon, key=f"report_{form}", disabled=drawing.busy):
@@ -64,7 +64,7 @@ def files(
         st.caption(f":material/translate: {t('report.no_font')}")
 
 
-def _download(t: Texts, model_id: str, form: str, data: Callable[[], bytes] | bytes, words: str) -> None:
+def _download(model_id: str, form: str, data: Callable[[], bytes] | bytes, words: str) -> None:
     st.download_button(
         words,
         data=data,
@@ -96,7 +96,7 @@ def _drawing(t: Texts, made: Report, drawing: Work) -> None:
             same = drawn.content_sha256 == made.content_sha256
             words = t("report.file_ready" if same else "report.file_before", file=file, form=form, time=time)
             st.markdown(f":material/{'check_circle' if same else 'history'}: {words}", width="content")
-            _download(t, drawn.model_id, drawn.form, drawn.file, t("report.file_save", form=form))
+            _download(drawn.model_id, drawn.form, drawn.file, t("report.file_save", form=form))
 
 
 def answers(pairs: Sequence[tuple[str, str]]) -> None:
