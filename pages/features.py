@@ -15,7 +15,7 @@ names = [row.feature for row in view.importance]
 key = session.bind("feature", names, names[0])
 session.adopt("search", "features_search", clear=dictionary.NARROW)
 frame.header(t, "features", session.notices(), view.federation)
-frame.outcome(t, session.outcome())
+frame.outcome(t, session.outcome(), far=True)
 chosen = dictionary.filters(t, view)
 session.announce("search", chosen.typed)
 rows = dictionary.matching(view, chosen)

@@ -10,7 +10,7 @@ model_id = frame.model_or_stop(t, "report")
 
 view, backend = session.view(model_id), session.service()
 frame.header(t, "report", session.notices(), view.federation)
-frame.outcome(t, session.outcome())
+frame.outcome(t, session.outcome(), far=True)
 (drawing,) = user_jobs.works(model_id, "report")
 made = backend.reports.make(model_id, ask_hosts=False)  # one that is silent would hold up the page
 report.files(

@@ -385,7 +385,7 @@ def seen_by_all(done: ScoreBatch) -> None:
 
 step = presenter.step_of(view, last if last is not None and len(last.scores) == 1 else None)
 frame.header(t, "score", session.notices(), view.federation)
-frame.outcome(t, session.outcome())
+frame.outcome(t, session.outcome(), far=True)
 if step:
     present(step)
 else:

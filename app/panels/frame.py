@@ -33,6 +33,7 @@ WRAPPING = 65  # from this height on Streamlit breaks a cell's text into lines
 SILENT = 3.0  # seconds after which a job that cannot tell how long it will take says so
 BOXES_OPEN = False  # whether boxes whose contents are made once they are opened stand open at first
 ROWS = 10  # of a table that is read a page at a time
+TOLD = 10  # seconds that an outcome is told in a corner
 CARDS = 4  # on a page: more would be slow to draw, and nobody reads so many at once
 # state of a model: icon
 STATES = {
@@ -110,8 +111,15 @@ def actor(t: Texts, name: str) -> str:
     return t("audit.nobody") if name == NOBODY else name
 
 
-def outcome(t: Texts, done: tuple[bool, str] | None) -> None:
-    """What became of the last attempt: a note that it succeeded, or why it did not."""
+def outcome(t: Texts, done: tuple[bool, str] | None, *, far: bool = False) -> None:
+    """What became of the last attempt: a note that it succeeded, or why it did not.
+
+    `far` = above the form that was sent, perhaps out of view: it is told in a corner of the window, too.
+    """
+    if done is not None and far:
+        succeeded, words = done
+        icon = ":material/check:" if succeeded else ":material/report:"
+        st.toast(markdown(words) if succeeded else _error(t, words), icon=icon, duration=TOLD)
     if done is not None and done[0]:
         st.success(markdown(done[1]), icon=":material/check:")
     elif done is not None:

@@ -89,6 +89,7 @@ def test_a_decision_is_kept_logged_and_shown(opened: Opened, world: World) -> No
     at.text_input(key="report_reviewer").set_value("Rita")
     next(b for b in at.button if b.label == T("report.decide_go")).click().run()
     assert not at.exception and says(at.success[0].value, "report.decided", n=1)
+    assert says(at.toast[0].value, "report.decided", n=1)
     assert at.text_area(key="report_reason").value == ""
     assert "It has to go before use." in everything(at)
     glassleaf = Glassleaf(world.home, pools=False)
@@ -104,6 +105,7 @@ def test_a_reason_that_is_too_short_is_refused_in_words(opened: Opened) -> None:
     at.text_input(key="report_reviewer").set_value("Rita")
     next(b for b in at.button if b.label == T("report.decide_go")).click().run()
     assert not at.exception and "this one has 2" in at.warning[0].value
+    assert "this one has 2" in at.toast[0].value  # the form stands far below
 
 
 def test_a_sign_off_is_shown_as_covering_the_report(opened: Opened) -> None:
