@@ -23,6 +23,12 @@
         if (said !== text.nodeValue) text.nodeValue = said;
       }
     });
+    // So are those on a server that is gone, which name a command of its own (hidden in assets/page.css).
+    const gone = [...document.querySelectorAll("[role=dialog] h2")].find(head => head.textContent === "Connection error");
+    if (gone) {
+      gone.firstChild.nodeValue = told.gone;
+      gone.nextElementSibling.firstElementChild.firstChild.nodeValue = told.gone_until;
+    }
     // On a phone a row is a card, which names its columns itself (assets/page.css).
     document.querySelectorAll("[class*=st-key-cards_] table").forEach(table => {
       const heads = [...table.querySelectorAll("thead th")].map(head => head.textContent);

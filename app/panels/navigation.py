@@ -131,11 +131,12 @@ def next_step(t: Texts, role: str, here: str) -> None:
 
 
 def tell_browser(t: Texts, role: str, here: str, *, walked: bool) -> None:
-    """What Streamlit tells no browser: the language of the page, that the links are a navigation, which one is open, and
-    that the first steps are over (a cookie keeps that).
+    """What Streamlit tells no browser, or in words of its own: the language of the page, that the links are a navigation,
+    which one is open, that the first steps are over (a cookie keeps that), how files are taken, that the server is gone.
     """
     shown = listed(role)
     at = shown.index(here) if here in shown else None
     settings = {"language": t("nav.language_code"), "label": t("nav.label"), "open": at, "walked": walked}
     settings |= {"upload": t("nav.upload"), "most": t("nav.upload_most", size="0")}
+    settings |= {"gone": t("nav.gone"), "gone_until": t("nav.gone_until")}
     st.html(f"<script>{SCRIPT}({json.dumps(settings)})</script>", unsafe_allow_javascript=True)

@@ -9,7 +9,7 @@ import pytest
 from pypdf import PdfReader
 
 from app.texts import Texts
-from tests.e2e.serving import NAVIGATION, PATIENCE, SETTLED
+from tests.e2e.serving import NAVIGATION, PATIENCE, SETTLED, served
 
 T, ZH = Texts("en"), Texts("zh")
 WIDE, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
@@ -162,6 +162,18 @@ def test_on_a_phone_the_sidebar_makes_way_for_the_page_that_was_chosen_in_it(add
     )
     phone.wait_for_function("document.querySelector('h1')?.getBoundingClientRect().x >= 0")
     phone.wait_for_function("document.elementFromPoint(100, 200)?.closest('[data-testid=stSidebar]') === null")
+
+
+def test_a_server_that_is_gone_is_told_in_the_readers_language(browser, tmp_path: Path) -> None:
+    context = browser.new_context(viewport=PHONE, locale="zh-CN")
+    context.set_default_timeout(PATIENCE)
+    page = context.new_page()
+    with served(tmp_path / "home", tmp_path / "dashboard.log", pools=False) as url:
+        open_at(page, url, ZH("overview.title"))
+    page.get_by_role("heading", name=ZH("nav.gone"), exact=True).wait_for()
+    assert page.get_by_text(ZH("nav.gone_until"), exact=True).is_visible()
+    assert not page.get_by_text("streamlit run").is_visible()
+    context.close()
 
 
 def test_on_paper_stands_the_whole_page_and_nothing_else(address: str, page, tmp_path: Path) -> None:
