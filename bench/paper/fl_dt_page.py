@@ -25,13 +25,9 @@ TABLE_2 = {
 SWEEPS = {
     "bins": ("bins", "bins", "bins b"),
     "depth": ("depth", "depth", "greatest depth h"),
-    "theta_sweep": ("theta", "θ", "share θ of the features at the Guest"),
 }
-TIMES = {
-    "time_bins": ("time-bins", "bins", "bins b"),
-    "time_depth": ("time-depth", "depth", "greatest depth h"),
-    "time_records": ("time-records", "records", "records n"),
-}
+# result → a row's name
+TIMES = {"time_bins": "{at:,} bins", "time_depth": "depth {at:,}", "time_records": "{at:,} records"}
 NOTICEABLE = 0.002  # of an accuracy
 CODES = 0.005  # difference of an accuracy that comes from how codes are split
 AS_GOOD = 0.002  # accuracies closer than this need no reason
@@ -39,7 +35,7 @@ AS_GOOD = 0.002  # accuracies closer than this need no reason
 
 def text(results: Results) -> str:
     """The paper's section of the page."""
-    bins, depth, theta = (results[name] for name in SWEEPS)
+    bins, depth, theta = results["bins"], results["depth"], results["theta_sweep"]
     best = max(depth, key=lambda p: float(p["accuracy"]))
     rises = bins[-1]["accuracy"] - bins[0]["accuracy"] > NOTICEABLE
     falls_again = depth[0] is not best is not depth[-1]
@@ -70,19 +66,13 @@ def text(results: Results) -> str:
 def charts(results: Results) -> dict[str, Chart]:
     """Charts by name."""
     about = f"{results['data']}, mean of {results['sweep_repeats']} divisions"
-    timed = f"{results['data']}, Paillier {results['bits']:,}, ids aligned by a garbled Bloom filter"
     always = {"always the most frequent": 100 * results["accuracy"][0]["most_frequent"]}
     drawn = {}
-    for name, (chart, _, axis) in (SWEEPS | TIMES).items():
-        points = results[name]
-        steps = [f"{p['at']:,}" if name in TIMES else f"{p['at']:g}" for p in points]
-        if name in TIMES:
-            lines = {"all": [p["seconds"] for p in points], "alignment": [p["align_seconds"] for p in points]}
-            drawn[f"fl-dt-{chart}"] = Chart("FL-DT's training, seconds", f"{axis} · {timed}", steps, lines)
-        else:
-            lines = {"FL-DT": [100 * p["accuracy"] for p in points]}
-            title = "FL-DT's accuracy on test records, %"
-            drawn[f"fl-dt-{chart}"] = Chart(title, f"{axis} · {about}", steps, lines, always)
+    for name, (chart, _, axis) in SWEEPS.items():
+        steps = [f"{p['at']:g}" for p in results[name]]
+        lines = {"FL-DT": [100 * p["accuracy"] for p in results[name]]}
+        title = "FL-DT's accuracy on test records, %"
+        drawn[f"fl-dt-{chart}"] = Chart(title, f"{axis} · {about}", steps, lines, always)
     return drawn
 
 
@@ -137,17 +127,15 @@ def _span(points: Sequence[Results]) -> str:
 
 
 def _figure_7(results: Results) -> str:
-    parts = []
-    for name, (chart, title, _) in TIMES.items():
-        columns: dict[str, Column] = {
-            title: "{at:,}",
-            "training": lambda point: f"{rounded(point['seconds'])} s",
-            "of it alignment": lambda point: f"{rounded(point['align_seconds'])} s",
-            "prediction, a record": _prediction,
-            "rounds": "{rounds}",
-        }
-        parts += [f"![Seconds of a training by {title}](images/paper-fl-dt-{chart}.svg)", table(results[name], columns)]
-    return "\n\n".join(parts)
+    rows = [point | {"of": form.format(**point)} for name, form in TIMES.items() for point in results[name]]
+    columns: dict[str, Column] = {
+        "with": "{of}",
+        "training": lambda point: f"{rounded(point['seconds'])} s",
+        "of it alignment": lambda point: f"{rounded(point['align_seconds'])} s",
+        "prediction, a record": _prediction,
+        "rounds": "{rounds}",
+    }
+    return table(rows, columns)
 
 
 def _prediction(point: Results) -> str:

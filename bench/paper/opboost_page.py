@@ -25,7 +25,8 @@ def text(results: Results) -> str:
         reached.append(f"{title} from ε = {min(enough):g} on" if enough else f"{title} at none of these ε")
         means[title] = mean(p["auc"] for p in line)
     order = sorted(means, key=lambda title: -means[title])
-    columns = {"ε": "{epsilon:g}"} | {title: f"{{{name}:.4f}}" for name, title in TITLES.items()}
+    columns = {"ε": "{epsilon:g}", "ε·W": "{bound:.3g}"} | {title: f"{{{name}:.4f}}" for name, title in TITLES.items()}
+    columns["Global-Map, seen from the ranks"] = "{on_ranks:.4f}"
     return fill(
         "opboost",
         results=results,
@@ -57,8 +58,11 @@ def charts(results: Results) -> dict[str, Chart]:
 
 
 def _by_epsilon(points: list[Results]) -> list[Results]:
-    """A row an ε: the AUC of every map."""
+    """A row an ε: the AUC of every map; of Global-Map also the bound over the whole width and what the Guest sees by itself."""
     rows: dict[float, Results] = {}
     for point in points:
-        rows.setdefault(point["epsilon"], {"epsilon": point["epsilon"]})[point["map"]] = point["auc"]
+        row = rows.setdefault(point["epsilon"], {"epsilon": point["epsilon"]})
+        row[point["map"]] = point["auc"]
+        if point["map"] == "global":
+            row |= {"bound": point["feature_bound"], "on_ranks": point["auc_on_ranks"]}
     return [rows[epsilon] for epsilon in sorted(rows)]
