@@ -86,7 +86,18 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class PermutationRequest:
-    """What every feature in use, and every party, is worth to a model: on at most so many test records, each shuffled so many times."""
+    """What every feature in use, and every party, is worth to a model: the fall of its quality when values are permuted.
+
+    Attributes
+    ----------
+    samples : int
+        Test records that are scored at most; 50 or more.
+    repeats : int
+        Permutations of each feature, 1 to :data:`MAX_REPEATS`.
+    cipher : {"rlwe", "paillier", "paillier-short", "none"}
+    seed : int
+        Draws the records and the Guest's permutations; a Host draws its own from the system.
+    """
 
     model_id: str
     samples: int = 1000
@@ -153,7 +164,11 @@ class Explanation:
         return interactions(self._models.guest_model(model_id))
 
     def partial_dependence(self, model_id: str, feature: str) -> Dependence:
-        """What the model says on average if everybody had the same value of one of the Guest's features; asks no Host."""
+        """What the model says on average if everybody had the same value of one of the Guest's features; asks no Host.
+
+        Friedman 2001, §8.2; both sides of a Host's split count by their covers. Raises as
+        :func:`backend.explain.dependence.partial_dependence`.
+        """
         record = self._models.get(model_id)
         columns = self._measurement.workspace.runtime(record.federation).table.columns
         expectation = self._models.compiled(record).expectation
@@ -200,7 +215,7 @@ def measure_permutation(
     """What each feature in use and each party is worth; those so far are the job's `result`, features first, in the dictionary's order.
 
     A feature of the Guest is shuffled in the Guest's sheet, one of a Host by the Host. The Hosts see one person several times, as in the
-    attack by differencing (SECURITY.md A8): simulated Hosts allow it for measuring, others count it.
+    attack by differencing (docs/attacks.md A8): simulated Hosts allow it for measuring, others count it.
 
     Raises
     ------

@@ -20,12 +20,25 @@ if TYPE_CHECKING:
 def notice_of(
     person: PersonReasons, model: GuestModel, federation: Federation, standing: Standing, date: str
 ) -> Notice:
-    """The notice for one person.
+    """The notice for one person: 12 CFR 1002.9, 15 USC 1681m.
+
+    Parameters
+    ----------
+    person : PersonReasons
+        A declined person with the reasons found.
+    model : GuestModel
+        Whose splits say which Hosts were used.
+    federation : Federation
+        As its file states texts and addresses now.
+    standing : Standing
+        The model's state, which the notice shows.
+    date : str
+        Day of the notice, as it is printed.
 
     Raises
     ------
     ParameterError
-        The person was not declined, reasons were not found or have no meaning, or there are more than a notice states.
+        The person was not declined, reasons were not found, or one has a column's name for its meaning.
     """
     if person.problem:
         raise ParameterError(f"No notice: {person.problem}")

@@ -51,7 +51,7 @@ def repeated(
     Raises
     ------
     HostBusy
-        Longer than that.
+        The next wait would end after `timeout` seconds of waiting.
     PartyUnreachable
         A Host is down, and it is not waited for.
     Cancelled
@@ -79,7 +79,7 @@ def repeated(
 
 
 def lasting(seconds: float) -> Callable[[], bool]:
-    """Whether so many seconds, and a little more, are over."""
+    """A function that tells whether `seconds`, and up to :data:`SPREAD` of them on top, have passed since now."""
     until = time.monotonic() + seconds * (1.0 + SPREAD * random.random())
     return lambda: time.monotonic() >= until
 

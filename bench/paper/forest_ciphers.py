@@ -1,4 +1,4 @@
-"""Table 7 of Yao et al.: their cipher RIAC beside Paillier. RIAC is BROKEN (SECURITY.md T1); it is timed, never used."""
+"""Table 7 of Yao et al.: their cipher RIAC beside Paillier. RIAC is BROKEN (docs/attacks.md T1); it is timed, never used."""
 
 from __future__ import annotations
 

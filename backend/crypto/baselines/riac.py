@@ -1,6 +1,6 @@
 """RIAC, the forest paper's cipher: BROKEN, kept to be timed in comparisons and broken in the attack lab. It must protect nothing.
 
-Yao et al., App. C eq. 5-7. Ciphertexts alone give 0/1 plaintexts away (SECURITY.md T1, :mod:`backend.privacy.attacks.riac_labels`).
+Yao et al., App. C eq. 5-7. Ciphertexts alone give 0/1 plaintexts away (docs/attacks.md T1, :mod:`backend.privacy.attacks.riac_labels`).
 """
 
 from __future__ import annotations

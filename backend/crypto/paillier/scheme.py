@@ -258,7 +258,7 @@ class PaillierPublicSide:
         return joined
 
     def refreshed(self, values: Sequence[mpz]) -> bytes:
-        """Each times a fresh n-th residue of this Host, so that a ciphertext does not show how it was computed (SECURITY.md A1, A3)."""
+        """Each times a fresh n-th residue of this Host, so that a ciphertext does not show how it was computed (docs/attacks.md A1, A3)."""
         fresh = self.obfuscators.take(len(values))
         return self.key.dump(c * r % self.key.n2 for c, r in zip(values, fresh, strict=True))
 

@@ -1,4 +1,4 @@
-"""The attacks by their row in SECURITY.md, and how to run them. Each plays every party it needs; nothing is sent to a real one.
+"""The attacks by their row in docs/attacks.md, and how to run them. Each plays every party it needs; nothing is sent to a real one.
 
 The seed draws data and what an attacker chooses. Keys and obfuscators come from the operating system, as they are shipped, so that rates
 near chance differ from run to run.
@@ -16,7 +16,7 @@ from backend.privacy.attacks.result import AttackOutcome, AttackResult, AttackRo
 
 @dataclass(frozen=True)
 class Attack(AttackRow):
-    """One demonstration: a row of SECURITY.md, and seed → what it measures.
+    """One demonstration: a row of docs/attacks.md, and seed → what it measures.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ ATTACKS = {
 def run_all(
     names: Sequence[str] = (), seed: int = 0, on_attack: Callable[[Attack], None] = lambda attack: None
 ) -> tuple[AttackResult, ...]:
-    """Run attacks one after the other, in the order of SECURITY.md.
+    """Run attacks one after the other, in the order of docs/attacks.md.
 
     Parameters
     ----------

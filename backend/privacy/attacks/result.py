@@ -79,7 +79,7 @@ class AttackOutcome:
 
 @dataclass(frozen=True)
 class AttackRow:
-    """One row of SECURITY.md; ``-key`` and the like in its id where a row holds two attacks."""
+    """One row of docs/attacks.md; ``-key`` and the like in its id where a row holds two attacks."""
 
     id: str
     name: str

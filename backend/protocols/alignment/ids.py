@@ -18,10 +18,11 @@ MAX_ID = 0xFFFF  # bytes; RFC 9497 §3.3.1 counts an input in two bytes
 
 
 def encoded(ids: Sequence[str], *, own: str = "") -> list[bytes]:
-    """Ids as UTF-8.
+    """Ids as UTF-8, in the order given.
 
     Parameters
     ----------
+    ids : sequence of str, ``(n,)``
     own : str
         The Guest's name, if the ids are its own: errors may then show one. What a Host raises travels to the Guest, so
         that it names positions only.
@@ -61,7 +62,7 @@ def check_count(records: int) -> None:
 
 
 def secret_order(n: int) -> NDArray[np.intp]:
-    """A uniform permutation of 0 … n-1 from the operating system's randomness."""
+    """``(n,)`` a permutation of 0 … n-1 by random keys of 128 bits from the operating system: uniform unless two keys are equal."""
     keys = np.frombuffer(os.urandom(16 * n), dtype=np.uint64).reshape(n, 2)
     return np.lexsort((keys[:, 0], keys[:, 1]))
 
@@ -82,6 +83,10 @@ def joint_rows(guest: str, ids: Sequence[str], positions: Mapping[str, NDArray[n
     ids : sequence of str, ``(n,)``
     positions : dict of str to ndarray, each ``(n,)``
         Host → the position of each id in its list, or -1.
+
+    Returns
+    -------
+    ndarray of int, ``(n_joint,)``
 
     Raises
     ------
@@ -105,7 +110,7 @@ def joint_rows(guest: str, ids: Sequence[str], positions: Mapping[str, NDArray[n
 
 
 def common_order(ids: Sequence[str], rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """`rows` sorted by id: every party can do it alone, no file's order shows, and a repeated training meets the same rows."""
+    """``(n_joint,)`` `rows` sorted by id (code points): every party can do it alone, and no file's order shows."""
     return np.array(sorted(rows.tolist(), key=lambda row: ids[row]), dtype=np.intp)
 
 
@@ -141,7 +146,10 @@ class HostIds:
         return self._answered
 
     def rows(self, joint: bytes) -> NDArray[np.intp]:
-        """The Host's own rows that take part, marked by the Guest in its list (a bitmap), in the common order."""
+        """``(n_joint,)`` the Host's own rows that take part, marked by the Guest in its list (a bitmap), in the common order.
+
+        Raises SecurityError before the alignment is finished, and where no record is marked or more than were asked about.
+        """
         if self._answered < self._pieces or not self._pieces:
             raise SecurityError("Records were marked before the alignment was finished; start it again.")
         chosen = self._order[from_bitmap(joint, self.records)]

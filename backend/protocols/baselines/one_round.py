@@ -23,7 +23,17 @@ from backend.protocols.transport.transcript import TranscriptEntry
 
 
 class OneRound:
-    """Streaming (a round a sample) or batched (a round a batch); `together` is the largest batch, in samples, 1 when streaming."""
+    """The Guest's side of Algorithm 5.
+
+    Parameters
+    ----------
+    paths : GuestPaths
+        The model as the Guest walks it.
+    streaming : bool
+        A round a sample, instead of a round a batch.
+    together : int
+        Largest batch, in samples; 1 when streaming.
+    """
 
     def __init__(self, paths: GuestPaths, *, streaming: bool, together: int = TOGETHER) -> None:
         self.name = "one-round-streaming" if streaming else "one-round-batched"

@@ -330,7 +330,7 @@ def shape_of(asked: AskReasons | AskCohort) -> ReasonShape:
 
 
 def random_flags(*shape: int) -> Flags:
-    """Bits of the system's generator."""
+    """``shape`` random bits from the operating system."""
     count = int(np.prod(shape))
     return from_bitmap(secrets.token_bytes((count + 7) // 8), count).reshape(shape)
 

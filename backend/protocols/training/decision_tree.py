@@ -4,7 +4,7 @@ A node's histogram holds per bin how many records of each class are in it (eq. 2
 (eq. 14). A split must lower the Gini impurity by more than ε (eq. 16). Where we differ:
 
 - The paper fills a Host's histogram by a private set intersection of every bin with every class (Alg. 1 line 3), which discloses each
-  record's bin at the Host to the Guest (SECURITY.md T2). Here the Host adds up encrypted 0/1 by bin: the Guest gets the counts of eq. 2
+  record's bin at the Host to the Guest (docs/attacks.md T2). Here the Host adds up encrypted 0/1 by bin: the Guest gets the counts of eq. 2
   and no record's bin.
 - Eq. 13, taken literally, splits off one bin. We cut ordered bins in two as CART does; categories are ordered first.
 - A leaf keeps the share of each class instead of the majority alone, which is the largest share.

@@ -5,7 +5,7 @@ split of all parties (Alg. 3), and its owner partitions the records (Alg. 4). Wh
 
 - The paper's Hosts send encrypted means by bin and the number of records in each. Ours add up encrypted ones beside the labels, so only
   the Guest reads a bin's mean and count.
-- The paper encrypts with RIAC, which is broken (SECURITY.md T1); we use Paillier.
+- The paper encrypts with RIAC, which is broken (docs/attacks.md T1); we use Paillier.
 - Eq. 3 is the loss of one record. Averaged over a node that predicts its own shares it is the node's entropy, which is what we reduce.
 - "Completely SecureBoost" (App. B): the first tree involves no Host. In boosting this protects the later trees, whose gradients then say
   less about the labels. The trees of a forest are independent: only that one tree is protected, and the risk that App. B names (nearly

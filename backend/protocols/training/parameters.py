@@ -125,7 +125,7 @@ class SecureBoostParameters(CheckedParameters):
         Leaf weights are scored as multiples of 2**-score_bits (of a logit, or of a numeric label's unit); fewer bits disclose less
         about the path behind a score.
     complete : bool
-        The first round is grown from the Guest's features alone (SECURITY.md T4).
+        The first round is grown from the Guest's features alone (docs/attacks.md T4).
     label_bound : float
         Bits that a set of records a Host is told of may tell about labels at most (:mod:`backend.protocols.training.label_bound`); nodes
         beyond it are grown from the Guest's features alone. 0 = off.
@@ -193,7 +193,19 @@ class SecureBoostParameters(CheckedParameters):
 
 @dataclass(frozen=True)
 class TreeProgress:
-    """Losses and AUCs of the ensemble after a round; ``log_loss_*`` hold the RMSE where the label is a number (AUCs are NaN then)."""
+    """Losses and AUCs of the ensemble after a round.
+
+    Attributes
+    ----------
+    tree, trees : int
+        Rounds that are done, and that are planned.
+    log_loss_training, log_loss_validation : float
+        The RMSE, in the label's unit, where the label is a number.
+    auc_training, auc_validation : float
+        NaN where the label is a number.
+    seconds : float
+        Of the round, by the clock.
+    """
 
     tree: int
     trees: int

@@ -1,7 +1,7 @@
 """SecureBoost at the Guest (Fed-EINI §II-A, eq. 1): rounds of trees, each grown on the gradients of those before.
 
 A round is one tree, or one tree a class. With ``complete`` the first round involves no Host: later gradients then disclose less about the
-labels (Cheng et al., "Completely SecureBoost"; SECURITY.md T4).
+labels (Cheng et al., "Completely SecureBoost"; docs/attacks.md T4).
 """
 
 from __future__ import annotations

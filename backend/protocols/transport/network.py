@@ -57,7 +57,7 @@ class Network:
         return len(blob)
 
     def receive(self, party: str, conversation: str = "", timeout: float | None = None) -> Delivery | None:
-        """What comes next for `party`; None when the mailbox is closed or `timeout` seconds have passed."""
+        """What comes next for `party`; None when the mailbox is closed or `timeout` seconds have passed (None = wait for ever)."""
         box = self._boxes.get((party, conversation))
         if box is None:
             return None

@@ -1,4 +1,4 @@
-"""RIAC computes what App. C says, and protects nothing (SECURITY.md T1)."""
+"""RIAC computes what App. C says, and protects nothing (docs/attacks.md T1)."""
 
 import pytest
 from gmpy2 import mpz

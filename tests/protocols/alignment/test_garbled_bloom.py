@@ -1,4 +1,4 @@
-"""Insertion keeps every share (SECURITY.md T2), and what may go wrong by chance is below 2^-40."""
+"""Insertion keeps every share (docs/attacks.md T2), and what may go wrong by chance is below 2^-40."""
 
 import math
 import os
