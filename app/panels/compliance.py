@@ -80,6 +80,7 @@ def packs(t: Texts, view: View) -> None:
     columns: frame.Columns = {
         "pack": [markdown(t.either(pack.title, pack.title_zh)) for pack in found],
         "jurisdiction": [markdown(t.jurisdiction(pack.jurisdiction)) for pack in found],
+        "scope": [markdown(t.either(pack.applies_to, pack.applies_to_zh) or "–") for pack in found],
         "version": [markdown(pack.version) for pack in found],
         "as_of": [pack.as_of for pack in found],
         "source": [markdown(t.either(pack.source, pack.source_zh)) for pack in found],

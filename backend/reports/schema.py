@@ -233,6 +233,8 @@ class PackLine(Part):
     jurisdiction: str
     source: str
     source_zh: str = Field("", exclude_if=_is_empty, description="the same in Chinese")
+    applies_to: str = Field("", exclude_if=_is_empty, description="whom and what its rules are about")
+    applies_to_zh: str = Field("", exclude_if=_is_empty, description="the same in Chinese")
     built_in: bool
 
 

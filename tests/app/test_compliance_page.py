@@ -406,6 +406,13 @@ def test_what_was_measured_of_a_feature_that_was_kept_out_is_shown_and_can_be_me
     assert says(at, "compliance.accepted") and at.button(key="evidence_go_gender")
 
 
+def test_a_rule_pack_says_what_its_rules_apply_to(opened: Opened) -> None:
+    at = opened("compliance")
+    scope = session.view(at.session_state["model"]).compliance.packs[0].applies_to
+    at.session_state["packs"] = True  # open
+    assert scope and scope in everything(at.run()) and not at.exception
+
+
 def test_duties_are_listed_law_by_law_once_a_law_is_chosen(opened: Opened) -> None:
     at = opened("compliance")
     duties = session.view(at.session_state["model"]).compliance.duties

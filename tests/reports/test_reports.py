@@ -16,6 +16,7 @@ import pypdfium2
 import pytest
 
 from backend.compliance.assessment import assess
+from backend.compliance.rule_pack import load_packs
 from backend.crypto.signing import SigningKey
 from backend.data.demo import write_demo
 from backend.data.dictionary import Feature, Kind
@@ -698,7 +699,9 @@ def test_sources_of_the_suite_are_in_the_reports_language(report):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_where_a_dutys_wording_was_read_stands_once_and_by_its_number_at_the_duty(report, language):
     words = Catalogue(language)
-    *_, duties, _, read = claims.rules(Writer(report, words))
+    _, packs, *_, duties, _, read = claims.rules(Writer(report, words))
+    scopes = {words.either(pack.applies_to, pack.applies_to_zh) for pack in load_packs()}
+    assert scopes and scopes == {scope for *_, scope, _, _ in packs.rows}
     quoted = [duty for duty in report.content.assessment.duties if duty.quote]
     sources = [words.either(duty.quote_from, duty.quote_from_zh) for duty in quoted]
     assert len(read.rows) == len(set(sources)) < len(quoted) > 30

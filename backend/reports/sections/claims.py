@@ -284,7 +284,8 @@ def rules(write: Writer) -> list[Block]:
         ("version", 2, lambda p: p.version),
         ("as_of", 3, lambda p: p.as_of),
         ("jurisdiction", 3, lambda p: write.words.jurisdiction(p.jurisdiction)),
-        ("source", 7, lambda p: either(p.source, p.source_zh)),
+        ("scope", 6, lambda p: either(p.applies_to, p.applies_to_zh) or NONE),
+        ("source", 6, lambda p: either(p.source, p.source_zh)),
         ("origin", 3, lambda p: write("built_in" if p.built_in else "own_pack")),
     )
     sources = dict.fromkeys(_source(write, duty) for duty in found.duties if duty.quote)
