@@ -75,6 +75,28 @@ def _no_waiting_for_the_disk() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _statements_are_compiled_once() -> Iterator[None]:
+    """What SQLite is asked is compiled once for all databases, of which tests open thousands, and not once for each."""
+    from sqlalchemy import create_engine
+
+    from backend.store import database
+
+    first = create_engine("sqlite://")
+
+    def compiled_once(url: str, **options: Any) -> Any:
+        engine = create_engine(url, **options)
+        if engine.dialect.name == "sqlite":
+            engine.dialect, engine._compiled_cache = first.dialect, first._compiled_cache
+        return engine
+
+    first.connect().close()  # what a dialect learns of its first connection
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(database, "create_engine", compiled_once)
+        yield
+    first.dispose()
+
+
 @pytest.fixture(scope="session")
 def empty_database(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The file of a database that was just made."""
