@@ -8,12 +8,14 @@ from __future__ import annotations
 import html
 import math
 import re
+from collections import Counter
 from typing import TYPE_CHECKING
 
+from backend.data.dictionary import NO_MEANING
 from backend.i18n import brief, catalogue, codes_in, fill, joined, jurisdiction_in, model_in, unit_in
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from backend.data.dictionary import Feature
     from backend.data.federation import Federation
@@ -90,7 +92,12 @@ class Texts:
 
     def meaning(self, feature: Feature) -> str:
         """What a feature says about a person, in the chosen language where its owner gave it."""
-        return feature.meaning_zh if self.language == "zh" and feature.meaning_zh else feature.meaning
+        return self._noted(feature.meaning_zh if self.language == "zh" and feature.meaning_zh else feature.meaning)
+
+    def _noted(self, meaning: str) -> str:
+        """A meaning; where nobody gave one, with that note in the chosen language."""
+        name = meaning.removesuffix(NO_MEANING)
+        return meaning if name == meaning else self.noted(name.rstrip(), self("words.no_meaning"))
 
     def unit(self, of: Feature | Label) -> str:
         """The unit of a feature or a label in the chosen language."""
@@ -122,9 +129,18 @@ class Texts:
         """A federation's title in the chosen language."""
         return federation.title_zh if self.language == "zh" and federation.title_zh else federation.title
 
+    def federations(self, every: Iterable[Federation]) -> dict[str, str]:
+        """Short name → title, with the short name where others have the same title: a menu cannot tell equal lines apart."""
+        titles = {one.name: self.federation(one) for one in every}
+        many = Counter(titles.values())
+        return {name: self.noted(title, name if many[title] > 1 else "") for name, title in titles.items()}
+
     def label(self, federation: Federation) -> str:
         """What is predicted, in the chosen language."""
-        return self.either(federation.label.meaning, federation.label.meaning_zh)
+        label, found = federation.label, self.either(federation.label.meaning, federation.label.meaning_zh)
+        if self.language == "zh" and found.endswith(NO_MEANING):  # made of the column's name and its value
+            found = found.replace(f" is {label.positive} ", f" = {label.positive} ")
+        return self._noted(found)
 
     def jurisdiction(self, name: str) -> str:
         """Where a rule pack applies."""

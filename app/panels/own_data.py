@@ -11,7 +11,7 @@ import pandas as pd
 import streamlit as st
 
 from app import session, user_jobs
-from app.panels import frame, links, run, upload
+from app.panels import attention, frame, links, run, upload
 from app.texts import Texts, bare, markdown, percent
 from backend.errors import GlassleafError
 from backend.services.own_data import DIRECTIONS, KINDS, UPLOAD, Draft, OwnData, OwnHost
@@ -92,7 +92,10 @@ def _made(t: Texts, *begun_by: str) -> None:
     elif job is None or job.state == "running" or user_jobs.about(JOB) not in begun_by:
         return
     elif job.result is None:
-        run.ended(t, job)
+        with st.container(key="own_ended"):  # on a phone far above the button
+            run.ended(t, job)
+        if user_jobs.begun_here(job):
+            attention.to("own_ended", t("own_data.step_create"), f"ended:{id(job)}", job.error or "")
     else:
         if session.once("own_made", job.result.name):
             session.keep("train_federation", job.result.name)
@@ -618,7 +621,7 @@ def known(t: Texts, federations: Sequence[Federation], models: Callable[[str], S
     frame.section(t, "own_data.known", "federation")
     frame.table(
         {
-            t("own_data.federation"): [markdown(t.federation(one)) for one in federations],
+            t("own_data.federation"): [markdown(title) for title in t.federations(federations).values()],
             t("own_data.party"): [
                 markdown(t.listed([t.party(one, p.name) for p in one.parties])) for one in federations
             ],

@@ -36,7 +36,7 @@ def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str],
             t("own_model.federation"),
             list(by_name),
             key=session.remember("own_model_federation", list(by_name)),
-            format_func=lambda one: t.federation(by_name[one]),
+            format_func=t.federations(federations).__getitem__,
             help=t("glossary.federation"),
         )
         file = st.file_uploader(t("own_model.file"), type=TYPES, key="own_model_file", max_upload_size=MEGABYTES)

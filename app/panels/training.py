@@ -55,7 +55,7 @@ SHOWN = 8  # models in the picture; the table holds all
 
 def federation(t: Texts, federations: Sequence[Federation], key: str) -> None:
     """Whose data."""
-    titles = {item.name: t.federation(item) for item in federations}
+    titles = t.federations(federations)
     st.selectbox(
         t("train.federation"), list(titles), key=key, format_func=titles.__getitem__, help=t("glossary.federation")
     )

@@ -243,6 +243,8 @@ class OwnData:
         division = _division(draft)
         name = division.name or slug(Path(draft.file).stem)
         out = self._home / FOLDER / name
+        if out.exists():
+            raise FederationError(f"There is a federation {name!r} already. Give this one another name.")
         made = self._federations.init(self._folder(draft.id) / "table", division, out, draft.file)
         self.discard(draft)
         return made

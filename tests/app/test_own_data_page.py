@@ -13,6 +13,7 @@ import xgboost
 from streamlit.testing.v1 import AppTest
 
 from app import session
+from app.panels import attention
 from app.texts import Texts
 from backend.errors import FederationError
 from backend.jobs import Job, work
@@ -210,6 +211,15 @@ def on_model(opened: Opened) -> AppTest:
     at = opened("own_data")
     at.get_by_key("own_way").set_value("model")
     return at.run()
+
+
+def test_a_name_that_is_taken_is_said_where_the_reader_looks(opened_empty: Opened) -> None:
+    for _ in range(2):
+        at = pressed(pressed(with_parties(with_outcome(begun(opened_empty))), "own_next"), "own_make")
+        job_of("federation").wait(60)
+    at.run()
+    assert says(at, "error.federation_there", federation="'people'")
+    assert any(attention.MARK in html.proto.body for html in at.get("html"))
 
 
 @pytest.mark.parametrize(("language", "first"), [("en", "meaning"), ("zh", "meaning_zh")])

@@ -11,7 +11,9 @@ import pytest
 
 from app.panels import training
 from app.texts import Texts, amount, bare, catalogue, cut, label, markdown, number, percent, signed, size, wrap
-from backend.data.dictionary import Feature
+from backend.data.dictionary import NO_MEANING, Feature
+from backend.data.federation import Federation
+from backend.data.label import Label
 from backend.i18n import LANGUAGES
 from backend.protocols.training.algorithms import ALGORITHMS
 from backend.protocols.transport.message import MESSAGES
@@ -189,6 +191,27 @@ def test_shares_signs_and_sizes_read_well() -> None:
     assert bare(1.5) == "1.5"
     assert size(812) == "812\u00a0B"
     assert size(101_300) == "101\u00a0kB"
+
+
+def test_a_meaning_that_nobody_gave_says_so_in_the_readers_language() -> None:
+    zh = Texts("zh")
+    feature = Feature.model_construct(name="x", meaning=f"年龄 {NO_MEANING}", meaning_zh="")
+    assert (zh.meaning(feature), Texts("en").meaning(feature)) == (
+        zh.noted("年龄", zh("words.no_meaning")),
+        feature.meaning,
+    )
+    label = Label(column="违约", positive="是", meaning=f"违约 is 是 {NO_MEANING}")
+    federation = Federation.model_construct(label=label)
+    assert zh.label(federation) == zh.noted("违约 = 是", zh("words.no_meaning"))
+    assert Texts("en").label(federation) == label.meaning
+
+
+def test_federations_of_one_title_are_told_apart_by_their_short_names() -> None:
+    every = [
+        Federation.model_construct(name=name, title=title, title_zh="")
+        for name, title in zip("abc", "XXY", strict=True)
+    ]
+    assert Texts("en").federations(every) == {"a": "X (a)", "b": "X (b)", "c": "Y"}
 
 
 def test_a_hostile_meaning_stays_text() -> None:
