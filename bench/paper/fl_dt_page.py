@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from bench.charts import Chart
 from bench.paper.template import fill
 from bench.tables import Column, Results, markdown, rounded, table
 
@@ -21,12 +20,8 @@ TABLE_2 = {
     "bank": ("89.08", "88.72", "87.17", "88.57", "89.01"),
     "car": ("79.92", "72.59", "66.02", "79.15", "79.16"),
 }
-# result → chart, title in tables, title of the axis
-SWEEPS = {
-    "bins": ("bins", "bins", "bins b"),
-    "depth": ("depth", "depth", "greatest depth h"),
-}
 # result → a row's name
+SWEEPS = {"bins": "{at:,} bins", "depth": "depth {at:,}"}
 TIMES = {"time_bins": "{at:,} bins", "time_depth": "depth {at:,}", "time_records": "{at:,} records"}
 NOTICEABLE = 0.002  # of an accuracy
 CODES = 0.005  # difference of an accuracy that comes from how codes are split
@@ -63,19 +58,6 @@ def text(results: Results) -> str:
     )
 
 
-def charts(results: Results) -> dict[str, Chart]:
-    """Charts by name."""
-    about = f"{results['data']}, mean of {results['sweep_repeats']} divisions"
-    always = {"always the most frequent": 100 * results["accuracy"][0]["most_frequent"]}
-    drawn = {}
-    for name, (chart, _, axis) in SWEEPS.items():
-        steps = [f"{p['at']:g}" for p in results[name]]
-        lines = {"FL-DT": [100 * p["accuracy"] for p in results[name]]}
-        title = "FL-DT's accuracy on test records, %"
-        drawn[f"fl-dt-{chart}"] = Chart(title, f"{axis} · {about}", steps, lines, always)
-    return drawn
-
-
 def _table_2(lines: Sequence[Results]) -> str:
     rows = []
     for line in lines:
@@ -110,16 +92,17 @@ def _why(line: Results) -> str:
 
 
 def _figure_6(results: Results) -> str:
-    parts = []
-    for name, (chart, title, _) in SWEEPS.items():
-        columns: dict[str, Column] = {
-            title: "{at:g}",
-            "accuracy, %": lambda point: f"{100 * point['accuracy']:.2f}",
-            "AUC": "{auc:.3f}",
-        }
-        picture = f"![FL-DT's accuracy by {title}](images/paper-fl-dt-{chart}.svg)"
-        parts += [picture, table(results[name], columns)]
-    return "\n\n".join(parts)
+    columns: dict[str, Column] = {
+        "with": "{of}",
+        "accuracy, %": lambda point: f"{100 * point['accuracy']:.2f}",
+        "AUC": "{auc:.3f}",
+    }
+    return table(_named(results, SWEEPS), columns)
+
+
+def _named(results: Results, forms: Mapping[str, str]) -> list[Results]:
+    """The points of several sweeps, one after the other, each by its setting."""
+    return [point | {"of": form.format(**point)} for name, form in forms.items() for point in results[name]]
 
 
 def _span(points: Sequence[Results]) -> str:
@@ -127,7 +110,6 @@ def _span(points: Sequence[Results]) -> str:
 
 
 def _figure_7(results: Results) -> str:
-    rows = [point | {"of": form.format(**point)} for name, form in TIMES.items() for point in results[name]]
     columns: dict[str, Column] = {
         "with": "{of}",
         "training": lambda point: f"{rounded(point['seconds'])} s",
@@ -135,7 +117,7 @@ def _figure_7(results: Results) -> str:
         "prediction, a record": _prediction,
         "rounds": "{rounds}",
     }
-    return table(rows, columns)
+    return table(_named(results, TIMES), columns)
 
 
 def _prediction(point: Results) -> str:

@@ -48,7 +48,7 @@ PARTS = {
     "fed-eini": Part("Fed-EINI (Chen et al.)", fed_eini.measure, fed_eini_page.text, fed_eini_page.charts),
     "forest": Part("Federated random forest (Yao et al.)", forest.measure, forest_page.text),
     "riac": Part("RIAC, the forest paper's cipher (broken)", forest_ciphers.measure, forest_ciphers_page.text),
-    "fl-dt": Part("FL-DT (Guo et al.)", fl_dt.measure, fl_dt_page.text, fl_dt_page.charts),
+    "fl-dt": Part("FL-DT (Guo et al.)", fl_dt.measure, fl_dt_page.text),
     "opboost": Part(
         "OpBoost (Li et al.)", lambda tables, quick: opboost.measure(quick), opboost_page.text, opboost_page.charts
     ),
