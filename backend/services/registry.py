@@ -83,10 +83,14 @@ class Registry:
         exact = [r for r in found if r.id == model_id]
         if len(exact or found) == 1:
             return (exact or found)[0]
-        left_out = [f"\n{name} cannot be used: {why}" for name, why in self._workspace.broken().items()]
-        known = ", ".join(r.id for r in records[:5]) or ("none" if left_out else "none yet; train one first")
+        broken = "; ".join(f"{name} ({why})" for name, why in self._workspace.broken().items())
+        known = ", ".join(r.id for r in records[:5]) or ("none" if broken else "none yet; train one first")
         count = "No model" if not found else f"{len(found)} models"
-        raise ModelError(f"{count} found for {model_id!r}. Known, newest first: {known}.{''.join(left_out)}")
+        if broken:
+            raise ModelError(
+                f"{count} found for {model_id!r}; known, newest first: {known}. Federations that cannot be used: {broken}"
+            )
+        raise ModelError(f"{count} found for {model_id!r}. Known, newest first: {known}.")
 
     def states(self) -> dict[str, ModelState]:
         """Model → what it is called and how far it has come (:mod:`backend.services.lifecycle`)."""
