@@ -138,7 +138,7 @@ async def _spent(url: str, model: str, rounds: int, names: Sequence[str], person
                 after = server.cpu_times()
                 if counted:
                     spent = after.user + after.system - before.user - before.system
-                    found[name].append(max(0.0, spent))  # of nothing a little less is left by rounding
+                    found[name].append(abs(round(spent, 3)))  # the system counts hundredths
     return found
 
 
