@@ -11,8 +11,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from backend.data.dictionary import NO_MEANING
-from backend.i18n import brief, catalogue, codes_in, fill, joined, jurisdiction_in, model_in, unit_in
+from backend.i18n import NO_MEANING, brief, catalogue, codes_in, fill, joined, jurisdiction_in, model_in, unit_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -14,6 +14,7 @@ from backend.errors import ParameterError
 
 CATALOGUES = files("assets") / "texts"
 LANGUAGES = ("en", "zh")
+NO_MEANING = "(no meaning given)"  # ends a meaning that was made from the column's name
 AGE = "年龄"  # in a meaning: its years have a word of their own in Chinese
 LONG = 40  # letters of a meaning that is shortened
 _ENDED = ("。", "！", "？", "；", "：")  # after these nothing stands between two sentences

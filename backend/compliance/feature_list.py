@@ -10,8 +10,9 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from backend.data.csv_file import TableText, read_csv, shown
-from backend.data.dictionary import NO_MEANING, Feature, Kind
+from backend.data.dictionary import Feature, Kind
 from backend.errors import GlassleafError, RulePackError
+from backend.i18n import NO_MEANING
 
 COLUMNS = ("name", "meaning", "meaning_zh", "unit", "codes")
 _CODE = re.compile(r"^\s*([^:=：]{1,40}?)\s*[:=：]\s*(.+)$")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from backend.data.csv_file import BOOLEANS, TableText, listed, shown, to_column
 from backend.data.decimal_mark import POINT, Marks
-from backend.data.dictionary import NO_MEANING, Feature, Kind
+from backend.data.dictionary import Feature, Kind
 from backend.data.federation import capped
 from backend.data.label import MAX_CLASSES, MIN_CLASSES, Label, Task
 from backend.data.missing import is_no_outcome, looks_missing
@@ -21,6 +21,7 @@ from backend.data.overview import look_like_dates
 from backend.data.party_file import AMOUNT
 from backend.data.validation import sentences
 from backend.errors import FederationError
+from backend.i18n import NO_MEANING
 
 MAX_CODES = 100  # different texts up to which an undescribed column counts as categorical
 MAX_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be codes as well as amounts

@@ -12,9 +12,9 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from backend.data.strict_model import StrictModel
+from backend.i18n import NO_MEANING
 
 UNSHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's categories
-NO_MEANING = "(no meaning given)"  # ends a meaning that was made from the column's name
 JOINERS = "\u200c\u200d"  # needed inside words of Persian and of Indian scripts
 
 

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from backend.atomic_file import write_whole
 from backend.data.column_kinds import guess, label_numbers, readable
 from backend.data.csv_file import FileLimits, TableText
-from backend.data.dictionary import NO_MEANING, ExpectedDirection, Kind
+from backend.data.dictionary import ExpectedDirection, Kind
 from backend.data.dictionary_file import cells_of, features_from, parse_dictionary
 from backend.data.federation import Federation
 from backend.data.label import MAX_CLASSES, MIN_CLASSES
@@ -30,6 +30,7 @@ from backend.data.overview import Overview, overview
 from backend.data.split import GUEST, Division, plan_table, slug
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
 from backend.errors import FederationError
+from backend.i18n import NO_MEANING
 from backend.jobs import Job
 from backend.services.federations import FOLDER, Federations
 

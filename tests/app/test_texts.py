@@ -11,10 +11,10 @@ import pytest
 
 from app.panels import training
 from app.texts import Texts, amount, bare, catalogue, cut, label, markdown, number, percent, signed, size, wrap
-from backend.data.dictionary import NO_MEANING, Feature
+from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.data.label import Label
-from backend.i18n import LANGUAGES
+from backend.i18n import LANGUAGES, NO_MEANING
 from backend.protocols.training.algorithms import ALGORITHMS
 from backend.protocols.transport.message import MESSAGES
 

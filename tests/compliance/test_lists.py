@@ -16,8 +16,9 @@ from backend.compliance.assessment import signs_of, texts_of
 from backend.compliance.feature_list import read_feature_list
 from backend.compliance.recall import UNSEEN, measure
 from backend.compliance.second_opinion import WEIGHTS
-from backend.data.dictionary import NO_MEANING, Feature
+from backend.data.dictionary import Feature
 from backend.errors import RulePackError
+from backend.i18n import NO_MEANING
 
 DOCS = Path(__file__).parents[2] / "docs" / "rules.md"
 OPENED = Path(__file__).parent / "opened.csv"  # lists that were read after they were measured

@@ -8,10 +8,9 @@ import pytest
 from measurement_contexts import KEY, TrainedDemo
 
 from backend.compliance.assessment import ELDERLY
-from backend.data.dictionary import NO_MEANING
 from backend.errors import ParameterError
 from backend.fairness.age_discrimination import AgeCheck, AgeGap
-from backend.i18n import Catalogue
+from backend.i18n import NO_MEANING, Catalogue
 from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.training.forest import ForestParameters
 from backend.services.notices import notice_of
