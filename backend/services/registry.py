@@ -83,12 +83,12 @@ class Registry:
         exact = [r for r in found if r.id == model_id]
         if len(exact or found) == 1:
             return (exact or found)[0]
-        broken = "; ".join(f"{name} ({why})" for name, why in self._workspace.broken().items())
+        broken = ", ".join(self._workspace.broken())  # names alone: programs read this, too
         known = ", ".join(r.id for r in records[:5]) or ("none" if broken else "none yet; train one first")
         count = "No model" if not found else f"{len(found)} models"
         if broken:
             raise ModelError(
-                f"{count} found for {model_id!r}; known, newest first: {known}. Federations that cannot be used: {broken}"
+                f"{count} found for {model_id!r}; known, newest first: {known}. Federations that cannot be used: {broken}."
             )
         raise ModelError(f"{count} found for {model_id!r}. Known, newest first: {known}.")
 
