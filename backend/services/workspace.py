@@ -69,7 +69,8 @@ class Workspace:
         self._databases: dict[Path, Database] = {}
         self._signing_keys: dict[str, SigningKey] = {}
         self._loaded: dict[Path, tuple[int, Federation]] = {}
-        self._lock = threading.RLock()
+        self._lock = threading.RLock()  # held while the log gets an entry: within a transaction nobody takes it
+        self._opening = threading.Lock()
         self._errands: dict[str, Callable[[], object]] = {}
         self._runner: threading.Thread | None = None
 
@@ -321,7 +322,7 @@ class Workspace:
         return self._opened(self.home, lambda: Database(self.home))
 
     def _opened(self, folder: Path, open_: Callable[[], Database]) -> Database:
-        with self._lock:
+        with self._opening:
             if folder not in self._databases:
                 self._databases[folder] = open_()
             return self._databases[folder]

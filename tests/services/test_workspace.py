@@ -2,6 +2,7 @@
 
 import threading
 
+from backend.data.demo import write_demo
 from backend.errors import PartyUnreachable
 from backend.services.workspace import Workspace
 
@@ -42,3 +43,27 @@ def test_without_a_background_an_errand_is_done_at_once(tmp_path):
     done = []
     Workspace(tmp_path, pools=False).run_errand("bank", lambda: done.append(threading.current_thread()))
     assert done == [threading.current_thread()]
+
+
+def test_a_key_that_waits_to_be_noted_holds_up_nobody_who_writes_and_opens_what_it_writes_to(tmp_path):
+    """The first key of a home is made while its first work is written down, each in a thread of its own."""
+    noting, noted = threading.Event(), []
+
+    def note(federation, cipher, bits):
+        noting.set()
+        with workspace.database(federation).write():
+            noted.append((cipher, bits))
+
+    workspace = Workspace(tmp_path, pools=False, on_key=note)
+    workspace.add(write_demo(tmp_path / "demo", rows=400).folder)
+    key = threading.Thread(target=workspace.signing_key, args=("demo",), daemon=True)
+    with workspace.database("demo").write():
+        key.start()
+        assert noting.wait(10)
+        opened = threading.Thread(target=workspace.audit_log, args=("demo",), daemon=True)
+        opened.start()
+        opened.join(10)
+        assert not opened.is_alive() and not noted
+    key.join(10)
+    assert noted == [("ed25519", 256)]
+    workspace.close()
