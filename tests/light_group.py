@@ -42,6 +42,11 @@ def multiples(pairs: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
     return products
 
 
+def below(some: bytes) -> bytes:
+    """32 bytes as a number under 2**252, which is an element, also with others turned into it."""
+    return some[:-1] + bytes([some[-1] & 0x0F])
+
+
 def turned(scalars: Sequence[bytes], elements: Sequence[bytes]) -> list[bytes]:
     masks, bits = (np.frombuffer(b"".join(items), dtype=np.uint8) for items in (scalars, elements))
     return split((masks ^ bits).tobytes(), len(elements))
@@ -61,8 +66,8 @@ def light_group() -> Iterator[None]:
         patch.setattr(rbcl, "crypto_scalarmult_ristretto255_base", lambda scalar: element(number(scalar)))
         patch.setattr(rbcl, "crypto_core_ristretto255_add", lambda one, other: element(number(one) + number(other)))
         patch.setattr(rbcl, "crypto_core_ristretto255_sub", lambda one, other: element(number(one) - number(other)))
-        patch.setattr(dh, "random_scalars", lambda n: [os.urandom(ELEMENT)] * n)
-        patch.setattr(dh, "hash_to_group", lambda data, domain: sha256(data).digest())
+        patch.setattr(dh, "random_scalars", lambda n: [below(os.urandom(ELEMENT))] * n)
+        patch.setattr(dh, "hash_to_group", lambda data, domain: below(sha256(data).digest()))
         patch.setattr(dh, "multiply_each", turned)
         patch.setattr(dh, "invert", lambda scalars: scalars)
         patch.setattr(dh, "over_threads", at_once)
