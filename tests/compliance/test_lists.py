@@ -15,7 +15,7 @@ from backend.cli.rules import MEASURES, PARTS
 from backend.compliance.assessment import signs_of, texts_of
 from backend.compliance.feature_list import read_feature_list
 from backend.compliance.recall import UNSEEN, measure
-from backend.compliance.second_opinion import WEIGHTS
+from backend.compliance.second_opinion import ASK, ASK_STATUTE, WEIGHTS, Opinion
 from backend.data.dictionary import Feature
 from backend.errors import RulePackError
 from backend.i18n import NO_MEANING
@@ -228,3 +228,13 @@ def test_a_banks_list_is_tried_before_any_federation_exists(tmp_path):
     printed = json.loads(result.output)
     assert [(asked["feature"], asked["about"]) for asked in printed["questions"]] == [("relgion", "about:religion")]
     assert printed["not_understood"] == ["zq17"]
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_person_is_asked_where_either_log_odds_reach_their_limit(language):
+    low = -99.0
+    asked = [
+        Opinion(language, score, statute, {}, {}).asks
+        for score, statute in ((low, low), (ASK[language], low), (low, ASK_STATUTE[language]))
+    ]
+    assert asked == [False, True, True]
