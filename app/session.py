@@ -1,6 +1,6 @@
 """The one place that reads and writes what a browser session remembers, its links, and the shared service.
 
-Holds no key and no upload: another upload than a job's (:mod:`app.user_jobs`) stays in its widget.
+Holds no key. Files that fields of pages took stay in the session that took them, never in another.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from zoneinfo import ZoneInfo
 
 import pandas as pd
 import streamlit as st
+from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from app.texts import Texts
@@ -31,6 +32,7 @@ from backend.services.roles import OPERATOR, ROLES
 
 if TYPE_CHECKING:
     from streamlit.navigation.page import Page
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
 
     from backend.explain.importance import Measure as ImportanceMeasure
     from backend.explain.stability import Interaction
@@ -514,6 +516,47 @@ def keep(name: str, value: object) -> None:
 def kept(name: str, default: Any = None) -> Any:
     """What was kept under `name`."""
     return st.session_state.get(f"kept:{name}", default)
+
+
+# -- files ----------------------------------------
+
+
+def uploads(field: str) -> tuple[UploadedFile, ...]:
+    """Files that the field of this key took, on whatever page one was since: until they are dropped, or others take their place."""
+    found: tuple[UploadedFile, ...] = kept(f"uploads:{field}", ())
+    return found
+
+
+def upload_shown(field: str, files: Sequence[UploadedFile]) -> tuple[UploadedFile, ...]:
+    """The field shows these itself; returns those that it took before its page was left."""
+    keep(f"shown:{field}", tuple(files))
+    return tuple(file for file in uploads(field) if file not in files)
+
+
+def take_uploads(field: str) -> None:
+    """What a field holds has changed: several files are added to those of before, one takes the place of another."""
+    now = st.session_state[field]
+    if isinstance(now, list):
+        shown = kept(f"shown:{field}", ())
+        left = (*(file for file in uploads(field) if file not in shown), *now)
+    else:
+        left = () if now is None else (now,)
+    _leave_uploads(field, left)
+
+
+def drop_upload(field: str, file: UploadedFile) -> None:
+    """Forget a file that a field took."""
+    _leave_uploads(field, tuple(one for one in uploads(field) if one != file))
+
+
+def _leave_uploads(field: str, left: Sequence[UploadedFile]) -> None:
+    """Keep these alone; Streamlit would hold the others to the end of the session."""
+    context = get_script_run_ctx()
+    if context is not None and isinstance(context.uploaded_file_mgr, MemoryUploadedFileManager):
+        for file in uploads(field):
+            if file not in left:
+                context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
+    keep(f"uploads:{field}", tuple(left))
 
 
 def rerun() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import frame, palette
+from app.panels import frame, palette, upload
 from app.panels.reviews import Attempt
 from app.texts import Texts, markdown
 from app.view_models import View
@@ -38,7 +38,7 @@ def panel(
             st.caption(markdown(t("dossier.bands_note")))
             st.code(dossier.public_key, language=None)
     with st.expander(t("dossier.upload"), icon=":material/upload_file:", key="dossier_upload_box"):
-        file = st.file_uploader(t("dossier.upload"), type="json", key="dossier_file", max_upload_size=MEGABYTES)
+        file = upload.file(t, t("dossier.upload"), "dossier_file", MEGABYTES, ["json"])
         key = st.text_input(t("dossier.key"), key="dossier_key", max_chars=2000)
         if st.button(t("dossier.take"), key="dossier_take", icon=":material/verified:", disabled=file is None):
             text = file.getvalue().decode("utf-8", errors="replace") if file else ""

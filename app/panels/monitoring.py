@@ -49,16 +49,21 @@ def setup(t: Texts, view: View, service: Monitoring) -> MonitoringRequest | None
     left, right = st.columns(2, gap="large")
     with right:
         label = st.text_input(
-            t("monitoring.label_label"), key="monitoring_label", help=t("monitoring.label_help"), max_chars=200
+            t("monitoring.label_label"),
+            key="monitoring_label",
+            help=t("monitoring.label_help"),
+            max_chars=200,
+            persist_state="session",
         )
         feature = st.selectbox(
             t("monitoring.feature_label"),
             [NONE, *known],
             format_func=lambda name: t.brief(known[name]) if name else t("monitoring.feature_none"),
             key="monitoring_feature",
+            persist_state="session",
         )
     with left:
-        given = upload.file(t("monitoring.sheet_label"), "monitoring_sheet", MEGABYTES)
+        given = upload.file(t, t("monitoring.sheet_label"), "monitoring_sheet", MEGABYTES)
         if given is None:
             return None
         take = partial(service.read, view.record.id, given.getvalue(), given.name, label=label.strip())

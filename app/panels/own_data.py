@@ -110,11 +110,12 @@ def _begin(t: Texts, service: OwnData) -> None:
     _stepper(t, None)
     frame.section(t, "own_data.step_table")
     st.markdown(t("own_data.table_hint", megabytes=UPLOAD.max_bytes // 1_000_000))
-    file = upload.file(t("upload.file"), "own_upload", UPLOAD.max_bytes // 1_000_000)
+    file = upload.file(t, t("upload.file"), "own_upload", UPLOAD.max_bytes // 1_000_000)
     if file is not None:
         data = file.getvalue()
         draft = upload.read(t, "own", file.name, data, partial(_begun, service, file.file_id, file.name, data))
         if draft is not None:
+            session.drop_upload("own_upload", file)
             session.keep("own_draft", draft.id)
             session.rerun()
     drafts = service.drafts()
@@ -388,7 +389,7 @@ def _dictionary(t: Texts, service: OwnData, draft: Draft) -> Draft:
     """Meanings from a file, as the command takes them."""
     with st.expander(t("own_data.dictionary"), icon=":material/upload_file:", key="own_dictionary_box"):
         st.caption(t("own_data.dictionary_hint"))
-        file = upload.file(t("own_data.dictionary_file"), f"own_dictionary_{draft.id}", 5)
+        file = upload.file(t, t("own_data.dictionary_file"), f"own_dictionary_{draft.id}", 5)
         if file is None or not session.once("own_dictionary", file.file_id):
             return draft
         try:
@@ -396,6 +397,7 @@ def _dictionary(t: Texts, service: OwnData, draft: Draft) -> Draft:
         except GlassleafError as error:
             frame.problem(t, str(error))
             return draft
+        session.drop_upload(f"own_dictionary_{draft.id}", file)
     session.keep(f"own_base_{draft.id}", None)
     session.rerun()
     return draft
@@ -599,13 +601,7 @@ def ready_made(
         _offer(t, "credit_card", credit_card, ready=idle)
     with st.container(border=True):
         st.markdown(f"**{t('own_data.files')}**  \n{t('own_data.files_about')}")
-        files = st.file_uploader(
-            t("own_data.files_field"),
-            type=["toml", "csv"],
-            accept_multiple_files=True,
-            key="own_files",
-            max_upload_size=UPLOAD.max_bytes // 1_000_000,
-        )
+        files = upload.files(t, t("own_data.files_field"), "own_files", UPLOAD.max_bytes // 1_000_000, ["toml", "csv"])
         begin = partial(add, {file.name: file.getvalue() for file in files})
         _offer(t, "files", begin, ready=bool(files) and idle)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import errors, session, user_jobs
-from app.panels import frame, links, run
+from app.panels import frame, links, run, upload
 from app.texts import Texts, markdown, number
 from backend.services.job_registry import Upload
 
@@ -39,7 +39,7 @@ def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str],
             format_func=t.federations(federations).__getitem__,
             help=t("glossary.federation"),
         )
-        file = st.file_uploader(t("own_model.file"), type=TYPES, key="own_model_file", max_upload_size=MEGABYTES)
+        file = upload.file(t, t("own_model.file"), "own_model_file", MEGABYTES, TYPES)
     with right:
         given = _options(t, by_name[name], outcomes)
     job = user_jobs.find(JOB)
@@ -61,9 +61,9 @@ def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str],
 
 def _job(t: Texts, job: Job[Brought]) -> None:
     """How far the checks are, or what became of them."""
-    upload = user_jobs.upload(JOB)
-    if upload is not None:
-        st.caption(f":material/description: {t('importing.kept', name=markdown(upload.name))}")
+    held = user_jobs.upload(JOB)
+    if held is not None:
+        st.caption(f":material/description: {t('importing.kept', name=markdown(held.name))}")
     if job.state == "running":
         frame.follow(t, job, partial(_stage, t), "import", session.rerun)
     elif job.state == "done" and job.result is not None:
@@ -83,9 +83,7 @@ def _options(t: Texts, federation: Federation, outcomes: Callable[[str], Sequenc
         names = st.text_area(
             t("own_model.features"), key="own_model_features", help=t("own_model.features_help"), max_chars=100_000
         )
-        categories = st.file_uploader(
-            t("own_model.categories"), type="json", key="own_model_categories", max_upload_size=5
-        )
+        categories = upload.file(t, t("own_model.categories"), "own_model_categories", 5, ["json"])
         bits = st.number_input(
             t("own_model.score_bits"), 4, 24, 10, key="own_model_bits", help=t("own_model.bits_help")
         )

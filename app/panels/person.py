@@ -216,7 +216,7 @@ def upload(t: Texts, template: Callable[[], bytes]) -> Upload | None:
         on_click="ignore",
         key="template",
     )
-    found = uploads.file(t("upload.file"), "score_upload", SAMPLES.max_bytes // 1_000_000)
+    found = uploads.file(t, t("upload.file"), "score_upload", SAMPLES.max_bytes // 1_000_000)
     return None if found is None else Upload(found.name, found.getvalue())
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import streamlit as st
 
 from app import errors
-from app.panels import charts, frame, palette, reviews, run
+from app.panels import charts, frame, palette, reviews, run, upload
 from app.panels.reviews import Attempt
 from app.texts import Texts, cut, markdown, percent
 from app.user_jobs import Work
@@ -183,9 +183,7 @@ def check(t: Texts, made: Report, own: Federation, checked: Callable[[bytes], Ch
     """The hashes, and a place to hand in a file that somebody was given."""
     st.markdown(t("report.hash_now"))
     st.code(made.content_sha256, language=None, wrap_lines=True)
-    file = st.file_uploader(
-        t("report.check_file"), type=list(FORMS), key="report_check", max_upload_size=MAX_BYTES // 10**6
-    )
+    file = upload.file(t, t("report.check_file"), "report_check", MAX_BYTES // 10**6, list(FORMS))
     if file is None:
         return
     if file.size > MAX_BYTES:

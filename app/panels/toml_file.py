@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import streamlit as st
 
+from app.panels import upload
 from app.panels.reviews import Attempt
 from app.texts import Texts
 
@@ -25,7 +26,7 @@ def panel(
         icon=":material/download:",
         on_click="ignore",
     )
-    file = st.file_uploader(t("details.upload"), type="toml", key=f"{part}_file", max_upload_size=MEGABYTES)
+    file = upload.file(t, t("details.upload"), f"{part}_file", MEGABYTES, ["toml"])
     if file is not None and st.button(t("details.take"), key=f"{part}_take", icon=":material/upload_file:"):
         text = file.getvalue().decode("utf-8", errors="replace")
         attempt(said, lambda: keep(text))

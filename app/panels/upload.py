@@ -1,8 +1,8 @@
-"""A table that is handed in: the file, what only its owner can say about it, and what is wrong with which row."""
+"""A file that is handed in; of a table what only its owner can say about it, and what is wrong with which row."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, TypeVar
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 import pandas as pd
 import streamlit as st
 
-from app.texts import Texts, markdown
+from app import session
+from app.texts import Texts, markdown, size
 from backend.errors import Unclear
 from backend.services.samples import SUFFIXES, Reading
 
@@ -23,9 +24,45 @@ LISTED = 8  # problems at once
 T = TypeVar("T")
 
 
-def file(label: str, key: str, megabytes: int) -> UploadedFile | None:
-    """The field that takes a table."""
-    return st.file_uploader(label, type=list(SUFFIXES), key=key, max_upload_size=megabytes)
+def file(t: Texts, label: str, key: str, megabytes: int, types: Sequence[str] = tuple(SUFFIXES)) -> UploadedFile | None:
+    """The field that takes a file, by default a table, and what it took: also after another page was looked at meanwhile."""
+    found = st.file_uploader(
+        label, type=types, key=key, max_upload_size=megabytes, on_change=session.take_uploads, args=(key,)
+    )
+    earlier = session.upload_shown(key, () if found is None else (found,))
+    _earlier(t, key, earlier)
+    return found if found is not None else next(iter(earlier), None)
+
+
+def files(t: Texts, label: str, key: str, megabytes: int, types: Sequence[str]) -> list[UploadedFile]:
+    """As :func:`file`, of several."""
+    found = st.file_uploader(
+        label,
+        type=types,
+        accept_multiple_files=True,
+        key=key,
+        max_upload_size=megabytes,
+        on_change=session.take_uploads,
+        args=(key,),
+    )
+    earlier = session.upload_shown(key, found)
+    _earlier(t, key, earlier)
+    return [*earlier, *found]
+
+
+def _earlier(t: Texts, key: str, files: Sequence[UploadedFile]) -> None:
+    """Files that are there since before the page was left, for Streamlit's field begins empty; each can be removed."""
+    for place, file in enumerate(files):
+        with st.container(horizontal=True, vertical_alignment="center", key=f"{key}_earlier_{place}"):
+            words = t("upload.stays", name=markdown(file.name), size=size(file.size))
+            st.markdown(f":material/attach_file: {words}", width="stretch")
+            st.button(
+                t("upload.remove"),
+                key=f"{key}_remove_{place}",
+                icon=":material/close:",
+                on_click=session.drop_upload,
+                args=(key, file),
+            )
 
 
 def read(t: Texts, key: str, name: str, data: bytes, take: Callable[[Reading], T]) -> T | None:
@@ -60,6 +97,7 @@ def _ask(t: Texts, key: str, name: str, unclear: Unclear) -> str | None:
             key=f"{key}_{question}",
             format_func=words[question],
             captions=["  \n".join(markdown(line) for line in unclear.choices[choice]) for choice in choices],
+            persist_state="session",
         )
     return answer
 
