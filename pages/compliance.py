@@ -88,8 +88,8 @@ if linked is not None:
 else:
     findings.listed(t, view, work)
 questions.listed(t, view, work)
-alternatives.panel(t, view, search, work.said if work.attempted_at == alternatives.PLACE else None)
 with st.container(gap="xsmall"):  # a list of lines, each of which opens
+    alternatives.panel(t, view, search, work.said if work.attempted_at == alternatives.PLACE else None)
     compliance.not_understood(t, view)
     compliance.kept_out(t, view, backend.compliance.kept_out(model_id), work)
     compliance.set_aside(t, view)

@@ -180,14 +180,17 @@ class Steps:
                 links.page("report", t("compliance.next_report"), "description")
 
     def _following(self, step: str, review: Review | None) -> tuple[str, ...]:
-        """Of a confirmed finding measure, retrain or compare, then sign; of one overridden, sign; then the report."""
+        """Of a confirmed finding measure (once), retrain or compare, then sign; of one overridden, sign; then the report."""
         if review is None:
             return ("decide",) if step == "evidence" else ()
         # nobody but an operator has anything at that step before there is a model without the feature
         operator = self.work.as_whom[0] == OPERATOR
         another = ("retrain",) if operator or self.work.without(self.finding.feature) else ("sign",)
         if step in ("evidence", "decide"):
-            return ("measure", *another) if review.verdict == "confirmed" else ("sign",)
+            if review.verdict != "confirmed":
+                return ("sign",)
+            measured = self.finding.disparities is not None or self.finding.proxies is not None
+            return another if measured else ("measure", *another)
         return {"measure": another, "retrain": ("sign",)}.get(step, ())
 
     def _decide(self) -> None:

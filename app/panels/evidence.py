@@ -35,32 +35,21 @@ if TYPE_CHECKING:
     from backend.jobs import Job
 
 EVIDENCE = {"proxies": "link", "outcomes": "groups"}
-SHOWN = 5  # rows of proxy evidence on a card; the others are one press away
 
 
 def both(t: Texts, view: View, found: Finding | KeptOut, place: str) -> None:
-    """What goes with a feature, and outcomes by its groups; where nothing was measured, two lines say so (columns would slow the page)."""
-    if found.proxies is None and found.disparities is None:
-        with st.container(horizontal=True):
-            for name in EVIDENCE:
-                on = found.proxies_on if name == "proxies" else found.disparities_on
-                _titled(t, name, _not_measured(t, view, on))
-    elif found.proxies is None:  # columns would leave half of the card empty
-        _titled(t, "proxies", _not_measured(t, view, found.proxies_on))
-        _titled(t, "outcomes")
-        outcomes(t, view, found.disparities, found.disparities_on, place)
-    elif found.disparities is None:
-        _titled(t, "outcomes", _not_measured(t, view, found.disparities_on))
+    """What goes with a feature, and outcomes by its groups; what was not measured is a line, or both are."""
+    on = {"proxies": found.proxies_on, "outcomes": found.disparities_on}
+    lacking = [name for name in EVIDENCE if (found.proxies if name == "proxies" else found.disparities) is None]
+    with st.container(horizontal=True):
+        for name in lacking:
+            _titled(t, name, _not_measured(t, view, on[name]))
+    if "proxies" not in lacking:
         _titled(t, "proxies")
         proxies(t, view, found, place)
-    else:
-        left, right = st.columns(2, gap="medium")
-        with left:
-            _titled(t, "proxies")
-            proxies(t, view, found, place)
-        with right:
-            _titled(t, "outcomes")
-            outcomes(t, view, found.disparities, found.disparities_on, place)
+    if "outcomes" not in lacking:
+        _titled(t, "outcomes")
+        outcomes(t, view, found.disparities, found.disparities_on, place)
     if isinstance(found, Finding):
         ages(t, found, place)
 
@@ -123,10 +112,8 @@ def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> Non
         t("compliance.records"): [f"{row.n:,}" for row in found],
         t("words.gain"): [percent(gains[row.about]) for row in found],
     }
-    frame.table({head: cells[:SHOWN] for head, cells in table.items()}, t("compliance.proxies"))
-    if len(found) > SHOWN:
-        with st.expander(t("compliance.all_proxies", n=len(found)), icon=":material/table:", key=f"proxies_{place}"):
-            frame.table(table, t("compliance.proxies"))
+    with st.expander(t("frame.as_table"), icon=":material/table:", key=f"proxies_{place}"):
+        frame.table(table, t("compliance.proxies"))
 
 
 def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis | None, place: str) -> None:
@@ -152,11 +139,11 @@ def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis |
         t("compliance.over"): [_against(t, row, compared, RATIO, number) for row in accepted],
         t("compliance.records"): [records(row) for row in accepted],
     }
-    with st.container(key=f"cards_outcomes_{place}"):
-        frame.table(table, t("compliance.outcomes"))
     disparity.sentences(t, found)
     rates = [row for row in found if row.measure.partition(", ")[0] in MEASURES]
     with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{place}"):
+        with st.container(key=f"cards_outcomes_{place}"):
+            frame.table(table, t("compliance.outcomes"))
         if reference is not None:
             st.caption(f":material/troubleshoot: {t('compliance.ratio', reference=group(t, reference))}")
         disparity.scores(t, found, place)

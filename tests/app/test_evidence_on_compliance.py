@@ -131,6 +131,18 @@ def test_a_card_shows_evidence_with_its_number_of_records_and_interval(
     assert says(at, "compliance.suppressed", language)  # the rate behind which there are too few
 
 
+def test_what_was_measured_is_not_the_next_step_again(opened: Opened, answers: Answers, home: Path) -> None:
+    glassleaf = session._service(str(home))
+    model = glassleaf.models.all()[-1].id
+    finding = next(f for f in glassleaf.compliance.assess(model).findings if f.feature == FEATURE)
+    glassleaf.reviews.decide(model, finding.rule_id, FEATURE, "confirmed", "Not to be taken into account.", "Rita")
+    for found, offered in ((None, True), (OUTCOMES, False)):
+        pretend(answers, proxies=None, disparities=found)
+        at = opened("compliance", model=model)
+        labels = [b.label for b in at.button if b.key == f"next_measure_{view_models.key_of(finding)}"]
+        assert not at.exception and bool(labels) is offered
+
+
 def test_the_adverse_impact_ratio_never_stands_without_its_caution(opened: Opened, answers: Answers) -> None:
     pretend(answers, disparities=OUTCOMES)
     t, at = Texts("en"), opened("compliance")
