@@ -35,8 +35,8 @@ def summary(t: Texts, view: View) -> None:
     counts = {"assessed": report.assessed, "flagged": len(flagged)}
     counts |= {"used": len(used)} if flagged else {}
     counts |= {"against": against} if against else {}
-    checked = max((pack.as_of for pack in report.packs), default="")
-    basis = t("compliance.basis", on=report.on, packs=len(report.packs), as_of=checked)
+    checked = sorted(pack.as_of for pack in report.packs) or [""]
+    basis = t("compliance.basis", on=report.on, packs=len(report.packs), first=checked[0], last=checked[-1])
     words = " · ".join(t(f"compliance.counts_{name}", n=f"{count:,}") for name, count in counts.items())
     st.markdown(f"{words}  \n:small[:gray[{basis}]]", help=t("compliance.assessed_help"))
     if report.problems:
