@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.jobs import Job
     from backend.results import ModelRecord, Score
+    from backend.services.lifecycle import Standing
     from backend.trees.metrics import Metrics
 
 ROW = 35  # pixels of a table's row
@@ -63,13 +64,24 @@ def header(t: Texts, page: str, notices: Sequence[tuple[str, str]], federation: 
     lines = [f":material/science: {t('frame.synthetic')}"] if synthetic else []
     found = session.standing()
     if found is not None and found.said not in ("approved", "in_use"):
-        lines.append(f":material/{STATES[found.model.state]}: {t(f'states.line_{found.said}')}")
+        said = t(f"states.line_{found.said}")
+        if federation is None:  # the page is on no model, so that "this model" would be none
+            said = t("states.line_of", model=markdown(_named(t, found)), line=said)
+        lines.append(f":material/{STATES[found.model.state]}: {said}")
     if lines:
         st.caption(" ".join(lines))
     for what, linked in notices:
         st.info(
             t("frame.unknown_link", what=t(f"frame.link_{what}"), linked=markdown(linked)), icon=":material/link_off:"
         )
+
+
+def _named(t: Texts, found: Standing) -> str:
+    """What the chosen model is called."""
+    backend = session.service()
+    record = backend.models.get(found.model.model_id)
+    known = {federation.name: federation for federation in backend.federations.all()}
+    return model_name(t, record, known.get(record.federation), found.model.name)
 
 
 def tab_title(t: Texts, page: str, records: Sequence[ModelRecord], federations: Mapping[str, Federation]) -> str:

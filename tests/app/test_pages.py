@@ -63,6 +63,12 @@ def test_without_a_model_a_page_says_what_to_do(empty_home: Path, monkeypatch: p
     assert at.button(key="prepare_demo").label == Texts("en")("empty.prepare")
 
 
+@pytest.mark.parametrize(("page", "named"), [("own_data", True), ("train", True), ("help", True), ("overview", False)])
+def test_a_page_on_no_model_names_the_one_whose_state_it_tells(rendered: Rendered, page: str, named: bool) -> None:
+    [line] = [text.value for text in rendered(page).caption if Texts("en")("states.line_draft") in text.value]
+    assert says(line, "states.line_of") is named
+
+
 @pytest.mark.slow
 def test_the_demo_is_one_press_away(opened_empty: Opened) -> None:
     at = opened_empty()
