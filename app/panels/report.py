@@ -183,6 +183,7 @@ def check(t: Texts, made: Report, own: Federation, checked: Callable[[bytes], Ch
     """The hashes, and a place to hand in a file that somebody was given."""
     st.markdown(t("report.hash_now"))
     st.code(made.content_sha256, language=None, wrap_lines=True)
+    st.caption(t("report.check_shell"))
     file = upload.file(t, t("report.check_file"), "report_check", MAX_BYTES // 10**6, list(FORMS))
     if file is None:
         return
@@ -202,6 +203,9 @@ def check(t: Texts, made: Report, own: Federation, checked: Callable[[bytes], Ch
         st.success(text, icon=":material/verified:")
     else:
         st.warning(text, icon=":material/gpp_maybe:")
+    same = found.report.content_sha256 == made.content_sha256
+    st.markdown(t("report.content_same" if same else "report.content_other"))
+    st.code(found.report.content_sha256, language=None, wrap_lines=True)
     for name, entry in found.named_by:
         title = t.federation(own) if name == own.name else name
         st.markdown(t("report.named_by", number=f"{entry.number:,}", federation=markdown(title)))

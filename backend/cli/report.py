@@ -89,14 +89,16 @@ def _check(file: Path, key: str, as_json: bool) -> None:
     document = {
         "verdict": found.verdict,
         "drawn": found.drawn,
+        "content_sha256": made.content_sha256,
         "sha256": made.sha256,
         "public_key": made.public_key,
         "named_by": [
             {"federation": name, "entry": e.number, "time": e.time, "actor": e.actor} for name, e in found.named_by
         ],
     }
-    about = f"Model {made.content.identity.model}, issued {made.issued.time}, SHA-256 {made.sha256}"
+    about = f"Model {made.content.identity.model}, issued {made.issued.time}"
+    hashes = f"SHA-256 of the content {made.content_sha256}\nSHA-256 of the document {made.sha256}"
     signed = f"Signed with the key {made.public_key}" if made.public_key else "Not signed (version 2)"
-    print_result(document, "\n".join((DRAWN[found.drawn], about, signed, vouched)), as_json)
+    print_result(document, "\n".join((DRAWN[found.drawn], about, hashes, signed, vouched)), as_json)
     if found.verdict != "issued":
         raise typer.Exit(STATUS[found.verdict])

@@ -107,16 +107,18 @@ class Reports:
         self._explanation, self._compliance, self._cards = explanation, compliance, cards
         self._details, self._dossiers, self._contents = details, dossiers, contents
 
-    def make(self, model_id: str, *, ask_hosts: bool = True) -> Report:
+    def make(self, model_id: str, *, ask_hosts: bool = True, at: Callable[[str], None] = lambda stage: None) -> Report:
         """The canonical report as of now; looking at it is not logged, :meth:`export` is.
 
         A file names the Hosts whose heads of the audit log were compared; one that is silent takes seconds. A page shows none of it,
-        so that it need not `ask_hosts`.
+        so that it need not `ask_hosts`. `at` is told the stages.
         """
+        at("collect")
         record = self._models.get(model_id)
         sources = self._sources(record)
         content, now = self._content(sources), datetime.now(UTC).isoformat(timespec="seconds")
         by = (self._auditor.actor, self._auditor.role)
+        at("ask")
         verdict = self._audit.verify(record.federation, ask_hosts=ask_hosts)
         issued = issued_of(sources, digest_of(content), verdict, now, by)
         return make(content, issued, self._workspace.signing_key(record.federation))
@@ -157,9 +159,8 @@ class Reports:
         if form not in FORMS:
             raise ParameterError(f"The format is {form!r}; choose one of {', '.join(FORMS)}.")
         record = self._models.get(model_id)
-        at("collect")
         with work.part(0.0, COLLECTED):
-            report = self.make(record.id)
+            report = self.make(record.id, at=at)
         at("draw")
         with work.part(COLLECTED, 1.0):
             file = FORMS[form](report, language)

@@ -71,14 +71,14 @@ def test_where_hosts_are_at_other_companies_every_file_is_a_job_that_can_be_stop
     whole = session.view
     apart = world.federation.model_copy(update={"link": GuestLink()})
     monkeypatch.setattr(session, "view", lambda model: replace(whole(model), federation=apart))
-    answers["reports.start_file"] = lambda model, form, language: asking(go, "draw")
+    answers["reports.start_file"] = lambda model, form, language: asking(go, "ask")
     at = opened("report")
     assert {button.proto.label for button in at.get("download_button")}.isdisjoint(
         {T("report.file_html"), T("report.file_json")}
     )
     at.button(key="report_json").click().run()
     job = job_of(f"report:{world.record.id}")
-    assert not at.exception and at.button(key="report_html").disabled
+    assert not at.exception and at.button(key="report_html").disabled and T("report.stage_ask") in everything(at)
     at.button(key="cancel_report").click().run()
     assert job.wait(60).state == "cancelled"
 
@@ -124,15 +124,18 @@ def test_a_report_that_is_handed_in_is_checked(opened: Opened, world: World) -> 
     glassleaf.close()
     at = opened("report")
     at.get_by_key("report_check").upload("report.json", blob, "application/json").run()
-    assert T("report.drawn_json") in at.success[0].value
+    assert T("report.drawn_json") in at.success[0].value and says(at, "report.content_same")
     said = T("report.named_by", number="#", federation=markdown(T.federation(world.federation))).split("#")[1]
     assert any(line.value.endswith(said) for line in at.markdown)  # the title, not the folder's name
     body = json.loads(blob)
     del body["signature"]  # a whole report of the version before, that nobody here has issued
     body["version"] = 2
+    body["content"]["release"] = None
+    body["content_sha256"] = sha256(body["content"])
     body["sha256"] = sha256({name: part for name, part in body.items() if name != "sha256"})
     at.get_by_key("report_check").upload("report.json", (canonical(body) + "\n").encode(), "application/json").run()
     assert not at.success and T("report.not_named") in everything(at)
+    assert says(at, "report.content_other") and body["content_sha256"] in everything(at)
     body["issued"]["actor"] = "somebody else"
     at.get_by_key("report_check").upload("report.json", json.dumps(body).encode(), "application/json").run()
     assert "was changed" in at.error[0].value

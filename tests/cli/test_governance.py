@@ -18,6 +18,8 @@ def test_a_report_is_written_and_checked(run, tmp_path, form):
     assert status == 0 and out.stat().st_size > 1000
     status, text, _ = run("report", "--check", out, "--json")
     assert status == 0 and json.loads(text)["sha256"] == digest
+    content = json.loads(text)["content_sha256"]  # what the first page names
+    assert content != digest and all(one in run("report", "--check", out)[1] for one in (content, digest))
     assert json.loads(text)["named_by"][0]["federation"] == "demo"
 
 

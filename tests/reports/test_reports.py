@@ -305,6 +305,8 @@ def test_the_lines_for_readers_without_glassleaf_run_as_they_are_copied_and_refu
     pdf = copied(pdf_text(pdf(language)).replace("\r", ""))
     shown = copied(html_text(to_html(report, language)))
     text = to_json(report)
+    body = json.loads(text) | {"content_sha256": "0" * 64}
+    whole = sha256({name: part for name, part in body.items() if name not in ("sha256", "signature")})
     file = tmp_path / "report of the bank.json"
     for command in (pdf, shown, shown.replace("\n", " ")):
         for given, said in (
@@ -312,9 +314,11 @@ def test_the_lines_for_readers_without_glassleaf_run_as_they_are_copied_and_refu
             (text.replace('"actor":"ana"', '"actor":"eve"'), "False"),
             ('{"content":"No findings. Approved.",' + text[1:], "False"),
             (text.replace(":", ": "), "False"),
+            (canonical(body | {"sha256": whole}) + "\n", "False"),  # the document has its hash, its content another
         ):
             file.write_text(given)
-            assert by_hand(command, file) == said
+            verdict, digest = by_hand(command, file).split()
+            assert verdict == said and (digest == report.content_sha256 or said == "False")
 
 
 def test_what_is_no_report_is_refused():

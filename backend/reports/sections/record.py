@@ -15,7 +15,8 @@ VERIFY = """\
 python3 -c "import json, hashlib, sys; raw = open(sys.argv[1], 'rb').read(); d = json.loads(raw);
 c = lambda x: json.dumps(x, sort_keys=True, separators=(',', ':')).encode();
 same = c(d) + b'\\n' == raw; d.pop('signature', 0); h = d.pop('sha256');
-print(same and h == hashlib.sha256(c(d)).hexdigest())" report.json"""
+s = lambda x: hashlib.sha256(c(x)).hexdigest();
+print(same and h == s(d) and d['content_sha256'] == s(d['content']), s(d['content']))" report.json"""
 
 SIGNED = {True: "signed_yes", False: "signed_wrong", None: "signed_before"}
 
