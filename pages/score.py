@@ -59,11 +59,11 @@ def scene(asked: tuple[str, ...], done: ScoreBatch | None = None) -> sight.Scori
     return sight.ScoringMoment(entries, asked, done, look, running.party if running else "")
 
 
-def follow(*, narrow: bool = False) -> None:
+def follow() -> None:
     """A scoring that is under way, and what the parties see of it."""
     if running:
         seen = lambda: sight.draw(t, view, scene(session.kept("asked", ())), "live")  # noqa: E731
-        run.follow(t, view, running, lambda: user_jobs.progress("score"), session.rerun, seen, narrow=narrow)
+        run.follow(t, view, running, lambda: user_jobs.progress("score"), session.rerun, seen)
 
 
 def begin(request: ScoringRequest, given: Upload | None = None) -> None:
@@ -234,12 +234,14 @@ def ask() -> ScoringInput:
     above = st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute")
     if way == "pick":
         answer = form = st.container(key="score_answer")
+    elif running:  # what the parties see has its place beside the stages, and needs the whole width for it
+        answer, form = st.container(key="score_answer"), st.container()
     else:
         left, right = st.columns([5, 7], gap="large")
         form, answer = left.container(), right.container(key="score_answer")
         order = st.empty()
     sheet, given = chosen_sheet(way, whom, form)
-    if way != "pick" and answers(sheet):
+    if way != "pick" and not running and answers(sheet):
         with order:
             attention.order_on_a_phone("score_answer")
     usable = sheet.usable if sheet is not None else 0
@@ -286,7 +288,7 @@ def analyse() -> None:
         if running:
             session.keep("followed", id(running))
             attention.to("score_answer", t("score.answer"), f"running:{id(running)}", t("score.started"))
-            follow(narrow=way != "pick")
+            follow()
             if own is not None:
                 person.card(t, view, own)
             return

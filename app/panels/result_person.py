@@ -26,7 +26,7 @@ def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
     st.markdown(sentence(t, view, batch))
     if score.not_held_by:
         hosts = t.listed([palette.name(t, view.federation, host) for host in score.not_held_by])
-        st.info(t("score.not_held", hosts=hosts), icon=":material/person_off:")
+        st.info(t("score.not_held", n=len(score.not_held_by), hosts=hosts), icon=":material/person_off:")
 
 
 def computed(t: Texts, view: View, batch: ScoreBatch) -> None:

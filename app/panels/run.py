@@ -117,11 +117,9 @@ def follow(
     progress: Callable[[], int],
     redraw: Callable[[], None],
     beside: Callable[[], None],
-    *,
-    narrow: bool,
 ) -> None:
-    """The stages as they happen, and what stands `beside` them (where it is `narrow`, below); `redraw` draws the page once it has ended."""
-    left, right = (st.container(), st.container()) if narrow else st.columns([3, 7], gap="medium")
+    """The stages as they happen, and what stands `beside` them; `redraw` draws the page once it has ended."""
+    left, right = st.columns([3, 7], gap="medium")
     with left:
         _live(t, view, job, progress())
     with right:

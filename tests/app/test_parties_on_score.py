@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from inside import runtime_of
 from streamlit.testing.v1 import AppTest
+from streamlit.testing.v1.element_tree import Block, Column, Element
 
 from app import session, user_jobs, view_models
 from app.panels import charts, frame, palette, person, presenter, result, standing, transcript
@@ -186,6 +187,29 @@ def held(go: threading.Event, job: Job[tuple[()]]) -> tuple[()]:
     job.at("a4:1")
     go.wait(60)
     return ()
+
+
+@pytest.mark.parametrize("way", person.WAYS)
+def test_what_the_parties_see_stands_beside_the_stages_whoever_is_scored(
+    opened: Opened, go: threading.Event, way: str
+) -> None:
+    put_job("score", Job(partial(held, go), 1).start())
+    at = opened("score")
+    at.get_by_key("score_way").set_value(way)
+    at.run()
+    assert not at.exception
+    assert _columns_around(at.main, "cancel_score") == [
+        pytest.approx(0.3)
+    ]  # of the whole width; the strips have the rest
+
+
+def _columns_around(node: Block | Element, key: str) -> list[float] | None:
+    """The widths of the columns that the widget `key` stands in, from the outside in; None where it is not in `node`."""
+    if not isinstance(node, Block):
+        return [] if node.key == key else None
+    found = (_columns_around(child, key) for child in node.children.values())
+    inner = next((columns for columns in found if columns is not None), None)
+    return [node.weight, *inner] if inner is not None and isinstance(node, Column) else inner
 
 
 def test_the_session_remembers_who_was_scored_and_sets_two_side_by_side(opened: Opened) -> None:
