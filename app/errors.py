@@ -12,7 +12,7 @@ from functools import cache
 from string import Formatter
 
 from app.texts import UNBROKEN, Texts
-from backend.i18n import catalogue
+from backend.i18n import catalogue, listed_in
 
 SECTIONS = ("error.", "sheet.")
 PLACES = ("sheet.at_cell", "sheet.at_row", "sheet.at_column")  # no sentence: they stand before one
@@ -62,7 +62,7 @@ def _known(t: Texts, line: str) -> str | None:
             values[WITHIN] = within
         if PAST in values:
             values[PAST] = _past(t, values[PAST])
-        return t(key, **values)
+        return t(key, **{name: listed_in(t.language, value) for name, value in values.items()})
     return None
 
 

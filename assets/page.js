@@ -13,13 +13,17 @@
       if (window.innerWidth >= 768) link.scrollIntoView({block: "nearest"});  // not below the footer
     });
     // Streamlit's own words on an upload are English only.
-    document.querySelectorAll("[data-testid=stFileUploaderDropzone]").forEach(zone => {
+    document.querySelectorAll("[data-testid=stFileUploaderDropzone], [data-testid=stTooltipErrorContent]").forEach(zone => {
       const walk = document.createTreeWalker(zone, NodeFilter.SHOW_TEXT);
       while (walk.nextNode()) {
         const text = walk.currentNode;
         const said = text.nodeValue
           .replace(/^(Upload|Browse files)$/, told.upload)
-          .replace(/^(\d+) ?([KMG]B) per file/, (_, size, unit) => told.most.replace("0", `${size} ${unit}`));
+          .replace(/^(\d+) ?([KMG]B) per file/, (_, size, unit) => told.most.replace("0", `${size} ${unit}`))
+          .replace(/^Error: $/, "")
+          .replace(/^File must be ([\d.]+?)(?:\.0)? ?([KMG]B) or smaller\.$/,
+            (_, size, unit) => told.large.replace("0", `${size} ${unit}`))
+          .replace(/^.* files are not allowed\.$/, told.kind);
         if (said !== text.nodeValue) text.nodeValue = said;
       }
     });

@@ -20,6 +20,7 @@ LONG = 40  # letters of a meaning that is shortened
 _ENDED = ("。", "！", "？", "；", "：")  # after these nothing stands between two sentences
 _EXPLAINED = re.compile(r":\s|\s\(|：|（")  # after these a meaning explains its values
 _BEFORE = re.compile(r"(?<=[\u4e00-\u9fff]) ?(\**|<b>)$")  # Chinese before a value, and what may open an emphasis
+_REST = re.compile(r" and ([\d,]+) more$")  # how a list ends in an error, :func:`backend.data.csv_file.listed`
 _AFTER = re.compile(r"^(\**|</b>) ?(?=[\u4e00-\u9fff])")  # what may close it, and Chinese after
 _SPACED = "%°±−+$€£≤≥:●■◆▲⬢⬟★"  # set apart from Chinese as letters and digits are; ":" begins Markdown's coloured marks
 
@@ -84,6 +85,11 @@ def fill(text: str, language: str, values: Mapping[str, object]) -> str:
         filled += _set_apart(last.rstrip("*")[-1:], between, value.lstrip("*")[:1]) + value
         last = value
     return filled
+
+
+def listed_in(language: str, value: object) -> object:
+    """A list of an error's or a remark's text, with what it leaves out counted in the language of the reader."""
+    return _REST.sub(r" 等（另有 \1 项）", value) if language == "zh" and isinstance(value, str) else value
 
 
 def _set_apart(before: str, between: str, after: str) -> str:

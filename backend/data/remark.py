@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from backend.i18n import Catalogue
+from backend.i18n import Catalogue, listed_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,7 @@ class Remark:
         """Where, what and what to do: "Row 3, age: 'abc' is not a number. Correct it, or leave the cell empty."."""
         words = Catalogue(language)
         filled = {**self.values, **(self.chinese if language == "zh" else {})}
+        filled = {name: listed_in(language, value) for name, value in filled.items()}
         return self._where(words) + words(f"sheet.{self.key}", **filled)
 
     def _where(self, words: Catalogue) -> str:

@@ -40,7 +40,17 @@ from backend.data.table import (
     number_columns,
     sheet_of,
 )
-from backend.data.table_file import DECIMALS, ENCODINGS, PARQUET, Reading, opened, row_of_cell, unclear_decimals
+from backend.data.table_file import (
+    DECIMALS,
+    ENCODINGS,
+    JUDGED,
+    PARQUET,
+    Reading,
+    codec_of,
+    opened,
+    row_of_cell,
+    unclear_decimals,
+)
 from backend.errors import FederationError, SampleError
 from backend.jobs import work
 
@@ -83,15 +93,15 @@ class LongFile:
     def groups(self) -> Generator[TableText, None, None]:
         """See :class:`TableSource`."""
         with opened(self.path) as file:
-            is_parquet = file.read(len(PARQUET)) == PARQUET
+            start = file.read(JUDGED)
             file.seek(0)
-            if is_parquet:
+            if start.startswith(PARQUET):
                 from backend.data.parquet_file import parquet_groups  # noqa: PLC0415 - slow to import
 
                 yield from parquet_groups(self.name, file, LONG, GROUP, CHARACTERS)
                 return
             try:
-                encoding = ENCODINGS[self.encoding] if self.encoding else UTF_8
+                encoding = codec_of(self.encoding, start) if self.encoding else UTF_8
                 yield from csv_groups(self.name, file, encoding, LONG, GROUP, CHARACTERS)
             except UnicodeDecodeError as error:
                 raise FederationError(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import stat
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -23,7 +24,10 @@ DECIMALS = {"point": ".", "comma": ","}
 SUFFIXES = ("csv", "tsv", "txt", "xlsx", "parquet")
 SHOWN_LINES = 3
 SHOWN_LETTERS = 160
-FOREIGN, JUDGED = re.compile(r"[^\x00-\x7f]"), 10_000  # letters that tell encodings apart, and of how many
+FOREIGN, JUDGED = (
+    re.compile(r"[^\x00-\x7f]"),
+    10_000,
+)  # letters that tell encodings apart; of how many, or of how many bytes
 ZIP, OLE, PARQUET = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PAR1"
 
 
@@ -90,7 +94,7 @@ def read_table_file(
             f"{name}: this is an old .xls workbook, or one with a password. Save it as .xlsx without a password, or as 'CSV UTF-8'."
         )
     if how.encoding:
-        return parse_csv(name, source, limits, ENCODINGS[how.encoding])
+        return parse_csv(name, source, limits, codec_of(how.encoding, source))
     if not _is_utf8(source):
         raise _unclear_encoding(name, source)
     return parse_csv(name, source, limits)
@@ -164,6 +168,14 @@ def _unreadable(path: Path, error: Exception) -> FederationError:
     return FederationError(f"{path.name}: cannot be read ({reason}). Check its name and its permissions.")
 
 
+def codec_of(encoding: str, start: bytes) -> str:
+    """Python's name for an encoding; where UTF-16 has no mark, what `start` tells of its order: the zero of a Latin letter comes first."""
+    codec, judged = ENCODINGS[encoding], start[:JUDGED]
+    if encoding == "utf-16" and not judged.startswith((BOM_UTF16_BE, BOM_UTF16_LE)):
+        return f"{codec}-be" if judged[::2].count(0) > judged[1::2].count(0) else f"{codec}-le"
+    return codec
+
+
 def _is_utf8(data: bytes) -> bool:
     """Whether bytes are text in UTF-8; a zero byte is none that a table holds, but UTF-16 is full of them."""
     try:
@@ -176,9 +188,9 @@ def _is_utf8(data: bytes) -> bool:
 def _unclear_encoding(name: str, data: bytes) -> FederationError:
     """What some lines would say in each encoding that fits all bytes, the most plausible one first."""
     texts: dict[str, str] = {}
-    for encoding, codec in ENCODINGS.items():
+    for encoding in ENCODINGS:
         try:
-            text = data.decode(codec)
+            text = data.decode(codec_of(encoding, data))
         except UnicodeDecodeError:
             continue
         if "\0" not in text:

@@ -62,10 +62,11 @@ def _check_packed(name: str, data: bytes, limits: FileLimits) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             parts = packed.infolist()
-            if len(parts) > MAX_PARTS or sum(part.file_size for part in parts) > max_bytes:
-                raise too_large(
-                    name, f"more than {max_bytes / 1e6:,.0f} MB once unpacked", f"{max_bytes / 1e6:,.0f} MB"
-                )
+            unpacked = sum(part.file_size for part in parts)
+            if len(parts) > MAX_PARTS:
+                raise too_large(name, f"{len(parts):,} parts", f"{MAX_PARTS:,}")
+            if unpacked > max_bytes:
+                raise too_large(name, f"{unpacked / 1e6:,.0f} MB once unpacked", f"{max_bytes / 1e6:,.0f} MB")
             if "[Content_Types].xml" not in packed.namelist() or not any(p.filename.startswith("xl/") for p in parts):
                 raise FederationError(f"{name}: this is a packed file, but no .xlsx workbook. Save the sheet as .xlsx.")
             cells = 0
@@ -79,7 +80,7 @@ def _check_packed(name: str, data: bytes, limits: FileLimits) -> None:
                     )
                 cells = max(cells, len(_CELL.findall(text)))
             if cells > limits.max_cells:
-                raise too_large(name, f"a sheet of {cells:,} cells", f"{limits.max_cells:,}")
+                raise too_large(name, f"{cells:,} cells", f"{limits.max_cells:,}")
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError, zlib.error):
         raise FederationError(
             f"{name}: the workbook is damaged or encrypted. Open it, and save it again as .xlsx without a password."

@@ -1,19 +1,25 @@
 """Errors that somebody who uses the pages can cause are Chinese on Chinese pages; of others it is said that they are English."""
 
 import ast
+import io
 import re
+import zipfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from app import session
 from app.errors import said
 from app.panels import result_batch
 from app.texts import Texts, catalogue
-from backend.data.csv_file import SHOWN_CELL
+from backend.data.csv_file import MAX_ROW, SHOWN_CELL, FileLimits, listed
 from backend.data.federation import capped
 from backend.data.remark import Remark
+from backend.data.table import SAMPLES
+from backend.data.table_file import read_table_file
 from backend.errors import ApprovalDenied, ApprovalPending, Cancelled, GlassleafError, NotAgreed
 from backend.jobs import Job
 from backend.protocols.scoring.guest import LIMITS, refusals
@@ -27,7 +33,24 @@ from tests.app.reading_out import everything
 EN, ZH = Texts("en"), Texts("zh")
 BACKEND = Path(__file__).resolve().parents[2] / "backend"
 # raised below
-COMPOSED = {"budget", "budget_total", "budget_bits", "decimal_choice", "not_agreed", "waits_now", "denied", "withdrawn"}
+TOO_LARGE = {
+    "too_many_rows",
+    "too_many_rows_counted",
+    "too_wide",
+    "too_long_row",
+    "too_many_cells",
+    "too_much_unpacked",
+}
+COMPOSED = TOO_LARGE | {
+    "budget",
+    "budget_total",
+    "budget_bits",
+    "decimal_choice",
+    "not_agreed",
+    "waits_now",
+    "denied",
+    "withdrawn",
+}
 ENGLISH = re.compile(r"[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}")  # three English words in a row
 
 
@@ -116,6 +139,38 @@ def test_errors_that_services_raise_are_said_in_chinese(glassleaf: Glassleaf, wo
         assert shown != english and not ENGLISH.search(shown), english
     assert not ENGLISH.search(said(ZH, str(NotAgreed("telecom", "disparity"))))
     assert not ENGLISH.search(said(ZH, f"telecom refused: {EN('error.not_counted')}"))
+
+
+def test_a_file_that_is_too_large_is_said_in_chinese_with_its_own_figures() -> None:
+    book, table = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(book, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("[Content_Types].xml", "")
+        packed.writestr("xl/worksheets/sheet1.xml", b"<c/>" * 2_000_000)
+    parquet.write_table(pa.table({"id": ["x"] * 6000, "odd": [[1]] * 6000}), table)
+    small = FileLimits(max_bytes=1_000_000, max_rows=99, max_columns=9, max_cells=100)
+    said_of = {
+        "too_many_rows": lambda: read_table_file(b"a\n" + b"1\n" * 200, "t.csv", limits=small),
+        "too_wide": lambda: read_table_file(b"a,b\n" + b"1,2\n" * 200, "t.csv", limits=small),
+        "too_long_row": lambda: read_table_file(b"a\n" + b"x," * MAX_ROW, "t.csv"),
+        "too_many_cells": lambda: read_table_file(book.getvalue(), "t.xlsx", limits=SAMPLES),
+        "too_much_unpacked": lambda: read_table_file(book.getvalue(), "t.xlsx", limits=small),
+        "too_many_rows_counted": lambda: read_table_file(table.getvalue(), "t.parquet", limits=small),
+        "no_single_values": lambda: read_table_file(table.getvalue(), "t.parquet"),
+    }
+    for key, act in said_of.items():
+        english = raised(act)
+        shown = said(ZH, english)
+        assert re.fullmatch(re.sub(r"\\{\w+\\}", ".+", re.escape(catalogue("en")[f"error.{key}"])), english), english
+        assert not ENGLISH.search(shown) and re.findall(r"\d[\d,]*", shown) == re.findall(r"\d[\d,]*", english)
+    assert said_of.keys() - {"no_single_values"} == TOO_LARGE
+
+
+def test_what_a_list_leaves_out_is_counted_in_the_readers_language() -> None:
+    strange = listed(["'a'", "'b'", "'c'"], 2)
+    remark = Remark("undisclosed", {"column": "home", "codes": strange, "known": "own"})
+    assert "and 1 more" in remark.text("en") and "另有 1 项" in remark.text("zh")
+    english = EN("error.no_single_values", file="t", columns=strange)
+    assert "另有 1 项" in said(ZH, english) and "more" not in said(ZH, english)
 
 
 def test_what_is_wrong_with_a_row_is_said_in_chinese_where_it_stands_in_an_error() -> None:

@@ -164,6 +164,19 @@ def test_on_a_phone_the_sidebar_makes_way_for_the_page_that_was_chosen_in_it(add
     phone.wait_for_function("document.elementFromPoint(100, 200)?.closest('[data-testid=stSidebar]') === null")
 
 
+def test_why_a_file_is_not_taken_stands_beside_it_in_the_readers_language(address: str, phone, tmp_path: Path) -> None:
+    large, strange = tmp_path / "people.csv", tmp_path / "people.zip"
+    large.write_bytes(b"id\n" * 2_000_000)
+    strange.write_bytes(b"PK")
+    open_at(phone, f"{address}/score?lang=zh", ZH("score.title"))
+    phone.get_by_role("radio", name=ZH("score.way_upload")).click()
+    for file, why in ((large, ZH("nav.upload_large", size="5 MB")), (strange, ZH("nav.upload_kind"))):
+        phone.locator("input[type=file]").set_input_files(file)
+        told = phone.get_by_role("alert").filter(has_text=why)
+        told.wait_for()
+        assert told.inner_text() == why and told.evaluate("node => node.getBoundingClientRect().width") > 200
+
+
 def test_a_server_that_is_gone_is_told_in_the_readers_language(browser, tmp_path: Path) -> None:
     context = browser.new_context(viewport=PHONE, locale="zh-CN")
     context.set_default_timeout(PATIENCE)
