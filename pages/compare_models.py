@@ -20,7 +20,8 @@ key = session.bind("other", ids, ids[0] if ids else None)
 
 def beside() -> None:
     """The model beside another one."""
-    model_comparison.choose(t, view, others, backend.models.states(), key, lambda: session.swap("model", "other"))
+    states = backend.models.states()
+    model_comparison.choose(t, view, others, states, key, lambda: session.swap("model", "other"))
     other = session.publish("other") or ids[0]
     (pairing,) = user_jobs.works(f"{model_id}~{other}", "difference")
     found = backend.reports.compare(model_id, other)  # after the job's state: never older
@@ -34,7 +35,7 @@ def beside() -> None:
     model_comparison.findings(t, view, found)
     frame.section(t, "comparison.made_title")
     model_comparison.made(t, view, found)
-    model_comparison.to_both(t, found)
+    model_comparison.to_both(t, found, states)
 
 
 frame.header(t, "compare_models", session.notices(), view.federation)

@@ -73,6 +73,6 @@ with progress:
 made = backend.models.all(federation.name)
 if made:
     frame.section(t, "train.models", "model")
-    training.models(t, federation, made)
+    training.models(t, federation, made, backend.models.states())
     frame.section(t, "train.learned", "host")
     training.learned(t, made)

@@ -160,11 +160,14 @@ def open_full(t: Texts, found: SideBySide) -> None:
         links.to_model(both["other"], t("comparison.open_second", model=both["other"]), "home")
 
 
-def to_both(t: Texts, found: SideBySide) -> None:
-    """To either model."""
+def to_both(t: Texts, found: SideBySide, states: Mapping[str, ModelState]) -> None:
+    """To either model, by its name where it has one."""
     with st.container(horizontal=True):
         for key, side in (("first", found.before), ("second", found.after)):
-            links.to_model(side.record.id, t(f"comparison.open_{key}", model=side.record.id), "home")
+            model_id = side.record.id
+            links.to_model(
+                model_id, t(f"comparison.open_{key}", model=t.model(states[model_id].name) or model_id), "home"
+            )
 
 
 def numbers(t: Texts, found: SideBySide) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_type_hints
 import streamlit as st
 
 from app import session, view_models
-from app.panels import charts, controls, frame, lines, links, palette
+from app.panels import charts, controls, frame, lines, links, palette, sidebar
 from app.texts import Texts, label, markdown
 from backend.errors import GlassleafError
 from backend.results import RANKS
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.protocols.training.algorithms import Parameters
     from backend.results import ModelRecord
+    from backend.services.lifecycle import ModelState
 
 FIRST = {  # the few that matter; all others stand under "more"
     "secureboost": ("trees", "depth", "learning_rate", "bins"),
@@ -286,14 +287,16 @@ def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[Mod
     st.caption(f":material/schedule: {t('train.cost', rough=rough, asked=t('train.rounds', n=asked), **words)}")
 
 
-def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> None:
+def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], states: Mapping[str, ModelState]) -> None:
     """A federation's models, newest first: the sentence and the picture of the newest, all as rows, a link to the chosen one."""
     figures, unit = view_models.FIGURES[chosen.label.task], t.unit(chosen.label)
     words = _sentence(t, chosen, records)
     st.markdown(words)
     frame.drawing(_dots(t, chosen, _drawn(chosen, records), words), "models_picture")
     trees, leaves, seconds, hosts = t("words.trees"), t("words.leaves"), t("overview.training_time"), t("train.data")
+    names = {one.id: t.model(states[one.id].name) for one in records}
     shown = {
+        t("states.name"): [names[one.id] or "–" for one in records],
         t("overview.algorithm"): [frame.algorithm(t, one) for one in records],
         **{t(f"figure.{name}"): [frame.figure(one.metrics, name, unit) for one in records] for name in figures},
         trees: [f"{one.n_trees:,}" for one in records],
@@ -322,12 +325,15 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> None
             st.selectbox(
                 t("sidebar.model"),
                 list(by_id),
-                format_func=lambda one: f"{frame.algorithm(t, by_id[one])} · {session.made(by_id[one])} · {one[1:5]}",
+                format_func=lambda one: sidebar.named(t, by_id[one], states[one]),
                 key="train_opened",
                 width=360,
             )
         ]
-        links.to_model(picked.id, t("train.open_one", name=frame.algorithm(t, picked), when=session.made(picked)))
+        links.to_model(
+            picked.id,
+            t("train.open_one", name=names[picked.id] or frame.algorithm(t, picked), when=session.made(picked)),
+        )
 
 
 def _shown(record: ModelRecord, name: str) -> float:

@@ -182,3 +182,22 @@ def test_no_page_contradicts_another_on_the_same_model(own: Opened, beside: str,
     assert says(overview, "overview.hidden", hidden=hidden, splits=splits)
     sizes = next(e.value for e in compared.table if T("sizes.hidden_splits") in set(e.value.iloc[:, 0]))
     assert set(sizes.set_index(sizes.columns[0]).loc[T("sizes.hidden_splits")].iloc[:2]) == {hidden}
+
+
+def test_a_model_is_called_by_its_name_in_the_list_of_models_and_beside_another(
+    own: Opened, beside: str, world: World, tmp_path: Path
+) -> None:
+    with Glassleaf(tmp_path / "home", pools=False) as glassleaf:
+        glassleaf.lifecycle.open_demo("demo")
+        name = T.model(glassleaf.models.states()[world.record.id].name)
+    assert name
+    train = own("train", model=world.record.id)
+    listed = next(one.value for one in train.table if T("figure.auc") in one.value)
+    assert list(listed[T("states.name")]) == ["–", name]
+    assert train.selectbox(key="train_opened").options[1].startswith(name)
+    opened_one = train.selectbox(key="train_opened").set_value(world.record.id).run()
+    assert T("train.open_one", name=name, when=session.made(world.record)) in {e.label for e in opened_one.page_link}
+
+    compared = own("compare_models", model=world.record.id, other=beside)
+    links = {link.label for link in compared.get("page_link")}
+    assert {T("comparison.open_first", model=name), T("comparison.open_second", model=beside)} <= links
