@@ -14,7 +14,7 @@ import streamlit as st
 
 from app import session, view_models
 from app.panels import charts, controls, frame, lines, links, palette, sidebar
-from app.texts import Texts, label, markdown
+from app.texts import Texts, cut, label, markdown
 from backend.errors import GlassleafError
 from backend.results import RANKS
 from backend.services.training import ALGORITHMS, CIPHERS, KEY_SIZES, METHODS, write_constraints
@@ -290,11 +290,12 @@ def cost(t: Texts, chosen: Federation, wanted: Parameters, records: Sequence[Mod
 def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], states: Mapping[str, ModelState]) -> None:
     """A federation's models, newest first: the sentence and the picture of the newest, all as rows, a link to the chosen one."""
     figures, unit = view_models.FIGURES[chosen.label.task], t.unit(chosen.label)
-    words = _sentence(t, chosen, records)
-    st.markdown(words)
-    frame.drawing(_dots(t, chosen, _drawn(chosen, records), words), "models_picture")
-    trees, leaves, seconds, hosts = t("words.trees"), t("words.leaves"), t("overview.training_time"), t("train.data")
     names = {one.id: t.model(states[one.id].name) for one in records}
+    called = {one.id: cut(names[one.id], sidebar.NAME) or _unnamed(t, one) for one in records}
+    words = _sentence(t, chosen, records, called)
+    st.markdown(words)
+    frame.drawing(_dots(t, chosen, _drawn(chosen, records), called, words), "models_picture")
+    trees, leaves, seconds, hosts = t("words.trees"), t("words.leaves"), t("overview.training_time"), t("train.data")
     shown = {
         t("states.name"): [names[one.id] or "–" for one in records],
         t("overview.algorithm"): [frame.algorithm(t, one) for one in records],
@@ -378,7 +379,12 @@ def _drawn(chosen: Federation, records: Sequence[ModelRecord]) -> list[ModelReco
     return newest if not best or best[0] in newest else newest[:-1] + best
 
 
-def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> str:
+def _unnamed(t: Texts, record: ModelRecord) -> str:
+    """What a model is called that nobody named: how and when it was made."""
+    return f"{frame.algorithm(t, record)} {session.made(record)}"
+
+
+def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord], called: Mapping[str, str]) -> str:
     """Which model is best and which was made fastest."""
     known = _known(chosen, records)
     if len(known) < 2:
@@ -387,7 +393,7 @@ def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> s
 
     def facts(record: ModelRecord) -> dict[str, str]:
         return {
-            "name": markdown(frame.algorithm(t, record)),
+            "name": markdown(called[record.id]),
             "quality": markdown(frame.quality(t, record, t.unit(chosen.label))),
             "seconds": t.duration(record.seconds),
         }
@@ -396,7 +402,9 @@ def _sentence(t: Texts, chosen: Federation, records: Sequence[ModelRecord]) -> s
     return words if fast is best else t.joined(words, t("train.models_fast", **facts(fast)))
 
 
-def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord], sentence: str) -> str:
+def _dots(
+    t: Texts, chosen: Federation, records: Sequence[ModelRecord], called: Mapping[str, str], sentence: str
+) -> str:
     """A dot a model under its words, so that a phone has room for both; the best one is filled."""
     name, unit = view_models.FIGURES[chosen.label.task][0], t.unit(chosen.label)
     values = [_shown(record, name) for record in records]
@@ -407,8 +415,8 @@ def _dots(t: Texts, chosen: Federation, records: Sequence[ModelRecord], sentence
     low, high = low - room, high + room
     parts = []
     for row, (record, value) in enumerate(zip(records, values, strict=True)):
-        shown, grown = label(frame.figure(record.metrics, name, unit)), label(frame.algorithm(t, record))
-        about = f"{grown} · {t('train.trees', n=record.n_trees)} · {t.duration(record.seconds)}"
+        shown = label(frame.figure(record.metrics, name, unit))
+        about = f"{label(called[record.id])} · {t('train.trees', n=record.n_trees)} · {t.duration(record.seconds)}"
         y = LANE * row + charts.TEXT
         parts.append(f'<text y="{y}" text-anchor="start"><tspan font-weight="600">{shown}</tspan>  {about}</text>')
         parts.append(f'<line x2="100%" y1="{y + 15}" y2="{y + 15}" stroke="{palette.FAINT}"/>')

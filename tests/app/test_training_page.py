@@ -169,15 +169,17 @@ def test_what_was_learned_depends_on_how_it_was_trained(world: World) -> None:
 
 def test_the_best_and_the_fastest_are_named_and_an_unknown_figure_is_neither(world: World) -> None:
     def made(auc: float, seconds: float, algorithm: str) -> object:
-        return replace(
-            world.record, algorithm=algorithm, seconds=seconds, metrics=replace(world.record.metrics, auc=auc)
-        )
+        metrics = replace(world.record.metrics, auc=auc)
+        return replace(world.record, id=algorithm, algorithm=algorithm, seconds=seconds, metrics=metrics)
+
+    called = {"secureboost": "Demo scorecard", "opboost": training._unnamed(T, made(0.7, 2.0, "opboost"))}
+    assert called["opboost"].startswith(T("algorithm.name_opboost"))
 
     few = [made(0.8, 9.0, "secureboost"), made(math.nan, 1.0, "forest")]
-    assert training._sentence(T, world.federation, few) == T("train.models_few")
-    sentence = training._sentence(T, world.federation, [*few, made(0.7, 2.0, "opboost")])
-    best = T("train.models_best", name=T("algorithm.name_secureboost"), quality="AUC 0.800", seconds="9.00\u00a0s")
-    fast = T("train.models_fast", name=T("algorithm.name_opboost"), quality="AUC 0.700", seconds="2.00\u00a0s")
+    assert training._sentence(T, world.federation, few, called) == T("train.models_few")
+    sentence = training._sentence(T, world.federation, [*few, made(0.7, 2.0, "opboost")], called)
+    best = T("train.models_best", name="Demo scorecard", quality="AUC 0.800", seconds="9.00\u00a0s")
+    fast = T("train.models_fast", name=markdown(called["opboost"]), quality="AUC 0.700", seconds="2.00\u00a0s")
     assert sentence == f"{best} {fast}"
 
 
@@ -201,7 +203,7 @@ def test_in_the_picture_the_best_model_is_filled_and_an_unknown_figure_has_no_do
     def made(auc: float) -> ModelRecord:
         return replace(world.record, metrics=replace(world.record.metrics, auc=auc))
 
-    svg = training._dots(T, world.federation, [made(0.6), made(0.8), made(math.nan)], "")
+    svg = training._dots(T, world.federation, [made(0.6), made(0.8), made(math.nan)], {world.record.id: "One"}, "")
     dots = re.findall('<circle cx="([^"]+)%" [^>]*fill="([^"]+)"', svg)
     assert [fill for _, fill in dots] == [charts.background(), palette.INK]
     assert [float(x) for x, _ in dots] == pytest.approx([100 * 0.08 / 1.16, 100 * 1.08 / 1.16], abs=0.01)
