@@ -123,7 +123,7 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level], sent
     span = (cuts[-1] - cuts[0]) or abs(cuts[0]) or 1.0
     edges = [cuts[0] - span / 8, *cuts, cuts[-1] + span / 8]
     marks = lines.steps(*(end(value for level in levels for value in level.predicted) for end in (min, max)))
-    legend = _legend(t, view, bool(lacking))
+    legend = _legend(t, view, max(level.share for level in steps), bool(lacking))
     top = charts.LINE * (len(legend) + 1)
     bottom, low, high = top + STAIR, marks[0], marks[-1]
 
@@ -174,13 +174,15 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level], sent
     return charts.svg([*legend, *parts], bottom + below, sentence)
 
 
-def _legend(t: Texts, view: View, lacking: bool) -> list[str]:
-    """A line an output, one for the records, one for those without a value: a sample and what it stands for."""
+def _legend(t: Texts, view: View, tallest: float, lacking: bool) -> list[str]:
+    """A line an output, one for the records, whose bars have a scale of their own, one for those without a value: a sample and what it stands for."""
     rows = [
         (f'stroke="{palette.GUEST.colour}" stroke-width="3" {_dash(k)}', _column(t, view, k))
         for k in range(_outputs(view))
     ]
-    rows += [(f'stroke="{charts.theme().quiet}" stroke-width="10"', t("importance.records"))]
+    rows += [
+        (f'stroke="{charts.theme().quiet}" stroke-width="10"', t("importance.records_bars", share=percent(tallest)))
+    ]
     return lines.legend(rows + [(LACKING, t("importance.no_value"))] * lacking)
 
 
