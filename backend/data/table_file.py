@@ -24,10 +24,8 @@ DECIMALS = {"point": ".", "comma": ","}
 SUFFIXES = ("csv", "tsv", "txt", "xlsx", "parquet")
 SHOWN_LINES = 3
 SHOWN_LETTERS = 160
-FOREIGN, JUDGED = (
-    re.compile(r"[^\x00-\x7f]"),
-    10_000,
-)  # letters that tell encodings apart; of how many, or of how many bytes
+FOREIGN = re.compile(r"[^\x00-\x7f]")  # letters that tell encodings apart
+JUDGED = 10_000  # letters, or bytes, from which an encoding is judged
 ZIP, OLE, PARQUET = b"PK\x03\x04", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", b"PAR1"
 
 
