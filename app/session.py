@@ -505,6 +505,13 @@ def standing() -> Standing | None:
     return service().lifecycle.standing(chosen) if chosen else None
 
 
+def host_title(t: Texts, name: str) -> str:
+    """What a Host is called where every federation that it belongs to calls it the same; else its name."""
+    federations = service().federations.all()
+    titles = {t.party(one, name) for one in federations if name in [party.name for party in one.hosts]}
+    return titles.pop() if len(titles) == 1 else name
+
+
 # -- memory ----------------------------------------
 
 

@@ -105,7 +105,7 @@ def problem(t: Texts, text: str) -> None:
 
 def _error(t: Texts, text: str) -> str:
     """An error's text, a paragraph a line."""
-    return "\n\n".join(markdown(line) for line in errors.said(t, text).splitlines())
+    return "\n\n".join(markdown(line) for line in errors.said(t, text, partial(session.host_title, t)).splitlines())
 
 
 def broken(t: Texts, found: Mapping[str, str]) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import errors
+from app import errors, session
 from app.panels import controls, frame, result_person
 from app.texts import Texts, amount, markdown, number, percent
 from app.view_models import ORDERS, PAGE, Speed, View, page_of
@@ -93,16 +93,9 @@ def _columns(t: Texts, view: View, scores: Sequence[Score]) -> frame.Columns:
     return {t("score.id"): [markdown(score.id) for score in scores], **shown, t("score.note"): notes}
 
 
-def why(t: Texts, view: View, score: Score) -> str:
-    """Why somebody was not scored, with Hosts by their titles; as an error's text, to be said in the reader's language."""
-    titles = {host: t.party(view.federation, host) for host in view.model.hosts}
-    named = rf"\b(at|ask) ({'|'.join(map(re.escape, titles))})\b"
-    return re.sub(named, lambda found: f"{found[1]} {titles[found[2]]}", score.problem) if titles else score.problem
-
-
 def _note(t: Texts, view: View, score: Score) -> str:
     if score.status == "failed":
-        return errors.said(t, why(t, view, score))
+        return errors.said(t, score.problem, partial(session.host_title, t))
     return (
         t("score.not_held_short", hosts=t.listed([t.party(view.federation, h) for h in score.not_held_by]))
         if score.not_held_by

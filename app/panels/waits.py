@@ -61,7 +61,4 @@ def silence(t: Texts, who: Silence | None) -> None:
 
 
 def _name(t: Texts, host: str) -> str:
-    """What the Host is called where every federation that it belongs to calls it the same; else its name."""
-    federations = session.service().federations.all()
-    titles = {t.party(one, host) for one in federations if host in [party.name for party in one.hosts]}
-    return markdown(titles.pop() if len(titles) == 1 else host)
+    return markdown(session.host_title(t, host))

@@ -171,4 +171,5 @@ class Peer:
         ending = f", certificate {validity_words(ends, now)}" if ends is not None and is_ending(ends, now) else ""
         if self.is_attached:
             return f"{self.name}: up since {when}{ending}"
-        return f"{self.name}: down since {when}{f', {self._why}' if self._why else ''}{ending if ends and ends < now else ''}"
+        why = f"{self._why}{ending if ends and ends < now else ''}"
+        return f"{self.name}: down since {when}, {why}"

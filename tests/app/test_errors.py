@@ -11,9 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from app import session
 from app.errors import said
-from app.panels import result_batch
 from app.texts import Texts, catalogue
 from backend.data.csv_file import MAX_ROW, SHOWN_CELL, FileLimits, listed
 from backend.data.federation import capped
@@ -200,8 +198,8 @@ def test_a_chinese_page_says_why_a_job_failed_in_chinese(opened: Opened) -> None
 
     put_job("train", Job(fail, 1).start().wait(60))
     assert job_of("train").state == "failed"
-    assert ZH("error.host_down", host="telecom").split("：")[0] in everything(opened("train", lang="zh"))
-    assert EN("error.host_down", host="telecom").split(":")[0] in everything(opened("train", lang="en"))
+    assert ZH("error.host_down", host="松风电信").split("：")[0] in everything(opened("train", lang="zh"))
+    assert EN("error.host_down", host="Rowan Telecom").split(":")[0] in everything(opened("train", lang="en"))
 
 
 @pytest.mark.parametrize(("t", "title"), [(EN, "Rowan Telecom"), (ZH, "松风电信")])
@@ -209,6 +207,26 @@ def test_a_refused_score_names_the_host_by_its_title(opened: Opened, world: Worl
     opened("score")
     answer = HeldRecords("c", b"\x80", bytes([LIMITS.index("budget")]), 3, 20, 12.5, 30)
     (problem,) = refusals("telecom", answer, 1).values()
-    shown = said(t, result_batch.why(t, session.view(world.record.id), failed_score("A1", problem)))
+    titles = {host.name: t.party(world.federation, host.name) for host in world.federation.hosts}
+    shown = said(t, failed_score("A1", problem).problem, titles.__getitem__)
     assert shown.count(title) == problem.count("telecom") == 2
     assert "telecom" not in shown and t("frame.in_english") not in shown
+
+
+@pytest.mark.parametrize(("t", "title"), [(EN, "Hazel Market"), (ZH, "枫叶商城")])
+def test_a_host_whose_link_is_down_is_named_by_its_title_with_the_reason(opened: Opened, t: Texts, title: str) -> None:
+    def fail(job: Job[None]) -> None:
+        since = EN("error.down_since", host="platform", time="14:02", why=EN("error.link_left"))
+        raise GlassleafError(EN("error.link_down", why=since))
+
+    put_job("train", Job(fail, 1).start().wait(60))
+    found = everything(opened("train", lang=t.language)).replace("\\", "")
+    since = t("error.down_since", host=title, time="14:02", why=t("error.link_left"))
+    assert t("error.link_down", why=since) in found
+    assert "platform: down" not in found and ZH("frame.in_english") not in found
+
+
+def test_several_hosts_are_listed_as_the_language_does() -> None:
+    text = EN("error.no_answer", hosts="telecom, platform", seconds=75)
+    titles = {"telecom": "Rowan Telecom", "platform": "Hazel Market"}
+    assert said(EN, text, titles.__getitem__) == text.replace("telecom, platform", "Rowan Telecom and Hazel Market")
