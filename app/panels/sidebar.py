@@ -12,14 +12,15 @@ from app import session
 from app.panels import frame, links, sign_in
 from app.texts import Texts, cut
 from backend import __version__
-from backend.i18n import LANGUAGES
+from backend.i18n import LANGUAGES, wide
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.results import ModelRecord
     from backend.services.lifecycle import ModelState
 
-NAME = 18  # letters of a model's name that the picker has room for
+ROOM = 29  # letters that the picker has room for
+MARK = 4  # letters of an id that tell models apart
 SHOWN = {"en": "EN", "zh": "中文"}
 
 
@@ -38,7 +39,7 @@ def models(
         federation = federations.get(record.federation)
         title = t.federation(federation) if federation else record.federation
         before = f"{cut(re.split(r'[:：]', title)[0], 9)} › " if len(federations) > 1 else ""
-        return f"{before}{named(t, record, states[model_id])}"
+        return f"{before}{named(t, record, states[model_id], ROOM - wide(before))}"
 
     now = session.chosen_model()
     if now in by_id and session.once("model_named", placed(now)):
@@ -52,19 +53,21 @@ def models(
     st.caption(f":material/{frame.STATES[found.state]}: {words}")
 
 
-def named(t: Texts, record: ModelRecord, state: ModelState) -> str:
-    """A model's name and state, as the picker has them."""
-    return f"{_called(t, record, state)} · {t(f'states.{state.state}')}"
+def named(t: Texts, record: ModelRecord, state: ModelState, room: int = ROOM) -> str:
+    """A model's name and state, as the picker has them: the name is cut, so that the state is read whole."""
+    after = f" · {t(f'states.{state.state}')}"
+    return f"{_called(t, record, state, room - wide(after))}{after}"
 
 
-def _called(t: Texts, record: ModelRecord, state: ModelState) -> str:
+def _called(t: Texts, record: ModelRecord, state: ModelState, room: int) -> str:
     """A model's name, or when it was made; a widget knows its options by their labels, so that no two are alike."""
-    mark = record.id[1:5]
+    mark = record.id[1 : 1 + MARK]
     name = t.model(state.name)
-    short = cut(name, NAME)
-    if short:
-        return short if short == name else f"{short} {mark}"
-    return f"{session.made(record)} · {mark}"
+    if name:
+        return name if wide(name) <= room else f"{cut(name, room - MARK - 2)} {mark}"
+    moment = session.made(record)
+    whole = f"{moment} · {mark}"
+    return whole if len(whole) <= room else f"{moment.split()[0]} · {mark}"
 
 
 def footer(t: Texts, account: str, roles: Sequence[str]) -> None:

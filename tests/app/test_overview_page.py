@@ -10,7 +10,9 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import session
+from app.panels import sidebar
 from app.texts import Texts, number, percent
+from backend.i18n import wide
 from backend.services import Glassleaf
 from backend.services.roles import ANALYST, OPERATOR, REGULATOR
 from tests.app.conftest import Opened, World, _fresh, sign_in
@@ -82,6 +84,18 @@ def test_a_model_is_named_on_the_overview_and_in_the_picker(own: Opened, world: 
         and T("states.draft") in at.selectbox(key="model").options[0]
     )
     assert says(shown, "overview.owned", owner="Dee") and "for the branch" in shown
+
+
+@pytest.mark.parametrize(
+    ("language", "name"), [("en", "A scorecard without gender"), ("zh", "不含性别与婚姻状况的评分卡")]
+)
+def test_the_picker_cuts_a_long_name_and_never_the_state(
+    own: Opened, world: World, tmp_path: Path, language: str, name: str
+) -> None:
+    session._service(str(tmp_path / "home")).lifecycle.describe(world.record.id, name=name)
+    label = own(lang=language).selectbox(key="model").options[0]
+    assert label.startswith(name[:4]) and label.endswith(f" · {Texts(language)('states.draft')}")
+    assert wide(label) <= sidebar.ROOM
 
 
 @pytest.mark.slow
