@@ -19,6 +19,7 @@ from app.panels import attention, charts, links, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.jobs.pace import SOON, rounded
 from backend.results import NOBODY, cell_text
+from backend.services.roles import WHOSE
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -351,7 +352,14 @@ def empty(t: Texts, start: Callable[[], Job[str]]) -> None:
     with st.container(border=True):
         st.markdown(f"## {t('empty.title')}")
         st.markdown(t("empty.text"))
-        if not demo_preparing(t):
+        role = session.role()
+        if role not in WHOSE["train"]:
+            words = {
+                "role": t(f"sidebar.role_{role}"),
+                "roles": t.listed([t(f"sidebar.role_{r}") for r in WHOSE["train"]]),
+            }
+            st.info(t("empty.not_for", **words), icon=":material/badge:")
+        elif not demo_preparing(t):
             with st.container(horizontal=True, vertical_alignment="center"):
                 icon = ":material/play_arrow:"
                 words, begin = t("empty.prepare"), partial(user_jobs.start, "demo", start)

@@ -69,6 +69,16 @@ def test_a_page_on_no_model_names_the_one_whose_state_it_tells(rendered: Rendere
     assert says(line, "states.line_of") is named
 
 
+@pytest.mark.parametrize("role", ["analyst", "regulator"])
+def test_who_may_not_make_a_model_is_told_whose_it_is_and_offered_nothing_that_is_refused(
+    opened_empty: Opened, role: str
+) -> None:
+    at = opened_empty(role=role)
+    t = Texts("en")
+    assert not at.exception and not [button for button in at.button if button.key == "prepare_demo"]
+    assert says(at, "empty.not_for", role=t(f"sidebar.role_{role}"), roles=t("sidebar.role_operator"))
+
+
 @pytest.mark.slow
 def test_the_demo_is_one_press_away(opened_empty: Opened) -> None:
     at = opened_empty()
