@@ -116,6 +116,7 @@ def test_the_report_of_either_shows_both_side_by_side(glassleaf, found, which):
     done = dict(glassleaf.reports.answers(glassleaf.reports.make(record.id), "en"))["What was done about it?"]
     assert f"{auc.before:.4f}" in done and f"{auc.after:.4f}" in done and "gender" in done
     assert "excluded" in page and Catalogue("en")("document.retrained") in page
+    assert "Gender of the subscriber (gender)" in done.partition("AUC")[0]  # by its meaning where it was measured
     assert glassleaf.reports.check(page.encode()).drawn == "yes"
 
 

@@ -117,7 +117,8 @@ def _retraining(write: Writer, pair: Retrained) -> str:
     """One retraining as a sentence, with the figure that decides, and how far groups are apart in both models."""
     lines = {line.name: line for line in pair.figures}
     key = "retrained_after" if pair.after == write.content.identity.model else "retrained_before"
-    without = write.enumerated(map(write.feature, pair.without)) or write("nothing")
+    measured = {line.feature: write.named(line.feature, line.meaning, line.meaning_zh) for line in pair.outcomes}
+    without = write.enumerated(measured.get(name) or write.feature(name) for name in pair.without) or write("nothing")
     text = write(key, before=pair.before, after=pair.after, without=without)
     line = next((lines[name] for name in DECISIVE if name in lines), None)
     if line is not None:
