@@ -183,7 +183,7 @@ def check(t: Texts, made: Report, own: Federation, checked: Callable[[bytes], Ch
     """The hashes, and a place to hand in a file that somebody was given."""
     st.markdown(t("report.hash_now"))
     st.code(made.content_sha256, language=None, wrap_lines=True)
-    st.caption(t("report.check_shell"))
+    st.markdown(t("report.check_shell"))
     file = upload.file(t, t("report.check_file"), "report_check", MAX_BYTES // 10**6, list(FORMS))
     if file is None:
         return
