@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from app import session, user_jobs
-from app.panels import frame, links, person, privacy, release, run
+from app.panels import frame, links, navigation, person, privacy, release, run
 from backend.errors import GlassleafError
 
 t = session.texts()
@@ -17,7 +17,11 @@ frame.header(t, "privacy", session.notices(), view.federation)
 frame.section(t, "privacy.ledger", "table_two")
 last = user_jobs.find("score")
 done = last.result if last is not None and last.result is not None and last.result.model_id == model_id else None
-if done is None:
+if done is None and not navigation.open_to("score", session.role()):
+    roles = t.listed([t(f"sidebar.role_{role}") for role in navigation.FOR["score"]])
+    st.info(t("privacy.run_of_others", roles=roles), icon=":material/lock:")
+    links.page("report", t("report.title"), "description")
+elif done is None:
     other = last is not None and last.result is not None
     st.info(t("privacy.other_model" if other else "privacy.no_run"), icon=":material/lock:")
     links.page("score", t("privacy.to_score"))

@@ -51,6 +51,13 @@ def test_before_a_run_the_page_says_how_to_get_one(opened: Opened) -> None:
     assert not any(T("privacy.information") in table.value for table in at.table)
 
 
+def test_who_may_not_score_is_led_to_the_report(opened: Opened) -> None:
+    at = opened("privacy", role="regulator")
+    assert not at.exception and says(at, "privacy.run_of_others") and not says(at, "privacy.no_run")
+    named = [link.proto.label for link in at.get("page_link")]
+    assert T("report.title") in named and T("privacy.to_score") not in named
+
+
 def test_without_a_model_the_page_says_what_to_do(opened_empty: Opened) -> None:
     at = opened_empty("privacy")
     assert not at.exception
