@@ -67,10 +67,10 @@ try:
     places, others = tray.draw(t, here, chosen)
     if navigation.open_to(here, role):
         page.run()
-        if chosen and not session.presenting():
-            navigation.next_step(t, role, here)
     else:
-        sidebar.not_for(t, navigation.FOR[here], session.known_as())
+        sidebar.not_for(t, here, navigation.FOR[here], session.known_as())
+    if chosen and not session.presenting():
+        navigation.next_step(t, role, here)
     if user_jobs.started():
         session.rerun()
     tray.follow(t, places, others)

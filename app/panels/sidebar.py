@@ -111,8 +111,9 @@ def _role(t: Texts, roles: Sequence[str], account: str) -> None:
     )
 
 
-def not_for(t: Texts, roles: Sequence[str], account: str) -> None:
-    """A page that the chosen role is not meant to use."""
+def not_for(t: Texts, page: str, roles: Sequence[str], account: str) -> None:
+    """In place of a page that the chosen role is not meant to use."""
+    st.title(t(f"{page}.title"), anchor=False)
     named = t.listed([t(f"sidebar.role_{role}") for role in roles])
     words = "sign_in.not_for" if account else "sidebar.not_for"
     st.info(t(words, roles=named), icon=":material/badge:")

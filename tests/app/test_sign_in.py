@@ -12,7 +12,7 @@ from app.texts import Texts, markdown
 from backend.services import Glassleaf
 from backend.services.roles import ANALYST, OPERATOR, REGULATOR
 from tests.app.conftest import Opened, World, sign_in
-from tests.app.reading_out import says
+from tests.app.reading_out import heading_levels, says
 
 T = Texts("en")
 
@@ -84,7 +84,9 @@ def test_the_roles_to_choose_from_are_the_accounts(opened: Opened, monkeypatch: 
     sign_in(monkeypatch, held=(ANALYST, REGULATOR))
     at = opened("train", role=OPERATOR)
     assert at.selectbox(key="role").options == [T("sidebar.role_analyst"), T("sidebar.role_regulator")]
-    assert not at.title and says(at, "sign_in.not_for", roles=T("sidebar.role_operator"))
+    assert at.title[0].value == T("train.title") and heading_levels(at) == [1]  # nothing of the page itself
+    assert says(at, "sign_in.not_for", roles=T("sidebar.role_operator"))
+    assert says(at, "next.go", page=T("overview.title"))  # and a way on
     assert session.service()._auditor.role in (ANALYST, REGULATOR)
 
 
