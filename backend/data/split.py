@@ -162,7 +162,12 @@ def plan_table(text: TableText, division: Division) -> Planned:
         work.reached(READ * number / len(missing))
     outcome = label_of(text, label, division.task, division.positive, division.label_meaning, meanings.get(label))
     checked = check_party(text, id_column, tuple(described.values()), outcome)
-    refuse([*checked.problems, *code_problems(text, [described[c] for c in described if c not in meanings])])
+    refuse(
+        [
+            *checked.problems,
+            *code_problems(text, [described[c] for c in described if c not in meanings or not _says_kind(meanings[c])]),
+        ]
+    )
     unused = [shown(column) for column in text.header if column not in {id_column, label, *described}]
     stem = Path(text.name).stem
     about = f"Made from the one table {text.name}; the parties are simulated."
@@ -236,7 +241,7 @@ def _with_points(text: TableText, columns: Sequence[str], meanings: Mapping[str,
         return text
     rows, problems = [list(row) for row in text.rows], list[str]()
     for column in columns:
-        if (entry := meanings.get(column)) and entry.kind is Kind.CATEGORICAL:
+        if (entry := meanings.get(column)) and (entry.kind is Kind.CATEGORICAL or entry.categories):
             continue
         cells, index = text.cells(column), text.header.index(column)
         numbers = plain(cells, text.marks)
@@ -359,11 +364,21 @@ def _missing_texts(
 
 
 def _described(text: TableText, column: str, entry: Feature | None, missing: Sequence[str]) -> Feature:
-    """A column's feature: the dictionary's, or what its cells look like, with the texts that are missing in it."""
-    found = entry or guess(text, column, missing)
+    """A column's feature: the dictionary's, its kind by its cells where no row says it, with the texts that are missing in it."""
+    if entry is not None and _says_kind(entry):
+        found = entry
+    else:
+        found = guess(text, column, (*entry.missing, *missing) if entry else missing)
+        if entry is not None:
+            found = entry.model_copy(update={"kind": Kind.CATEGORICAL if entry.categories else found.kind})
     data = found.model_dump() | {"missing": tuple(dict.fromkeys((*found.missing, *missing)))}
     refuse(sentences(f"{text.name}, column {shown(column)}", Feature, data))
     return Feature.model_validate(data)
+
+
+def _says_kind(entry: Feature) -> bool:
+    """Whether a dictionary names the kind, which may be left out as all but name and meaning."""
+    return "kind" in entry.model_fields_set
 
 
 def slug(name: str) -> str:

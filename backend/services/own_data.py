@@ -230,6 +230,9 @@ class OwnData:
         known = {column.name for column in self.columns(draft)}
         found = parse_dictionary(read_table_file(data, name, how, UPLOAD))
         entries = {column: cells_of(feature) for column, feature in found.items() if column in known - {draft.label}}
+        for column, cells in entries.items():
+            if "kind" not in found[column].model_fields_set:  # the cells decide
+                del cells["kind"]
         label = found.get(draft.label)
         meant = {"label_meaning": label.meaning, "label_meaning_zh": label.meaning_zh} if label else {}
         return draft.model_copy(update={"entries": {**draft.entries, **entries}, **meant})

@@ -84,6 +84,23 @@ def test_a_dictionary_gives_meanings_and_kinds_also_of_the_label(tmp_path):
     assert (federation.name, federation.label.meaning) == ("mine", "Paid late")
 
 
+def test_a_dictionary_that_names_no_kind_leaves_it_to_the_cells(tmp_path):
+    dictionary = tmp_path / "dict.csv"
+    rows = "paidOnTime,Paid on time,\nLIMIT_BAL,Limit,\njob,Occupation,\n"
+    dictionary.write_text(f"name,meaning,categories\n{rows}", encoding="utf-8")
+    features = {feature.name: feature for _, feature in split(tmp_path, dictionary=dictionary).features()}
+    kinds = {"paidOnTime": Kind.BOOLEAN, "LIMIT_BAL": Kind.NUMERIC, "job": Kind.CATEGORICAL}
+    assert {name: features[name].kind for name in kinds} == kinds
+    assert features["job"].meaning == "Occupation"
+
+
+def test_what_codes_stand_for_makes_a_column_one_of_codes(tmp_path):
+    dictionary = tmp_path / "dict.csv"
+    dictionary.write_text("name,meaning,categories\nLIMIT_BAL,Limit,10=low;20.5=high\n", encoding="utf-8")
+    features = {feature.name: feature for _, feature in split(tmp_path, dictionary=dictionary).features()}
+    assert features["LIMIT_BAL"].kind is Kind.CATEGORICAL
+
+
 def test_the_positive_value_can_be_chosen(tmp_path):
     assert read_labels(split(tmp_path, positive="no")).tolist() == [1, 0, 1]
 

@@ -131,6 +131,12 @@ def test_a_dictionary_fills_in_the_meanings(glassleaf):
         "Late payer",
         False,
     )
+    before = {column.name: column.kind for column in service.columns(draft)}
+    draft = service.with_dictionary(draft, "d.csv", b"name,meaning\nhome,Home\nage,Age\n")  # names no kind
+    kinds = {
+        feature.name: feature.kind.value for party in service.overview(draft)[0].parties for feature in party.features
+    }
+    assert kinds["home"] == before["home"] == "categorical" and kinds["age"] == "numeric"
     with pytest.raises(FederationError, match=r"d\.csv: there is no column 'meaning'"):
         service.with_dictionary(draft, "d.csv", b"name\nage\n")
 
