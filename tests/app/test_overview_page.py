@@ -1,6 +1,7 @@
 """The overview answers at once: what for whom, in use or not, what is open, what a score gives away; names and steps from there."""
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -174,7 +175,8 @@ def test_no_page_contradicts_another_on_the_same_model(own: Opened, beside: str,
     }
     for page in (overview, privacy):
         assert says(page, "release.measured", bits=release["score_bits"], **measured)
-    assert says(overview, "overview.gives_away", share=measured["named"])
+    told = re.escape(T("overview.gives_away", share="#")).replace(r"\#", "([0-9.]+\u00a0%)")
+    assert re.findall(told, "\n".join(prose(overview))) == [measured["named"]] * 2  # beside the state, and on its tile
     assert says(compared, "comparison.leaks", before=measured["named"], after=measured["named"])
 
     auc = number(report["quality"]["auc"])
