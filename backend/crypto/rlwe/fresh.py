@@ -20,6 +20,7 @@ from backend.crypto.rlwe.randomness import SEED_BYTES, stream_of
 from backend.crypto.rlwe.ring import Ring, read, saved
 from backend.crypto.rlwe.zeros import error
 from backend.errors import SecurityError
+from backend.jobs import work
 
 TOGETHER = 2  # polynomials that SEAL transforms in one call, which is the least
 
@@ -38,12 +39,12 @@ class SymmetricEncryption:
         return f"SymmetricEncryption({self._ring.parameters.name})"
 
     def encrypt(self, polynomials: Sequence[IntArray]) -> bytes:
-        """Ciphertexts, one after the other, of ``(k,)`` coefficients each, k ≤ N, from -t/2 to t/2."""
-        return b"".join(
-            part
-            for i in range(0, len(polynomials), TOGETHER)
-            for part in self._encrypted(polynomials[i : i + TOGETHER])
-        )
+        """Ciphertexts, one after the other, of ``(k,)`` coefficients each, k ≤ N, from -t/2 to t/2; a job is stopped in between."""
+        made: list[bytes] = []
+        for i in range(0, len(polynomials), TOGETHER):
+            work.check()
+            made += self._encrypted(polynomials[i : i + TOGETHER])
+        return b"".join(made)
 
     def _encrypted(self, polynomials: Sequence[IntArray]) -> list[bytes]:
         """A seed and c0 of each. What SEAL takes for the two halves of a ciphertext are two polynomials with nothing in common."""

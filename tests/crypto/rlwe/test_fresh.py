@@ -14,6 +14,8 @@ from backend.crypto.rlwe.parameters import FRESH_ERROR, PARAMETERS, residue_sets
 from backend.crypto.rlwe.randomness import SEED_BYTES, random_bytes
 from backend.crypto.rlwe.ring import _memory_file, read, ring, written
 from backend.crypto.rlwe.scheme import RlweSecretKey
+from backend.errors import Cancelled
+from backend.jobs import work
 
 SMALL = PARAMETERS["n8192-q120-t557057"]
 LONG = residue_sets(8192, 2, 59)[0]  # t·e is beyond 64 bits
@@ -56,6 +58,19 @@ def test_seal_decrypts_what_was_encrypted(parameters, count):
 
 def test_nothing_to_encrypt_is_nothing_to_send():
     assert keys(SMALL)[1].encrypt([]) == b""
+
+
+def test_a_job_is_stopped_between_two_ciphertexts():
+    looks = []
+
+    def check():
+        looks.append(True)
+        if len(looks) == 3:
+            raise Cancelled("stopped")
+
+    with work.watched(check, lambda share, following: None), pytest.raises(Cancelled):
+        keys(SMALL)[1].encrypt([np.ones(9, dtype=np.int64)] * 20)
+    assert len(looks) == 3
 
 
 @pytest.mark.parametrize("parameters", [SMALL, LONG], ids=lambda p: p.name)
