@@ -19,17 +19,23 @@ SECTIONS = ("error.", "sheet.")
 PLACES = ("sheet.at_cell", "sheet.at_row", "sheet.at_column")  # no sentence: they stand before one
 WITHIN, PAST = "why", "past"  # values: an error itself; how long ago, a number and a unit
 HOSTS = ("host", "hosts")  # values: a Host's name, or several
-MAYBE = ("purpose",)  # values that may be empty
+MAYBE = ("purpose",)  # values that may be empty: not every question is for a named purpose
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
+_ENGLISH = re.compile(r"[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}")  # three words in a row
 
 
 def said(t: Texts, text: str, title: Callable[[str], str] = str) -> str:
     """An error's text, line by line, in the language of `t`; `title` gives what a Host is called there."""
     lines = text.splitlines()
     found = [_line(t, title, line) for line in lines]
-    unknown = any(new is None and not _CHINESE.search(old) for new, old in zip(found, lines, strict=True))
+    unknown = any(new is None and _in_english(old) for new, old in zip(found, lines, strict=True))
     shown = "\n".join(old if new is None else new for new, old in zip(found, lines, strict=True))
     return f"{t('frame.in_english')}\n{shown}" if unknown and t.language != "en" else shown
+
+
+def _in_english(line: str) -> bool:
+    """Whether a line is to be announced as English: a Chinese name in it, such as a column's, makes it no Chinese one."""
+    return not _CHINESE.search(line) or _ENGLISH.search(line) is not None
 
 
 def _line(t: Texts, title: Callable[[str], str], line: str) -> str | None:

@@ -51,15 +51,14 @@ def code_problems(text: TableText, guessed: Iterable[Feature]) -> list[str]:
         if feature.kind is Kind.CATEGORICAL and len(codes) > MAX_CODES:
             unread = to_column(text.cells(feature.name), feature.model_copy(update={"kind": Kind.NUMERIC}))[1]
             row, cell = next(iter(unread.items()))
-            dates = " that look like dates" if look_like_dates(codes) else ""
-            turn = (
-                "turn them into a number (days, years)"
-                if dates
-                else (f"correct {shown(cell)} on line {text.lines[row]} if it holds numbers")
-            )
             problems.append(
-                f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts{dates}, expected numbers or "
-                f"at most {MAX_CODES} codes. Leave the column out, or {turn}, or describe it in a dictionary."
+                f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts that look like dates, expected numbers or "
+                f"at most {MAX_CODES} codes. Leave the column out, or turn them into a number (days, years), or describe it in a "
+                "dictionary."
+                if look_like_dates(codes)
+                else f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts, expected numbers or at most "
+                f"{MAX_CODES} codes. Leave the column out, or correct {shown(cell)} on line {text.lines[row]} if it holds numbers, or "
+                "describe it in a dictionary."
             )
     return problems
 

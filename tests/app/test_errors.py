@@ -5,6 +5,7 @@ import io
 import re
 import zipfile
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,8 +15,10 @@ from pyarrow import parquet
 from app.errors import said
 from app.texts import Texts, catalogue
 from backend.data.csv_file import MAX_ROW, SHOWN_CELL, FileLimits, listed
+from backend.data.dictionary import Feature, Kind
 from backend.data.federation import capped
 from backend.data.remark import Remark
+from backend.data.split import Division, plan_table
 from backend.data.table import SAMPLES
 from backend.data.table_file import read_table_file
 from backend.errors import ApprovalDenied, ApprovalPending, Cancelled, GlassleafError, NotAgreed
@@ -40,6 +43,8 @@ TOO_LARGE = {
     "too_much_unpacked",
 }
 COMPOSED = TOO_LARGE | {
+    "no_numbers",
+    "no_numbers_marks",
     "budget",
     "budget_total",
     "budget_bits",
@@ -108,9 +113,9 @@ def test_what_waits_or_was_denied_is_said_in_chinese() -> None:
 
 
 def test_a_host_that_has_answered_enough_is_said_in_chinese() -> None:
-    for limit in ("budget", "total", "bits"):
+    for limit, purpose in product(("budget", "total", "bits"), (" for scores", "")):
         answer = HeldRecords("c", b"\x80", bytes([LIMITS.index(limit)]), 3, 20, 12.5, 30)
-        (why,) = refusals("telecom", answer, 1, " for scores").values()
+        (why,) = refusals("telecom", answer, 1, purpose).values()
         shown = said(ZH, why)
         assert "telecom" in shown and "30" in shown and not ENGLISH.search(shown)
 
@@ -161,6 +166,27 @@ def test_a_file_that_is_too_large_is_said_in_chinese_with_its_own_figures() -> N
         assert re.fullmatch(re.sub(r"\\{\w+\\}", ".+", re.escape(catalogue("en")[f"error.{key}"])), english), english
         assert not ENGLISH.search(shown) and re.findall(r"\d[\d,]*", shown) == re.findall(r"\d[\d,]*", english)
     assert said_of.keys() - {"no_single_values"} == TOO_LARGE
+
+
+def test_what_is_wrong_with_ones_own_table_is_said_in_chinese() -> None:
+    days = [f"2020-{month:02}-{day:02}" for month in range(1, 13) for day in range(1, 11)]
+    rows = [
+        f"{i},{'NA' if i % 9 == 0 else i},{day},备注{i},{'abc' if i == 7 else i},{i % 2}" for i, day in enumerate(days)
+    ]
+    table = read_table_file("\n".join(["编号,年龄,开户,备注,月数,逾期", *rows]).encode(), "表.csv")
+    months = Feature(name="月数", meaning="Months", kind=Kind.NUMERIC)
+    hosts, meanings = {"t": ("开户", "备注", "月数")}, {"月数": months}
+    english = raised(lambda: plan_table(table, Division("逾期", ("年龄",), hosts, "编号", meanings=meanings)))
+    keys_of = ("no_numbers_marks", "no_numbers", "look_like_dates", "too_many_codes")
+    assert len(english.splitlines()) == len(keys_of)
+    shown = said(ZH, english)
+    assert not ENGLISH.search(shown) and ZH("frame.in_english") not in shown
+    assert "'NA'（第 2 行）" in shown and "等（另有 11 项）" in shown
+
+
+def test_an_english_line_with_a_chinese_name_in_it_is_announced_as_english() -> None:
+    english = "表.csv, column '年龄': something new went wrong here."
+    assert said(ZH, english) == f"{ZH('frame.in_english')}\n{english}"
 
 
 def test_what_a_list_leaves_out_is_counted_in_the_readers_language() -> None:
