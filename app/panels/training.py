@@ -297,7 +297,7 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], states:
     frame.drawing(_dots(t, chosen, _drawn(chosen, records), called, words), "models_picture")
     trees, leaves, seconds, hosts = t("words.trees"), t("words.leaves"), t("overview.training_time"), t("train.data")
     shown = {
-        t("states.name"): [names[one.id] or "–" for one in records],
+        t("states.name"): [names[one.id] or one.id for one in records],
         t("overview.algorithm"): [frame.algorithm(t, one) for one in records],
         **{t(f"figure.{name}"): [frame.figure(one.metrics, name, unit) for one in records] for name in figures},
         trees: [f"{one.n_trees:,}" for one in records],

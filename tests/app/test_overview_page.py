@@ -208,7 +208,7 @@ def test_a_model_is_called_by_its_name_in_the_list_of_models_and_beside_another(
     assert name
     train = own("train", model=world.record.id)
     listed = next(one.value for one in train.table if T("figure.auc") in one.value)
-    assert list(listed[T("states.name")]) == ["–", name]
+    assert list(listed[T("states.name")]) == [beside, name]
     assert train.selectbox(key="train_opened").options[1].startswith(name)
     opened_one = train.selectbox(key="train_opened").set_value(world.record.id).run()
     assert T("train.open_one", name=name, when=session.made(world.record)) in {e.label for e in opened_one.page_link}
