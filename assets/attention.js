@@ -16,12 +16,12 @@
   box.setAttribute("role", "region");
   box.setAttribute("aria-label", told.label);
   box.style.outline = "none";  // the answer is seen without it, and nothing in the box itself can be pressed
-  box.style.scrollMarginTop = "4.5rem";
+  box.style.scrollMarginTop = "var(--glassleaf-above, 4.5rem)";
   // Once the new answer is drawn, so that its height is known.
   setTimeout(() => {
     box.focus({preventScroll: true});
     const {top, bottom} = box.getBoundingClientRect();
-    const inView = top >= 60 && Math.min(bottom, top + 320) <= window.innerHeight;
+    const inView = top >= parseFloat(getComputedStyle(box).scrollMarginTop) - 12 && Math.min(bottom, top + 320) <= window.innerHeight;
     if (!inView) box.scrollIntoView({block: "start"});
   }, 60);
 })

@@ -28,7 +28,11 @@ ATTACKS = {"encrypt": "A4", "pass": "A3", "mask": "A1", "return": "A7", "answer"
 LARGE = "<style>.st-key-presenter_words p {font-size: clamp(1.3rem, 2.2vw, 2rem) !important; line-height: 1.35}"
 LARGE += ".st-key-presenter_words:focus {outline: none} [data-testid=stSidebar] {display: none}"
 LARGE += ".st-key-question {display: none} [data-testid=stElementContainer]:has(> [data-testid=stHeading] h1) "
-LARGE += "{position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}</style>"
+LARGE += "{position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%)}"
+# However far the page is scrolled: on a phone an attack and what the parties see are longer than the screen.
+LARGE += " [data-testid=stLayoutWrapper]:has(> .st-key-presenter_bar) {position: sticky; top: 3.75rem; z-index: 2; "
+LARGE += "padding-block: 0.5rem; background: light-dark(#ffffff, #0e1114)} :root {--glassleaf-above: 8rem} "
+LARGE += "@media (max-width: 640px) {:root {--glassleaf-above: 11.5rem}}</style>"
 
 
 def steps(view: View, done: ScoreBatch | None) -> tuple[str, ...]:
@@ -94,7 +98,7 @@ def draw(
     """
     done, every = scene.done, steps(view, scene.done)
     st.html(LARGE)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(key="presenter_bar", horizontal=True, vertical_alignment="center"):
         _buttons(t, every, step, score, restart, ready=done is not None, busy=running is not None)
         switch(t, view, done, step)
     with st.container(key="presenter_words"):
