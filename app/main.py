@@ -50,6 +50,7 @@ try:
         sidebar.footer(t, session.known_as(), session.roles())
         navigation.tell_browser(t, role, here, walked=not session.walking())
     st.html(ASSETS / "print.css")
+    st.button("", icon=":material/refresh:", key="draw_again")  # unseen; assets/page.js presses it under another theme
     st.set_page_config(page_title=frame.tab_title(t, here, records, federations))
     session.note_sign_in()
     chosen = session.chosen_model()

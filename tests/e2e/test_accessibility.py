@@ -1,6 +1,7 @@
 """Every page in both languages, widths and themes is looked over by axe-core: nothing serious, nothing critical.
 
-axe-core comes with axe-playwright-python as a file of the package, so that nothing is fetched.
+axe-core comes with axe-playwright-python as a file of the package, so that nothing is fetched. What it leaves out is measured here:
+words in charts, which it judges by another colour than the one they are drawn in, and targets that are small but stand apart.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ from app.texts import Texts
 from tests.e2e.serving import OPEN, PATIENCE, ROOT, SETTLED, served
 
 T = Texts("en")
+expect = pytest.importorskip("playwright.sync_api").expect
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 GRAVE = ("serious", "critical")
-LOOK = ["color-contrast"]  # what the theme changes
+AXE = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
+MEASURED = (ROOT / "tests" / "e2e" / "measured.js").read_text(encoding="utf-8")
 PAGES = sorted(file.stem for file in (ROOT / "pages").glob("[a-z]*.py") if file.stem != "not_found")
 
 pytestmark = pytest.mark.e2e
@@ -46,10 +49,10 @@ def test_no_page_has_a_grave_fault(address: str, browser: Any, locale: str, size
                 page.emulate_media(color_scheme=theme)
                 page.wait_for_timeout(150)  # until the script has begun
                 page.wait_for_function(SETTLED, timeout=PATIENCE)
-                if seen := faults(page, theme):  # a page that is drawn again fades; what stands is seen twice
+                if seen := faults(page):  # a page that is drawn again fades; what stands is seen twice
                     page.wait_for_timeout(1500)
                     page.wait_for_function(SETTLED, timeout=PATIENCE)
-                    again = faults(page, theme)
+                    again = faults(page)
                     found += [f"{name}, {theme}: {fault}" for fault in seen if fault in again]
         assert not found, "\n".join(found)
     finally:
@@ -57,52 +60,79 @@ def test_no_page_has_a_grave_fault(address: str, browser: Any, locale: str, size
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_the_answer_of_a_score_has_no_grave_fault(
+def test_the_answer_of_a_score_and_a_step_under_attack_have_no_grave_fault(
     demo_home: Callable[[], Path], browser: Any, tmp_path: Path, size: str
 ) -> None:
-    axe = pytest.importorskip("axe_playwright_python.base", reason="no axe: pip install -r requirements-dev.txt")
     width, height = SIZES[size]
     with served(demo_home(), tmp_path / "dashboard.log", pools=False) as address:
         context = browser.new_context(
             viewport={"width": width, "height": height}, locale="en-US", reduced_motion="reduce", color_scheme="light"
         )
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
-        page.goto(f"{address}/score", timeout=PATIENCE)
-        page.get_by_role("button", name=T("score.go")).click(timeout=PATIENCE)
-        page.locator("summary", has_text=T("score.how")).click(timeout=PATIENCE)
-        page.get_by_text(T("score.textbook_here")).first.wait_for(timeout=PATIENCE)
-        page.evaluate(f"{axe.AXE_SCRIPT}; 0")
-        page.add_style_tag(content="* { transition: none !important }")
-        for theme in ("light", "dark"):
-            page.emulate_media(color_scheme=theme)
-            page.wait_for_timeout(1500)  # a page that is drawn again fades
-            page.wait_for_function(SETTLED, timeout=PATIENCE)
-            assert page.locator(".glassleaf-drawing > svg").count() == 4
-            assert not faults(page, theme)
+        page.goto(f"{address}/score")
+        page.get_by_role("button", name=T("score.go")).click()
+        page.locator("summary", has_text=T("score.how")).click()
+        page.get_by_text(T("score.textbook_here")).first.wait_for()
+        assert not in_both_themes(page)
+        assert page.locator(".glassleaf-drawing > svg").count() == 4
+
+        page.goto(f"{address}/score?presenter=answer&attack=on")
+        page.locator("[class*=st-key-attack_result_] svg").wait_for()
+        assert not in_both_themes(page)
+        for name in ("back", "next", "reset"):  # in reach, however long the step is
+            expect(page.locator(f".st-key-presenter_{name} button")).to_be_in_viewport(ratio=1)
         context.close()
 
 
-def faults(page: Any, theme: str) -> list[str]:
-    """What axe finds: everything on the light page, on the dark one what a theme can change."""
-    options: dict[str, object] = {"resultTypes": ["violations"]}
-    if theme == "dark":
-        options["runOnly"] = LOOK
-    result = page.evaluate("options => axe.run(document, options)", options)
-    return [
+def in_both_themes(page: Any) -> list[str]:
+    """The faults of a page that stands still, in one theme and then in the other."""
+    axe = pytest.importorskip("axe_playwright_python.base", reason="no axe: pip install -r requirements-dev.txt")
+    page.evaluate(f"{axe.AXE_SCRIPT}; 0")
+    page.add_style_tag(content="* { transition: none !important }")
+    found = []
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        page.wait_for_timeout(1500)  # a page that is drawn again fades
+        page.wait_for_function(SETTLED)
+        found += faults(page)
+    return found
+
+
+def faults(page: Any) -> list[str]:
+    """What axe finds, and what is measured."""
+    result = page.evaluate("options => axe.run(document, options)", AXE)
+    grave = [
         f"{rule['id']} ({rule['impact']}) {node['target']}: {node['failureSummary']}"
         for rule in result["violations"]
         if rule["impact"] in GRAVE
         for node in rule["nodes"]
     ]
+    return grave + page.evaluate(MEASURED)
+
+
+FAULTY = """<main lang="en" data-testid="stMain">
+    <p style="color: #999; background: #fff">pale</p><img src="x.png">
+    <svg viewBox="0 0 200 80" width="150" height="60"><text y="30" font-size="12">small</text></svg>
+    <svg width="150" height="60" font-size="12" fill="#8c8c8c"><text y="30">grey</text><text y="50">●</text></svg>
+    <style>button {width: 20px; height: 20px; padding: 0; border: 0}</style>
+    <div style="display: flex"><button>x</button><button>y</button><button disabled>z</button></div></main>"""
 
 
 def test_a_fault_is_found(browser: Any) -> None:
     axe = pytest.importorskip("axe_playwright_python.base", reason="no axe: pip install -r requirements-dev.txt")
     page = browser.new_page()
     try:
-        page.set_content("<main lang='en'><p style='color: #999; background: #fff'>pale</p><img src='x.png'></main>")
+        page.set_content(FAULTY)
         page.evaluate(f"{axe.AXE_SCRIPT}; 0")
         page.add_style_tag(content="* { transition: none !important }")  # colours on their way are no fault
-        assert {fault.split(" ")[0] for fault in faults(page, "light")} >= {"color-contrast", "image-alt"}
+        found = faults(page)
+        assert {fault.split(" ")[0] for fault in found} >= {"color-contrast", "image-alt", "target-size"}
+        assert found[-4:] == [
+            "chart-text: small is 9.0 px",
+            "chart-contrast: grey has 3.36:1 (rgb(140, 140, 140) on 255,255,255)",
+            "target: x is 20 x 20 px",
+            "target: y is 20 x 20 px",
+        ]
     finally:
         page.close()
