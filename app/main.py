@@ -61,7 +61,14 @@ try:
             for record in records
         }
         view = session.view(chosen) if chosen else None
-        finder.window(t, partial(search.hits, search.everything(t, pages, names, view, glossary.terms())))
+        find = partial(search.hits, search.everything(t, pages, names, view, glossary.terms()))
+        known = session.samples(chosen).index if chosen and navigation.open_to("score", role) else ()
+        finder.window(
+            t,
+            find,
+            lambda typed: typed in known,
+            partial(session.choose_person, chosen or ""),
+        )
     if chosen and session.walking() and not session.presenting():
         walk.line(t, role, here, session.end_walk)
     user_jobs.new_draw()

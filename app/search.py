@@ -1,6 +1,6 @@
 """What can be found from anywhere: pages, features, findings, trees, models and words; knows no widget.
 
-People are left out: an id that is looked for would stand in the address of the place that shows it.
+People are left out: a link would put the id into an address. Whoever may score finds one by the whole id (app/panels/finder.py).
 """
 
 from __future__ import annotations

@@ -419,6 +419,14 @@ def remember(name: str, options: Sequence[Any]) -> str:
     return name
 
 
+def choose_person(model_id: str, sample: str) -> None:
+    """Have a person the Guest knows stand on Score, from a button's callback; the id enters no address."""
+    keep("sample", sample)
+    part = str(samples(model_id).at[sample, "part"])
+    for name, value in {"sample": sample, "score_way": "pick", "score_part": part, "score_filter": ""}.items():
+        choose(name, value)
+
+
 def draw(name: str, options: Sequence[str]) -> None:
     """Choose one of `options` at random for `name`, from a button's callback."""
     st.session_state[name] = random.choice(options)

@@ -98,7 +98,7 @@ def present(step: str) -> None:
     chosen: str | None = next(iter(person.options(people, session.kept("sample"))), None)
     if step == presenter.PARTIES and done is None and not running:
         with st.container(horizontal=True, vertical_alignment="bottom", gap="small"):
-            chosen = person.pick(t, view, people, session.remember, session.draw)
+            chosen = person.pick(t, view, people, session.kept("sample"), session.remember, session.draw)
 
     under = session.kept("engine", (ScoringRequest.cipher, ScoringRequest.key_bits))
     if done is None and not running:
@@ -133,7 +133,7 @@ def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[
     try:
         if way == "pick":
             with whom:
-                chosen = person.pick(t, view, people, session.remember, session.draw)
+                chosen = person.pick(t, view, people, session.kept("sample"), session.remember, session.draw)
             return (backend.samples.of_person(model_id, chosen) if chosen else None), None
         with form:
             if way == "type":

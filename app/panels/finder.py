@@ -30,14 +30,27 @@ def button(t: Texts) -> bool:
     return st.button(t("search.open"), icon=":material/search:", shortcut=KEYS, width="stretch", key="search_open")
 
 
-def window(t: Texts, find: Callable[[str], Mapping[str, Sequence[Hit]]]) -> None:
-    """The field and, while one types, what is found."""
+def window(
+    t: Texts,
+    find: Callable[[str], Mapping[str, Sequence[Hit]]],
+    knows: Callable[[str], bool],
+    choose: Callable[[str], None],
+) -> None:
+    """The field and, while one types, what is found; whom the Guest `knows` by the whole id is chosen by a press, not by a link."""
 
     def body() -> None:
         typed = st.text_input(t("search.field"), key="search_typed", live=True, placeholder=t("search.example"))
-        found = find(typed)
-        if typed.strip() and not found:
+        found, known = find(typed), knows(typed.strip())
+        if typed.strip() and not found and not known:
             st.info(t("search.nothing", typed=markdown(typed)), icon=":material/search_off:")
+        if known:
+            with st.container(gap="xsmall"):
+                st.caption(t("search.people"))
+                words, place = markdown(typed.strip()), ":material/person:"
+                if st.button(
+                    words, icon=place, key="search_person", on_click=choose, args=(typed.strip(),), width="stretch"
+                ):
+                    links.go("score")
         for kind, hits in found.items():
             with st.container(gap="xsmall"):
                 st.caption(t(f"search.{kind}"))

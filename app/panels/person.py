@@ -47,10 +47,11 @@ def pick(
     t: Texts,
     view: View,
     people: pd.DataFrame,
+    current: str | None,
     remember: Callable[[str, Sequence[str]], str],
     draw: Callable[[str, Sequence[str]], None],
 ) -> str | None:
-    """Choose one of the Guest's records or draw one at random, among all or those narrowed to; the id chosen."""
+    """Choose one of the Guest's records or draw one at random, among all or those narrowed to; `current` is among them if it can be."""
     menu = st.container(horizontal=True, vertical_alignment="bottom", width="content")
     with st.popover(t("score.narrow"), icon=":material/filter_list:", key="score_narrow"):
         found = _chosen(t, view, people)
@@ -60,6 +61,8 @@ def pick(
         return None
     with menu:
         listed = ids[:LISTED]
+        if current in ids and current not in listed:
+            listed = [current, *listed[:-1]]
         chosen = st.selectbox(t("score.person"), listed, key=remember("sample", listed), width=150)
         st.button(
             t("score.random"), icon=":material/shuffle:", on_click=draw, args=("sample", listed), key="random_person"

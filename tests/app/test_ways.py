@@ -172,6 +172,23 @@ def test_the_window_lists_links_to_what_is_found(opened: Opened, world: World) -
     assert says(at, "search.nothing", typed="nosuchthing")
 
 
+def test_a_person_is_found_by_the_whole_id_stands_on_score_and_in_no_address(opened: Opened, world: World) -> None:
+    people = session.samples(world.record.id)
+    last = str(people.index[people["part"] == "training"][-1])  # in no menu at first
+    at = opened("help")
+    at.session_state["search_typed"] = last
+    at.button(key="search_open").click().run()
+    at.button(key="search_person").click().run()
+    assert not at.exception
+    at = at.switch_page("../pages/score.py").run()
+    assert at.selectbox(key="sample").value == last and last not in str(dict(at.query_params))
+    for typed, role in ((last[:-1], OPERATOR), (last, REGULATOR)):
+        at = opened("help", role=role)
+        at.session_state["search_typed"] = typed
+        at.button(key="search_open").click().run()
+        assert says(at, "search.nothing", typed=typed) and not [b for b in at.button if b.key == "search_person"]
+
+
 # -- first steps and help ----------------------------------------
 
 
