@@ -354,11 +354,8 @@ def empty(t: Texts, start: Callable[[], Job[str]]) -> None:
         st.markdown(t("empty.text"))
         role = session.role()
         if role not in WHOSE["train"]:
-            words = {
-                "role": t(f"sidebar.role_{role}"),
-                "roles": t.listed([t(f"sidebar.role_{r}") for r in WHOSE["train"]]),
-            }
-            st.info(t("empty.not_for", **words), icon=":material/badge:")
+            roles = t.listed([t(f"sidebar.role_{one}") for one in WHOSE["train"]])
+            st.info(t("empty.not_for", role=t(f"sidebar.role_{role}"), roles=roles), icon=":material/badge:")
         elif not demo_preparing(t):
             with st.container(horizontal=True, vertical_alignment="center"):
                 icon = ":material/play_arrow:"

@@ -175,7 +175,7 @@ def _steps(t: Texts, view: View, feature: Feature, levels: Sequence[Level], sent
 
 
 def _legend(t: Texts, view: View, tallest: float, lacking: bool) -> list[str]:
-    """A line an output, one for the records, whose bars have a scale of their own, one for those without a value: a sample and what it stands for."""
+    """A sample and what it stands for: each output, the records, whose bars have a scale of their own, and those without a value."""
     rows = [
         (f'stroke="{palette.GUEST.colour}" stroke-width="3" {_dash(k)}', _column(t, view, k))
         for k in range(_outputs(view))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from backend.results import ModelRecord
     from backend.services.lifecycle import ModelState
 
+NAME = 18  # letters of a model's name that a sentence and the picture have room for
 FIRST = {  # the few that matter; all others stand under "more"
     "secureboost": ("trees", "depth", "learning_rate", "bins"),
     "forest": ("trees", "depth", "column_sample", "aggregation"),
@@ -291,7 +292,7 @@ def models(t: Texts, chosen: Federation, records: Sequence[ModelRecord], states:
     """A federation's models, newest first: the sentence and the picture of the newest, all as rows, a link to the chosen one."""
     figures, unit = view_models.FIGURES[chosen.label.task], t.unit(chosen.label)
     names = {one.id: t.model(states[one.id].name) for one in records}
-    called = {one.id: cut(names[one.id], sidebar.NAME) or _unnamed(t, one) for one in records}
+    called = {one.id: cut(names[one.id], NAME) or _unnamed(t, one) for one in records}
     words = _sentence(t, chosen, records, called)
     st.markdown(words)
     frame.drawing(_dots(t, chosen, _drawn(chosen, records), called, words), "models_picture")
