@@ -83,6 +83,14 @@ def test_where_hosts_are_at_other_companies_every_file_is_a_job_that_can_be_stop
     assert job.wait(60).state == "cancelled"
 
 
+def test_asking_the_hosts_is_a_stage_of_its_own_with_words_in_both_languages(world: World) -> None:
+    glassleaf, stages = Glassleaf(world.home, pools=False), list[str]()
+    glassleaf.reports.make(world.record.id, at=stages.append)
+    glassleaf.close()
+    assert stages == ["collect", "ask"]
+    assert all(Texts(language)(f"report.stage_{stage}") for language in LANGUAGES for stage in stages)
+
+
 def test_a_decision_is_kept_logged_and_shown(opened: Opened, world: World) -> None:
     at = opened("report")
     at.text_area(key="report_reason").set_value("It has to go before use.")
