@@ -27,6 +27,12 @@
         if (said !== text.nodeValue) text.nodeValue = said;
       }
     });
+    // So are those in a menu.
+    document.querySelectorAll("[role=listbox] [role=option]").forEach(option => {
+      const text = document.createTreeWalker(option, NodeFilter.SHOW_TEXT).nextNode();
+      const said = told.menu[text?.nodeValue];
+      if (said && said !== text.nodeValue) text.nodeValue = said;
+    });
     // So are those on a server that is gone, which name a command of its own (hidden in assets/page.css).
     const gone = [...document.querySelectorAll("[role=dialog] h2")].find(head => head.textContent === "Connection error");
     if (gone) {

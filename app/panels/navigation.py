@@ -136,8 +136,14 @@ def tell_browser(t: Texts, role: str, here: str, *, walked: bool) -> None:
     """
     shown = listed(role)
     at = shown.index(here) if here in shown else None
-    settings = {"language": t("nav.language_code"), "label": t("nav.label"), "open": at, "walked": walked}
+    settings: dict[str, object] = {
+        "language": t("nav.language_code"),
+        "label": t("nav.label"),
+        "open": at,
+        "walked": walked,
+    }
     settings |= {"upload": t("nav.upload"), "most": t("nav.upload_most", size="0")}
     settings |= {"large": t("nav.upload_large", size="0"), "kind": t("nav.upload_kind")}
+    settings["menu"] = {"Select all": t("nav.menu_all"), "No results": t("nav.menu_none")}
     settings |= {"gone": t("nav.gone"), "gone_until": t("nav.gone_until")}
     st.html(f"<script>{SCRIPT}({json.dumps(settings)})</script>", unsafe_allow_javascript=True)

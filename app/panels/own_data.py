@@ -380,6 +380,7 @@ def _meanings(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
         federation, read = service.overview(draft)
     except GlassleafError as error:
         frame.problem(t, str(error))
+        st.caption(f":material/build: {t('own_data.meanings_fix')}")
         return draft, False
     _readings(t, federation, read)
     return draft, True

@@ -177,6 +177,14 @@ def test_why_a_file_is_not_taken_stands_beside_it_in_the_readers_language(addres
         assert told.inner_text() == why and told.evaluate("node => node.getBoundingClientRect().width") > 200
 
 
+def test_a_menu_speaks_the_readers_language(address: str, page) -> None:
+    open_at(page, f"{address}/features?lang=zh", ZH("features.title"))
+    page.get_by_test_id("stMultiSelect").first.locator("input").click()
+    page.get_by_role("option", name=ZH("nav.menu_all"), exact=True).wait_for()
+    page.keyboard.type("zzz")
+    page.get_by_role("option", name=ZH("nav.menu_none"), exact=True).wait_for()
+
+
 def test_a_server_that_is_gone_is_told_in_the_readers_language(browser, tmp_path: Path) -> None:
     context = browser.new_context(viewport=PHONE, locale="zh-CN")
     context.set_default_timeout(PATIENCE)
