@@ -59,14 +59,15 @@
     waiting ||= requestAnimationFrame(() => { waiting = 0; dress(); });
   });
   window.glassleafSeen.observe(document.body, {childList: true, subtree: true});
-  // Words of a chart have the colour of the theme in which they were drawn: under another one all is drawn again.
-  const app = document.querySelector("[data-testid=stApp]"), scheme = () => getComputedStyle(app).colorScheme;
+  // Dialogs and menus stand beside the app, and have its theme, too. Words of a chart have the colour of the theme in which they
+  // were drawn: under another one all is drawn again.
+  const app = document.querySelector("[data-testid=stApp]");
+  const scheme = () => document.documentElement.style.colorScheme = getComputedStyle(app).colorScheme;
   let drawn = scheme();
   window.glassleafTheme?.disconnect();
   window.glassleafTheme = new MutationObserver(() => {
-    if (scheme() === drawn) return;
-    drawn = scheme();
-    document.querySelector(".st-key-draw_again button")?.click();
+    const before = drawn;
+    if ((drawn = scheme()) !== before) document.querySelector(".st-key-draw_again button")?.click();
   });
   window.glassleafTheme.observe(app, {attributes: true, attributeFilter: ["class"]});
   // On a phone the sidebar lies over the page that was chosen in it.

@@ -9,7 +9,7 @@
         (back, front) => over(front, back), [255, 255, 255]);
     const shown = node => {
         const {left, right, width, height} = node.getBoundingClientRect();
-        return width > 1 && height > 1 && right > 0 && left < innerWidth
+        return width > 1 && height > 1 && right > 0 && left < innerWidth && !node.closest("[style*=clip]")
             && node.checkVisibility({opacityProperty: true, visibilityProperty: true});
     };
     const found = [];

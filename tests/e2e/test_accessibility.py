@@ -76,6 +76,9 @@ def test_the_answer_of_a_score_and_a_step_under_attack_have_no_grave_fault(
         page.get_by_text(T("score.textbook_here")).first.wait_for()
         assert not in_both_themes(page)
         assert page.locator(".glassleaf-drawing > svg").count() == 4
+        page.locator(".st-key-engine_panel button").click()  # its window stands beside the app
+        page.get_by_text(T("engine.first_rlwe")).wait_for()
+        assert not in_both_themes(page)
 
         page.goto(f"{address}/score?presenter=answer&attack=on")
         page.locator("[class*=st-key-attack_result_] svg").wait_for()
