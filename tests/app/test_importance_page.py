@@ -3,7 +3,7 @@
 import pytest
 
 from app import session
-from app.panels import frame, importance
+from app.panels import frame, importance, importance_curves
 from app.texts import Texts, markdown, percent
 from backend.explain.dependence import GroupMean, GroupMeans
 from backend.explain.permutation import Permuted
@@ -112,10 +112,17 @@ def test_a_feature_of_the_guest_has_a_curve_without_asking_anybody(
         at.selectbox(key="curve_feature").select(name).run()
         assert not at.exception and says(at, "importance.curve")
         assert not [b for b in at.button if b.key == "means_go"]
-        levels = glassleaf.explanation.partial_dependence(world.record.id, name).levels
-        if any(level.high is not None for level in levels):  # a stair, under it bars that its axis does not measure
-            tallest = percent(max(level.share for level in levels if not level.missing)).split("\u00a0")[0]
-            assert T("importance.records_bars", share="#").split("#")[0] + tallest in everything(at)
+
+
+def test_the_tallest_bar_under_a_curve_is_said_as_its_axis_does_not_measure_it(
+    opened: Opened, glassleaf: Glassleaf, world: World
+) -> None:
+    opened("importance")
+    view = session.view(world.record.id)
+    name = next(one for one in used(glassleaf, world) if importance_curves.held_by_guest(view, one))
+    found = glassleaf.explanation.partial_dependence(world.record.id, name)
+    svg = importance_curves._steps(T, view, view.model.feature(name), found.levels, "")
+    assert T("importance.records_bars", share=percent(max(level.share for level in found.levels))) in svg
 
 
 def test_a_hosts_feature_is_measured_by_groups_that_are_large_enough(

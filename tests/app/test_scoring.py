@@ -167,7 +167,7 @@ def test_a_host_that_goes_down_is_named(opened: Opened, world: World) -> None:
     try:
         at = scored(at)
         assert not at.exception
-        assert any(host.name in warning.value.replace("\\", "") for warning in at.warning)
+        assert any(T.party(world.federation, host.name) in warning.value.replace("\\", "") for warning in at.warning)
         assert not at.button(key="score_go").disabled
     finally:
         glassleaf.close()
