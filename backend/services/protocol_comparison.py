@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -243,14 +244,21 @@ def run(setup: ComparisonSetup, request: ComparisonRequest, workers: Workers, jo
     names = _names(request)
     sizes = [n for n in request.batches if n != request.samples and n <= len(setup.table.ids)]
     job.total = len(names) + len(sizes)
-    job.result = done = score(request.samples, names, lambda name: job.at(name, guest.name, names.index(name)))
-    for done_before, size in enumerate(sizes, len(names)):
-        job.at("batches", guest.name, done_before)
-        if expected_seconds((done.runs, *(batch.runs for batch in done.batches)), size) > LONGEST:
-            done = replace(done, left_out=(*done.left_out, size))
-        else:
-            done = replace(done, batches=(*done.batches, score(size, PAIR, lambda name: None)))
-        job.result = done
+    with ExitStack() as part:
+
+        def begin(number: int, stage: str) -> None:
+            part.close()
+            job.at(stage, guest.name, number)
+            part.enter_context(work.part(number / job.total, (number + 1) / job.total))
+
+        job.result = done = score(request.samples, names, lambda name: begin(names.index(name), name))
+        for number, size in enumerate(sizes, len(names)):
+            begin(number, "batches")
+            if expected_seconds((done.runs, *(batch.runs for batch in done.batches)), size) > LONGEST:
+                done = replace(done, left_out=(*done.left_out, size))
+            else:
+                done = replace(done, batches=(*done.batches, score(size, PAIR, lambda name: None)))
+            job.result = done
     job.at("done", guest.name, job.total)
     return done
 

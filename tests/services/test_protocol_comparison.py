@@ -10,6 +10,7 @@ from short_keys import SHORTER, shorter_keys
 
 from backend.data.demo import write_demo
 from backend.errors import Cancelled, ParameterError
+from backend.jobs import work
 from backend.protocols.baselines.comparison import PROTOCOLS
 from backend.protocols.simulation.synthetic_model import Shape
 from backend.protocols.training.parameters import SecureBoostParameters
@@ -120,6 +121,28 @@ def test_a_comparison_can_be_stopped(glassleaf):
     with pytest.raises(Cancelled):
         glassleaf.protocol_comparison.compare(request, Stopping())
     assert seen == ["key", *PROTOCOLS[:2]]
+
+
+def test_each_protocol_and_each_batch_has_its_part_of_what_is_done(glassleaf):
+    shares = {}
+
+    class Watched:
+        """A job that notes how much was done when its stages begin."""
+
+        result = None
+
+        def at(self, stage, party="", done=None):
+            shares.setdefault((stage, done), told[-1] if told else 0.0)
+
+        def cancelled(self):
+            return False
+
+    told, request = [], ComparisonRequest("latest", 2, "rlwe", batches=(1, 3))
+    with work.watched(lambda: None, lambda share, following: told.append(share)):
+        glassleaf.protocol_comparison.compare(request, Watched())
+    whole = len(PROTOCOLS) + len(request.batches)
+    begun = [*((name, number) for number, name in enumerate(PROTOCOLS)), ("batches", whole - 2), ("batches", whole - 1)]
+    assert [shares[each] for each in begun] == pytest.approx([number / whole for number in range(whole)])
 
 
 def test_a_race_is_there_while_batches_are_still_run(glassleaf):
