@@ -4,48 +4,43 @@ from __future__ import annotations
 
 import math
 import time
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+
+import numpy as np
 
 EARLIEST = 0.1  # share of the work before which a pace is no more than a guess
 STEADY = 4 / 3  # where the paces of all so far and of its later parts foretell rests that differ by more, none is known
 PARTS = (0.0, 1 / 2, 3 / 4)  # of the time so far, from where on its paces are compared
 LATE = 5 / 4  # of the time at which the next report was expected: from there on nobody knows when it comes
 STEP = 0.05  # share of the work that may come without a report in between
+TOLD = 0.02  # share of the work by which the same report may tell another one than the last time
 STEPS = 50  # parts of the time in which a course is noted
 PRIOR = 0.1  # of what is to come: with that weight the last time's seconds count beside what is done of this one
 
 # what is said from there on, in seconds: two neighbours are within a third of whatever lies between them
 ROUND = (
-    *(10, 15, 20, 30, 40, 50),
+    *(8, 10, 12, 15, 20, 30, 40, 50),
     *(60 * minutes for minutes in (1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50)),
     *(3600 * hours for hours in (1, 1.5, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 36)),
 )
 
 # what is said holds from a quarter less to a half more; this is the middle of that, as far by ratio from either end
 MIDDLE = math.sqrt(3 / 4 * 3 / 2)
-# seconds below which "less than 10 s" is said: it holds for as much more, by ratio, as "10 s" holds for less
-SOON = ROUND[0] * math.sqrt(3 / 4)
+# below SOON "less than LESS" is said: it holds for as much more, by ratio, as what is said else holds from its middle
+LESS = 10.0
+SOON = LESS / math.sqrt(2)
 
 Reports = Sequence[tuple[float, float]]  # when, and the share that was done
 Course = Sequence[float]  # seconds, and the share that was done after each part of them
+AS_WEIGHED: tuple[float, Course, Course] = 0.0, (0.0, 1.0), (0.0, 1.0)  # no seconds, and all goes evenly
 
 
 def rounded(left: float) -> float:
     """Seconds to go as they are said, so that most may come between; below :data:`SOON` "less than" that is said."""
-    if left >= ROUND[-1]:
-        return left
-    return min(ROUND, key=lambda seconds: abs(math.log(seconds * MIDDLE / max(left, SOON))))
-
-
-def _share_at(moment: float, times: Sequence[float], shares: Sequence[float]) -> float:
-    """What was done at a moment, between two reports in proportion to the time."""
-    after = bisect_right(times, moment)
-    if after == len(times):
-        return shares[-1]
-    begun, ended = times[after - 1], times[after]
-    return shares[after - 1] + (shares[after] - shares[after - 1]) * (moment - begun) / (ended - begun)
+    if left < SOON:
+        return LESS
+    return left if left >= ROUND[-1] else min(ROUND, key=lambda seconds: abs(math.log(seconds * MIDDLE / left)))
 
 
 class Pace:
@@ -65,7 +60,7 @@ class Pace:
         self, clock: Callable[[], float] = time.perf_counter, *, weighed: bool = True, course: str = ""
     ) -> None:
         self._clock, self._weighed, self._name = clock, weighed, f"{course} course".strip()
-        self._usual: Course = ()
+        self._usual, self._reported, self._then = AS_WEIGHED
         self._typical = True
         self.begin_again()
 
@@ -95,7 +90,8 @@ class Pace:
 
     def once(self) -> None:
         """Things are made that later work finds made: this one goes as no other, and is as it was weighed."""
-        self._typical, self._usual = False, ()
+        self._typical = False
+        self._usual, self._reported, self._then = AS_WEIGHED
 
     def course(self) -> dict[str, Course]:
         """How such work went, once it has ended; nothing of what goes as no other."""
@@ -110,7 +106,9 @@ class Pace:
         """Such work went so the last time (:meth:`course`); what else stands there is not looked at."""
         usual = before.get(self._name, ())
         if self._typical and len(usual) == STEPS + 1:
-            self._usual = usual
+            seconds, *shares = usual
+            first = {0.0: 0.0, 1.0: 1.0} | {share: step / STEPS for step, share in reversed([*enumerate(shares)])}
+            self._usual, self._reported, self._then = seconds, sorted(first), sorted(first.values())
 
     def left(self) -> float | None:
         """Seconds to go; None where that is not known: too little is done, the speed changes, or the next report is long overdue.
@@ -123,28 +121,30 @@ class Pace:
         if not self._usual and (not self._weighed or reports[-1][1] < EARLIEST):
             return None
         begun = self._begun if self._usual else reports[0][0]
-        times = [0.0, *(time_ - begun for time_, _ in reports[1:])]
-        seconds, shares, coming = self._as_usual(reports) if self._usual else self._as_weighed(reports)
-        prior, last, passed = PRIOR * (1 - shares[-1]) if seconds else 0.0, times[-1], self._clock() - begun
-        paces = []
+        times, passed = [time_ - begun for time_, _ in reports], self._clock() - begun
+        shares = [self._in_time(share) for _, share in reports]
+        last, done, coming = times[-1], shares[-1], self._coming(reports)
+        prior, paces = PRIOR * (1 - done) if self._usual else 0.0, []
         for since in (part * last for part in PARTS):
-            done = shares[-1] - _share_at(since, times, shares)
-            if not since or done >= STEP:  # less tells no pace
-                paces.append((prior * seconds + last - since) / max(prior + done, 1e-9))
-        rests = [pace * (1 - shares[-1]) - (passed - last) for pace in paces]
+            later = done - float(np.interp(since, times, shares)) if since else done
+            if not since or later >= STEP:  # less tells no pace
+                paces.append((prior * self._usual + last - since) / max(prior + later, 1e-9))
+        rests = [pace * (1 - done) - (passed - last) for pace in paces]
         if passed > LATE * coming * paces[0] or max(rests) > STEADY * max(min(rests), SOON):
             return None
         return max(paces[0] - passed, passed / coming - passed, 0.0)
 
-    def _as_usual(self, reports: Reports) -> tuple[float, list[float], float]:
-        """Seconds of the last time, the parts of them after which the shares of the reports were done, and until when no other was."""
-        seconds, *then = self._usual
-        shares = [round(share, 4) for _, share in reports]
-        return seconds, [bisect_left(then, share) / STEPS for share in shares], bisect_right(then, shares[-1]) / STEPS
+    def _in_time(self, share: float) -> float:
+        """The part of the time after which this share of the work is done: as the last time, where such work was done before."""
+        return float(np.interp(share, self._reported, self._then))
 
-    def _as_weighed(self, reports: Reports) -> tuple[float, list[float], float]:
-        """No seconds, the shares, and the one that may be done before the next report."""
-        longest = max(after - before for (_, before), (_, after) in pairwise(reports))
+    def _coming(self, reports: Reports) -> float:
+        """The part of the time after which the next report is to come."""
         done = reports[-1][1]
-        coming = done + max(2 * longest, STEP) if self._following is None else self._following
-        return 0.0, [share for _, share in reports], min(max(coming, done), 1.0)
+        if self._following is not None:
+            return self._in_time(min(max(self._following, done), 1.0))
+        if self._usual:
+            told = zip(self._reported, self._then, strict=True)
+            return next((then for share, then in told if share > done + TOLD), 1.0)
+        longest = max(after - before for (_, before), (_, after) in pairwise(reports)) if len(reports) > 1 else 0.0
+        return min(done + max(2 * longest, STEP), 1.0)

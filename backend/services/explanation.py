@@ -183,7 +183,7 @@ class Explanation:
             self._measurement.keep(record, PERMUTATION, "", [asdict(row) for row in done])
             return done
 
-        return Job(work, 0, weighed=False).start()
+        return Job(work, 0).start()
 
     def permutation(self, model_id: str) -> tuple[Permuted, ...]:
         """The last permutation importances; empty where there are none."""
@@ -201,7 +201,7 @@ class Explanation:
             self._measurement.keep(record, MEANS, request.feature, [asdict(done)])
             return done
 
-        return Job(work, 0, weighed=False).start()
+        return Job(work, 0).start()
 
     def means(self, model_id: str) -> dict[str, GroupMeans]:
         """Host's feature → mean predictions by its groups, as far as they were measured."""

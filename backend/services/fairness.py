@@ -42,7 +42,7 @@ from backend.fairness.marking import bounds, check_cutoff, mark
 from backend.fairness.proxies import Association, associations
 from backend.fairness.proxies import as_evidence as proxy_evidence
 from backend.i18n import Catalogue
-from backend.jobs import Job
+from backend.jobs import Job, work
 from backend.protocols.group_sums.contingency import ContingencyTable, Wanted
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group, read_groups, to_wire
 from backend.protocols.group_sums.guest import GroupQuestions, GroupTable, pairs_a_record
@@ -219,7 +219,7 @@ class Fairness:
             self._keep(record, PROXIES, request.attribute, rows, basis)
             return done
 
-        return Job(work, 1, weighed=False, course=f"{PROXIES} {request.attribute}").start()
+        return Job(work, 1, course=f"{PROXIES} {request.attribute}").start()
 
     def _keep(self, record: ModelRecord, kind: str, feature: str, rows: Sequence[Evidence], basis: Basis) -> None:
         self._measurement.keep(record, kind, feature, [asdict(row) for row in rows], asdict(basis))
@@ -452,6 +452,8 @@ class _Crossed:
         for key, refusal in refused.items():
             if key not in before:
                 raise refusal
+        if before:
+            work.once()  # what was answered before takes no time
         self.day = min([day for day in (self.day, *(one.day for one in before.values())) if day], default="")
         return {key: GroupTable(one.groups, one.sums) for key, one in {**found, **before}.items() if one.groups}
 

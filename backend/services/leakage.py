@@ -190,7 +190,7 @@ class Leakage:
 
         The points so far are in the job's `result`.
         """
-        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, job), 0, weighed=False).start()
+        return Job[tuple[LeakPoint, ...]](lambda job: self._curve(model_id, people, job), 0).start()
 
     @recorded("leak-audit")
     def _curve(self, note: Note, model_id: str, people: int, job: Job[tuple[LeakPoint, ...]]) -> tuple[LeakPoint, ...]:

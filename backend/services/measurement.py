@@ -54,6 +54,7 @@ from backend.trees.ensemble import GuestModel
 Rows = NDArray[np.intp]
 NOT_AGREED = "not agreed"  # an outcome in the audit log
 # measurements, each with a third of the people on whom a model was, or may have been, trained
+BESIDE = 0.35  # of what an alignment costs counts: both parties hide at once, on cores of their own, and all else is done by one
 TURNS = (VALIDATION, MONITORING, PROXIES)
 # measurements, as the audit log calls them, that ask for groups of one feature, and of all
 BY_ONE, BY_ANY = (DISPARITY, ALTERNATIVES, MEANS), (PROXIES, VALIDATION, MONITORING)
@@ -286,7 +287,7 @@ class GroupWork:
         new = isinstance(key, PaillierKeySide) and key.is_new
         if new:
             work.once()
-        aligned = aligning(self.ids or len(context.runtime.table.ids), self.hosts) if self.hosts else 0.0
+        aligned = BESIDE * aligning(self.ids or len(context.runtime.table.ids), self.hosts) if self.hosts else 0.0
         a_pair, opened = costs.encrypt, costs.refresh + costs.decrypt
         summed = self.features * (self.records * costs.add + self.groups * opened)
         return work.Plan(

@@ -138,7 +138,7 @@ class ModelCards:
             self._measurement.auditor.note(record.federation, SCORES, {**of_model(record), "outcome": DONE})
             return self.get(record.id)
 
-        return Job(work, 0, weighed=False).start()
+        return Job(work, 0).start()
 
     def keep_scores(self, record: ModelRecord, scores: Mapping[str, Kept]) -> None:
         """Keep the scores of some parts; the card is made of them from then on."""

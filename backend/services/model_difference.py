@@ -71,7 +71,7 @@ class ModelDifferences:
 
     def start(self, request: DifferenceRequest) -> Job[ModelDifference]:
         """Measure in the background; comparisons of the two models rest on it from then on."""
-        return Job[ModelDifference](lambda job: self.measure(request, job), 1, weighed=False).start()
+        return Job[ModelDifference](lambda job: self.measure(request, job), 1).start()
 
     def measure(self, request: DifferenceRequest, job: Job[Any]) -> ModelDifference:
         """The same within a job that is under way.

@@ -147,7 +147,7 @@ class ModelImport:
                 record, proof = self.import_file(federation, file, job=job, **given)
                 return Brought(federation, file.name, proof, record.id)
 
-        return Job[Brought](run, 0, weighed=False, course=federation).start()
+        return Job[Brought](run, 0, course=federation).start()
 
     def outcomes(self, federation: str) -> list[str]:
         """The label's texts, of which a model's higher score may speak for either; binary only."""

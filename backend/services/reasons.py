@@ -65,7 +65,8 @@ __all__ = [
 ]
 
 DEFAULT_CIPHER = preferred("rlwe")
-SCORED = {"rlwe": 0.3, "paillier": 0.05}  # share of the work that scoring is, where it comes first
+SCORED = {"rlwe": 0.06, "paillier": 0.05}  # share of the work that scoring is, where it comes first
+ENCRYPTED = 0.5  # share of the work on mean contributions that is done before the Hosts add up
 STEPS = ("encrypt", "weigh", "rank")  # of one person, for progress
 COHORT = 200  # people of a group where nobody says how many
 
@@ -301,11 +302,8 @@ class ReasonsService:
 
     def start_cohort(self, request: CohortRequest) -> Job[tuple[CohortImportance, ...]]:
         """Mean SHAP contributions of all features over a group of at least 50 people, under encryption, in the background."""
-        # the Hosts add up when all is encrypted, and say nothing meanwhile
         course = f"{request.cipher} {len(request.ids) or request.samples}"
-        return Job[tuple[CohortImportance, ...]](
-            lambda job: self._cohort(request, job), 0, weighed=False, course=course
-        ).start()
+        return Job[tuple[CohortImportance, ...]](lambda job: self._cohort(request, job), 0, course=course).start()
 
     @recorded("cohort")
     def _cohort(
@@ -497,11 +495,15 @@ def mean_contributions(
     key = runtime.keys.reasons(request.cipher, request.key_bits, terms.shape(1).load(terms.rows, count))
     session = runtime.open_session(terms.chain, job.cancelled)
     job.read_transcript = session.transcript
+
+    def at(stage: str, party: str, people: int) -> None:
+        job.at(stage, party, people)
+        if stage == "encrypt":  # what is added up of all of them says nothing meanwhile
+            work.reached(ENCRYPTED * people / count)
+
     try:
         runtime.ask_approval(session, terms.chain, context.record.id, REASONS, count)
-        client = ReasonsClient(
-            session, runtime.guest.name, context.record.id, terms, key, job.at, journal=runtime.journal
-        )
+        client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at, journal=runtime.journal)
         found = client.sums(people)
     finally:
         job.keep_transcript(session.close())

@@ -30,7 +30,7 @@ from backend.services.workspace import Workspace
 from backend.trees.ensemble import GuestModel
 
 # what growing a model takes where a measurement of one takes 1, on the demo
-GROWN = {"rlwe": 4.0, "paillier": 25.0, "paillier-short": 20.0}
+GROWN = {"rlwe": 10.0, "paillier": 25.0, "paillier-short": 20.0}
 
 
 @dataclass(frozen=True)

@@ -110,10 +110,7 @@ class Training:
         """Train in the background; the model is in the registry when the job is done."""
         asked = request.parameters
         course = f"{request.federation} {asked.ALGORITHM} {getattr(asked, 'cipher', '')} {rounds(asked)}"
-        weighed = isinstance(asked, SecureBoostParameters)  # the others' trees take unlike times
-        return Job[ModelRecord](
-            lambda job: self.run(request, job), rounds(asked), weighed=weighed, course=course
-        ).start()
+        return Job[ModelRecord](lambda job: self.run(request, job), rounds(asked), course=course).start()
 
     @recorded("train")
     def run(self, note: Note, request: TrainingRequest, job: Job[Any], retrained_from: str = "") -> ModelRecord:

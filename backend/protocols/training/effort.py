@@ -18,6 +18,7 @@ BIN = 1e-3  # seconds to pack, refresh and decrypt the sums of a bin under a Pai
 ROW = {"none": 6e-6, "rlwe": 2e-5}
 NODE = {"none": 0.009, "rlwe": 0.15}
 FIRST = 0.75  # seconds of the first sums under RLWE
+LOCKSTEP = 1 / 3  # of what trees take one after the other, where a forest's nodes are summed together
 STORING = 0.5  # seconds: the model stored, and what its scores give away measured on a fixed number of people
 
 

@@ -160,11 +160,15 @@ class TrainingClient:
         asked, ids, hosts = self.parameters, len(self.table.ids), self.session.hosts
         features = sum(len(party.features) for party in self.federation.parties if party.name in hosts)
         cipher, bits, bins = (getattr(asked, name, 0) for name in ("cipher", "key_bits", "bins"))
-        tree = effort.TreeEffort(str(cipher), bits, round(SHARES[0] * ids), features, bins, asked.depth, len(hosts))
+        of_rows, of_features = (getattr(asked, f"{kind}_sample", 1.0) for kind in ("row", "column"))
+        drawn = round(SHARES[0] * ids * of_rows), round(features * of_features)
+        tree = effort.TreeEffort(str(cipher), bits, *drawn, bins, asked.depth, len(hosts))
         trees = rounds(asked)
-        batches = trees if isinstance(asked, SecureBoostParameters) else 1
+        boosted = isinstance(asked, SecureBoostParameters)
         first = replace(tree, first=effort.is_first(key))
-        grow_seconds = first.sending + first.growing + (batches - 1) * tree.sending + (trees - 1) * tree.growing
+        grow_seconds = first.sending + first.growing + (trees - 1) * (boosted * tree.sending + tree.growing)
+        if trees > 1 and not boosted:
+            grow_seconds *= effort.LOCKSTEP
         align_seconds = effort.aligning(ids, len(hosts))
         return work.Plan({"align": align_seconds, "grow": grow_seconds, "store": effort.STORING})
 
