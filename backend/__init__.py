@@ -6,7 +6,7 @@ What a library user imports from here is loaded when it is asked for.
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.17.0"
+__version__ = "0.18.0"
 
 WHERE = {
     "Glassleaf": "services",
