@@ -292,9 +292,9 @@ def test_progress_never_goes_back(opened: Opened, go: threading.Event) -> None:
         assert says(text, "stage.count", done=seen, total=500)
     job.at("decrypt", done=500)  # nothing is left to be counted
     for left, key, seconds in (
-        (8.6, "stage.soon", 10),
-        (8.7, "stage.left", 10),
-        (13.0, "stage.left", 15),
+        (7.0, "stage.soon", 10),
+        (7.1, "stage.left", 8),
+        (13.0, "stage.left", 12),
         (118.0, "stage.left", 120),
     ):
         job.pace.left = lambda left=left: left

@@ -199,7 +199,7 @@ def test_what_was_noted_of_work_is_found_again_newest_first(registry):
     for seconds in (3.0, 2.0):
         registry.of("").start("attacks", took(seconds))
     assert registry.took("", "attacks")["A1 course"][0] == 2.0 and registry.took("somebody else", "attacks") == {}
-    assert registry.of("").start("attacks", took(9.0)).pace._usual[0] == 2.0
+    assert registry.of("").start("attacks", took(9.0)).pace._usual == 2.0
 
 
 def test_everybody_of_a_home_who_does_not_sign_in_is_one_user_and_another_home_is_another(tmp_path, go):
