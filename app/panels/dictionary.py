@@ -41,7 +41,7 @@ class DictionaryFilters:
 
 
 def filters(t: Texts, view: View) -> DictionaryFilters:
-    """The row of filters above the table."""
+    """The row of filters above the table, most of them behind one button: the table is what the page is about."""
     parties = (view.model.guest, *view.model.hosts)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         search = st.text_input(
@@ -61,12 +61,12 @@ def filters(t: Texts, view: View) -> DictionaryFilters:
             format_func=lambda party: palette.name(t, view.federation, party),
             persist_state="session",
         )
-        use = controls.choice(
-            t("features.use"), ("all", "used", "unused"), "features_use", lambda key: t(f"features.use_{key}")
-        )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        statuses, packs = findings.by_law(t, view, "features", 260) if view.compliance.findings else ((), ())
-        flagged = st.toggle(t("features.only_flagged"), key="features_flagged", persist_state="session")
+        with st.popover(t("compliance.filter"), icon=":material/filter_list:", key="features_filter"):
+            use = controls.choice(
+                t("features.use"), ("all", "used", "unused"), "features_use", lambda key: t(f"features.use_{key}")
+            )
+            statuses, packs = findings.by_law(t, view, "features", 260) if view.compliance.findings else ((), ())
+            flagged = st.toggle(t("features.only_flagged"), key="features_flagged", persist_state="session")
         secureboost = st.toggle(
             t("features.secureboost"),
             key="features_secureboost",
