@@ -179,6 +179,7 @@ def test_why_a_file_is_not_taken_stands_beside_it_in_the_readers_language(addres
 
 def test_a_menu_speaks_the_readers_language(address: str, page) -> None:
     open_at(page, f"{address}/features?lang=zh", ZH("features.title"))
+    page.locator(".st-key-features_filter button").first.click()
     page.get_by_test_id("stMultiSelect").first.locator("input").click()
     page.get_by_role("option", name=ZH("nav.menu_all"), exact=True).wait_for()
     page.keyboard.type("zzz")
