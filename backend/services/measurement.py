@@ -53,8 +53,8 @@ from backend.trees.ensemble import GuestModel
 
 Rows = NDArray[np.intp]
 NOT_AGREED = "not agreed"  # an outcome in the audit log
-# measurements, each with a third of the people on whom a model was, or may have been, trained
 BESIDE = 0.35  # of what an alignment costs counts: both parties hide at once, on cores of their own, and all else is done by one
+# measurements, each with a third of the people on whom a model was, or may have been, trained
 TURNS = (VALIDATION, MONITORING, PROXIES)
 # measurements, as the audit log calls them, that ask for groups of one feature, and of all
 BY_ONE, BY_ANY = (DISPARITY, ALTERNATIVES, MEANS), (PROXIES, VALIDATION, MONITORING)
