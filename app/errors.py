@@ -13,7 +13,9 @@ from functools import cache
 from string import Formatter
 
 from app.texts import UNBROKEN, Texts
+from backend.errors import GlassleafError
 from backend.i18n import catalogue, listed_in
+from backend.remark import Remark, known
 
 SECTIONS = ("error.", "sheet.")
 PLACES = ("sheet.at_cell", "sheet.at_row", "sheet.at_column")  # no sentence: they stand before one
@@ -22,6 +24,13 @@ HOSTS = ("host", "hosts")  # values: a Host's name, or several
 MAYBE = ("purpose",)  # values that may be empty: not every question is for a named purpose
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _ENGLISH = re.compile(r"[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}")  # three words in a row
+
+
+def worded(t: Texts, error: GlassleafError | Remark, title: Callable[[str], str] = str) -> str:
+    """Return what an error or a remark says in the language of `t`; `title` gives the title of a Host by its name."""
+    if isinstance(error, GlassleafError) and not known(error.code):
+        return said(t, error.code, title)  # TODO(issue 34): a sentence without a code
+    return error.sentence(t.language, title)
 
 
 def said(t: Texts, text: str, title: Callable[[str], str] = str) -> str:

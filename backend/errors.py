@@ -1,8 +1,10 @@
-"""The errors Glassleaf raises; each says what was found, what was expected and what to do.
+"""The errors Glassleaf raises: a class, a code and values. The sentence is made where somebody reads it, in their language.
+
+A sentence says what was expected, what was found and what to do (assets/errors, both languages).
 
 GlassleafError
 ├── FederationError   a federation file, a dictionary or a party's table is not usable
-│   └── Unclear          a file can be read in several ways, and whoever knows it has to say which
+│   └── AmbiguousFile    a file can be read in several ways, and a person has to say which
 ├── RulePackError     a rule pack does not parse
 ├── SampleError       a row to be scored is not usable (the other rows go on)
 ├── ModelError        a model is unknown, damaged or does not fit the federation
@@ -16,9 +18,9 @@ GlassleafError
 │   │   ├── ApprovalPending  its operator has not decided yet
 │   │   └── ApprovalDenied   its operator has denied it, or withdrawn what was allowed
 │   ├── QuestionRefused  a question will not be answered under its request id, however often it is repeated
-│   └── SignInError      nobody is signed in, or not any more, or in no role
+│   └── SignInError      nobody is signed in, or no longer, or in no role
 ├── StoreError        a party's database cannot be opened, read or written
-├── NotAvailable      only who operates a Host has it, and that is another company
+├── NotAvailable      only the operator of a Host has it, and that is another company
 ├── PartyUnreachable  a party did not answer in time or stopped
 └── Cancelled         the user stopped a long job
 """
@@ -26,12 +28,53 @@ GlassleafError
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from backend.i18n import Text
+from backend.remark import Remark, Title, known, one_line
 
 
 class GlassleafError(Exception):
-    """Base of every error whose text may be shown to a user as it stands."""
+    """Base of every error that a user may read.
+
+    Parameters
+    ----------
+    code : str
+        A key of assets/errors.
+    **values : object
+        What the sentence names; see :class:`backend.remark.Remark`.
+
+    Examples
+    --------
+    >>> GlassleafError("unknown_federation", federation="cards", known=("demo", "loans")).sentence("en")[:29]
+    'There is no federation cards;'
+    """
+
+    def __init__(self, code: str = "", /, **values: object) -> None:
+        self.code = code
+        self.values = values
+        super().__init__(code)
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """Return what the error says, one remark a line."""
+        return (Remark(self.code, self.values),)
+
+    def sentence(self, language: str = "en", title: Title = str) -> str:
+        """Return the error's text in a language. `title` gives the title of a Host by its name."""
+        if not all(known(remark.code) for remark in self.remarks):
+            return self.code  # TODO(issue 34): a sentence that has no code yet
+        return "\n".join(remark.sentence(language, title) for remark in self.remarks)
+
+    def __str__(self) -> str:
+        """Return the English text."""
+        return self.sentence("en")
+
+    @classmethod
+    def of(cls, remark: Remark) -> GlassleafError:
+        """Return an error of this class that says a remark."""
+        return cls(remark.code, **remark.values)
 
 
 class FederationError(GlassleafError):
@@ -39,16 +82,32 @@ class FederationError(GlassleafError):
 
     Parameters
     ----------
-    problems : sequence of str
-        One sentence each: file, field, what was found, what was expected.
+    code : str
+        Of the only problem; or, in place of code and values:
+    problems : iterable of Remark
+        Several problems, each with file, field, what was found and what was expected.
     """
 
-    def __init__(self, problems: str | Sequence[str]) -> None:
-        self.problems: tuple[str, ...] = (problems,) if isinstance(problems, str) else tuple(problems)
-        super().__init__("\n".join(self.problems))
+    def __init__(
+        self, code: str | Iterable[Remark] | Iterable[str] = "", /, problems: Iterable[Remark] = (), **values: object
+    ) -> None:
+        if not isinstance(code, str):  # TODO(issue 34): a list of sentences
+            code = "\n".join(map(str, code))
+        self._problems = tuple(problems)
+        super().__init__(self._problems[0].code if self._problems else code, **values)
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """Return the problems."""
+        return self._problems or super().remarks
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Return the problems in English."""
+        return tuple(self.sentence("en").split("\n"))
 
 
-class Unclear(FederationError):  # noqa: N818 - reads as what was found
+class AmbiguousFile(FederationError):  # noqa: N818 - reads as what was found
     """A file can be read in several ways: a wrong guess would be worse than a question.
 
     Parameters
@@ -59,9 +118,15 @@ class Unclear(FederationError):  # noqa: N818 - reads as what was found
         Answer → what the file says if it is so: a few of its lines, or one of its cells.
     """
 
-    def __init__(self, problem: str, question: str, choices: dict[str, tuple[str, ...]]) -> None:
-        self.question, self.choices = question, choices
-        super().__init__(problem)
+    def __init__(
+        self, code: str = "", question: str = "", choices: dict[str, tuple[str, ...]] | None = None, **values: object
+    ) -> None:
+        self.question = question
+        self.choices = choices or {}
+        super().__init__(code, problems=(), **values)
+
+
+Unclear = AmbiguousFile  # TODO(issue 34): rename where it is used
 
 
 class RulePackError(GlassleafError):
@@ -92,12 +157,16 @@ class ReleaseRefused(ParameterError):  # noqa: N818 - reads as what happened
     named, bound : float
         Share of scores that would identify their path, and the largest allowed.
     bits : int or None
-        The finest resolution that would do; None where none does.
+        The finest resolution that would do; None if there is none.
     """
 
-    def __init__(self, words: str, named: float, bound: float, bits: int | None) -> None:
-        self.named, self.bound, self.bits = named, bound, bits
-        super().__init__(words)
+    def __init__(
+        self, code: str = "", named: float = 0.0, bound: float = 0.0, bits: int | None = None, **values: object
+    ) -> None:
+        self.named = named
+        self.bound = bound
+        self.bits = bits
+        super().__init__(code, named=named, bound=bound, bits=bits, **values)
 
 
 class SecurityError(GlassleafError):
@@ -113,14 +182,14 @@ class QuestionRefused(SecurityError):  # noqa: N818 - reads as what happened
 
 
 class SignInError(SecurityError):
-    """Nobody is signed in, or not any more, or in no role.
+    """Nobody is signed in, or no longer, or in no role.
 
     Parameters
     ----------
     kind : {"signed_out", "expired", "old", "no_role", "unusable", "no_settings", "no_provider"}
     """
 
-    def __init__(self, kind: str, words: str) -> None:
+    def __init__(self, kind: str = "", words: str = "") -> None:  # TODO(issue 34): kind and code
         self.kind = kind
         super().__init__(words)
 
@@ -133,12 +202,13 @@ class HostBusy(HostRefused):
     wait : float
         Seconds after which it is worth asking again.
     host : str
-        Where it is known.
+        Its name, if known.
     """
 
-    def __init__(self, words: str, wait: float, host: str = "") -> None:
-        self.wait, self.host = wait, host
-        super().__init__(words)
+    def __init__(self, code: str = "", wait: float = 0.0, host: str = "", **values: object) -> None:
+        self.wait = wait
+        self.host = host
+        super().__init__(code, host=host, **values)
 
 
 class NotAgreed(HostRefused):
@@ -150,11 +220,10 @@ class NotAgreed(HostRefused):
         One of :data:`backend.data.federation.MEASURES`.
     """
 
-    def __init__(self, host: str, purpose: str) -> None:
-        self.host, self.purpose = host, purpose
-        super().__init__(
-            f"Not measured: the Host has not agreed. {host} does not allow the purpose '{purpose}'; ask its operator to (`measures`)."
-        )
+    def __init__(self, host: str = "", purpose: str = "") -> None:
+        self.host = host
+        self.purpose = purpose
+        super().__init__("not_agreed", host=host, purpose=purpose)
 
 
 class ApprovalPending(HostRefused):
@@ -166,14 +235,18 @@ class ApprovalPending(HostRefused):
         Of the request at the Host.
     since : datetime
         When it was asked for first.
+    now : datetime
+        When the error is raised; the sentence says how long the request waits.
     """
 
-    def __init__(self, host: str, number: int, since: datetime, now: datetime | None = None) -> None:
-        self.host, self.number, self.since = host, number, since
-        super().__init__(
-            f"Waits for {host}'s approval, asked {_ago((now or datetime.now(UTC)) - since)} ago (request {number} there); nobody was asked "
-            f"about. Ask again once the operator of {host} has approved it."
-        )
+    def __init__(
+        self, host: str = "", number: int = 0, since: datetime | None = None, now: datetime | None = None
+    ) -> None:
+        self.host = host
+        self.number = number
+        self.since = since or datetime.now(UTC)
+        waiting = (now or datetime.now(UTC)) - self.since
+        super().__init__("waits_for_approval", host=host, number=number, waiting=waiting)
 
 
 class ApprovalDenied(HostRefused):
@@ -190,29 +263,23 @@ class ApprovalDenied(HostRefused):
 
     _SAID = re.compile(r"Its operator has (denied|withdrawn) this on (\d{4}-\d\d-\d\d): (.*)", re.DOTALL)
 
-    def __init__(self, host: str, state: str, day: str, reason: str) -> None:
-        self.host, self.state, self.day, self.reason = host, state, day, reason
-        super().__init__(f"{host} refused: {self.refusal(state, day, reason)}")
+    def __init__(self, host: str = "", state: str = "denied", day: str = "", reason: str = "") -> None:
+        self.host = host
+        self.state = state
+        self.day = day
+        self.reason = reason
+        super().__init__(f"approval_{state}", host=host, day=day, reason=reason)
 
     @staticmethod
     def refusal(state: str, day: str, reason: str) -> str:
-        """How a Host says it."""
+        """Return the sentence that a Host sends."""  # TODO(issue 34): a code on the wire
         return f"Its operator has {state} this on {day}: {reason}"
 
     @classmethod
     def read(cls, host: str, refusal: str) -> ApprovalDenied | None:
-        """What a Host said; None where it refused for something else."""
+        """Return what a Host said; None if it refused for another reason."""
         match = cls._SAID.fullmatch(refusal)
         return None if match is None else cls(host, *match.groups())
-
-
-def _ago(past: timedelta) -> str:
-    """A time in its largest unit."""
-    seconds = max(0, int(past.total_seconds()))
-    for unit, size in (("d", 86_400), ("h", 3600), ("min", 60)):
-        if seconds >= (2 * size if unit == "d" else size):
-            return f"{seconds // size} {unit}"
-    return "less than a minute"
 
 
 class StoreError(GlassleafError):
@@ -220,11 +287,11 @@ class StoreError(GlassleafError):
 
 
 class NotAvailable(GlassleafError):  # noqa: N818 - reads as what was found
-    """Only who operates a Host has or can do it, and that is another company."""
+    """Only the operator of a Host has or can do it, and that is another company."""
 
-    def __init__(self, host: str, what: str) -> None:
+    def __init__(self, host: str = "", what: str | Text | Remark = "") -> None:  # TODO(issue 34): what as Text
         self.host = host
-        super().__init__(f"Not available: {host} runs at its own company. Ask its operator there ({what}).")
+        super().__init__("not_available", host=host, what=what)
 
 
 class PartyUnreachable(GlassleafError):  # noqa: N818 - reads as what happened
@@ -235,6 +302,4 @@ class Cancelled(GlassleafError):  # noqa: N818 - not a fault
     """The user stopped a long job; nothing half-done was kept."""
 
 
-def plain(text: str) -> str:
-    """What another party wrote, on one line and without what steers a terminal or turns the direction of letters."""
-    return "".join(letter if letter.isprintable() else " " for letter in text)
+plain = one_line  # TODO(issue 34): rename where it is used

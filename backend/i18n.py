@@ -6,11 +6,10 @@ import re
 import string
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
-
-from backend.errors import ParameterError
 
 CATALOGUES = files("assets") / "texts"
 LANGUAGES = ("en", "zh")
@@ -26,18 +25,45 @@ _AFTER = re.compile(r"^(\**|</b>) ?(?=[\u4e00-\u9fff])")  # what may close it, a
 _SPACED = "%°±−+$€£≤≥:●■◆▲⬢⬟★"  # set apart from Chinese as letters and digits are; ":" begins Markdown's coloured marks
 
 
+@dataclass(frozen=True)
+class Text:
+    """What has two languages: a meaning, a unit, what a code stands for, a title, a reason.
+
+    Parameters
+    ----------
+    en, zh : str
+        English; Chinese, "" if nobody wrote it.
+
+    Examples
+    --------
+    >>> Text("Age", "年龄").in_language("zh")
+    '年龄'
+    """
+
+    en: str = ""
+    zh: str = ""
+
+    def in_language(self, language: str) -> str:
+        """Return the Chinese text if Chinese is chosen and written, else the English one."""
+        return self.zh if language == "zh" and self.zh else self.en
+
+    def __bool__(self) -> bool:
+        """Return whether something was written."""
+        return bool(self.en or self.zh)
+
+
 class Catalogue:
     """One language's words: ``words("document.title", name=value)``.
 
     Raises
     ------
-    ParameterError
-        There is no catalogue in the language.
+    ValueError
+        If there is no catalogue in the language. Doors check what users choose against :data:`LANGUAGES`.
     """
 
     def __init__(self, language: str) -> None:
         if language not in LANGUAGES:
-            raise ParameterError(f"There is no catalogue in {language!r}; choose one of {', '.join(LANGUAGES)}.")
+            raise ValueError(f"there is no catalogue in {language!r}")
         self.language = language
         self._texts = catalogue(language)
 
@@ -77,15 +103,20 @@ def fill(text: str, language: str, values: Mapping[str, object]) -> str:
     """
     if not values:
         return text
-    shown = {name: f"{value:,}" if type(value) is int else value for name, value in values.items()}
-    if language != "zh":
-        return text.format(**shown)
     filled, last = "", ""
-    for between, name, spec, _ in string.Formatter().parse(text):
-        value = format(shown[name], spec or "") if name else ""
-        filled += _set_apart(last.rstrip("*")[-1:], between, value.lstrip("*")[:1]) + value
+    for literal, name, spec, _ in string.Formatter().parse(text):
+        value = _formatted(values[name], spec or "") if name else ""
+        between = literal
+        if language == "zh":
+            between = _set_apart(last.rstrip("*")[-1:], literal, value.lstrip("*")[:1])
+        filled += between + value
         last = value
     return filled
+
+
+def _formatted(value: object, spec: str) -> str:
+    """Return a value by its format; a whole number without one (a port may ask for `:d`) has thousands separated."""
+    return f"{value:,}" if type(value) is int and not spec else format(value, spec)
 
 
 def listed_in(language: str, value: object) -> object:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from app.errors import said
+from app.errors import said, worded
 from app.texts import Texts, catalogue
 from backend.data.csv_file import MAX_ROW, SHOWN_CELL, FileLimits, listed
 from backend.data.dictionary import Feature, Kind
@@ -50,7 +50,6 @@ COMPOSED = TOO_LARGE | {
     "budget_bits",
     "decimal_choice",
     "not_agreed",
-    "waits_now",
     "denied",
     "withdrawn",
 }
@@ -103,12 +102,12 @@ def test_what_waits_or_was_denied_is_said_in_chinese() -> None:
     now = datetime.now(UTC)
     for past, words in (
         (timedelta(0), "不到一分钟前"),
-        (timedelta(hours=2), "2\u00a0小时前"),
+        (timedelta(hours=2), "2 小时前"),
         (timedelta(days=3), "3 天前"),
     ):
-        assert words in said(ZH, str(ApprovalPending("telecom", 3, now - past, now)))
+        assert words in worded(ZH, ApprovalPending("telecom", 3, now - past, now))
     for state, words in (("denied", "拒绝了此请求"), ("withdrawn", "撤回了批准")):
-        found = said(ZH, str(ApprovalDenied("telecom", state, "2026-11-23", "over")))
+        found = worded(ZH, ApprovalDenied("telecom", state, "2026-11-23", "over"))
         assert words in found and ZH("frame.in_english") not in found
 
 

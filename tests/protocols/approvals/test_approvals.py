@@ -588,10 +588,10 @@ def test_a_host_that_answers_about_something_else_is_not_believed():
     ("past", "words"),
     [
         ({"seconds": -5}, "less than a minute"),
-        ({"minutes": 7}, "7 min"),
-        ({"hours": 2}, "2 h"),
-        ({"hours": 47}, "47 h"),
-        ({"days": 3}, "3 d"),
+        ({"minutes": 7}, "7 minutes"),
+        ({"hours": 2}, "2 hours"),
+        ({"hours": 47}, "47 hours"),
+        ({"days": 3}, "3 days"),
     ],
 )
 def test_since_when_it_waits_is_said_in_words(past, words):

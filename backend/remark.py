@@ -1,0 +1,247 @@
+"""What is to be said as a code with values; the sentence is made where somebody reads it, in their language.
+
+The sentences stand in `assets/errors`, one file for each folder of the backend, every code with its English and its Chinese.
+"""
+
+from __future__ import annotations
+
+import string
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from functools import cache
+from importlib.resources import files
+
+from backend.i18n import Text, fill
+
+SENTENCES = files("assets") / "errors"
+LISTED = 10  # items of a list that a sentence names
+PEOPLE = frozenset({"id", "ids"})  # values that name people: no log holds them
+HOSTS = frozenset({"host", "hosts"})  # values that name Hosts: a reader sees their titles
+MAX_TEXT = 2_000  # letters of a text that another party sent
+MAX_ITEMS = 200  # items of a list, or values of a remark, that another party sent
+MAX_SPAN = 1e10  # seconds of a time span from another party, some 300 years
+MAX_DEPTH = 4  # remarks and lists within each other, from another party
+_UNITS = (
+    ("day", 86_400, 2),
+    ("hour", 3600, 1),
+    ("minute", 60, 1),
+)  # unit, seconds, from how many of them on it is used
+
+Title = Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A code with the values of its sentence, and where in a table it applies.
+
+    Parameters
+    ----------
+    code : str
+        A key of the catalogue.
+    values : mapping of str to object
+        Text, number, :class:`Text`, date, time span, :class:`Remark`, or a tuple of these.
+    row, column : int, str
+        The row (1 is the first) and the column that the remark is about; 0 and "" if it is not about one.
+
+    Examples
+    --------
+    >>> Remark("unknown_federation", {"federation": "cards", "known": ("demo", "loans")}).sentence("en")[:29]
+    'There is no federation cards;'
+    """
+
+    code: str
+    values: Mapping[str, object] = field(default_factory=dict)
+    row: int = 0
+    column: str = ""
+
+    def sentence(self, language: str = "en", title: Title = str) -> str:
+        """Return the sentence in a language. `title` gives the title of a Host by its name."""
+        shown = {}
+        for name, value in self.values.items():
+            shown[name] = _shown(value, language, title if name in HOSTS else str, title)
+        return self._place(language) + fill(template(self.code, language, self.values), language, shown)
+
+    def loggable(self) -> dict[str, object]:
+        """Return code and values for a log, without what names a person or quotes a cell."""
+        values = {}
+        for name, value in self.values.items():
+            if name not in PEOPLE:
+                values[name] = value.loggable() if isinstance(value, Remark) else value
+        return {"code": self.code, **values}
+
+    def plain(self) -> dict[str, object]:
+        """Return code, values and place as texts, numbers, lists and tables, for a message or a database."""
+        values = {name: _plain(value) for name, value in self.values.items()}
+        place = {"row": self.row, "column": self.column} if self.row or self.column else {}
+        return {"code": self.code, "values": values, **place}
+
+    def _place(self, language: str) -> str:
+        """Return how the sentence starts: "Row 3, age: "."""
+        if self.row and self.column:
+            return fill(template("at_cell", language), language, {"row": self.row, "column": self.column})
+        if self.row:
+            return fill(template("at_row", language), language, {"row": self.row})
+        if self.column:
+            return fill(template("at_column", language), language, {"column": self.column})
+        return ""
+
+
+def read_plain(plain: object, depth: int = 0) -> Remark:
+    """Return the remark that :meth:`Remark.plain` made, whoever sent it.
+
+    Text that another party wrote is cut to :data:`MAX_TEXT` letters on one line. A code that this version does not know, or that lacks
+    a value, becomes the remark `unknown_remark`.
+
+    Raises
+    ------
+    ValueError
+        If it is not such a table.
+    """
+    if not isinstance(plain, dict) or not isinstance(plain.get("code"), str) or depth > MAX_DEPTH:
+        raise ValueError("a remark is a table of code and values")
+    values = plain.get("values", {})
+    row = plain.get("row", 0)
+    column = plain.get("column", "")
+    if not isinstance(values, dict) or len(values) > MAX_ITEMS or type(row) is not int or not isinstance(column, str):
+        raise ValueError("a remark's values are a table, its row is a number and its column a text")
+    read = {}
+    for name, value in values.items():
+        read[str(name)] = _read(value, depth + 1)
+    code = plain["code"]
+    if not known(code) or not fields(code) <= read.keys():
+        return Remark("unknown_remark", {"code": one_line(code)[:60]})
+    return Remark(code, read, row, one_line(column)[:MAX_TEXT])
+
+
+def one_line(text: str) -> str:
+    """Return a text on one line, without letters that steer a terminal or turn the direction of writing."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def known(code: str) -> bool:
+    """Return whether the catalogue has a sentence for a code."""
+    return code in catalogue() or f"{code}.other" in catalogue()
+
+
+def template(code: str, language: str, values: Mapping[str, object] | None = None) -> str:
+    """Return the catalogue's text of a code; a value called `n` chooses between `.one` and `.other` if the catalogue has both."""
+    texts = catalogue()
+    if code in texts:
+        return texts[code].in_language(language)
+    form = "one" if (values or {}).get("n") == 1 else "other"
+    return texts[f"{code}.{form}"].in_language(language)
+
+
+def fields(code: str) -> set[str]:
+    """Return the names of the values that a code's sentences have, in either language and either number."""
+    names = set()
+    for key, text in catalogue().items():
+        if key in (code, f"{code}.one", f"{code}.other"):
+            for sentence in (text.en, text.zh):
+                names |= {name for _, name, _, _ in string.Formatter().parse(sentence) if name}
+    return names
+
+
+@cache
+def catalogue() -> dict[str, Text]:
+    """Return all sentences: code → English and Chinese.
+
+    Raises
+    ------
+    ValueError
+        If a code is in two files, or lacks a language.
+    """
+    found: dict[str, Text] = {}
+    for file in sorted(SENTENCES.iterdir(), key=lambda entry: entry.name):
+        if not file.name.endswith(".toml"):
+            continue
+        for code, entry in tomllib.loads(file.read_text(encoding="utf-8")).items():
+            forms = {code: entry} if "en" in entry else {f"{code}.{form}": entry[form] for form in entry}
+            for key, both in forms.items():
+                if key in found or not both.get("en") or not both.get("zh"):
+                    raise ValueError(f"{file.name}: {key} is in another file, too, or lacks a language")
+                found[key] = Text(both["en"], both["zh"])
+    return found
+
+
+def _plain(value: object) -> object:
+    """Return a value as text, number, list or table."""
+    if isinstance(value, Remark):
+        return value.plain()
+    if isinstance(value, Text):
+        return {"en": value.en, "zh": value.zh}
+    if isinstance(value, timedelta):
+        return {"seconds": value.total_seconds()}
+    if isinstance(value, date):
+        return {"time": value.isoformat()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, (str, int, float, type(None))) else str(value)
+
+
+def _read(plain: object, depth: int) -> object:
+    """Return the value that :func:`_plain` made."""
+    if isinstance(plain, str):
+        return one_line(plain)[:MAX_TEXT]
+    if isinstance(plain, list) and len(plain) <= MAX_ITEMS and depth <= MAX_DEPTH:
+        return tuple(_read(item, depth + 1) for item in plain)
+    if isinstance(plain, dict):
+        return _read_table(plain, depth)
+    if isinstance(plain, (int, float, type(None))):
+        return plain
+    raise ValueError("a remark's value is a text, a number, a list, two languages, a time, or a remark")
+
+
+def _read_table(plain: dict[str, object], depth: int) -> object:
+    """Return the remark, the text in two languages or the time that a table holds."""
+    match plain:
+        case {"code": str()}:
+            return read_plain(plain, depth)
+        case {"en": str(english), "zh": str(chinese)}:
+            return Text(one_line(english)[:MAX_TEXT], one_line(chinese)[:MAX_TEXT])
+        case {"seconds": int() | float() as seconds} if abs(seconds) < MAX_SPAN:
+            return timedelta(seconds=seconds)
+        case {"time": str(time)}:
+            return datetime.fromisoformat(time) if "T" in time else date.fromisoformat(time)
+    raise ValueError("a remark's table is two languages, a time, or a remark")
+
+
+def _shown(value: object, language: str, name: Title, title: Title) -> object:
+    """Return a value as a sentence shows it: `name` of a text, and nested remarks in the same language."""
+    match value:
+        case Remark():
+            shown: object = value.sentence(language, title)
+        case Text():
+            shown = value.in_language(language)
+        case tuple() | list():
+            shown = _listed([str(_shown(item, language, name, title)) for item in value], language)
+        case timedelta():
+            shown = _span(value, language)
+        case datetime():
+            shown = value.strftime("%Y-%m-%d %H:%M UTC")
+        case date():
+            shown = value.isoformat()
+        case str():
+            shown = name(value)
+        case _:
+            shown = value
+    return shown
+
+
+def _listed(items: list[str], language: str) -> str:
+    """Return a list as a sentence shows it: the first :data:`LISTED` items, and how many more there are."""
+    text = ("、" if language == "zh" else ", ").join(items[:LISTED])
+    rest = len(items) - LISTED
+    return text if rest <= 0 else fill(template("and_more", language), language, {"items": text, "rest": rest})
+
+
+def _span(span: timedelta, language: str) -> str:
+    """Return a time span in its largest unit: "3 hours"."""
+    seconds = max(0, int(span.total_seconds()))
+    for unit, size, least in _UNITS:
+        n = seconds // size
+        if n >= least:
+            return fill(template(unit, language, {"n": n}), language, {"n": n})
+    return template("moments", language)
