@@ -110,7 +110,7 @@ def empty_database(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 @pytest.fixture(scope="module", autouse=True)
 def _databases_are_copies(request: pytest.FixtureRequest, empty_database: bytes) -> Iterator[None]:
     """Wherever a new database is wanted, it is a copy of one that was made; tests of the store make their own."""
-    from backend.store.database import BEFORE, FILE, Database
+    from backend.store.database import FILE, Database
 
     settle = Database._settle
 
@@ -119,7 +119,7 @@ def _databases_are_copies(request: pytest.FixtureRequest, empty_database: bytes)
             connection = self._engine.raw_connection()
             connection.driver_connection.deserialize(empty_database)
             connection.close()
-        elif self.folder is not None and not any((self.folder / file).exists() for file in (FILE, *BEFORE)):
+        elif self.folder is not None and not (self.folder / FILE).exists():
             # somebody else may open it first, and a folder that cannot be written is told of below
             with suppress(OSError), NamedTemporaryFile(dir=self.folder) as draft:
                 draft.write(empty_database)

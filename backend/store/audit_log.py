@@ -1,7 +1,7 @@
 """What was done, by whom and when: a hash chain (SHA-256), so that editing, deleting, inserting or truncating entries shows.
 
-Form 2: hash_i = SHA-256(hash_{i-1}, digest_i), digest_i = SHA-256(text_i). Whoever keeps an earlier head computes the next one from
-digests alone, without a text. Form 1, until 0.2: hash_i = SHA-256(text_i). Either way the text holds the hash before it.
+hash_i = SHA-256(hash_{i-1}, digest_i), digest_i = SHA-256(text_i). A party that keeps an earlier head computes the next one from digests
+alone, without a text. The text holds the hash before it.
 
 A log that was cut, or rewritten from some entry on, is still a valid chain: that shows against heads which other parties keep, so the
 Hosts receive every one (:mod:`backend.protocols.audit_head.protocol`). Holds no label, score or value.
@@ -26,7 +26,6 @@ from backend.store.schema import AuditRow
 _HEAD = prepared("SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1", "number", "hash")
 _ADD = sql_text("INSERT INTO audit (number, text, hash) VALUES (:number, :text, :hash)")
 START = "0" * 64  # the hash before the first entry
-FORM = 2  # of new entries; earlier ones have no number
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,6 @@ class Entry:
         Hashes, counts, versions, key bits.
     previous, hash : str
         SHA-256 in hexadecimal of the entry before and of this one.
-    form : {1, 2}
-        How the hash was computed.
     """
 
     number: int
@@ -59,7 +56,6 @@ class Entry:
     body: dict[str, Any]
     previous: str
     hash: str
-    form: int = 1
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ class KeptHead:
     Attributes
     ----------
     public_key, signature : str
-        Of the party whose log it is, in hexadecimal; empty where it was reported before heads were signed.
+        Of the party whose log it is, in hexadecimal; empty for the head of an empty log.
     """
 
     number: int
@@ -146,7 +142,7 @@ class AuditLog:
         """
         with self._database.write() as session:
             head = self.head()
-            fields = [head.number + 1, timestamp(), actor, role, action, body, head.hash, FORM]
+            fields = [head.number + 1, timestamp(), actor, role, action, body, head.hash]
             text = json.dumps(fields, sort_keys=True, ensure_ascii=False)
             digest = link(head.hash, _digest(text))
             session.execute(_ADD, {"number": head.number + 1, "text": text, "hash": digest})
@@ -172,11 +168,9 @@ class AuditLog:
         return self._database.kept(("last", action, model_id), read)
 
     def proof(self, after: int) -> ConsistencyProof:
-        """That the log grew from its entry `after`; no earlier than the end of form 1, which cannot be computed from digests."""
+        """Return the proof that the log grew from its entry `after`."""
         rows = self._rows(after)
-        old = [row for row in rows if (entry := _readable(row)) and entry.form == 1]
-        base = self._head_at(old[-1].number if old else after)
-        return ConsistencyProof(base, tuple(_digest(row.text) for row in rows[len(old) :]))
+        return ConsistencyProof(self._head_at(after), tuple(_digest(row.text) for row in rows))
 
     def _head_at(self, number: int) -> Head:
         """The head when the log had `number` entries, or as it is where there are fewer."""
@@ -222,16 +216,18 @@ def link(previous: str, digest: str) -> str:
 
 
 def _chain_problems(rows: Sequence[AuditRow]) -> Iterator[str]:
-    previous, expected, form = START, 1, 1
+    previous = START
+    expected = 1
     for row in rows:
         if row.number != expected:
             yield f"Entry {expected} is missing: the next one here is {row.number}."
         entry = _readable(row)
-        if entry is None or entry.number != row.number or entry.form < form or _entry_hash(row.text, entry) != row.hash:
+        if entry is None or entry.number != row.number or link(entry.previous, _digest(row.text)) != row.hash:
             yield f"Entry {row.number} was changed: its text does not have its hash."
         elif entry.previous != previous:
             yield f"Entry {row.number} does not follow the one before it: an entry was changed, deleted or inserted."
-        previous, expected, form = row.hash, row.number + 1, entry.form if entry else form
+        previous = row.hash
+        expected = row.number + 1
 
 
 def _witness_problems(
@@ -247,7 +243,7 @@ def _witness_problems(
             f"Entry {other[-1].number} is not the one that {witness} has seen, by {len(other)} of the {len(kept)} heads that it "
             "keeps: the log was rewritten."
         )
-    unsigned = [head.number for head in (*kept[:1], *other) if head.signature and not signed(head)]
+    unsigned = [head.number for head in (*kept[:1], *other) if not signed(head)]
     if unsigned:
         yield (
             f"The head of entry {unsigned[0]} that {witness} keeps is not signed with the key that is here: the Host's record was "
@@ -263,15 +259,8 @@ def _readable(row: AuditRow) -> Entry | None:
 
 
 def _entry(text: str, digest: str) -> Entry:
-    number, time, actor, role, action, body, previous, *form = json.loads(text)
-    if form not in ([], [FORM]):
-        raise ValueError(form)
-    fields = int(number), str(time), str(actor), str(role), str(action), dict(body), str(previous)
-    return Entry(*fields, digest, FORM if form else 1)
-
-
-def _entry_hash(text: str, entry: Entry) -> str:
-    return _digest(text) if entry.form == 1 else link(entry.previous, _digest(text))
+    number, time, actor, role, action, body, previous = json.loads(text)
+    return Entry(int(number), str(time), str(actor), str(role), str(action), dict(body), str(previous), digest)
 
 
 def _digest(text: str) -> str:

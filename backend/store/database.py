@@ -40,10 +40,8 @@ from backend.store.schema import Base, SecretRow
 FILE = "store.db"
 # URL of the parties' databases, e.g. postgresql+psycopg://glassleaf@db/{federation}_{party}
 VARIABLE = "GLASSLEAF_STORE"
-HEAD = "0006"  # the newest step of backend.store.migrations
+HEAD = "1.0"  # the newest step of backend.store.migrations
 BUSY = 30.0  # seconds to wait for another process that writes
-# What a party's folder, or a home, held before there was one database, beside an earlier FILE
-BEFORE = ("audit.db", "reviews.db", "measurements.db", "queries.db", "requests.db", "cohorts.json", "federations.json")
 PROBE, PROBE_BYTES = "probe", 1 << 14  # a row that is never there, of more than a free page
 KEPT = 512  # answers that are kept in memory
 OPENED = "opened"  # of a connection: by which process, and which file
@@ -119,7 +117,7 @@ class Database:
         return engine
 
     def _settle(self) -> None:
-        """Make the tables of a new database; take an older one to today's schema."""
+        """Make the tables of a new database; migrate an older one to today's schema."""
         with self._engine.connect() as connection:
             settled = _version(connection) == HEAD
         if not settled:
@@ -127,24 +125,21 @@ class Database:
         if self.folder is not None:
             self._engine.dispose()  # the next connection keeps its journal
             event.listen(self._engine, "connect", _keep_journal)
-            for file in BEFORE:
-                (self.folder / file).unlink(missing_ok=True)
 
     def _make_or_migrate(self) -> None:
         with self._writing.begin() as connection:
             found = _version(connection)  # again: another process may have been here first
             if found == HEAD:
                 return
-            older = self.folder is not None and any((self.folder / file).exists() for file in BEFORE)
-            if found is None and not older and not inspect(connection).get_table_names():
-                for statement in _tables(connection.dialect.name):
+            if found is None and not inspect(connection).get_table_names():
+                for statement in tables(connection.dialect.name):
                     connection.exec_driver_sql(statement)
                 connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY)"))
                 connection.execute(text("INSERT INTO alembic_version VALUES (:head)"), {"head": HEAD})
                 return
             from backend.store.migrations import migrate  # noqa: PLC0415 (alembic is needed for older databases only)
 
-            migrate(connection, self._name, self.folder)
+            migrate(connection, self._name)
 
     @contextmanager
     def write(self) -> Iterator[Session]:
@@ -331,8 +326,8 @@ class _Watch:
 
 
 @cache
-def _tables(dialect: str) -> tuple[str, ...]:
-    """The statements that make a new database's tables; compiled once, for a process may open many."""
+def tables(dialect: str) -> tuple[str, ...]:
+    """Return the statements that make a new database's tables; compiled once, for a process may open many."""
     made: list[str] = []
     spoken = make_url(f"{dialect}://").get_dialect()()
     engine = create_mock_engine(f"{dialect}://", lambda step, *_: made.append(str(step.compile(dialect=spoken))))

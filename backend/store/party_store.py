@@ -80,7 +80,7 @@ class PartyStore:
                 self.put_artefact(f"{model_id}{_COLUMNS}", columns)
 
     def trainings_counted(self) -> dict[str, tuple[str, str]]:
-        """Model → the day of its training, and the columns as counted then; those are empty of a training before they were kept."""
+        """Model → the day of its training, and the columns as counted then."""
         with self._database.read() as session:
             rows = session.execute(
                 select(ArtefactRow.model_id, ArtefactRow.text).where(
@@ -89,7 +89,7 @@ class PartyStore:
             )
             found = {row.model_id: row.text for row in rows}
         days = {name.removesuffix(_DAY): day for name, day in found.items() if name.endswith(_DAY)}
-        return {model: (day, found.get(f"{model}{_COLUMNS}", "")) for model, day in days.items()}
+        return {model: (day, found[f"{model}{_COLUMNS}"]) for model, day in days.items()}
 
     def put_record(self, model_id: str, body: dict[str, Any]) -> None:
         """Store what is known about a model."""

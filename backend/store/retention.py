@@ -49,9 +49,6 @@ RETENTION = {
         DAYS, "as long as a Host knows a question: a training goes on, and is not counted again", "created"
     ),
     "stated": Period(STATED.days, "until an auditor who may have drawn the terms has been there", "created"),
-    "score_jobs": Period(
-        BUSINESS_DAYS, "counts of scorings of before 0.10, of nobody in particular; 12 CFR 1002.12(b)", "created"
-    ),
     "jobs": Period(JOBS_KEPT.days, "until whoever started one has seen how it ended; names no person", "started"),
     "receipts": Period(
         BUSINESS_DAYS, "until two parties have compared what they sent each other; of nobody in particular", "created"

@@ -71,7 +71,7 @@ class SignOff:
     time : str
         UTC, ISO 8601.
     public_key, signature : str
-        Of the Guest, in hexadecimal; empty where it was made before statements were signed.
+        Of the Guest, in hexadecimal.
     """
 
     number: int
@@ -81,8 +81,8 @@ class SignOff:
     statement: str
     report_hash: str
     time: str
-    public_key: str = ""
-    signature: str = ""
+    public_key: str
+    signature: str
 
 
 class Reviews:

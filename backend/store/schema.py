@@ -1,6 +1,6 @@
 """Every table of a party's database, in one place. Which of them a party fills depends on its role; what each holds is said here.
 
-Whoever changes a table adds a step to :mod:`backend.store.migrations`; a test compares the two.
+Until 1.0 nothing is migrated; from then on a table that changes needs a step in :mod:`backend.store.migrations`, and a test compares both.
 """
 
 from __future__ import annotations
@@ -77,16 +77,6 @@ class ModelStepRow(Base):
     time: Mapped[str] = mapped_column(String(TIME))
 
 
-class ScoreJobRow(Base):
-    """A scoring of before 0.10, when more than the audit log noted it: number of rows, duration, protocol; no score and no id."""
-
-    __tablename__ = "score_jobs"
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
-    model_id: Mapped[str] = mapped_column(String(ID))
-    created: Mapped[str] = mapped_column(String(TIME))
-    body: Mapped[str] = mapped_column(Text)
-
-
 class AuditRow(Base):
     """An entry of the Guest's audit log (:mod:`backend.store.audit_log`)."""
 
@@ -97,7 +87,7 @@ class AuditRow(Base):
 
 
 class AuditHeadRow(Base):
-    """A head of another party's audit log, every one that this party received; those of before 0.3 are not signed."""
+    """A head of another party's audit log, every one that this party received, with its signature."""
 
     __tablename__ = "audit_heads"
     whose: Mapped[str] = mapped_column(String(NAME), primary_key=True)

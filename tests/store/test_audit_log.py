@@ -63,7 +63,7 @@ def test_an_edited_entry_shows(log, tmp_path):
 
 def test_an_edited_entry_with_a_new_hash_of_its_own_breaks_the_chain(log, tmp_path):
     row = log.entries()[1]
-    text = json.dumps([2, row.time, "eve", row.role, row.action, row.body, row.previous, 2], sort_keys=True)
+    text = json.dumps([2, row.time, "eve", row.role, row.action, row.body, row.previous], sort_keys=True)
     digest = link(row.previous, hashlib.sha256(text.encode()).hexdigest())
     tamper(tmp_path, "update audit set text = ?, hash = ? where number = 2", text, digest)
     assert any("Entry 3 does not follow" in p for p in log.verify({}).problems)
@@ -112,21 +112,6 @@ def test_the_proof_leads_from_any_earlier_head_to_the_last_one(log):
         assert proof.base == (Head(number, entries[number - 1].hash) if number else Head(0, START))
         assert proof.heads()[-1] == log.head() and len(proof.digests) == 4 - number
     assert log.proof(9).base == log.head() and log.proof(9).digests == ()
-
-
-def test_entries_of_the_first_form_hold_and_the_proof_begins_after_them(tmp_path):
-    log = AuditLog(Database(tmp_path))
-    previous = START
-    for number in (1, 2):
-        text = json.dumps([number, "2026-01-01", "ana", "analyst", "score", {}, previous])
-        previous = hashlib.sha256(text.encode()).hexdigest()
-        tamper(tmp_path, "insert into audit values (?, ?, ?)", number, text, previous)
-    log.add("score", {}, "ana", "analyst")
-    assert log.verify({"telecom": [KeptHead(2, previous), KeptHead(1, log.entries()[0].hash)]}).holds
-    assert log.proof(0).base == log.proof(1).base == Head(2, previous) and log.proof(0).heads()[-1] == log.head()
-    text = json.dumps([4, "2026-01-01", "eve", "analyst", "score", {}, log.head().hash])
-    tamper(tmp_path, "insert into audit values (4, ?, ?)", text, hashlib.sha256(text.encode()).hexdigest())
-    assert any("Entry 4 was changed" in p for p in log.verify({}).problems)  # nobody falls back to the old form
 
 
 def test_text_that_is_no_entry_shows_and_stops_nothing(log, tmp_path):

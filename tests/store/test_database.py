@@ -1,48 +1,30 @@
-"""A party's database: one schema, transactions that hold together, older homes taken over whole or not at all."""
+"""A party's database: one schema, transactions that hold together."""
 
 import gc
-import json
 import os
-import shutil
 import sqlite3
-import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import event, text
+from sqlalchemy import create_engine, event, text
 
 from backend.errors import StoreError
-from backend.store.accountant import COHORT, EVERYBODY, SCORE, Accountant, Limits, Question
 from backend.store.audit_log import AuditLog
-from backend.store.database import BEFORE, FILE, HEAD, Database
+from backend.store.database import FILE, HEAD, Database
 from backend.store.migrations import configuration
 from backend.store.party_store import PartyStore
 from backend.store.schema import Base
-
-HOMES = Path(__file__).parents[1] / "services" / "homes"
-
-
-def unpacked(version, into):
-    with zipfile.ZipFile(HOMES / f"{version}.zip") as archive:
-        archive.extractall(into)
-    return into
 
 
 def differences(database):
     with database._engine.connect() as connection:
         context = MigrationContext.configure(connection, opts={"compare_type": True})
         return compare_metadata(context, Base.metadata)
-
-
-def test_a_new_database_is_what_the_migrations_make_and_stamped_with_the_newest_of_them(tmp_path):
-    assert differences(Database(tmp_path / "new")) == []
-    assert differences(Database(unpacked("0.2.0", tmp_path) / "parties" / "demo" / "bank")) == []
-    assert ScriptDirectory.from_config(configuration()).get_current_head() == HEAD
 
 
 def made(folder):
@@ -60,65 +42,6 @@ def made(folder):
         return found, sorted((kind, name, "".join(sql.split())) for kind, name, sql in database.execute(other))
 
 
-def test_a_new_database_is_made_at_once_and_no_other_than_the_steps_make_of_an_older_one(tmp_path, monkeypatch):
-    older = unpacked("0.2.0", tmp_path) / "parties" / "demo" / "bank"
-    Database(older)
-    monkeypatch.setattr("backend.store.migrations.migrate", None)
-    Database(tmp_path / "new")
-    assert made(tmp_path / "new") == made(older)
-
-
-@pytest.mark.parametrize("version", ["0.1.0", "0.2.0"])
-def test_what_an_older_home_kept_in_many_files_is_in_one(version, tmp_path):
-    home = unpacked(version, tmp_path)
-    guest, host = (home / "parties" / "demo" / party for party in ("bank", "telecom"))
-    files = {file.name: sqlite3.connect(file) for file in (*guest.glob("*.db"), host / "queries.db")}
-    before = {
-        "records": files["store.db"].execute("select count(*) from records").fetchone()[0],
-        "audit": files["audit.db"].execute("select count(*) from audit").fetchone()[0],
-        "reviews": files["reviews.db"].execute("select count(*) from reviews").fetchone()[0],
-        "measurements": files["measurements.db"].execute("select count(*) from measurements").fetchone()[0],
-    }
-    counted = dict(files["queries.db"].execute("select subject, sum(asked) from queries group by subject").fetchall())
-    for file in files.values():
-        file.close()
-    database = Database(guest)
-    with database.read() as session:
-        after = {
-            table: session.execute(text(f"select count(*) from {table}")).scalar()  # noqa: S608
-            for table in before
-        }
-    assert before == after and all(after.values()) and AuditLog(database).verify({}).holds
-    assert PartyStore(database).artefact(json.loads(PartyStore(database).records()[0])["id"])
-    Database(host)
-    for folder in (guest, host):
-        assert {file.name for file in folder.iterdir()} & {FILE, *BEFORE} == {FILE}
-    one = Accountant(Database(host), Limits())
-    for person, times in counted.items():  # what was counted by model id counts for everything now
-        assert times and one.count(Question("bank", "", SCORE, "any", (person,))).all()
-
-
-def test_models_of_a_home_of_0_3_0_become_drafts_of_whoever_made_them(tmp_path):
-    database = Database(tmp_path)
-    with database.write() as session:
-        for model in ("made", "found"):
-            session.execute(text("insert into artefacts values (:m, 'hash', 'text')"), {"m": model})
-            session.execute(text("insert into records values (:m, 'then', '{}')"), {"m": model})
-        for table in ("trainings", "receipts", "approval_uses", "approvals", "jobs", "model_steps", "model_states"):
-            session.execute(text(f"drop table {table}"))
-        session.execute(text("drop index kept_replies"))
-        session.execute(text("update alembic_version set version_num = '0001'"))
-    AuditLog(database).add("train", {"model": "made"}, "ana", "operator")
-    AuditLog(database).add("score", {"model": "found"}, "ben", "analyst")
-    with database.write() as session:
-        session.execute(text("update audit set text = 'tampered with' where number = 2"))
-    migrated = Database(tmp_path)
-    assert differences(migrated) == []
-    with migrated.read() as session:
-        rows = session.execute(text("select model_id, owner, maker, state from model_states order by model_id")).all()
-    assert rows == [("found", "", "", "draft"), ("made", "ana", "ana", "draft")]
-
-
 def test_the_database_itself_refuses_a_second_model_in_use(tmp_path):
     database = Database(tmp_path)
 
@@ -133,36 +56,40 @@ def test_the_database_itself_refuses_a_second_model_in_use(tmp_path):
         used("two")
 
 
-def test_groups_that_an_older_host_answered_about_count_for_everybody(tmp_path):
-    host = Database(unpacked("0.2.0", tmp_path) / "parties" / "demo" / "telecom")
-    assert Accountant(host, Limits()).spent(Question("bank", "", COHORT, "any", ("whoever",))).all()
-    with host.read() as session:
-        assert session.execute(text("select subject from answers where kind = 'cohort'")).scalar() == EVERYBODY
+def migrated(folder):
+    """Have the first step make the tables, as an upgrade from nothing would."""
+    folder.mkdir()
+    with closing(sqlite3.connect(folder / FILE)) as database:
+        database.execute("create table alembic_version (version_num varchar(32) primary key)")
+    with create_engine(f"sqlite:///{folder / FILE}").begin() as connection:
+        config = configuration()
+        config.attributes.update(connection=connection)
+        command.upgrade(config, "head")
 
 
-def test_a_home_that_could_not_be_taken_over_is_as_it_was(tmp_path):
-    folder = unpacked("0.2.0", tmp_path) / "parties" / "demo" / "bank"
-    (folder / "audit.db").write_bytes(b"no database" * 100)
-    before = {file.name: file.read_bytes() for file in folder.iterdir()}
-    with pytest.raises(StoreError):
-        Database(folder)
-    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+def test_a_new_database_is_what_the_migrations_make_and_stamped_with_the_newest_of_them(tmp_path):
+    assert differences(Database(tmp_path / "new")) == []
+    migrated(tmp_path / "migrated")
+    assert made(tmp_path / "new") == made(tmp_path / "migrated")
+    assert ScriptDirectory.from_config(configuration()).get_current_head() == HEAD
 
 
-def test_files_that_were_taken_over_are_removed_even_if_the_first_time_was_broken_off(tmp_path):
-    folder = unpacked("0.2.0", tmp_path) / "parties" / "demo" / "bank"
-    shutil.copy(folder / "audit.db", tmp_path / "kept")
-    Database(folder)
-    shutil.copy(tmp_path / "kept", folder / "audit.db")  # as if the process had ended right after the commit
-    entries = AuditLog(Database(folder)).head().number
-    assert not (folder / "audit.db").exists() and AuditLog(Database(folder)).head().number == entries
+def test_a_new_database_is_made_without_alembic(tmp_path, monkeypatch):
+    monkeypatch.setattr("backend.store.migrations.migrate", None)
+    Database(tmp_path)
 
 
-def test_a_database_of_a_newer_version_is_refused_and_left_alone(tmp_path):
+@pytest.mark.parametrize("version", ["9999", "0006", None])
+def test_a_database_of_another_version_is_refused_and_left_alone(version, tmp_path):
     with Database(tmp_path).write() as session:
-        session.execute(text("update alembic_version set version_num = '9999'"))
-    with pytest.raises(StoreError):
+        session.execute(text("delete from alembic_version"))
+        if version is not None:
+            session.execute(text("insert into alembic_version values (:version)"), {"version": version})
+    before = (tmp_path / FILE).read_bytes()
+    with pytest.raises(StoreError) as refused:
         Database(tmp_path)
+    assert refused.value.code == "unknown_schema" and refused.value.values["version"] == (version or "-")
+    assert (tmp_path / FILE).read_bytes() == before
 
 
 @pytest.mark.parametrize("damage", [b"this is no database, and long enough to be looked at" * 100, None])

@@ -12,7 +12,7 @@ from backend.store.journal import Journal
 from backend.store.party_store import PartyStore
 from backend.store.request_log import RequestLog
 from backend.store.retention import REQUEST_DAYS, RETENTION, expire
-from backend.store.schema import AnswerRow, Base, QuestionRow, RequestRow, RunBatchRow, RunPieceRow, RunRow, ScoreJobRow
+from backend.store.schema import AnswerRow, Base, QuestionRow, RequestRow, RunBatchRow, RunPieceRow, RunRow
 from backend.store.trainings import HostTrainings
 
 EARLY = {"runs", "answers", "questions", "trainings"}
@@ -38,8 +38,6 @@ def database():
     run.batch(0)
     run.sending(0, 0, b"sent")
     journal.state(b"sent", {"age": 1.0})
-    with database.write() as session:
-        session.add(ScoreJobRow(model_id="m", created=now().isoformat(timespec="seconds"), body="{}"))
     AuditLog(database).add("score", {}, "ana", "operator")
     PartyStore(database).secret("dither")
     HostTrainings(database).begin("bank", "t", "0" * 64)
@@ -65,17 +63,16 @@ def test_nothing_goes_before_its_time(database):
         (DAYS - 1, {"runs"}),
         (DAYS, EARLY),
         (REQUEST_DAYS + 1, EARLY | {"requests", "stated"}),
-        (10_000, EARLY | {"requests", "stated", "score_jobs"}),
+        (10_000, EARLY | {"requests", "stated"}),
     ],
 )
 def test_what_is_older_goes_and_nothing_else(database, days, gone):
     deleted = expire(database, now() + timedelta(days=days))
     assert set(deleted) == gone and all(deleted.values())
     assert expire(database, now() + timedelta(days=days)) == {}
-    assert {table: rows(database, table) > 0 for table in (AnswerRow, RequestRow, ScoreJobRow)} == {
+    assert {table: rows(database, table) > 0 for table in (AnswerRow, RequestRow)} == {
         AnswerRow: "answers" not in gone,
         RequestRow: "requests" not in gone,
-        ScoreJobRow: "score_jobs" not in gone,
     }
     assert rows(database, RunRow) == rows(database, RunBatchRow) == rows(database, RunPieceRow) == 0
     assert len(AuditLog(database).entries()) == 1 and PartyStore(database).has_secret("dither")

@@ -3,9 +3,6 @@
 A chain of hashes shows every change but two: a cut at its end, and a recomputed chain. So the Guest reports each head to the Hosts with the
 digests since the last one; a Host computes the new head from the one that it keeps, refuses one that does not follow from it
 (the consistency proof of RFC 6962, for a list), and keeps every head it got. Hosts that collude with the Guest can hide both.
-
-The first signed report may begin above all that a Host keeps: entries until 0.2 cannot be computed from digests, and a new Host keeps
-nothing. What it kept stays kept, so a check of the log still compares it.
 """
 
 from __future__ import annotations
@@ -122,12 +119,10 @@ def keep_head(store: PartyStore, whose: str, report: KeepAuditHead) -> None:
             "which signed the first one. Bring that key back from a backup."
         )
     base = proved[0].number
-    if base > last.number and last.public_key:
+    if base > last.number:
         raise SecurityError(
             f"The digests of the audit log of {whose} begin after entry {base}; expected from entry {last.number + 1} on."
         )
-    if base < last.number and not last.public_key:
-        raise _fork(whose, last.number)  # the log said when it still had form 1 that it had more entries of it
     known = {head.number: head.hash for head in proved}
     for head in store.audit_heads(whose, report.number + 1, max(1, report.number - base + 1)):
         if known.get(head.number, head.hash) != head.hash:

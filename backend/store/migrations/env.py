@@ -1,4 +1,4 @@
-"""What Alembic runs around the steps: they share the connection, and so the transaction, of whoever opens the database."""
+"""What Alembic runs around the steps: they share the connection, and so the transaction, of the caller that opens the database."""
 
 from alembic import context
 

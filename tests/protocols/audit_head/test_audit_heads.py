@@ -139,16 +139,6 @@ def test_the_first_key_is_trusted_and_another_is_refused():
     assert kept_after(report(A, key=other), report(A, B, key=other)) == [2, 1]
 
 
-def test_heads_of_the_first_form_stay_and_the_signed_ones_begin_above_them():
-    store = memory_store()
-    store.put_audit_head(GUEST, KeptHead(2, A))
-    for base in (Head(0, START), Head(1, B), Head(2, B)):
-        with pytest.raises(SecurityError, match="entry 2 is another"):
-            protocol.keep_head(store, GUEST, report(C, C, C, base=base))
-    protocol.keep_head(store, GUEST, report(C, base=Head(3, B)))
-    assert [head.number for head in store.audit_heads(GUEST, 1 << 53, 9)] == [4, 2]
-
-
 GOOD = report(A, B)
 
 
