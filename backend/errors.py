@@ -142,7 +142,24 @@ class ModelError(GlassleafError):
 
 
 class ParameterError(GlassleafError):
-    """A training or scoring parameter is outside its range."""
+    """A training or scoring parameter is outside its range.
+
+    Parameters
+    ----------
+    code : str
+        Of the only problem; or, in place of code and values:
+    problems : iterable of Remark
+        Several problems, each with the parameter, its value and its range.
+    """
+
+    def __init__(self, code: str = "", /, problems: Iterable[Remark] = (), **values: object) -> None:
+        self._problems = tuple(problems)
+        super().__init__(self._problems[0].code if self._problems else code, **values)
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """Return the problems."""
+        return self._problems or super().remarks
 
 
 class FewRecords(ParameterError):  # noqa: N818 - reads as what was found
@@ -166,7 +183,7 @@ class ReleaseRefused(ParameterError):  # noqa: N818 - reads as what happened
         self.named = named
         self.bound = bound
         self.bits = bits
-        super().__init__(code, named=named, bound=bound, bits=bits, **values)
+        super().__init__(code, problems=(), named=named, bound=bound, bits=bits, **values)
 
 
 class SecurityError(GlassleafError):

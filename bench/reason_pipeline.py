@@ -16,7 +16,6 @@ from backend.crypto.plain import PlainKeySide, PlainPublicSide
 from backend.crypto.rlwe.product_parameters import keys_for
 from backend.crypto.rlwe.residues import ResidueKeySide, ResiduePublicSide
 from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
-from backend.errors import ParameterError
 from backend.protocols.explanations.encryption import PersonEncryption, ReasonKey, TermEncryption, encryption_of
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host_factors import CompiledFactors, Decided
@@ -133,7 +132,7 @@ class ReasonPipeline:
         """Reasons of one person; what the contributions cost, and what the ranking does."""
         weighting, ranking, shape = Meter(), Meter(), self.parties.shape
         if self.of_person is None:
-            raise ParameterError("Names were asked of a pipeline for cohorts; make one for names.")
+            raise ValueError("this pipeline is for cohorts; make one for names")
         (person, ways), record = self.of_person, self.parties.record
         columns, _ = record(self.parties.case.model.guest, sample)
         sent = weighting.sent("guest", weighting.timed("guest", person.encrypted, columns))

@@ -107,16 +107,11 @@ class Background:
         """
         against = against or methods(model)[0]
         if against not in get_args(Against):
-            raise ParameterError(
-                f"Reasons cannot be compared against {against!r}; choose one of {', '.join(get_args(Against))}."
-            )
+            raise ParameterError("unknown_background", background=against, choices=get_args(Against))
         if against == "covers":
             return COVERS
         if model.bands is None:
-            raise ParameterError(
-                "The model does not say which training records reach its leaves: it was imported, trained by OpBoost or before they were "
-                "counted, or has no single score. Choose covers, or train it again."
-            )
+            raise ParameterError("no_leaf_counts")
         return ALL if against == "all" else cls("approved", _approved(model, model.bands, cutoff))
 
     def records(self, model: GuestModel) -> int:
@@ -132,17 +127,11 @@ COVERS, ALL = Background("covers"), Background("all")
 def _approved(model: GuestModel, bands: ScoreBands, cutoff: float) -> int:
     """The nearest band all of whose records score below the cut-off."""
     if "approved" not in methods(model):
-        raise ParameterError(
-            "Nobody is only just approved: the model's outcome is no decision, or it was trained on too few records or with too "
-            "few different scores. Choose all or covers."
-        )
+        raise ParameterError("none_just_approved")
     at = model.outputs.margin_at(cutoff) * (1 << model.score_bits)
     band = sum(upper - 1 < at for upper in bands.uppers) - 1
     if band < 0:
-        raise ParameterError(
-            f"Fewer than {bands.records(0):,} of the {bands.total:,} training records would be approved at a cut-off of {cutoff:g}: "
-            "too few to compare with. Choose a higher cut-off, or all."
-        )
+        raise ParameterError("few_just_approved", records=bands.records(0), total=bands.total, cutoff=cutoff)
     return band
 
 

@@ -97,7 +97,7 @@ def load_guest(text: str) -> GuestModel:
             bands=_BANDS.validate_python(data.get("bands")),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise ModelError("The Guest's partial model is damaged; train or import the model again.") from error
+        raise ModelError("guest_half_damaged") from error
 
 
 def dump_host(model: HostModel) -> str:
@@ -135,7 +135,7 @@ def load_host(text: str) -> HostModel:
             medians=_read_medians(data),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ModelError("A Host's partial model is damaged; train or import the model again.") from error
+        raise ModelError("host_half_damaged") from error
 
 
 def structure_hash(model: HostModel) -> str:
@@ -172,7 +172,7 @@ def load_skeleton(forks: Any) -> Skeleton:
     # no node has two parents, so the walk to the leaves ends; it reaches every fork if a tree has one leaf more than forks
     is_forest = len(children) == len(set(children)) and 0 not in children
     if not is_forest or len(skeleton.leaves) != len(skeleton.forks) + 1:
-        raise ModelError("A tree's shape is damaged: its forks do not make one binary tree.")
+        raise ModelError("tree_shape_damaged")
     return skeleton
 
 
@@ -206,7 +206,14 @@ def _parse(text: str, side: str) -> dict[str, Any]:
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
-        raise ModelError(f"The {side}'s partial model is not readable; train or import the model again.") from error
+        raise _unreadable(side) from error
     if not isinstance(data, dict) or data.get("format") not in READ[side] or data.get("half") != side:
-        raise ModelError(f"A {side}'s partial model of format {READ[side][-1]} was expected; this is another file.")
+        raise _unreadable(side)
     return data
+
+
+def _unreadable(side: str) -> ModelError:
+    """Return the error that a text is not a partial model of this side."""
+    if side == "guest":
+        return ModelError("guest_half_unreadable", format=FORMAT)
+    return ModelError("host_half_unreadable", format=HOST_FORMAT)

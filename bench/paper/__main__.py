@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 from typing import Any
 
-from backend.errors import FederationError
 from bench.paper.data import papers_tables
 from bench.paper.page import PARTS, write
 from bench.setting import machine, progress
@@ -37,7 +36,7 @@ def main() -> int:
         return 0
     try:
         tables = papers_tables(chosen.quick)
-    except FederationError as error:
+    except FileNotFoundError as error:
         sys.stderr.write(f"{error}\n")
         return ABSENT
     folder = Path(tempfile.mkdtemp(prefix="glassleaf-paper-")) if chosen.quick else DOCS

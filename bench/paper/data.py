@@ -17,7 +17,6 @@ import pandas as pd
 from backend.data.credit_card import DICTIONARY
 from backend.data.demo import write_demo
 from backend.data.split import Division
-from backend.errors import FederationError
 from backend.services import Glassleaf
 from bench.setting import CREDIT_CARD
 
@@ -67,12 +66,12 @@ def papers_tables(quick: bool) -> dict[str, Table]:
 
     Raises
     ------
-    FederationError
+    FileNotFoundError
         They are absent and the mode is not quick.
     """
     absent = [file.name for file in _FILES.values() if not file.exists()]
     if absent and not quick:
-        raise FederationError(
+        raise FileNotFoundError(
             f"{', '.join(absent)}: not found in {FOLDER}; the papers' tables are measured on these files. Put them there "
             "(../shared/data/README.md names their sources), or run with --quick, which takes the built-in demo."
         )

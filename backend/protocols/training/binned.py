@@ -65,7 +65,7 @@ class BinnedColumns:
             or sorted(set(left_bins)) != list(left_bins)
             or not 0 <= left_bins[0] <= left_bins[-1] < bins.count
         ):
-            raise SecurityError("A split by an unknown feature or bin was asked for; it was refused.")
+            raise SecurityError("unknown_split")
         left = np.zeros(bins.count + 1, dtype=bool)
         left[list(left_bins)] = True
         left[-1] = default_left
@@ -77,7 +77,7 @@ class BinnedColumns:
             )
         else:
             if len(left_bins) != left_bins[-1] + 1 or len(left_bins) == bins.count:
-                raise SecurityError("A split of ordered bins with a gap was asked for; it was refused.")
+                raise SecurityError("split_with_gap")
             below = min(true[left_bins[-1]], true[left_bins[-1] + 1])  # the cut lies above this bin
             rule = SplitRule(feature, default_left, threshold=float(bins.cuts[below]), above=bool(true[0] > 0))
         return rule, left[self._index[feature]]

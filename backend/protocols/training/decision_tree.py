@@ -74,7 +74,7 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
         See :meth:`Session.expect`.
     """
     if joint.task == "number":
-        raise ParameterError("FL-DT is for classification, and the label is a number; choose forest or secureboost.")
+        raise ParameterError("number_needs_other_algorithm")
     check_steps(joint, parameters.score_bits, 1)
     directions = joint.directions(parameters.constraints)
     stops = Stops(parameters.min_gain, parameters.min_samples_split, parameters.min_samples_leaf)

@@ -83,7 +83,7 @@ def start(joint: Joint, bins: int, *, hide_order: bool = False) -> TreeGrower:
     for host, answer in answers_of.items():
         named = tuple(f.name for f in joint.features[host])
         if answer.names != named or not len(named) == len(answer.bins) == len(answer.categorical):
-            raise SecurityError(f"{host} reported other features than its dictionary lists; the training was stopped.")
+            raise SecurityError("host_reports_other_features", host=host)
     return TreeGrower(joint, columns, {host: answers_of[host] for host in session.hosts})
 
 
@@ -205,7 +205,7 @@ class TreeGrower:
             asked[split.owner].append(split)
         for host, split, answer in answers(self._session, SplitRows, asked):
             if (answer.tree, answer.node) != (split.tree, split.node):
-                raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+                raise SecurityError("answered_out_of_turn", host=host)
             split.left = flags(split.rows[unpack_rows(answer.left, len(split.rows))], self._n)
 
     def take_up(

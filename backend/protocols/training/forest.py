@@ -39,6 +39,7 @@ from backend.protocols.training.parameters import (
 )
 from backend.protocols.training.rounds import round_of
 from backend.protocols.transport.packing import chunks
+from backend.remark import Remark
 from backend.trees.criteria import Impurity, Stops
 from backend.trees.ensemble import GuestTree
 from backend.trees.metrics import measure
@@ -103,13 +104,11 @@ class ForestParameters(CheckedParameters):
     score_bits: int = 10
     constraints: str = ""
 
-    def problems(self) -> list[str]:
-        """Ranges, choices, and constraints that cannot be kept."""
+    def problems(self) -> list[Remark]:
+        """Return what is wrong with ranges and choices, and constraints that cannot be held."""
         problems = super().problems()
         if self.constraints and self.shuffle_sides:
-            problems.append(
-                "constraints need the order of a feature's bins, and shuffle_sides has the Hosts hide it; choose one of them."
-            )
+            problems.append(Remark("constraint_with_hidden_sides"))
         return problems
 
 

@@ -175,16 +175,14 @@ class TrainingClient:
     def _joint(self, rows: NDArray[np.intp], labels: NDArray[np.float64], key: TrainingKeySide) -> Joint:
         """The records that all parties hold, divided into training, validation and test rows."""
         if not MIN_ROWS <= len(rows) <= MAX_ROWS:
-            raise FederationError(
-                f"Training needs {MIN_ROWS} to {MAX_ROWS:,} records that every party holds; there are {len(rows):,}."
-            )
+            raise FederationError("joint_records_outside_limits", least=MIN_ROWS, most=MAX_ROWS, n=len(rows))
         times = None if self.times is None else self.times[rows]
         parts, label = draw_parts(len(rows), self.parameters.seed, times), self.federation.label
         if len(np.unique(labels[parts == TRAINING])) < 2:
-            raise FederationError(
-                f"The {int((parts == TRAINING).sum())} joint training rows hold one "
-                f"{'value' if label.task == 'number' else 'class'} only; both are needed. Bring more records."
-            )
+            n_training = int((parts == TRAINING).sum())
+            if label.task == "number":
+                raise FederationError("training_rows_of_one_value", rows=n_training)
+            raise FederationError("training_rows_of_one_class", rows=n_training)
         guest = self.federation.guest.name
         parties = [p for p in self.federation.parties if p.name in (guest, *self.session.hosts)]
         return Joint(
@@ -264,10 +262,7 @@ def draw_parts(n: int, seed: int, times: NDArray[np.str_] | None = None) -> NDAr
     if times is not None:
         latest = times >= np.sort(times)[::-1][max(0, math.ceil((1 - SHARES[0] - SHARES[1]) * n - 1e-9) - 1)]
         if 2 * int(latest.sum()) > n:
-            raise FederationError(
-                f"The latest periods with a fifth of the records hold {int(latest.sum()):,} of {n:,}; a test on the latest ones "
-                "needs at least half of them to be earlier. Name a finer time column, or none."
-            )
+            raise FederationError("latest_periods_too_large", latest=int(latest.sum()), rows=n)
         earlier = order[~latest[order]]
         cut = round(SHARES[0] / (SHARES[0] + SHARES[1]) * len(earlier))
         parts = np.full(n, TEST, dtype=np.int8)

@@ -40,7 +40,7 @@ from backend.store.trainings import KeptModel
 from backend.trees.ensemble import HostModel, Layout
 from backend.trees.serialization import load_skeleton
 
-NO_TRAINING = "This conversation is no training."
+NO_TRAINING = "no_training"
 
 
 @dataclass(frozen=True, repr=False)
@@ -83,7 +83,7 @@ class TrainingHandler:
         yield sender, AlignmentStarted(start.conversation, side.records, side.open(start.records, start.opening))
 
     def _side(self, message: Message) -> HostSide:
-        return self._sessions.of(message.conversation).need(_Alignment, "Ids came that belong to no alignment.").side
+        return self._sessions.of(message.conversation).need(_Alignment, "no_alignment").side
 
     def _hidden_ids(self, sender: str, hidden: HiddenIds) -> Answer:
         yield sender, HiddenAnswer(hidden.conversation, self._side(hidden).take(hidden.piece))
@@ -94,21 +94,17 @@ class TrainingHandler:
         session.drop(_Alignment)
         # how many records are joint bounds what is answered about them: whoever the Guest does not know makes them no more
         if not compare_digest(joint.proof, knows(joint.conversation, [self._table.ids[row] for row in rows.tolist()])):
-            raise SecurityError(
-                "Records were marked as joint whose ids the Guest does not know; the message was refused."
-            )
+            raise SecurityError("joint_ids_unproven")
         session.rows = rows
 
     def _start_training(self, sender: str, start: StartTraining) -> Answer:
         session = self._sessions.of(start.conversation)
         if session.cipher is None:
-            raise SecurityError("Training was asked for before a key was offered.")
+            raise SecurityError("no_key_before_training")
         if not isinstance(session.cipher, PairPublicSide | NodePublicSide):
-            raise SecurityError(
-                f"Nothing can be trained under the cipher {session.cipher.scheme}; choose rlwe or paillier."
-            )
+            raise SecurityError("cipher_cannot_train", cipher=session.cipher.scheme)
         if session.rows is None:
-            raise SecurityError("Training was asked for before ids were aligned.")
+            raise SecurityError("no_alignment_before_training")
         training = HostTraining(self._table, self._features, session.rows, start, session.cipher)
         if start.request:  # it may go on after a break: the same terms and records, or not at all
             self._partial_models.trainings.begin(sender, start.request, training.digest(start))
@@ -123,13 +119,13 @@ class TrainingHandler:
     def _summing(self, message: Message) -> HostTraining:
         session = self._sessions.of(message.conversation)
         if session.kept(HostRanks) is not None:
-            raise SecurityError("This training is one on ranks; no sums are made in it.")
+            raise SecurityError("training_on_ranks")
         return session.need(HostTraining, NO_TRAINING)
 
     def _start_ranks(self, sender: str, start: StartRanks) -> Answer:
         session = self._sessions.of(start.conversation)
         if session.rows is None:
-            raise SecurityError("Ranks were asked for before ids were aligned.")
+            raise SecurityError("no_alignment_before_ranks")
         self._count(sender, start.conversation)
         session.drop(HostTraining)
         ranks = session.keep(HostRanks, HostRanks(self._noisy, session.rows, start))
@@ -138,7 +134,7 @@ class TrainingHandler:
     def _take_rank_splits(self, sender: str, splits: TakeRankSplits) -> None:
         session = self._sessions.of(splits.conversation)
         if session.kept(HostTraining) is not None:
-            raise SecurityError("This training is none on ranks; its splits come one by one.")
+            raise SecurityError("training_not_on_ranks")
         session.need(HostRanks, NO_TRAINING).take_splits(splits)
 
     def _gradients(self, sender: str, gradients: Gradients) -> None:
@@ -166,30 +162,24 @@ class TrainingHandler:
         training = session.kept(HostTraining) or session.need(HostRanks, NO_TRAINING)
         # otherwise fewer of the same trees under another name would get round the query budget
         if session.kept(ModelKept) is not None:
-            raise SecurityError(
-                "This training's model is kept already; one training gives one model. Train again for another."
-            )
+            raise SecurityError("model_kept_already")
         request = training.request if isinstance(training, HostTraining) else ""
         digest, trainings = sha256(encode(replace(keep, conversation=""))).hexdigest(), self._partial_models.trainings
         before = trainings.kept(sender, request) if request else None
         if before is not None:  # the answer was lost, or the Guest was killed before it had stored it
             if before.digest != digest:
-                raise SecurityError(
-                    "This training has given another model; one training gives one. Train again for another."
-                )
+                raise SecurityError("training_gave_another_model")
             yield sender, session.keep(ModelKept, ModelKept(keep.conversation, keep.model_id, before.content_hash))
             return
         skeletons = tuple(load_skeleton(forks) for forks in keep.skeletons)
         parties = (keep.guest, *keep.hosts)
         owners = {fork.owner for skeleton in skeletons for fork in skeleton.forks.values()}
         if keep.guest != sender or len(set(parties)) < len(parties) or not owners | {self._name} <= set(parties):
-            raise SecurityError(
-                "The model names other parties than the Guest that asks and its Hosts; it was not kept."
-            )
+            raise SecurityError("model_of_other_parties")
         training.keep_trees(len(skeletons))
         own = {(t, i) for t, s in enumerate(skeletons) for i, fork in s.forks.items() if fork.owner == self._name}
         if own != set(training.rules):
-            raise SecurityError("The model's shape does not fit the splits that this Host was asked to keep.")
+            raise SecurityError("model_of_other_splits")
         layout = check_layout(Layout(keep.score_bits, keep.slots, keep.slot_bits, keep.scale))
         salt, used = secrets.token_hex(16), {rule.feature for rule in training.rules.values()}
         middle = {name: pair for name, pair in training.medians.items() if name in used}

@@ -61,7 +61,7 @@ class HostTraining:
         cipher: PairPublicSide | NodePublicSide,
     ) -> None:
         if not BINS[0] <= start.bins <= BINS[1]:
-            raise SecurityError(f"{start.bins:,} bins a feature were asked for; {BINS[0]} to {BINS[1]} can be.")
+            raise SecurityError("bins_outside_limits", bins=start.bins, low=BINS[0], high=BINS[1])
         self._n, self.request = len(rows), start.request
         self._training = unpack_rows(start.training, self._n)
         columns = table.take(rows).columns
@@ -97,12 +97,10 @@ class HostTraining:
     def take_gradients(self, message: Gradients) -> None:
         """Replace the last encrypted pairs; the first piece of them."""
         if not isinstance(self._cipher, PairPublicSide):
-            raise SecurityError(
-                "Under this key the rows of each node come by themselves; other gradients were refused."
-            )
+            raise SecurityError("gradients_under_node_key")
         self._sent = unpack_rows(message.rows, self._n)
         if (self._sent & ~self._training).any():
-            raise SecurityError("Gradients came for records that are no training rows; they were refused.")
+            raise SecurityError("no_training_rows")
         self._position = np.cumsum(self._sent) - 1
         self._pairs = IncomingPairs(self._cipher, int(self._sent.sum()), len(message.pairs))
         self._pairs.add(message.pairs)
@@ -110,18 +108,18 @@ class HostTraining:
     def take_more(self, message: MoreGradients) -> None:
         """Take the next piece of them."""
         if self._pairs is None:
-            raise SecurityError("A piece of encrypted pairs came that belongs to none before it; it was refused.")
+            raise SecurityError("piece_out_of_order")
         self._pairs.add(message.pairs)
 
     def bin_sums(self, message: AskBinSums) -> BinSums:
         """Per node and batch: refreshed encrypted sums by bin of the requested features."""
         if not isinstance(self._cipher, PairPublicSide) or self._pairs is None:
-            raise SecurityError("Bin sums were asked for that no gradients came for.")
+            raise SecurityError("sums_without_gradients")
         pairs = self._pairs.batches
         parts = (message.trees, message.nodes, message.rows, message.features, message.batches)
         wanted = sorted({b for batches in message.batches for b in batches})
         if len({len(part) for part in parts}) > 1 or not set(wanted) <= set(range(len(pairs))):
-            raise SecurityError("Bin sums were asked for that no gradients came for.")
+            raise SecurityError("sums_without_gradients")
         asked = list(zip(message.rows, message.features, message.batches, strict=True))
         nodes = [self._of_sent(rows, features) for rows, features, _ in asked]
         sums: dict[tuple[int, int], bytes] = {}
@@ -137,7 +135,7 @@ class HostTraining:
         """Indices of a node's rows among the pairs, and their bins by each requested feature."""
         inside = unpack_rows(rows_asked, self._n)
         if (inside & ~self._sent).any():
-            raise SecurityError("Bin sums were asked for over records that no gradients came for.")
+            raise SecurityError("sums_over_other_rows")
         return self._position[np.flatnonzero(inside)], self._bins(inside, features_asked)
 
     def _bins(self, inside: Flags, features_asked: bytes) -> BinIndex:
@@ -150,17 +148,17 @@ class HostTraining:
         """Begin the sums of a node whose rows come next; what was begun before is dropped."""
         self._node = None
         if not isinstance(self._cipher, NodePublicSide):
-            raise SecurityError("Under this key a node's rows are sent once a tree; other rows were refused.")
+            raise SecurityError("rows_under_pair_key")
         inside = unpack_rows(message.rows, self._n)
         if (inside & ~self._training).any():
-            raise SecurityError("Gradients came for records that are no training rows; they were refused.")
+            raise SecurityError("no_training_rows")
         bins = self._bins(inside, message.features)
         self._node = message, self._cipher.start_sums(bins, message.block, message.numbers)
 
     def take_node(self, message: NodePairs) -> BinSums | None:
         """Take rows of the node that was begun; its sums once all have come."""
         if self._node is None:
-            raise SecurityError("Rows of a node came that no sums were asked for.")
+            raise SecurityError("node_rows_unasked")
         asked, summing = self._node
         self._node = None  # a piece that is refused ends the node
         summing.add(message.pairs)

@@ -114,17 +114,13 @@ class Joint:
         asked = read_constraints(constraints)
         if self.classes and (asked or expected):
             name = "constraints" if asked else "monotone"
-            raise ParameterError(f"{name} is on, but with several classes there is no direction; switch it off.")
+            raise ParameterError("constraint_with_classes", parameter=name)
         offered = {f.name: (party, f) for party, features in self.features.items() for f in features}
         for feature in asked:
             if feature not in offered:
-                raise ParameterError(
-                    f"constraints names {feature}, which this training is not offered; choose from {', '.join(offered)}."
-                )
+                raise ParameterError("constraint_not_offered", feature=feature, offered=tuple(offered))
             if offered[feature][1].kind is Kind.CATEGORICAL:
-                raise ParameterError(
-                    f"constraints names {feature}, whose values are categories without an order; leave it out."
-                )
+                raise ParameterError("constraint_on_categories", feature=feature)
         found = {
             (party, f.name): DIRECTIONS[f.expected_direction]
             for party, f in offered.values()

@@ -95,13 +95,11 @@ def check_steps(joint: Joint, score_bits: int, trees: int) -> None:
     spread = float(np.sqrt(values.var(axis=0).mean()))
     needed = int(np.ceil(np.log2(max(1.0, STEPS * np.sqrt(trees) / spread)))) if spread else 0
     if score_bits < needed:
-        alternative = (
-            ", or give the label in a smaller unit" if joint.task == "number" else ", or fewer trees" * (trees > 1)
-        )
-        raise ParameterError(
-            f"The label's standard deviation is {spread:g} and leaf weights are released in steps of 2^-{score_bits}, which is too "
-            f"coarse for sums of {trees}. Choose at least {needed} score_bits{alternative}."
-        )
+        if joint.task == "number":
+            raise ParameterError(
+                "steps_too_coarse_for_number", spread=spread, bits=score_bits, trees=trees, needed=needed
+            )
+        raise ParameterError("steps_too_coarse", spread=spread, bits=score_bits, trees=trees, needed=needed)
 
 
 def leaf_table(tree: GuestTree, outputs: Outputs) -> Floats:

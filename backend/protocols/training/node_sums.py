@@ -131,7 +131,7 @@ class NodeSums:
                 continue
             blobs = [len(tree.job.batches) for tree, _ in piece]
             if (answer.trees, answer.nodes) != _numbers(piece) or [len(sums) for sums in answer.sums] != blobs:
-                raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+                raise SecurityError("answered_out_of_turn", host=host)
             for (tree, node), sums in zip(piece, answer.sums, strict=True):
                 node.histograms |= self._read_sums(key, host, tree.job, sums)
 
@@ -180,7 +180,7 @@ class NodeSums:
         tree, node = wanted
         name = tree.job.number, node.number
         if (answer.trees, answer.nodes) != ((name[0],), (name[1],)) or [len(sums) for sums in answer.sums] != [1]:
-            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+            raise SecurityError("answered_out_of_turn", host=host)
         numbers, rows = self._numbers_of(key, tree.job), int(np.count_nonzero(tree.counted(node)))
         shape = self._counts(host, tree.job), blocks[name], len(numbers.channels)
         sums = numbers.split(key.decrypt(answer.sums[0][0], rows, *shape))
@@ -261,7 +261,7 @@ def answers(session: Session, kind: type[M], asked: Mapping[str, deque[A]]) -> I
     while any(asked.values()):
         host, answer = session.expect(kind)
         if not asked.get(host):
-            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+            raise SecurityError("answered_out_of_turn", host=host)
         yield host, asked[host].popleft(), answer
 
 

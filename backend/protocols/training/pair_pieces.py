@@ -53,7 +53,7 @@ class IncomingPairs:
         """
         due, self._due = self._due, None
         if not due or len(piece) != len(self._pairs):
-            raise SecurityError("A piece of encrypted pairs came that belongs to none before it; it was refused.")
+            raise SecurityError("piece_out_of_order")
         n, before = len(due.pop()), self._pairs
         self._pairs = [self._cipher.load_pairs(blob, n, of) for blob, of in zip(piece, before, strict=True)]
         self._due = due
@@ -62,5 +62,5 @@ class IncomingPairs:
     def batches(self) -> list[Any]:
         """The pairs of all records, batch by batch; raises SecurityError before the last piece has come."""
         if self._due is None or self._due:
-            raise SecurityError("Sums were asked for before all of their encrypted pairs had come.")
+            raise SecurityError("pairs_incomplete")
         return self._pairs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, get_args
 
@@ -10,6 +10,7 @@ from backend.crypto.paillier.keys import KEY_BITS
 from backend.crypto.registry import Cipher, preferred
 from backend.errors import ParameterError
 from backend.protocols.alignment.outcome import METHODS
+from backend.remark import Remark
 
 CIPHERS: tuple[Cipher, ...] = ("rlwe", "paillier", "paillier-short", "none")  # those that can train
 USUAL_CIPHER: Cipher = preferred("rlwe")  # Paillier where TenSEAL has no wheel (docs/decisions/0025-training-rlwe.md)
@@ -52,31 +53,45 @@ class CheckedParameters:
     RANGES: ClassVar[Ranges]
 
     def __post_init__(self) -> None:
-        if problems := self.problems():
-            raise ParameterError(" ".join(problems))
+        problems = self.problems()
+        if problems:
+            raise ParameterError(problems=problems)
 
-    def problems(self) -> list[str]:
-        """One sentence for every parameter that is out of range or not among its choices, and for constraints that cannot be read."""
+    def problems(self) -> list[Remark]:
+        """Return a remark for every parameter that is out of range or not a choice, and for constraints that cannot be read."""
         values = self.as_dict()
-        problems = [
-            f"{name} is {values[name]:g}; choose a value from {low:g} to {high:g}."
-            for name, (low, high) in self.RANGES.items()
-            if not low <= values[name] <= high
-        ] + [
-            f"{name} is {values[name]!r}; choose one of {', '.join(map(str, known))}."
-            for name, known in CHOICES.items()
-            if name in values and values[name] not in known
-        ]
+        problems = out_of_range(values, self.RANGES)
+        for name, choices in CHOICES.items():
+            if name in values and values[name] not in choices:
+                problems.append(not_a_choice(name, values[name], choices))
         try:
             read_constraints(values.get("constraints", ""))
         except ParameterError as error:
-            problems.append(str(error))
+            problems += error.remarks
         return problems
 
     def as_dict(self) -> dict[str, Any]:
         """Field name → value, for the registry."""
         # A base class without fields of its own: each algorithm's parameters are the dataclass.
         return asdict(self)  # type: ignore[call-overload, no-any-return]
+
+
+def out_of_range(values: Mapping[str, Any], ranges: Ranges) -> list[Remark]:
+    """Return a remark for every value that is out of its range."""
+    problems = []
+    for name, (low, high) in ranges.items():
+        value = values[name]
+        if not low <= value <= high:
+            problems.append(
+                Remark("parameter_out_of_range", {"parameter": name, "value": value, "low": low, "high": high})
+            )
+    return problems
+
+
+def not_a_choice(name: str, value: object, choices: Sequence[object]) -> Remark:
+    """Return the remark that a parameter's value is not one of its choices."""
+    choices = tuple(map(str, choices))
+    return Remark("parameter_not_a_choice", {"parameter": name, "value": str(value), "choices": choices})
 
 
 def read_constraints(text: str) -> dict[str, int]:
@@ -88,9 +103,9 @@ def read_constraints(text: str) -> dict[str, int]:
     for entry in filter(None, (part.strip() for part in text.split(","))):
         name, _, sign = (part.strip() for part in entry.rpartition("="))
         if not name or sign not in SIGNS:
-            raise ParameterError(f"constraints holds {entry!r}; write a feature with +1, -1 or 0, e.g. limit=-1.")
+            raise ParameterError("constraint_unreadable", entry=entry)
         if name in found:
-            raise ParameterError(f"constraints names {name} twice; choose one direction for it.")
+            raise ParameterError("constraint_twice", feature=name)
         found[name] = SIGNS[sign]
     return found
 
@@ -178,16 +193,14 @@ class SecureBoostParameters(CheckedParameters):
     constraints: str = ""
     class_weight: ClassWeight = "none"
 
-    def problems(self) -> list[str]:
-        """Ranges, choices, and combinations that do not fit."""
+    def problems(self) -> list[Remark]:
+        """Return what is wrong with ranges, choices and combinations."""
         problems = super().problems()
         if self.goss_top or self.goss_other:
             if not (self.goss_top and self.goss_other) or self.goss_top + self.goss_other > 1:
-                problems.append(
-                    f"goss_top is {self.goss_top:g} and goss_other {self.goss_other:g}; choose both above 0 and together at most 1."
-                )
+                problems.append(Remark("goss_shares", {"top": self.goss_top, "other": self.goss_other}))
             if self.row_sample != 1:
-                problems.append("row_sample and goss_top both choose rows; use one of them.")
+                problems.append(Remark("goss_and_row_sample"))
         return problems
 
 

@@ -45,14 +45,12 @@ def unpack_rows(blob: bytes, n: int) -> Flags:
         The bytes are longer than one bit a record, of no known form, or name a record beyond the last.
     """
     if not 1 <= len(blob) <= 1 + (n + 7) // 8:
-        raise SecurityError(
-            f"A set of {n:,} records takes 1 to {1 + (n + 7) // 8:,} bytes; {len(blob):,} came and were refused."
-        )
+        raise SecurityError("row_set_size", records=n, most=1 + (n + 7) // 8, bytes=len(blob))
     k = blob[0] & LOW_BITS
     if blob[0] & ~(FLIPPED | LOW_BITS) or (blob[0] and not k) or k > n.bit_length():
-        raise SecurityError(f"A set of records came in the unknown form {blob[0]:#04x}; it was refused.")
+        raise SecurityError("row_set_form", form=f"{blob[0]:#04x}")
     if not k:
-        return _bits(blob[1:], n, "records")
+        return _bits(blob[1:], n)
     flags = np.zeros(n, dtype=bool)
     flags[_indices(blob, n, k)] = True
     return ~flags if blob[0] & FLIPPED else flags
@@ -84,11 +82,11 @@ def _low_bits(gaps: NDArray[np.intp]) -> int:
     return min(range(max(1, near - 1), near + 2), key=lambda k: int((gaps >> k).sum()) + k * len(gaps))
 
 
-def _bits(blob: bytes, n: int, what: str) -> Flags:
+def _bits(blob: bytes, n: int) -> Flags:
     """Exactly `n` bits; what fills the last byte must be zero."""
     bits = np.unpackbits(np.frombuffer(blob, dtype=np.uint8)).astype(bool)
     if len(blob) != (n + 7) // 8 or bits[n:].any():
-        raise SecurityError(f"A bitmap of {n:,} {what} was expected; {len(blob):,} other bytes came and were refused.")
+        raise SecurityError("row_set_bitmap", expected=n, bytes=len(blob))
     return bits[:n]
 
 
@@ -98,12 +96,12 @@ def _indices(blob: bytes, n: int, k: int) -> NDArray[np.intp]:
     low_bytes = (count * k + 7) // 8
     split = len(blob) - low_bytes
     if count > n or split < HEAD:
-        raise SecurityError(f"A set of more records came than its {len(blob):,} bytes hold; it was refused.")
+        raise SecurityError("row_set_too_short", bytes=len(blob))
     ends = np.flatnonzero(np.unpackbits(np.frombuffer(blob[HEAD:split], dtype=np.uint8)))
     if len(ends) != count or split - HEAD != ((int(ends[-1]) + 8) // 8 if count else 0):
-        raise SecurityError(f"A set of {count:,} records was announced, {len(ends):,} came; it was refused.")
-    low = _bits(blob[split:], count * k, "low bits").reshape(count, k) @ (1 << np.arange(k))
+        raise SecurityError("row_set_count", expected=count, got=len(ends))
+    low = _bits(blob[split:], count * k).reshape(count, k) @ (1 << np.arange(k))
     indices = np.cumsum(((np.diff(ends, prepend=-1) - 1) << k) + low + 1) - 1
     if count and indices[-1] >= n:
-        raise SecurityError(f"A set of {n:,} records names record {int(indices[-1]):,}; it was refused.")
+        raise SecurityError("row_set_beyond", records=n, record=int(indices[-1]))
     return indices

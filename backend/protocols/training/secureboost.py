@@ -78,16 +78,18 @@ def _check(joint: Joint, parameters: SecureBoostParameters) -> None:
     """Raise ParameterError where a parameter does not apply to the label."""
     joint.directions(parameters.constraints, expected=parameters.monotone)
     if parameters.label_bound and joint.task == "number":
-        raise ParameterError(
-            "label_bound is set, but the label is a number; a bound is for outcomes and classes. Choose 0."
-        )
+        raise ParameterError("label_bound_on_number")
     if parameters.class_weight != "none" and joint.task == "number":
-        raise ParameterError("class_weight is balanced, but the label is a number; choose none.")
-    spread, steps = float(np.std(joint.labels[joint.training])), STEPS * np.sqrt(parameters.trees)
+        raise ParameterError("class_weight_on_number")
+    spread = float(np.std(joint.labels[joint.training]))
+    steps = STEPS * np.sqrt(parameters.trees)
     if joint.task == "number" and spread * (1 << parameters.score_bits) < steps:
         raise ParameterError(
-            f"The label's standard deviation is {spread:g} and leaf weights are released in steps of 2^-{parameters.score_bits}: too "
-            f"coarse for {parameters.trees} trees, which need {steps:.0f} steps. Choose more score_bits, or a smaller unit of the label."
+            "steps_too_coarse_to_boost",
+            spread=spread,
+            bits=parameters.score_bits,
+            trees=parameters.trees,
+            steps=round(steps),
         )
 
 

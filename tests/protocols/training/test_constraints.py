@@ -157,8 +157,8 @@ def test_constraints_are_read_as_they_are_written():
 @pytest.mark.parametrize(
     ("algorithm", "given_", "match"),
     [
-        ("secureboost", {"constraints": "x"}, "'x'; write a feature with"),
-        ("forest", {"constraints": "x=2"}, "'x=2'; write a feature with"),
+        ("secureboost", {"constraints": "x"}, "holds x; write a feature with"),
+        ("forest", {"constraints": "x=2"}, "holds x=2; write a feature with"),
         ("fl-dt", {"constraints": "x=+1,x=-1"}, "names x twice"),
         ("forest", {"constraints": "x=+1", "shuffle_sides": True}, "the order of a feature's bins.*Hosts hide it"),
         ("opboost", {"constraints": "x=+1"}, "moves its values by noise.*Choose secureboost"),
@@ -172,7 +172,7 @@ def test_constraints_that_cannot_be_read_or_kept_are_refused(algorithm, given_, 
 @pytest.mark.parametrize(
     ("task", "text", "match"),
     [
-        ("classes", f"{GUEST}_x=+1", "several classes there is no direction"),
+        ("classes", f"{GUEST}_x=+1", "several classes, so predictions have no direction"),
         ("binary", "nobody=+1", "names nobody, which this training is not offered"),
         ("binary", f"{GUEST}_c=+1", "categories without an order"),
     ],

@@ -317,7 +317,7 @@ def test_early_stopping_keeps_the_round_of_the_smallest_validation_loss(task):
 @pytest.mark.parametrize(
     ("task", "extra", "match"),
     [
-        ("classes", {"monotone": True}, "several classes there is no direction"),
+        ("classes", {"monotone": True}, "several classes, so predictions have no direction"),
         ("number", {"class_weight": "balanced"}, "the label is a number"),
         ("number", {"score_bits": 4}, r"steps of 2\^-4.*Choose more score_bits"),
     ],

@@ -109,7 +109,10 @@ def test_an_internal_fault_is_answered_without_its_text(secret_key):
 
 
 def test_sums_are_refused_outside_a_training(secret_key):
-    with running(random_world(1, 1)) as (_, network, _), pytest.raises(SecurityError, match="no training"):
+    with (
+        running(random_world(1, 1)) as (_, network, _),
+        pytest.raises(SecurityError, match="not a training"),
+    ):
         ask(network, offer(secret_key), AskBinSums("c", (), (), (), (), ()))
 
 

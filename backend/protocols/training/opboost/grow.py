@@ -108,13 +108,13 @@ def _read_ranks(host: str, answer: Ranks, joint: Joint, levels: int) -> list[_Co
     known = {feature.name for feature in joint.features[host]}
     columns = []
     if not len(answer.features) == len(answer.counts) == len(answer.ranks):
-        raise SecurityError(f"{host} sent ranks that do not fit each other; the training was stopped.")
+        raise SecurityError("ranks_do_not_fit", host=host)
     for number, (name, count, blob) in enumerate(zip(answer.features, answer.counts, answer.ranks, strict=True)):
         if name not in known or not 0 <= count <= levels:
-            raise SecurityError(f"{host} sent ranks of another feature than its dictionary names; it was stopped.")
+            raise SecurityError("ranks_of_other_feature", host=host)
         ranks = from_numbers(blob, count + 1)
         if len(ranks) != len(joint.parts):
-            raise SecurityError(f"{host} sent {len(ranks):,} ranks for {len(joint.parts):,} records; it was stopped.")
+            raise SecurityError("ranks_of_other_records", host=host, got=len(ranks), expected=len(joint.parts))
         columns.append(_Column(host, name, np.where(ranks == count, np.nan, ranks.astype(np.float64)), number, count))
     return columns
 

@@ -115,7 +115,7 @@ def noise_of(start: StartRanks) -> Noise:
         map_, mechanism = next(m for m in MAPS if m == start.map), next(m for m in MECHANISMS if m == start.mechanism)
         return Noise(map_, mechanism, start.epsilon, start.theta, start.alpha, start.levels)
     except (StopIteration, ParameterError) as error:
-        raise SecurityError("Ranks were asked for in a way that this Host does not know; nothing was sent.") from error
+        raise SecurityError("unknown_noise") from error
 
 
 class HostRanks:
@@ -156,11 +156,11 @@ class HostRanks:
         """Rank → desensitised value → threshold on the true scale (half-way between two ranks where values lie between them)."""
         parts = (message.trees, message.nodes, message.columns, message.cuts, message.default_left)
         if len({len(part) for part in parts}) > 1:
-            raise SecurityError("Splits by rank came whose parts do not fit each other; they were refused.")
+            raise SecurityError("rank_splits_do_not_fit")
         rules = {}
         for tree, node, column, cut, default_left in zip(*parts, strict=True):
             if not 0 <= column < len(self._columns) or not 0 <= cut <= len(self._distinct[column]):
-                raise SecurityError("A split by an unknown column or rank was asked for; it was refused.")
+                raise SecurityError("unknown_rank_split")
             rules[tree, node] = self._columns[column].rule(self._level(column, cut), default_left)
         self.rules = rules
 

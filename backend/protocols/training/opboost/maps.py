@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 
 from backend.errors import ParameterError
 from backend.protocols.training.opboost.sampling import IntArray, Mechanism, Sampler, Words, system_words
+from backend.protocols.training.parameters import not_a_choice, out_of_range
+from backend.remark import Remark
 from backend.trees.importers.thresholds import LARGEST, at_most
 
 Map = Literal["global", "adj", "local"]
@@ -65,18 +67,14 @@ class Noise:
     levels: int
 
     def __post_init__(self) -> None:
-        problems = [
-            f"{name} is {getattr(self, name):g}; choose a value from {low:g} to {high:g}."
-            for name, (low, high) in RANGES.items()
-            if not low <= getattr(self, name) <= high
-        ]
-        for name, known in (("map", MAPS), ("mechanism", MECHANISMS)):
-            if getattr(self, name) not in known:
-                problems.append(f"{name} is {getattr(self, name)!r}; choose one of {', '.join(known)}.")
+        problems = out_of_range(vars(self), RANGES)
+        for name, choices in (("map", MAPS), ("mechanism", MECHANISMS)):
+            if getattr(self, name) not in choices:
+                problems.append(not_a_choice(name, getattr(self, name), choices))
         if not problems and self.map != "global" and self.levels % self.theta:
-            problems.append(f"theta is {self.theta}; choose one that divides the {self.levels} levels.")
+            problems.append(Remark("theta_does_not_divide", {"theta": self.theta, "levels": self.levels}))
         if problems:
-            raise ParameterError(" ".join(problems))
+            raise ParameterError(problems=problems)
 
     @property
     def step(self) -> Fraction:

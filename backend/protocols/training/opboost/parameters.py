@@ -10,6 +10,7 @@ from backend.protocols.training.opboost.maps import RANGES as NOISE_RANGES
 from backend.protocols.training.opboost.maps import Map, Noise
 from backend.protocols.training.opboost.sampling import Mechanism
 from backend.protocols.training.parameters import BOOSTING, CheckedParameters, Ranges
+from backend.remark import Remark
 
 
 @dataclass(frozen=True)
@@ -56,13 +57,14 @@ class OpBoostParameters(CheckedParameters):
     alignment: str = "dh"
     score_bits: int = 10
 
-    def problems(self) -> list[str]:
-        """Ranges, choices, and settings of the noise that do not fit."""
+    def problems(self) -> list[Remark]:
+        """Return what is wrong with ranges, choices and settings of the noise."""
         problems = super().problems()
         try:
             _ = self.noise
         except ParameterError as error:
-            problems += [problem for problem in str(error).split("\n") if problem not in problems]
+            # Its ranges are among those of this class.
+            problems += [problem for problem in error.remarks if problem not in problems]
         return problems
 
     @property

@@ -175,7 +175,7 @@ def test_a_host_answers_in_the_right_order_only():
     session = host._sessions.of("c", "bank")
     with pytest.raises(SecurityError, match="before ids were aligned"):
         list(host.answer("bank", start()))
-    with pytest.raises(SecurityError, match="no training"):
+    with pytest.raises(SecurityError, match="not a training"):
         list(host.answer("bank", TakeRankSplits("c", (), (), (), (), ())))
     session.rows = np.arange(3)
     ((receiver, answer),) = list(host.answer("bank", start()))
