@@ -27,7 +27,6 @@ GlassleafError
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
@@ -191,7 +190,7 @@ class SecurityError(GlassleafError):
 
 
 class HostRefused(SecurityError):  # noqa: N818 - reads as what happened
-    """A Host says that it will not or cannot answer."""
+    """A Host will not or cannot answer; at the Guest with code `host_refused`, and `why` is the Host's own remark."""
 
 
 class QuestionRefused(SecurityError):  # noqa: N818 - reads as what happened
@@ -212,14 +211,14 @@ class SignInError(SecurityError):
 
 
 class HostBusy(HostRefused):
-    """A Host has more to do than it takes on at once, or has just started again; the same question is taken later, and counted once.
+    """A Host has more to do than it takes on at once, or has just restarted; it answers the same question later, and counts it once.
 
     Parameters
     ----------
     wait : float
-        Seconds after which it is worth asking again.
+        Seconds after which the Guest may ask again.
     host : str
-        Its name, if known.
+        The Host's name; "" at the Host itself.
     """
 
     def __init__(self, code: str = "", wait: float = 0.0, host: str = "", **values: object) -> None:
@@ -278,25 +277,12 @@ class ApprovalDenied(HostRefused):
         The operator's.
     """
 
-    _SAID = re.compile(r"Its operator has (denied|withdrawn) this on (\d{4}-\d\d-\d\d): (.*)", re.DOTALL)
-
     def __init__(self, host: str = "", state: str = "denied", day: str = "", reason: str = "") -> None:
         self.host = host
         self.state = state
         self.day = day
         self.reason = reason
         super().__init__(f"approval_{state}", host=host, day=day, reason=reason)
-
-    @staticmethod
-    def refusal(state: str, day: str, reason: str) -> str:
-        """Return the sentence that a Host sends."""  # TODO(issue 34): a code on the wire
-        return f"Its operator has {state} this on {day}: {reason}"
-
-    @classmethod
-    def read(cls, host: str, refusal: str) -> ApprovalDenied | None:
-        """Return what a Host said; None if it refused for another reason."""
-        match = cls._SAID.fullmatch(refusal)
-        return None if match is None else cls(host, *match.groups())
 
 
 class StoreError(GlassleafError):

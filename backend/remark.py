@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cache
 from importlib.resources import files
+from math import isfinite
 
-from backend.i18n import Text, fill
+from backend.i18n import LANGUAGES, Text, fill
 
 SENTENCES = files("assets") / "errors"
 LISTED = 10  # items of a list that a sentence names
@@ -73,7 +74,7 @@ class Remark:
 
     def plain(self) -> dict[str, object]:
         """Return code, values and place as texts, numbers, lists and tables, for a message or a database."""
-        values = {name: _plain(value) for name, value in self.values.items()}
+        values = {name: plain_value(value) for name, value in self.values.items()}
         place = {"row": self.row, "column": self.column} if self.row or self.column else {}
         return {"code": self.code, "values": values, **place}
 
@@ -91,8 +92,8 @@ class Remark:
 def read_plain(plain: object, depth: int = 0) -> Remark:
     """Return the remark that :meth:`Remark.plain` made, whoever sent it.
 
-    Text that another party wrote is cut to :data:`MAX_TEXT` letters on one line. A code that this version does not know, or that lacks
-    a value, becomes the remark `unknown_remark`.
+    Text that another party wrote is cut to :data:`MAX_TEXT` letters on one line. A code that this version does not know, that lacks
+    a value, or whose values do not fit its sentence, becomes the remark `unknown_remark`.
 
     Raises
     ------
@@ -112,7 +113,27 @@ def read_plain(plain: object, depth: int = 0) -> Remark:
     code = plain["code"]
     if not known(code) or not fields(code) <= read.keys():
         return Remark("unknown_remark", {"code": one_line(code)[:60]})
-    return Remark(code, read, row, one_line(column)[:MAX_TEXT])
+    remark = Remark(code, read, row, one_line(column)[:MAX_TEXT])
+    try:
+        for language in LANGUAGES:
+            remark.sentence(language)
+    except (ValueError, TypeError):  # a text for a number, say: the sentence cannot be made of such values
+        return Remark("unknown_remark", {"code": one_line(code)[:60]})
+    return remark
+
+
+def read_text(plain: object) -> Text:
+    """Return the text in two languages that :func:`plain_value` made, whoever sent it; its letters are cut as a remark's are.
+
+    Raises
+    ------
+    ValueError
+        If it is not such a table.
+    """
+    match plain:
+        case {"en": str(english), "zh": str(chinese)}:
+            return Text(one_line(english)[:MAX_TEXT], one_line(chinese)[:MAX_TEXT])
+    raise ValueError("a text in two languages is a table of en and zh")
 
 
 def one_line(text: str) -> str:
@@ -166,8 +187,8 @@ def catalogue() -> dict[str, Text]:
     return found
 
 
-def _plain(value: object) -> object:
-    """Return a value as text, number, list or table."""
+def plain_value(value: object) -> object:
+    """Return a value of a remark as text, number, list or table."""
     if isinstance(value, Remark):
         return value.plain()
     if isinstance(value, Text):
@@ -177,19 +198,19 @@ def _plain(value: object) -> object:
     if isinstance(value, date):
         return {"time": value.isoformat()}
     if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
+        return [plain_value(item) for item in value]
     return value if isinstance(value, (str, int, float, type(None))) else str(value)
 
 
 def _read(plain: object, depth: int) -> object:
-    """Return the value that :func:`_plain` made."""
+    """Return the value that :func:`plain_value` made."""
     if isinstance(plain, str):
         return one_line(plain)[:MAX_TEXT]
-    if isinstance(plain, list) and len(plain) <= MAX_ITEMS and depth <= MAX_DEPTH:
+    if isinstance(plain, (list, tuple)) and len(plain) <= MAX_ITEMS and depth <= MAX_DEPTH:
         return tuple(_read(item, depth + 1) for item in plain)
     if isinstance(plain, dict):
         return _read_table(plain, depth)
-    if isinstance(plain, (int, float, type(None))):
+    if plain is None or (isinstance(plain, (int, float)) and isfinite(plain)):
         return plain
     raise ValueError("a remark's value is a text, a number, a list, two languages, a time, or a remark")
 
@@ -199,8 +220,8 @@ def _read_table(plain: dict[str, object], depth: int) -> object:
     match plain:
         case {"code": str()}:
             return read_plain(plain, depth)
-        case {"en": str(english), "zh": str(chinese)}:
-            return Text(one_line(english)[:MAX_TEXT], one_line(chinese)[:MAX_TEXT])
+        case {"en": str(), "zh": str()}:
+            return read_text(plain)
         case {"seconds": int() | float() as seconds} if abs(seconds) < MAX_SPAN:
             return timedelta(seconds=seconds)
         case {"time": str(time)}:

@@ -41,12 +41,11 @@ from backend.protocols.transport.message import Lane as Line
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import EndConversation, Refusal
 from backend.protocols.transport.wire import Delivery
+from backend.remark import Remark
 
 _log = logging.getLogger("glassleaf")
 _LANES: dict[Line, Lane] = {Line.ONLINE: "online", Line.BULK: "bulk", Line.TRAINING: "training"}
-STARTED_AGAIN = (
-    "It has started again and forgotten what was under way; what was counted is not counted again. Ask again."
-)
+STARTED_AGAIN = Remark("host_restarted")
 _MAX_LANES = 16_384  # conversations whose lane is remembered
 
 
@@ -291,12 +290,12 @@ class Node:
     def _refused(self, message: Outgoing, words: str, after: float) -> None:
         """A message of this party, or one that it passed on, will not be delivered: whoever waits for its answer is told."""
         _log.warning("%s: a message of %s bytes was not delivered: %s", self.party.name, len(message.blob), words)
-        reason = f"A message could not be delivered: {words}"[:1000]
+        why = Remark("not_delivered", {"why": words})
         if self.is_guest:
-            self._put_own(self._by_spiffe[message.receiver].name, Refusal(message.conversation, reason, wait=after))
+            self._put_own(self._by_spiffe[message.receiver].name, Refusal(message.conversation, why, wait=after))
         elif message.kind == ENVELOPE:
             guest = self.peers[self.agreement.guest.name]
-            blob = encode(Refusal(message.conversation, reason, wait=after))
+            blob = encode(Refusal(message.conversation, why, wait=after))
             refusal = replace(
                 message, kind=Refusal.__name__, receiver=guest.party.spiffe, blob=blob, id=secrets.token_hex(16)
             )

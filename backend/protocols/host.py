@@ -21,7 +21,7 @@ from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.federation import MEASURES
 from backend.data.table import PartyTable
-from backend.errors import GlassleafError, HostBusy, PartyUnreachable, QuestionRefused, SecurityError, StoreError
+from backend.errors import GlassleafError, HostBusy, HostRefused, PartyUnreachable, SecurityError, StoreError
 from backend.protocols.approvals.host import ApprovalGate, Approvals
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_heads
@@ -51,6 +51,7 @@ from backend.protocols.transport.messages import (
     Refusal,
 )
 from backend.protocols.transport.receipts import MAX_STATED, sign_receipt
+from backend.protocols.transport.refusals import refusal
 from backend.protocols.transport.transcript import TranscribedWire
 from backend.protocols.transport.wire import Delivery
 from backend.store.accountant import Accountant
@@ -63,7 +64,6 @@ from backend.trees.ensemble import HostModel
 _log = logging.getLogger("glassleaf")
 
 DRAINED = 60.0  # seconds after which a Guest asks again
-NO_STORE = "Its store cannot be read or written (a full disk?), so it answers nothing. Its operator has to look at it."
 STORE_WAIT = 30.0  # seconds after which a Guest asks again
 KEYS_KEPT = 4  # public keys whose obfuscator pools are kept
 # what other Hosts may send, too
@@ -231,7 +231,7 @@ class HostParty:
                 try:
                     lanes.put(delivery)
                 except HostBusy as error:
-                    self._refuse(wire, delivery, str(error), wait=error.wait)
+                    self._refuse(wire, delivery, error)
                     message = delivery.message
                     self._served(Served(type(message).__name__, message.conversation, 0.0, type(error).__name__))
         finally:
@@ -267,15 +267,14 @@ class HostParty:
         except StoreError as error:  # its text names what a Guest need not know
             refused = type(error).__name__
             _log.error("%s: %s", self.name, error)
-            stated += self._refuse(wire, delivery, NO_STORE, wait=STORE_WAIT)
+            stated += self._refuse(wire, delivery, HostBusy("no_store", STORE_WAIT))
         except GlassleafError as error:
             refused = type(error).__name__
-            final, wait = isinstance(error, QuestionRefused), error.wait if isinstance(error, HostBusy) else 0.0
-            stated += self._refuse(wire, delivery, str(error), final, wait)
+            stated += self._refuse(wire, delivery, error)
         except Exception as error:
             refused = type(error).__name__
             # a fault of ours must not silence the Host; its text may hold data, its type not
-            stated += self._refuse(wire, delivery, f"an internal error ({type(error).__name__})")
+            stated += self._refuse(wire, delivery, HostRefused("internal_error", kind=refused))
         seconds = time.perf_counter() - came
         self._served(Served(type(message).__name__, message.conversation, seconds, refused, people))
         session = session or self._session(sender, message)
@@ -295,16 +294,14 @@ class HostParty:
         except StoreError as error:  # the conversation is over, and nobody waits for this
             _log.warning("%s: a receipt was not kept: %s", self.name, error)
 
-    def _refuse(
-        self, wire: TranscribedWire, delivery: Delivery, reason: str, final: bool = False, wait: float = 0.0
-    ) -> list[Stated]:
+    def _refuse(self, wire: TranscribedWire, delivery: Delivery, error: GlassleafError) -> list[Stated]:
         """To the Guest of the conversation; where there is none, to a Guest that tried to open one. Returns what was sent."""
         message, session = delivery.message, self._session(delivery.sender, delivery.message)
         if session is None and isinstance(message, PASSED_ON):
             return []
         guest = session.guest if session is not None else delivery.sender
         try:
-            size = wire.send(guest, Refusal(message.conversation, reason, final, wait))
+            size = wire.send(guest, refusal(message.conversation, error))
         except PartyUnreachable:  # the Guest has ended the conversation
             return []
         return [(self.name, guest, Refusal.__name__, size, 0.0)]
@@ -375,7 +372,7 @@ class HostParty:
             raise SecurityError(f"A Host does not answer {type(message).__name__}.")
         session = self._session(sender, message)
         if session is None and self._draining():
-            raise HostBusy("This Host is about to stop and takes on nothing new. Ask again later.", DRAINED)
+            raise HostBusy("host_stops", DRAINED)
         if self._measures is not None:
             check_purpose(message, session.purpose if session is not None else "")
         guest = session.guest if session is not None else sender

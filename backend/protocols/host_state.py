@@ -165,10 +165,7 @@ class HostSessions:
                 raise SecurityError("This conversation was not opened with a key; start it again.")
             self._expire()
             if sum(owner == guest for owner, _ in self._open) >= SESSIONS_KEPT:
-                raise HostBusy(
-                    f"{SESSIONS_KEPT} conversations of this Guest are open, and more are not taken on at once. Ask again in {BUSY:g} s.",
-                    BUSY,
-                )
+                raise HostBusy("too_many_conversations", BUSY, max_open=SESSIONS_KEPT, seconds=BUSY)
             session = self._open[guest, conversation] = HostSession(guest, used=self._clock())
             return session
 

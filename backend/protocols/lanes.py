@@ -98,10 +98,7 @@ class Lanes:
         full = not conversation.held and len(self._waiting[lane]) >= size.waiting
         if full or conversation.refused or conversation.bytes + delivery.bytes > WAITING_BYTES:
             conversation.refused = True
-            raise HostBusy(
-                f"it has more to do ({lane}) than it takes on at once. Nothing was counted; ask again in {size.again:g} s.",
-                size.again,
-            )
+            raise HostBusy("lane_full", size.again, seconds=size.again)
 
     def _forget_oldest(self) -> None:
         """Of conversations that never end, those in which nothing happened for longest are forgotten here."""

@@ -11,7 +11,6 @@ from app import session
 from app.panels import waits
 from app.texts import Texts
 from backend.data.federation import load_federation, write_federation
-from backend.errors import ApprovalDenied
 from backend.jobs import Job, Silence, Waits
 from backend.services.host_operator import HostOperator
 from tests.app.conftest import Opened, World, _fresh, forget_jobs, job_of
@@ -116,15 +115,6 @@ def test_who_holds_work_up_is_named_in_the_tray_too(opened: Opened, language: st
     assert waits.state(t, job) == t("pause.tray_waits", hosts=TITLES[language])
     job.cancel()
     assert waits.state(t, job) == ""
-
-
-def test_a_denial_is_read_as_it_was_said_and_nothing_else_is_one() -> None:
-    said_ = ApprovalDenied.refusal("withdrawn", "2026-11-23", "a: b\nc")
-    found = ApprovalDenied.read(HOST, said_)
-    assert found is not None
-    assert (found.host, found.state, found.day, found.reason) == (HOST, "withdrawn", "2026-11-23", "a: b\nc")
-    assert str(found) == f"{HOST} refused: {said_}"
-    assert ApprovalDenied.read(HOST, f"{said_[1:]}") is None
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from backend.link.wire import LinkWire
 from backend.protocols.training.messages import ModelKept
 from backend.protocols.transport.messages import EndConversation, OfferKey, Refusal
 from backend.protocols.transport.wire import Wire, new_conversation
+from backend.remark import Remark
 
 ROOT = Path(__file__).resolve().parents[2]
 LINK = ROOT / "backend" / "link"
@@ -38,9 +39,9 @@ def test_a_message_and_its_answer_pass_a_link_that_the_host_dialled(links):
     size = bank.send("shop", sent)
     came = shop.receive(timeout=IN_TIME)
     assert (came.sender, came.message, came.bytes) == ("bank", sent, size)
-    shop.send("bank", Refusal(name, "no"))
+    shop.send("bank", Refusal(name, Remark("host_stops")))
     back = bank.receive(name, timeout=IN_TIME)
-    assert (back.sender, back.message) == ("shop", Refusal(name, "no"))
+    assert (back.sender, back.message) == ("shop", Refusal(name, Remark("host_stops")))
     assert bank.states()["shop"].startswith("shop: up since") and bank.is_up("shop")
 
 
@@ -225,7 +226,7 @@ def test_a_message_that_is_too_long_for_the_other_side_is_refused_and_what_follo
     name = new_conversation()
     bank.open(name)
     bank.send("shop", OfferKey(name, "rlwe", LONG))
-    assert "at most 2,097,152 are accepted" in bank.receive(name, timeout=30).message.reason
+    assert "at most 2,097,152 are accepted" in bank.receive(name, timeout=30).message.why.sentence()
     bank.send("shop", EndConversation(name))
     assert shop.receive(timeout=30).message == EndConversation(name)
 
@@ -339,7 +340,7 @@ def test_a_kind_of_message_that_no_purpose_allows_is_neither_sent_nor_taken(link
     bank._node.check_kind = lambda kind: None
     bank.send("shop", ModelKept(name, "m", "a" * 64))
     answer = bank.receive(name, timeout=IN_TIME)
-    assert answer.sender == "shop" and "No purpose" in answer.message.reason
+    assert answer.sender == "shop" and "No purpose" in answer.message.why.sentence()
     assert shop.receive(timeout=0.1) is None
 
 
@@ -351,7 +352,7 @@ def test_a_message_whose_deadline_is_over_is_not_handed_on(links, monkeypatch):
     bank.open(name)
     monkeypatch.setitem(LANE_SECONDS, "online", -1.0)
     bank.send("shop", EndConversation(name))
-    assert "deadline was over" in bank.receive(name, timeout=IN_TIME).message.reason
+    assert "deadline was over" in bank.receive(name, timeout=IN_TIME).message.why.sentence()
     assert shop.receive(timeout=0.1) is None
 
 
@@ -407,7 +408,7 @@ def test_a_question_to_a_host_that_starts_again_comes_back_at_once_instead_of_in
     links.up(again)
     answer = bank.receive(begun, timeout=30)
     assert answer.sender == "shop" and answer.message.wait > 0
-    assert "started again" in answer.message.reason
+    assert "started again" in answer.message.why.sentence()
     assert again.receive(timeout=30).message.key == b"3"
     assert again.receive(timeout=0.2) is None and bank.receive(waiting, timeout=0.2) is None
 

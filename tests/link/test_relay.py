@@ -183,7 +183,7 @@ def test_a_host_is_told_when_the_other_one_cannot_be_reached_and_tells_the_guest
     bank.open(name)
     shop.send("telecom", EndConversation(name))
     told = bank.receive(name, timeout=IN_TIME)
-    assert told.sender == "shop" and "telecom: down since" in told.message.reason
+    assert told.sender == "shop" and "telecom: down since" in told.message.why.sentence()
 
 
 def test_an_envelope_from_a_host_itself_is_refused(links):
@@ -199,7 +199,7 @@ def test_an_envelope_from_a_host_itself_is_refused(links):
         Outgoing(name, ENVELOPE, bank._node.party.spiffe, envelope, "online", time.time() + 60)
     )
     told = bank.receive(name, timeout=IN_TIME)
-    assert "only the Guest passes them on" in told.message.reason
+    assert "only the Guest passes them on" in told.message.why.sentence()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a process's memory is read from /proc")

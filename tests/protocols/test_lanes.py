@@ -183,7 +183,7 @@ def test_a_busy_host_says_so_over_the_wire_and_counts_nobody():
     with running(world, options=options) as (_, network, served):
         session = Session(network.end(GUEST), "c", ("host0",), timeout=TIMEOUT)
         session.send("host0", OfferKey("c", "none", b""))
-        with pytest.raises(HostBusy, match="host0 refused: it has more to do") as busy:
+        with pytest.raises(HostBusy, match="host0 refused: It has more to do") as busy:
             session.expect(EndConversation)
         session.close()
         assert busy.value.wait == 1.5 and len(served.hosts["host0"]._sessions) == 0

@@ -24,8 +24,9 @@ from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import MESSAGES
 from backend.protocols.transport.messages import OfferKey
+from backend.remark import Remark
 
-EMPTY = {str: "x", bytes: b"", int: 1, float: 1.0, bool: False}
+EMPTY = {Remark: Remark("host_stops"), str: "x", bytes: b"", int: 1, float: 1.0, bool: False}
 
 
 def some(kind):

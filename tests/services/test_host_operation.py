@@ -177,7 +177,7 @@ def test_messages_refusals_and_what_waits_are_counted_and_logged_with_the_conver
     book.ask(Approval("bank", "scores", "a" * 64, "m1", {}))
     before = figures(port)
     refusal = answer(bank, OfferKey(ONE, "none", b""))
-    assert isinstance(refusal, Refusal) and "Plaintext" in refusal.reason
+    assert isinstance(refusal, Refusal) and "Plaintext" in refusal.why.sentence()
     until(lambda: figures(port).get(("refused_total", "OfferKey")) == 1)
     found = figures(port)
     assert found["kind_seconds_count", "OfferKey"] == 1 and before["approvals_waiting",] == 1
@@ -194,7 +194,7 @@ def test_told_to_end_it_waits_for_open_work_and_takes_on_nothing_new(host, bank)
     answer(bank, OfferKey(ONE, "none", b""))  # opens a conversation, which is open though the key was refused
     service.end()
     refusal = answer(bank, OfferKey(TWO, "none", b""))
-    assert isinstance(refusal, Refusal) and refusal.wait > 0 and "takes on nothing new" in refusal.reason
+    assert isinstance(refusal, Refusal) and refusal.wait > 0 and "takes on nothing new" in refusal.why.sentence()
     assert thread.is_alive()
     bank.send("telecom", EndConversation(ONE))
     thread.join(60)

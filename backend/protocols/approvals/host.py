@@ -137,7 +137,7 @@ class Approvals:
                 f"{amount:,} more were asked for. Ask for less, or tomorrow."
             )
         if why:
-            raise SecurityError(ApprovalDenied.refusal(found.state, found.decided[:10], found.reason))
+            raise ApprovalDenied(self.host, found.state, found.decided[:10], found.reason)
         return found
 
     def _counting(self, wanted: Approval) -> Approval:

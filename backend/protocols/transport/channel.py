@@ -11,11 +11,12 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from backend import errors
-from backend.errors import Cancelled, HostBusy, HostRefused, PartyUnreachable, QuestionRefused, SecurityError
+from backend.errors import Cancelled, PartyUnreachable, SecurityError
 from backend.jobs import work
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import ApprovalPending, ConversationReceipt, EndConversation, Refusal
 from backend.protocols.transport.receipts import is_genuine, whole
+from backend.protocols.transport.refusals import refused
 from backend.protocols.transport.transcript import TranscribedWire, TranscriptEntry
 
 _log = logging.getLogger("glassleaf")
@@ -89,20 +90,13 @@ class Session:
         PartyUnreachable
             A Host went down, or none answered in time.
         HostBusy, HostRefused, QuestionRefused
-            A Host refused; ApprovalPending where its operator has not decided yet, ApprovalDenied where it was against it.
+            A Host refused; ApprovalPending if its operator has not decided yet, ApprovalDenied if the operator was against it.
         SecurityError
             It sent something else.
         """
         sender, message = self._next(at_work or self.hosts)
         if isinstance(message, Refusal):
-            reason = errors.plain(message.reason)
-            if message.wait > 0:
-                raise HostBusy(f"{sender} refused: {reason}", message.wait, sender)
-            denied = errors.ApprovalDenied.read(sender, reason)
-            if denied is not None:
-                raise denied
-            refused = QuestionRefused if message.final else HostRefused
-            raise refused(f"{sender} refused: {reason}")
+            raise refused(sender, message)
         if isinstance(message, ApprovalPending):
             raise errors.ApprovalPending(sender, message.number, _time(message.since))
         if not isinstance(message, kind):

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 from dataclasses import fields
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Annotated, Any, get_origin, get_type_hints
 
 import msgpack
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, PlainValidator, TypeAdapter, ValidationError
 
 from backend.errors import ParameterError, SecurityError
+from backend.i18n import Text
 from backend.protocols.transport.message import MESSAGES, WHOLE, Message
+from backend.remark import Remark, plain_value, read_plain, read_text
 
 MAX_MESSAGE = WHOLE  # bytes of the longest kind
 MAX_VALUES = 1 << 21  # numbers, texts, blobs and lists in a message; a model of 1,000 trees has 1.3 million
 MAX_NAME = 64  # bytes of a kind's name with what stands before it
+
+RemarkOnWire = Annotated[Remark, PlainValidator(read_plain)]
+"""A field of a message that is a code with values."""
+TextOnWire = Annotated[Text, PlainValidator(read_text)]
+"""A field of a message, or an item of one, that has two languages."""
 
 _STRICT = ConfigDict(strict=True, allow_inf_nan=False)
 # the msgpack specification: first byte → bytes of a value of fixed length, or of the length that follows
@@ -31,14 +38,21 @@ _COUNTED = {0xDC: 2, 0xDD: 4, 0xDE: 2, 0xDF: 4}  # arrays and maps
 @cache
 def _schema(name: str) -> dict[str, TypeAdapter[Any]]:
     """Field → what it may hold; built at a kind's first message, when its class is complete."""
-    hints = get_type_hints(MESSAGES[name])
-    return {f.name: TypeAdapter(hints[f.name], config=_STRICT) for f in fields(MESSAGES[name])}
+    hints = get_type_hints(MESSAGES[name], include_extras=True)
+    return {f.name: _adapter(hints[f.name]) for f in fields(MESSAGES[name])}
+
+
+def _adapter(hint: Any) -> TypeAdapter[Any]:
+    """Return what checks a field; an annotated type has a validator of its own, which is strict."""
+    if get_origin(hint) is Annotated:
+        return TypeAdapter(hint)
+    return TypeAdapter(hint, config=_STRICT)
 
 
 def encode(message: Message) -> bytes:
     """Message → bytes; raises ParameterError where no receiver would take them."""
     body = {f.name: getattr(message, f.name) for f in fields(message)}
-    packed: bytes = msgpack.packb([type(message).__name__, body], use_bin_type=True)
+    packed: bytes = msgpack.packb([type(message).__name__, body], use_bin_type=True, default=_packable)
     if len(packed) > message.MAX_BYTES:
         raise ParameterError(
             f"A message {type(message).__name__} of {len(packed):,} bytes was to be sent; at most {message.MAX_BYTES:,} are accepted. "
@@ -66,6 +80,13 @@ def decode(blob: bytes) -> Message:
         return kind(**{field: schema[field].validate_python(value) for field, value in body.items()})
     except (ValueError, TypeError, KeyError, msgpack.UnpackException, ValidationError) as error:
         raise SecurityError("A message came that is of no known form; it was refused.") from error
+
+
+def _packable(value: object) -> object:
+    """Return a remark or a text in two languages as msgpack can hold it."""
+    if isinstance(value, (Remark, Text)):
+        return plain_value(value)
+    raise TypeError(f"{type(value).__name__} is not a type of a message's field")
 
 
 def _name(blob: bytes) -> str:

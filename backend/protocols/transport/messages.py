@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backend.protocols.transport.codec import RemarkOnWire
 from backend.protocols.transport.message import GUEST, HOST, LISTS, PEOPLE, Message
 
 
@@ -33,14 +34,14 @@ class ConversationReceipt(Message, readable_by=GUEST, max_bytes=LISTS):
 
 
 class Refusal(Message, readable_by=GUEST):
-    """Host → Guest: it will not or cannot answer, and why, in words without data; `final` = however often it is asked.
+    """Host → Guest: the Host will not or cannot answer; `why` is a code with values. `final`: asking again does not help.
 
-    `wait` is how many seconds later the same may be asked again, where it has too much to do at this moment or has started again; 0
-    otherwise.
+    `wait` is the number of seconds after which the Guest may ask the same again: the Host has too much to do now or has restarted.
+    0 otherwise.
     """
 
     HOLDS = "why a Host did not answer"
-    reason: str
+    why: RemarkOnWire
     final: bool = False
     wait: float = 0.0
 

@@ -22,6 +22,7 @@ from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import EndConversation, HeldRecords, OfferKey, Refusal
 from backend.protocols.transport.network import Network
 from backend.protocols.transport.wire import Quiet
+from backend.remark import Remark
 from backend.trees.folding import fold_structure
 
 
@@ -104,7 +105,7 @@ def test_an_internal_fault_is_answered_without_its_text(secret_key):
         host = served.hosts["host0"]
         list(host.answer(GUEST, OfferKey("c", "none", b"")))
         host.answer = failing
-        with pytest.raises(SecurityError, match=r"an internal error \(KeyError\)$"):
+        with pytest.raises(SecurityError, match=r"An internal error \(KeyError\)"):
             ask(network, offer(secret_key))
 
 
@@ -266,9 +267,10 @@ def test_an_answer_out_of_turn_stops_the_exchange():
     network.send("stranger", GUEST, HeldRecords("c", b""))
     with pytest.raises(SecurityError, match="stranger answered out of turn"):
         session.expect_each(HeldRecords, ["host0"])
-    network.send("host0", GUEST, Refusal("c", "no"))
-    with pytest.raises(SecurityError, match="host0 refused: no"):
+    network.send("host0", GUEST, Refusal("c", Remark("host_stops")))
+    with pytest.raises(HostRefused) as refused:
         session.expect(HeldRecords)
+    assert (refused.value.code, refused.value.values["why"]) == ("host_refused", Remark("host_stops"))
 
 
 def test_hosts_forget_a_conversation_that_was_cancelled():
@@ -328,7 +330,9 @@ def test_what_a_host_says_steers_no_terminal_and_writes_no_second_line_of_a_log(
     network = Network()
     network.open("host0")
     session = Session(network.end(GUEST), "c", ("host0",))
-    network.send("host0", GUEST, Refusal("c", "no\n2026-11-27 approved \x1b[2J\u202e"))
+    said = "no\n2026-11-27 approved \x1b[2J\u202e"
+    network.send("host0", GUEST, Refusal("c", Remark("not_delivered", {"why": said})))
     with pytest.raises(HostRefused) as refused:
         session.expect(HeldRecords)
-    assert str(refused.value) == "host0 refused: no 2026-11-27 approved  [2J "
+    text = str(refused.value)
+    assert text == "host0 refused: A message could not be delivered: no 2026-11-27 approved  [2J "

@@ -22,6 +22,7 @@ from backend.protocols.transport.codec import decode, encode
 from backend.protocols.transport.message import MESSAGES, SEAL_HEADERS, SMALL, Message, body
 from backend.protocols.transport.messages import OfferKey, Refusal
 from backend.protocols.transport.packing import from_bitmap, from_numbers, to_bitmap, to_numbers
+from backend.remark import Remark
 
 EXAMPLES = [
     DecisionVectors("c", "m1", ("a", "b"), 3, 1, b"\x00" * 12),
@@ -71,7 +72,7 @@ def test_a_large_message_of_a_small_kind_is_refused_unread(kind, monkeypatch):
 
 def test_what_no_receiver_would_take_is_not_sent():
     with pytest.raises(ParameterError, match="65,5"):
-        encode(Refusal("c", "x" * 70_000))
+        encode(Refusal("c", Remark("not_delivered", {"why": "x" * 70_000})))
 
 
 NESTED = b"\xdd\x00\x1f\xff\xff"  # a list that announces 2 million elements
