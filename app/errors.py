@@ -22,15 +22,18 @@ PLACES = ("sheet.at_cell", "sheet.at_row", "sheet.at_column")  # no sentence: th
 WITHIN, PAST = "why", "past"  # values: an error itself; how long ago, a number and a unit
 HOSTS = ("host", "hosts")  # values: a Host's name, or several
 MAYBE = ("purpose",)  # values that may be empty: not every question is for a named purpose
+Problem = GlassleafError | Remark | str  # what a page explains; a text is in the reader's language already
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
 _ENGLISH = re.compile(r"[A-Za-z]{2,} [a-z]{2,} [a-z]{2,}")  # three words in a row
 
 
-def worded(t: Texts, error: GlassleafError | Remark, title: Callable[[str], str] = str) -> str:
+def worded(t: Texts, why: Problem, title: Callable[[str], str] = str) -> str:
     """Return what an error or a remark says in the language of `t`; `title` gives the title of a Host by its name."""
-    if isinstance(error, GlassleafError) and not known(error.code):
-        return said(t, error.code, title)  # TODO(issue 34): a sentence without a code
-    return error.sentence(t.language, title)
+    if isinstance(why, str):
+        return said(t, why, title)  # TODO(issue 34): a sentence without a code
+    if not known(why.code):
+        return said(t, why.code, title)  # TODO(issue 34): a sentence without a code
+    return why.sentence(t.language, title)
 
 
 def said(t: Texts, text: str, title: Callable[[str], str] = str) -> str:

@@ -15,6 +15,7 @@ if sys.path[0] != ROOT:
 
 import streamlit as st  # noqa: E402
 
+from app.errors import worded  # noqa: E402
 from app.panels import host_console, sign_in  # noqa: E402
 from app.texts import Texts, markdown  # noqa: E402
 from backend.errors import GlassleafError, SignInError  # noqa: E402
@@ -66,4 +67,4 @@ except SignInError as why:
     with left:
         sign_in.draw(t, why, console=True)
 except GlassleafError as error:
-    st.warning(markdown(str(error)), icon=":material/report:", title=t("host.failed"))
+    st.warning(markdown(worded(t, error)), icon=":material/report:", title=t("host.failed"))

@@ -83,6 +83,6 @@ try:
         session.rerun()
     tray.follow(t, places, others)
 except GlassleafError as error:
-    frame.problem(t, str(error))
+    frame.problem(t, error)
 finally:
     session.depart()

@@ -21,6 +21,7 @@ import streamlit as st
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
+from app.errors import Problem
 from app.texts import Texts
 from app.view_models import View
 from backend.errors import GlassleafError, SignInError
@@ -224,15 +225,15 @@ def attempt(done: str, act: Callable[[], object]) -> None:
     try:
         act()
     except GlassleafError as error:
-        st.session_state["outcome"] = False, str(error)
+        st.session_state["outcome"] = False, error
     else:
         st.session_state["outcome"] = True, done
     st.rerun()
 
 
-def outcome() -> tuple[bool, str] | None:
+def outcome() -> tuple[bool, Problem] | None:
     """What became of the last attempt (whether it succeeded, and the words), once."""
-    found: tuple[bool, str] | None = st.session_state.pop("outcome", None)
+    found: tuple[bool, Problem] | None = st.session_state.pop("outcome", None)
     return found
 
 

@@ -30,8 +30,8 @@ class Work:
     ----------
     job : Job or None
         The last one that this user started.
-    refused : str
-        Why the last start was refused; empty if it was not.
+    refused : GlassleafError or None
+        Why the last start was refused.
     busy : bool
         Whether this or other work of the page is running.
     start : callable
@@ -42,7 +42,7 @@ class Work:
 
     name: str
     job: Job[Any] | None
-    refused: str
+    refused: GlassleafError | None
     busy: bool
     start: Callable[[Callable[[], Job[Any]]], None]
     redraw: Callable[[], None]
@@ -140,7 +140,7 @@ def start(name: str, begin: Callable[[], Job[Any]], about: object = None, upload
         session.keep("begun", id(find(name)))
     except GlassleafError as error:
         _own().forget(name)
-        st.session_state[f"refused:{name}"] = str(error)
+        st.session_state[f"refused:{name}"] = error
 
 
 def begun_here(job: Job[Any]) -> bool:
@@ -180,6 +180,7 @@ def works(model_id: str, *names: str) -> tuple[Work, ...]:
     )
 
 
-def refused(name: str) -> str:
-    """Why the last start under `name` was refused; empty if it was not."""
-    return str(st.session_state.get(f"refused:{name}", ""))
+def refused(name: str) -> GlassleafError | None:
+    """Return why the last start under `name` was refused; None if it was not."""
+    error: GlassleafError | None = st.session_state.get(f"refused:{name}")
+    return error

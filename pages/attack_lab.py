@@ -25,8 +25,7 @@ def begin(names: list[str]) -> None:
 
 if attack_lab.all_button(t, attacks, bool(running)):
     begin([attack.id for attack in attacks])
-if user_jobs.refused("attacks"):
-    frame.problem(t, user_jobs.refused("attacks"))
+frame.refused(t, "attacks")
 stands = None  # how far the last runs are, or what became of them
 if running:
     stands = partial(attack_lab.follow, t, running, shown, session.rerun)

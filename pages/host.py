@@ -28,4 +28,4 @@ elif simulated:
             host_console.draw(t, operator, f"host_{looked}")
             operator.close()
         except GlassleafError as error:
-            frame.problem(t, str(error))
+            frame.problem(t, error)

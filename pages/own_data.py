@@ -30,6 +30,6 @@ try:
     else:
         st.info(t("own_model.no_federation"), icon=":material/info:")
 except GlassleafError as error:
-    frame.problem(t, str(error))
+    frame.problem(t, error)
 if federations and way != "table":
     own_data.known(t, federations, backend.models.all)

@@ -53,7 +53,7 @@ else:
             session.keep("leak", (score, count(), read[2]))
             session.rerun()
     except GlassleafError as error:
-        frame.problem(t, str(error))
+        frame.problem(t, error)
 
 apart = view.federation.link is not None  # Hosts are at their own companies
 frame.section(t, "privacy.told", "given_away")
@@ -65,7 +65,7 @@ else:
     try:
         privacy.told(t, view, backend.leakage.given_away(model_id, chosen), chosen)
     except GlassleafError as error:
-        frame.problem(t, str(error))
+        frame.problem(t, error)
 
 frame.section(t, "privacy.widths", "score_bits")
 if apart:
@@ -111,4 +111,4 @@ if not apart:
     if found and not working:
         privacy.frontier(t, view, found, backend.models.dither(model_id))
     if work is not None and work.state in ("failed", "cancelled"):
-        frame.problem(t, work.error or "")
+        frame.problem(t, work.failure or work.error or "")

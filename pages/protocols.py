@@ -32,8 +32,7 @@ with right:
     link = protocols.link(t)
     fits = so_far is not None and (so_far.shape is not None or so_far.model_id == model_id)
     done = so_far.over(link) if so_far is not None and fits else None
-    if user_jobs.refused("protocols"):
-        frame.problem(t, user_jobs.refused("protocols"))
+    frame.refused(t, "protocols")
     if done is not None:
         race.draw(t, done)
     elif running:

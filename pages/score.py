@@ -120,8 +120,7 @@ def present(step: str) -> None:
     seen = scene(asked, done)
     beside = presenter.draw(t, view, step, seen, score if chosen else None, restart, follow if running else None)
     with beside:  # in view, above what the parties see
-        if user_jobs.refused("score"):
-            frame.problem(t, user_jobs.refused("score"))
+        frame.refused(t, "score")
         if job is not None and job.result is None and not running:
             run.ended(t, job, again=score if chosen else None)
         presenter.attack(t, presenter.attack_on(step, presenter.steps(view, done)))
@@ -152,7 +151,7 @@ def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[
             return sheet, given
     except GlassleafError as error:
         with form:
-            frame.problem(t, str(error))
+            frame.problem(t, error)
         return None, given
 
 
@@ -283,8 +282,7 @@ def analyse() -> None:
     way, sheet, answer, under, again = ask()
     own = person.row(people, sheet.ids[0]) if way == "pick" and sheet is not None else None
     with answer:
-        if user_jobs.refused("score"):
-            frame.problem(t, user_jobs.refused("score"))
+        frame.refused(t, "score")
         if running:
             session.keep("followed", id(running))
             attention.to("score_answer", t("score.answer"), f"running:{id(running)}", t("score.started"))

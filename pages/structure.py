@@ -31,7 +31,7 @@ if overlay:
         sheet = session.service().samples.of_person(model_id, chosen)
         candidates = session.service().models.candidate_leaves(model_id, index, sheet)
     except GlassleafError as error:
-        frame.problem(t, str(error))
+        frame.problem(t, error)
 tree_choice.strip(t, view, index, session.choose)
 marked = int(place) if place is not None else None
 parts = tree_choice.parts(view, index)

@@ -61,8 +61,7 @@ with progress:
     frame.section(t, "train.progress", "rmse" if task == "number" else "log_loss")
     asked = user_jobs.about("train")
     whose = federations.get(asked.federation, federation) if asked else federation
-    if user_jobs.refused("train"):
-        frame.problem(t, user_jobs.refused("train"))
+    frame.refused(t, "train")
     if running:
         run.train(t, whose, running, asked.parameters.ALGORITHM, session.rerun)
     elif job is None:

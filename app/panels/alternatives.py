@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import streamlit as st
 
+from app.errors import Problem
 from app.panels import charts, disparity, evidence, frame, links, offers, palette, reviews, run
 from app.texts import Texts, label, markdown, percent
 from backend.results import NOBODY
@@ -55,7 +56,7 @@ class Searching:
     attempt: Callable[[str, Callable[[], object]], None]
 
 
-def panel(t: Texts, view: View, work: Searching, said: tuple[bool, str] | None) -> None:
+def panel(t: Texts, view: View, work: Searching, said: tuple[bool, Problem] | None) -> None:
     """The form, and below it the last search by the attribute that is chosen."""
     found = {search.attribute: search for search in work.searches}
     if found:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from app import session, view_models
+from app.errors import Problem
 from app.panels import attention, evidence, frame, links, offers, retraining, reviews
 from app.panels.reviews import SignOffs
 from app.texts import Texts
@@ -50,7 +51,7 @@ class Casework:
         Every decision, oldest first.
     attempted_at : str
         Where something was tried last.
-    said : (bool, str) or None
+    said : (bool, Problem) or None
         What became of it just now.
     at : mapping of str to str
         Name of a work → the place that started it last.
@@ -71,7 +72,7 @@ class Casework:
     as_whom: tuple[str, str]
     history: Sequence[Review]
     attempted_at: str
-    said: tuple[bool, str] | None
+    said: tuple[bool, Problem] | None
     measuring: Work
     retraining: Work
     at: Mapping[str, str]
@@ -160,7 +161,12 @@ class Steps:
             with st.container(key=said):
                 frame.outcome(t, work.said)
             # a decision makes a new line of the card, for which a browser may go back to the top
-            attention.to(said, t("compliance.step"), f"{len(work.history)}:{len(work.signing.lines)}", work.said[1])
+            attention.to(
+                said,
+                t("compliance.step"),
+                f"{len(work.history)}:{len(work.signing.lines)}",
+                frame.explained(t, work.said[1]),
+            )
 
     def _onwards(self, step: str) -> None:
         """What a role may do next; before that, beside evidence, the feature and its splits."""

@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from app import errors, session, user_jobs, view_models
+from app.errors import Problem
 from app.panels import attention, charts, links, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.jobs.pace import SOON, rounded
@@ -99,21 +100,31 @@ def model_name(t: Texts, record: ModelRecord, federation: Federation | None, nam
     return t.model(name) or f"{re.split('[:：]', title)[0]} {session.made(record)}"
 
 
-def problem(t: Texts, text: str) -> None:
-    """Something that went wrong, in the reader's language as far as the catalogue knows it."""
-    st.warning(_error(t, text), icon=":material/report:", title=t("frame.problem"))
+def problem(t: Texts, why: Problem) -> None:
+    """Draw what went wrong, in the reader's language."""
+    st.warning(explained(t, why), icon=":material/report:", title=t("frame.problem"))
 
 
-def _error(t: Texts, text: str) -> str:
-    """An error's text, a paragraph a line."""
-    return "\n\n".join(markdown(line) for line in errors.said(t, text, partial(session.host_title, t)).splitlines())
+def refused(t: Texts, name: str) -> bool:
+    """Draw why the last start of the job `name` was refused; return False, and draw nothing, if it was not."""
+    error = user_jobs.refused(name)
+    if error is None:
+        return False
+    problem(t, error)
+    return True
 
 
-def broken(t: Texts, found: Mapping[str, str]) -> None:
+def explained(t: Texts, why: Problem) -> str:
+    """Return an error or a remark as Markdown, a paragraph a line; Hosts are called by their titles."""
+    sentence = errors.worded(t, why, partial(session.host_title, t))
+    return "\n\n".join(markdown(line) for line in sentence.splitlines())
+
+
+def broken(t: Texts, found: Mapping[str, Problem]) -> None:
     """Federations that cannot be used, each with the reason and what to do."""
     for name, why in found.items():
         st.warning(
-            f"{_error(t, why)}\n\n{t('frame.broken_hint')}",
+            f"{explained(t, why)}\n\n{t('frame.broken_hint')}",
             icon=":material/link_off:",
             title=t("frame.broken", name=markdown(name)),
         )
@@ -124,7 +135,7 @@ def actor(t: Texts, name: str) -> str:
     return t("audit.nobody") if name == NOBODY else name
 
 
-def outcome(t: Texts, done: tuple[bool, str] | None, *, far: bool = False) -> None:
+def outcome(t: Texts, done: tuple[bool, Problem] | None, *, far: bool = False) -> None:
     """What became of the last attempt: a note that it succeeded, or why it did not.
 
     `far` = above the form that was sent, perhaps out of view: it is told in a corner of the window, too.
@@ -132,9 +143,9 @@ def outcome(t: Texts, done: tuple[bool, str] | None, *, far: bool = False) -> No
     if done is not None and far:
         succeeded, words = done
         icon = ":material/check:" if succeeded else ":material/report:"
-        st.toast(markdown(words) if succeeded else _error(t, words), icon=icon, duration=TOLD)
+        st.toast(explained(t, words), icon=icon, duration=TOLD)
     if done is not None and done[0]:
-        st.success(markdown(done[1]), icon=":material/check:")
+        st.success(explained(t, done[1]), icon=":material/check:")
     elif done is not None:
         problem(t, done[1])
 
@@ -379,8 +390,8 @@ def demo_ended(t: Texts) -> None:
     job = user_jobs.find("demo")
     if job is not None and job.state == "cancelled":
         st.info(t("empty.cancelled"), icon=":material/stop_circle:")
-    elif job is not None and job.error:
-        problem(t, job.error)
+    elif job is not None and job.state == "failed":
+        problem(t, job.failure or job.error or "")
 
 
 def cipher(t: Texts, scheme: str, bits: int) -> str:

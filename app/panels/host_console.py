@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import streamlit as st
 
+from app.errors import worded
 from app.texts import Texts, bare, markdown, number, size
 from backend.errors import GlassleafError
 
@@ -82,7 +83,7 @@ def _outcome(t: Texts, key: str) -> None:
     """What became of the last decision."""
     words, failed = st.session_state.pop(f"{key}_outcome", ("", False))
     if failed:
-        st.warning(markdown(words), icon=":material/report:", title=t("host.failed"))
+        st.warning(markdown(worded(t, words)), icon=":material/report:", title=t("host.failed"))
     elif words:
         st.success(words, icon=":material/check:")
 
@@ -93,7 +94,7 @@ def _decide(key: str, words: str, step: Callable[[], object]) -> None:
         step()
         st.session_state[f"{key}_outcome"] = words, False
     except GlassleafError as error:
-        st.session_state[f"{key}_outcome"] = str(error), True
+        st.session_state[f"{key}_outcome"] = error, True
 
 
 def _waiting(t: Texts, operator: HostOperator, waiting: tuple[Request, ...], key: str) -> None:
@@ -287,7 +288,7 @@ def _people(t: Texts, operator: HostOperator, key: str) -> None:
         asked = st.button(t("host.left"), icon=":material/badge:", key=f"{key}_left", help=t("host.left_help"))
         holdings = operator.left(person) if asked else ()
     except GlassleafError as error:
-        st.warning(markdown(str(error)), icon=":material/report:", title=t("host.failed"))
+        st.warning(markdown(worded(t, error)), icon=":material/report:", title=t("host.failed"))
         return
     left = {
         t(f"host.kind_{kind}"): t("host.no_limit") if more < 0 else f"{more:,}" for kind, more in budget.left.items()

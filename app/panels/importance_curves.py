@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import plotly.graph_objects as go
 import streamlit as st
 
-from app import errors, view_models
+from app import view_models
 from app.panels import charts, frame, lines, palette
 from app.texts import Texts, amount, bare, label, markdown, percent
 from app.view_models import View
@@ -57,7 +57,7 @@ def own(t: Texts, view: View, read: Callable[[], Dependence]) -> None:
     try:
         found = read()
     except GlassleafError as error:
-        st.info(markdown(errors.said(t, str(error))), icon=":material/info:")
+        st.info(frame.explained(t, error), icon=":material/info:")
         return
     curve(t, view, found)
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.errors import Problem
 from app.panels import frame
 from app.panels.reviews import Attempt
 from app.texts import Texts, markdown
@@ -29,7 +30,7 @@ class Manager:
         Steps that lead on from here.
     names : callable
         A model's id → what it is called.
-    outcome : (bool, str) or None
+    outcome : (bool, Problem) or None
         What became of the last attempt.
     attempt : callable
         Does what may be refused and reports the outcome.
@@ -45,7 +46,7 @@ class Manager:
     offers: Sequence[NextStep]
     history: Sequence[ModelStep]
     names: Callable[[str], str]
-    outcome: tuple[bool, str] | None
+    outcome: tuple[bool, Problem] | None
     attempt: Attempt
     describe: Callable[[str, str, str], object]
     step: Callable[[str, str, str], object]

@@ -70,7 +70,7 @@ def setup(t: Texts, view: View, service: Monitoring) -> MonitoringRequest | None
         try:
             later = upload.read(t, "monitoring", given.name, given.getvalue(), take)
         except GlassleafError as error:
-            frame.problem(t, str(error))
+            frame.problem(t, error)
             return None
         if later is None:
             return None

@@ -87,15 +87,20 @@ def _making(t: Texts) -> bool:
 def _made(t: Texts, *begun_by: str) -> None:
     """What became of the federation that was begun last, if it was begun so, and what to do with it."""
     job: Job[Federation] | None = user_jobs.find(JOB)
-    if user_jobs.refused(JOB):
-        frame.problem(t, user_jobs.refused(JOB))
-    elif job is None or job.state == "running" or user_jobs.about(JOB) not in begun_by:
+    if frame.refused(t, JOB):
         return
-    elif job.result is None:
+    if job is None or job.state == "running" or user_jobs.about(JOB) not in begun_by:
+        return
+    if job.result is None:
         with st.container(key="own_ended"):  # on a phone far above the button
             run.ended(t, job)
         if user_jobs.begun_here(job):
-            attention.to("own_ended", t("own_data.step_create"), f"ended:{id(job)}", job.error or "")
+            attention.to(
+                "own_ended",
+                t("own_data.step_create"),
+                f"ended:{id(job)}",
+                frame.explained(t, job.failure or job.error or ""),
+            )
     else:
         if session.once("own_made", job.result.name):
             session.keep("train_federation", job.result.name)
@@ -379,7 +384,7 @@ def _meanings(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
     try:
         federation, read = service.overview(draft)
     except GlassleafError as error:
-        frame.problem(t, str(error))
+        frame.problem(t, error)
         st.caption(f":material/build: {t('own_data.meanings_fix')}")
         return draft, False
     _readings(t, federation, read)
@@ -396,7 +401,7 @@ def _dictionary(t: Texts, service: OwnData, draft: Draft) -> Draft:
         try:
             draft = service.save(service.with_dictionary(draft, file.name, file.getvalue()))
         except GlassleafError as error:
-            frame.problem(t, str(error))
+            frame.problem(t, error)
             return draft
         session.drop_upload(f"own_dictionary_{draft.id}", file)
     session.keep(f"own_base_{draft.id}", None)
@@ -563,7 +568,7 @@ def _create(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
     try:
         federation, read = service.overview(draft)
     except GlassleafError as error:
-        frame.problem(t, str(error))
+        frame.problem(t, error)
         return draft, False
     for party in federation.parties:
         features = t.listed([feature.name for feature in party.features])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from app import errors, session, user_jobs
+from app import session, user_jobs
 from app.panels import frame, links, run, upload
 from app.texts import Texts, markdown, number
 from backend.services.job_registry import Upload
@@ -53,9 +53,9 @@ def bring(t: Texts, federations: Sequence[Federation], outcomes: Callable[[str],
         data = file.getvalue()
         user_jobs.start(JOB, lambda: begin(name, file.name, data, keep=kept, **given), upload=Upload(file.name, data))
         session.rerun()
-    if user_jobs.refused(JOB):
-        frame.problem(t, user_jobs.refused(JOB))
-    elif job is not None:
+    if frame.refused(t, JOB):
+        return
+    if job is not None:
         _job(t, job)
 
 
@@ -119,7 +119,7 @@ def _proof(t: Texts, done: Brought) -> None:
         if not math.isnan(proof.auc):
             st.markdown(t("own_model.auc", auc=number(proof.auc)), help=t("glossary.auc"))
         for note in proof.notes:
-            st.caption(f":material/info: {markdown(errors.said(t, note))}")
+            st.caption(f":material/info: {frame.explained(t, note)}")
         if not done.model_id:
             st.caption(t("own_model.not_kept"))
         else:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app import errors
 from app.panels import charts, frame, palette, reviews, run, upload
 from app.panels.reviews import Attempt
 from app.texts import Texts, cut, markdown, percent
@@ -193,7 +192,7 @@ def check(t: Texts, made: Report, own: Federation, checked: Callable[[bytes], Ch
     try:
         found = checked(file.getvalue())
     except GlassleafError as error:
-        st.error(markdown(errors.said(t, str(error))), icon=":material/gpp_bad:")
+        st.error(frame.explained(t, error), icon=":material/gpp_bad:")
         return
     identity, issued = found.report.content.identity, found.report.issued
     words = {"model": identity.model, "time": issued.time[:16].replace("T", " "), "actor": markdown(issued.actor)}

@@ -95,7 +95,7 @@ def _columns(t: Texts, view: View, scores: Sequence[Score]) -> frame.Columns:
 
 def _note(t: Texts, view: View, score: Score) -> str:
     if score.status == "failed":
-        return errors.said(t, score.problem, partial(session.host_title, t))
+        return errors.worded(t, score.problem, partial(session.host_title, t))
     return (
         t("score.not_held_short", hosts=t.listed([t.party(view.federation, h) for h in score.not_held_by]))
         if score.not_held_by

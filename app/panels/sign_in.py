@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import streamlit as st
 
+from app.errors import worded
 from app.texts import Texts, markdown
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ def draw(t: Texts, why: SignInError, *, console: bool = False) -> None:
         words = t("console.no_role") if console and why.kind == "no_role" else t(f"sign_in.out_{why.kind}")
         st.warning(words, icon=":material/lock_clock:")
     if why.kind in FOR_OPERATORS:
-        st.caption(markdown(str(why)))
+        st.caption(markdown(worded(t, why)))
     if why.kind != "no_provider":
         st.button(t("sidebar.sign_in"), on_click=st.login, icon=":material/login:", key="sign_in")
     if why.kind not in ("signed_out", "no_provider"):

@@ -162,7 +162,7 @@ def parameters(t: Texts, name: str, task: str, method: str, ordered: Mapping[str
     try:
         return ALGORITHMS[name](**chosen)
     except GlassleafError as error:
-        frame.problem(t, str(error))
+        frame.problem(t, error)
         return None
 
 

@@ -131,7 +131,9 @@ def reconcile_two(
     found = reconcile(read_side(first), read_side(second))
     outcome = f"{found.conversations} conversations and {found.approvals} approvals that both know"
     lines = [f"{' and '.join(found.parties)}: {outcome}; {len(found.differences) or 'no'} differences"]
-    print_result(asdict(found), [*lines, *(f"  {one}" for one in found.differences)], as_json, ok=not found.differences)
+    plain = {**asdict(found), "differences": [difference.plain() for difference in found.differences]}
+    lines += [f"  {difference.sentence()}" for difference in found.differences]
+    print_result(plain, lines, as_json, ok=not found.differences)
 
 
 def _chosen(glassleaf: Glassleaf, federation: str) -> Sequence[str]:

@@ -8,6 +8,7 @@ import ipaddress
 import time
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -109,8 +110,13 @@ def serve(
     options |= {"ws": "none"}  # of which there is none here, and which BoundedHttp would not bound
     options |= {"log_config": None} if json_logs else {}
     gc.freeze()  # what is imported stays: a full collection looks at it no more while callers wait
-    with serving(ops_port, glassleaf.operation.not_ready, metrics.text) if ops_port else nullcontext():
+    with serving(ops_port, partial(_not_ready, glassleaf), metrics.text) if ops_port else nullcontext():
         uvicorn.run(app, host=address, port=port, http=BoundedHttp, **options)
+
+
+def _not_ready(glassleaf: Glassleaf) -> list[str]:
+    """Return why the home can do no work now, in English: the reader is a program."""
+    return [problem.sentence() for problem in glassleaf.operation.not_ready()]
 
 
 def is_local(address: str) -> bool:

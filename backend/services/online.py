@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
-from backend.data.csv_file import TableText, listed, shown
+from backend.data.csv_file import TableText, shown
 from backend.data.table import PartyTable, SampleSheet, sheet_of
 from backend.errors import ModelError, SampleError
 from backend.results import ModelRecord, Score, ScoreBatch
@@ -71,7 +71,7 @@ class Online:
     def find(self, model_id: str) -> tuple[ModelRecord, bool]:
         """A model by its whole id, and whether it is approved; raises ModelError where none is offered under it."""
         if model_id not in self.offered():
-            raise ModelError(f"No model {shown(model_id)} is offered here. GET /v1/models lists those that are.")
+            raise ModelError("model_not_offered", model=shown(model_id))
         record, state = self.offered()[model_id]
         return record, state.state in (APPROVED, IN_USE)
 
@@ -104,11 +104,14 @@ class OpenModel:
         strangers = sorted({name for one in people for name in one.values or ()} - set(names))
         if strangers:
             raise SampleError(
-                f"{listed([shown(name) for name in strangers])}: no feature of {guest.title}, which has {listed(names)}. Leave them out."
+                "not_guest_features",
+                names=tuple(shown(name) for name in strangers),
+                party=guest.title,
+                known=tuple(names),
             )
         ids = [one.id.strip() for one in people]
         if not all(ids) or len(set(ids)) < len(ids):
-            raise SampleError("Give every person an id, and each person once.")
+            raise SampleError("ids_missing_or_repeated")
 
     def sheet(self, people: Sequence[Person]) -> SampleSheet:
         """Samples of people who were checked, in their order; a value that cannot be read is a problem of its row."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from backend.errors import ParameterError, StoreError
+from backend.remark import Remark
 from backend.services.audit import Auditor
 from backend.services.workspace import Workspace
 
@@ -24,20 +25,22 @@ class Operation:
     def __init__(self, workspace: Workspace, auditor: Auditor) -> None:
         self._workspace, self._auditor = workspace, auditor
 
-    def not_ready(self) -> tuple[str, ...]:
-        """Why the home can do no work now, in fixed sentences with counts; empty where it can."""
-        found = []
+    def not_ready(self) -> tuple[Remark, ...]:
+        """Return why the home can do no work now: codes with counts; empty if it can."""
+        problems = []
         if shutil.disk_usage(self._workspace.home).free < ROOM:
-            found.append("The disk is full.")
+            problems.append(Remark("disk_full"))
         if not os.access(self._workspace.home, os.W_OK):
-            found.append("The home cannot be written.")
+            problems.append(Remark("home_not_writable"))
         try:
             for federation in self._workspace.federations():
                 self._workspace.audit_log(federation.name).head()
             broken = len(self._workspace.broken())
         except StoreError:
-            return (*found, "The store cannot be read.")
-        return (*found, f"Federations that cannot be used: {broken}.") if broken else tuple(found)
+            return (*problems, Remark("store_unreadable"))
+        if broken:
+            problems.append(Remark("federations_unusable", {"count": broken}))
+        return tuple(problems)
 
     def outside(self) -> tuple[tuple[str, Path], ...]:
         """Name and folder of every federation whose files lie elsewhere than in the home, so that a backup has them not."""
@@ -91,8 +94,4 @@ def _refuse_server() -> None:
     from backend.store.database import VARIABLE  # noqa: PLC0415 (the services are imported without a database)
 
     if os.environ.get(VARIABLE, "").strip():
-        raise ParameterError(
-            f"{VARIABLE} is set: the parties' databases are on a server, which a copy of the home does not hold. Stop what is running, "
-            "save each database with `pg_dump --format=custom` (and bring it back with `pg_restore`), then run this command with "
-            f"{VARIABLE} unset, for the home's own files and keys."
-        )
+        raise ParameterError("parties_on_server", variable=VARIABLE)

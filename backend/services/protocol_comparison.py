@@ -18,6 +18,7 @@ from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
 from backend.errors import NotAvailable, ParameterError
+from backend.i18n import Text
 from backend.jobs import Job, work
 from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, BatchTimes, expected_seconds, leads, points
 from backend.protocols.baselines.comparison import PROTOCOLS, Comparison, compare, protocols
@@ -53,6 +54,7 @@ LONGEST = 30.0  # seconds of compute; a batch that is expected to take longer is
 NODE_BY_NODE = "multi-interactive-node"
 # from more samples on it is left out unless asked for: a round trip for every node of every sample
 NODE_BY_NODE_SAMPLES = 20
+OTHER_PROTOCOLS = Text("what the other protocols would show of it", "其他协议会透露的内容")
 
 
 def usual_protocols(samples: int) -> tuple[str, ...]:
@@ -160,7 +162,7 @@ class ProtocolComparison:
         self, record: ModelRecord, runtime: GuestRuntime, request: ComparisonRequest, job: Job[Compared]
     ) -> Compared:
         if not runtime.simulated:
-            raise NotAvailable(record.hosts[0], "what the other protocols would show of it")
+            raise NotAvailable(record.hosts[0], OTHER_PROTOCOLS)
         available = len(self._models.test_ids(record))
         check(request, available)
         own = runtime.table.take(self._models.test_rows(record, available, request.seed))
@@ -215,9 +217,9 @@ class ComparisonSetup:
 def check(request: ComparisonRequest, available: int) -> None:
     """Raise ParameterError where no sample was asked for, or more than the `available` there are."""
     if request.samples < 1:
-        raise ParameterError(f"Choose 1 or more test records; {request.samples} were requested.")
+        raise ParameterError("no_samples_requested", samples=request.samples)
     if request.samples > available:
-        raise ParameterError(f"The model has {available:,} test records; {request.samples} were requested.")
+        raise ParameterError("too_many_samples_requested", available=available, samples=request.samples)
 
 
 def run(setup: ComparisonSetup, request: ComparisonRequest, workers: Workers, job: Job[Compared]) -> Compared:

@@ -271,7 +271,7 @@ class ReasonsService:
         record = self._models.get(reasons.model_id)
         person = next((p for p in reasons.people if p.score.id == sample_id), None)
         if person is None:
-            raise ParameterError(f"No reasons were requested for {sample_id!r}; request them first.")
+            raise ParameterError("reasons_not_requested", id=sample_id)
         day = datetime.now(UTC).date().isoformat()
         federation = self._details.federation(record.federation)
         standing = self._measurement.workspace.model_states(record.federation).standing(record.id)
@@ -344,7 +344,7 @@ def give_reasons(
         See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     if request.cipher == "none":
-        raise ParameterError("Reasons are ranked under encryption only; choose rlwe or paillier.")
+        raise ParameterError("reasons_need_encryption")
     runtime, record = context.runtime, context.record
     background = Background.of(context.model, request.against, request.cutoff)
     terms = CompiledTerms(context.model, background)
@@ -388,14 +388,10 @@ def _scored(context: MeasurementContext, request: ReasonsRequest, job: Job[Any])
 def _explainable(batch: ScoreBatch, model_id: str, samples: SampleSheet) -> NDArray[np.intp]:
     """Rows of the sheet that were scored; raises ParameterError where there are none, or the scores are of another sheet or model."""
     if batch.model_id != model_id or tuple(s.id for s in batch.scores) != tuple(samples.ids):
-        raise ParameterError(
-            "The scores are of another file or another model than the reasons; score these people first."
-        )
+        raise ParameterError("scores_of_others")
     good = np.array([i for i, s in enumerate(batch.scores) if s.status == "ok"], dtype=np.intp)
     if not len(good):
-        raise ParameterError(
-            f"Nobody in the file was scored, so there is nothing to explain: {batch.scores[0].problem}"
-        )
+        raise ParameterError("nothing_to_explain", why=batch.scores[0].problem)
     return good
 
 
@@ -485,9 +481,7 @@ def mean_contributions(
     unknown = [i for i in request.ids if i not in runtime.table.row_of]
     count = len(request.ids) or min(request.samples, len(context.test_ids))
     if unknown or count < MIN_PEOPLE:
-        raise ParameterError(
-            f"A group needs {MIN_PEOPLE} or more people known to the Guest; of the {count} given, {len(unknown)} are unknown."
-        )
+        raise ParameterError("group_too_small", least=MIN_PEOPLE, given=count, unknown=len(unknown))
     rows = np.array([runtime.table.row_of[i] for i in request.ids], dtype=np.intp)
     people = runtime.table.take(rows if request.ids else drawn(context, count, request.seed))
     terms, job.total = CompiledTerms(context.model), count

@@ -1,4 +1,4 @@
-"""Two parties' logs and receipts side by side: says in words where they differ. Needs what both hand over, and no key of either."""
+"""Two parties' logs and receipts side by side, and where they differ. Needs what both hand over, and no key of either."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from backend.errors import ParameterError
 from backend.link.config import load_config
 from backend.protocols.transport.messages import ConversationReceipt
 from backend.protocols.transport.receipts import MAX_STATED, is_genuine
+from backend.remark import Remark
 from backend.store.audit_log import AuditLog
 from backend.store.database import FILE, Database
 from backend.store.receipts import Receipt, Receipts
 
 MAX_BYTES = 1 << 28  # of an export
+SHORT = 12  # letters of a conversation's name in a sentence
 TERMS = ("number", "purpose", "until", "per_day")  # of an approval, as both logs have them
 _LINE = TypeAdapter(dict[str, Any])
 _RECEIPT = TypeAdapter(Receipt)
@@ -52,14 +54,14 @@ class Reconciled:
         In which both say they took part.
     approvals : int
         That both logs hold.
-    differences : tuple of str
-        A sentence each; empty where both say the same.
+    differences : tuple of Remark
+        Empty if both say the same.
     """
 
     parties: tuple[str, str]
     conversations: int
     approvals: int
-    differences: tuple[str, ...]
+    differences: tuple[Remark, ...]
 
 
 def read_side(path: Path) -> HandedOver:
@@ -73,7 +75,7 @@ def read_side(path: Path) -> HandedOver:
     if path.is_dir():
         config = load_config(path / "host.toml") if (path / "host.toml").exists() else None
         if config is None and not (path / FILE).exists():
-            raise ParameterError(f"{path} is no party's folder: it holds neither host.toml nor {FILE}. Name another.")
+            raise ParameterError("not_a_party_folder", path=str(path), file=FILE)
         database = Database(path) if config is None else Database(config.store_url())
         try:
             receipts = tuple(Receipts(database).all())
@@ -86,7 +88,7 @@ def read_side(path: Path) -> HandedOver:
 
 def _read_export(path: Path) -> HandedOver:
     if path.stat().st_size > MAX_BYTES:
-        raise ParameterError(f"{path} is longer than {MAX_BYTES:,} bytes; export a shorter one.")
+        raise ParameterError("export_too_long", path=str(path), most=MAX_BYTES)
     party, receipts, approvals = "", list[Receipt](), list[Mapping[str, Any]]()
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         try:
@@ -98,11 +100,9 @@ def _read_export(path: Path) -> HandedOver:
             elif found.get("action") == "approval":
                 approvals.append(_LINE.validate_python(found["body"]))
         except (ValidationError, KeyError):
-            raise ParameterError(f"{path}, line {number}: neither an entry of a log nor a receipt.") from None
+            raise ParameterError("not_a_log_line", path=str(path), line=number) from None
     if not party:
-        raise ParameterError(
-            f"{path} does not say whose it is; export it with `glassleaf host log export`, or `glassleaf audit export --receipts`."
-        )
+        raise ParameterError("export_without_party", path=str(path))
     return HandedOver(party, tuple(receipts), tuple(approvals))
 
 
@@ -122,17 +122,16 @@ def reconcile(first: HandedOver, second: HandedOver) -> Reconciled:
         Both are one party.
     """
     if first.party == second.party:
-        raise ParameterError(f"Both are {first.party}'s; name two parties.")
+        raise ParameterError("same_party_twice", party=first.party)
     mine, theirs = _own(first, second.party), _own(second, first.party)
     differences = [*_unsigned(first, mine), *_unsigned(second, theirs)]
     for conversation in sorted(mine.keys() | theirs.keys()):
         here, there = mine.get(conversation), theirs.get(conversation)
         if here is None or there is None:
             (has, lacks), receipt = ((first, second), here) if here else ((second, first), there)
-            when = f" ({receipt.created[:16]})" if receipt else ""
-            differences.append(
-                f"{has.party} has a receipt of conversation {conversation[:12]}{when}, {lacks.party} has none."
-            )
+            values = {"party": has.party, "other": lacks.party, "conversation": conversation[:SHORT]}
+            time = receipt.created[:16] if receipt else ""
+            differences.append(Remark("receipt_of_one_side", {**values, "time": time}))
         elif max(len(here.entries), len(there.entries)) < MAX_STATED:  # of longer ones the end is not stated
             differences += [*_counts(here, there), *_counts(there, here)]
     differences += [*_other_copies(first, theirs), *_other_copies(second, mine)]
@@ -147,42 +146,48 @@ def _own(side: HandedOver, peer: str) -> dict[str, Receipt]:
     return {one.conversation: one for one in own if one.sent(peer) or one.took(peer)}
 
 
-def _unsigned(side: HandedOver, own: Mapping[str, Receipt]) -> Iterator[str]:
+def _unsigned(side: HandedOver, own: Mapping[str, Receipt]) -> Iterator[Remark]:
     keys = {one.public_key for one in own.values()}
     if len(keys) > 1:
-        yield f"{side.party}'s receipts carry {len(keys)} different keys; a party signs with one."
+        yield Remark("several_signing_keys", {"party": side.party, "count": len(keys)})
     for one in own.values():
         stated = ConversationReceipt(one.conversation, one.entries, one.signature)
         if not is_genuine(stated, one.party, one.public_key):
-            yield f"{side.party}'s receipt of conversation {one.conversation[:12]} does not carry its signature."
+            yield Remark("receipt_not_signed", {"party": side.party, "conversation": one.conversation[:SHORT]})
 
 
-def _counts(sender: Receipt, taker: Receipt) -> Iterator[str]:
+def _counts(sender: Receipt, taker: Receipt) -> Iterator[Remark]:
     """Where one side did not take what the other sent."""
     stated, agreed = sender.sent(taker.party), taker.took(sender.party)
     for kind in sorted(stated.keys() | agreed.keys()):
         sent, took = stated.get(kind, (0, 0)), agreed.get(kind, (0, 0))
         if sent != took and kind != ConversationReceipt.__name__:  # it cannot state itself
-            yield (
-                f"Conversation {sender.conversation[:12]}: {sender.party} says that it sent {sent[0]:,} {kind} ({sent[1]:,} bytes), "
-                f"{taker.party} that it took {took[0]:,} ({took[1]:,} bytes)."
-            )
+            values = {
+                "conversation": sender.conversation[:SHORT],
+                "message": kind,
+                "party": sender.party,
+                "sent": sent[0],
+                "sent_bytes": sent[1],
+                "other": taker.party,
+                "received": took[0],
+                "received_bytes": took[1],
+            }
+            yield Remark("counts_differ", values)
 
 
-def _other_copies(side: HandedOver, of_other: Mapping[str, Receipt]) -> Iterator[str]:
+def _other_copies(side: HandedOver, of_other: Mapping[str, Receipt]) -> Iterator[Remark]:
     """Receipts that a party shows now and that are not those that it sent to `side`."""
     kept = {(one.conversation, one.party): one for one in side.receipts}
     for one in of_other.values():
         copy = kept.get((one.conversation, one.party))
         if copy is not None and copy.entries != one.entries:
-            yield (
-                f"{one.party} shows another receipt of conversation {one.conversation[:12]} than the one that {side.party} got from it."
-            )
+            values = {"party": one.party, "other": side.party, "conversation": one.conversation[:SHORT]}
+            yield Remark("other_receipt_shown", values)
 
 
-def _approvals(first: HandedOver, second: HandedOver) -> tuple[int, list[str]]:
+def _approvals(first: HandedOver, second: HandedOver) -> tuple[int, list[Remark]]:
     """How many approvals both logs hold, and where the Guest's log says what its Host's does not."""
-    shared, differences = 0, list[str]()
+    shared, differences = 0, list[Remark]()
     for guest, host in ((first, second), (second, first)):
         reported = [one for one in guest.approvals if one.get("host") == host.party and one.get("state") == "granted"]
         given = [one for one in host.approvals if one.get("what") == "approved" and one.get("guest") == guest.party]
@@ -192,9 +197,8 @@ def _approvals(first: HandedOver, second: HandedOver) -> tuple[int, list[str]]:
             if terms in known:
                 shared += 1
             else:
-                number, purpose, until, per_day = terms
+                values = dict(zip(TERMS, terms, strict=True))
                 differences.append(
-                    f"{guest.party}'s log holds an approval {number} of {host.party} for {purpose} until {until}, {per_day} a day; "
-                    f"{host.party}'s log has no such one."
+                    Remark("approval_of_one_side", {"party": guest.party, "other": host.party, **values})
                 )
     return shared, differences

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from backend.errors import ModelError, ParameterError
+from backend.i18n import Text
 from backend.results import JOINT, ModelRecord, read_record
 from backend.services.cache import Cache
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 RECORDS_KEPT = 256  # records of models that are read once
 DERIVED_KEPT = 96  # partial models and what follows from them: some six things of sixteen models
+NONE_YET = Text("none yet; train one first", "暂无，请先训练")
 T = TypeVar("T")
 
 
@@ -79,18 +81,17 @@ class Registry:
         records = self.all()
         if model_id == "latest" and records:
             return records[0]
-        found = [r for r in records if r.id.startswith(model_id)]
-        exact = [r for r in found if r.id == model_id]
-        if len(exact or found) == 1:
-            return (exact or found)[0]
-        broken = ", ".join(self._workspace.broken())  # names alone: programs read this, too
-        known = ", ".join(r.id for r in records[:5]) or ("none" if broken else "none yet; train one first")
-        count = "No model" if not found else f"{len(found)} models"
+        exact = [record for record in records if record.id == model_id]
+        matching = exact or [record for record in records if record.id.startswith(model_id)]
+        if len(matching) == 1:
+            return matching[0]
+        known = tuple(record.id for record in records[:5]) or NONE_YET
+        if matching:
+            raise ModelError("ambiguous_model", model=model_id, count=len(matching), known=known)
+        broken = tuple(self._workspace.broken())  # names alone: programs read this, too
         if broken:
-            raise ModelError(
-                f"{count} found for {model_id!r}; known, newest first: {known}. Federations that cannot be used: {broken}."
-            )
-        raise ModelError(f"{count} found for {model_id!r}. Known, newest first: {known}.")
+            raise ModelError("unknown_model_broken", model=model_id, known=known, broken=broken)
+        raise ModelError("unknown_model", model=model_id, known=known)
 
     def states(self) -> dict[str, ModelState]:
         """Model → what it is called and how far it has come (:mod:`backend.services.lifecycle`)."""
@@ -176,9 +177,7 @@ class Registry:
         row_of = self._workspace.runtime(record.federation).table.row_of
         test = [i for i in self.test_ids(record) if i in row_of]
         if not 0 <= samples <= len(test):
-            raise ParameterError(
-                f"{samples} test records were asked for; the Guest's table holds {len(test):,} of the model's."
-            )
+            raise ParameterError("test_records_missing", samples=samples, available=len(test))
         chosen = np.random.default_rng(seed).choice(len(test), size=samples, replace=False)
         return np.array([row_of[test[i]] for i in chosen], dtype=np.intp)
 
@@ -213,7 +212,7 @@ class Registry:
 
         model = self.guest_model(model_id)
         if not 0 <= tree < len(model.trees):
-            raise ModelError(f"The model has trees 0 to {len(model.trees) - 1}; tree {tree} was asked for.")
+            raise ModelError("unknown_tree", last=len(model.trees) - 1, tree=tree)
         first = sample.guest.take(np.array([0], dtype=np.intp))
         kept = candidate_leaves(model.skeletons, model.rules, first.columns, 1)[tree][0]
         return tuple(leaf for leaf, k in zip(model.trees[tree].leaves, kept, strict=True) if k)

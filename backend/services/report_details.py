@@ -82,7 +82,7 @@ class ReportDetails:
         stood = (before[-1].details if before else DetailsSection()).model_dump()
         changed = sorted(name for name, value in details.model_dump().items() if value != stood[name])
         if not changed:
-            raise ParameterError("Nothing was changed; what stands is the same.")
+            raise ParameterError("details_unchanged")
         time = datetime.now(UTC).isoformat(timespec="seconds")
         versions = [*before, Version(time, self._auditor.actor, details)]
         text = json.dumps([{**vars(version), "details": version.details.model_dump()} for version in versions])
@@ -101,11 +101,9 @@ class ReportDetails:
         try:
             other = self._models.get(named)
         except GlassleafError as error:
-            raise ParameterError(f"challenger: {error}") from None
+            raise ParameterError("challenger_unknown", why=error.remarks[0]) from None
         if other.federation != record.federation or other.id == record.id:
-            raise ParameterError(
-                f"challenger: {other.id} is not another model of {record.federation!r}. Name one, or none."
-            )
+            raise ParameterError("challenger_elsewhere", model=other.id, federation=record.federation)
         return other.id
 
 

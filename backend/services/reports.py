@@ -157,7 +157,7 @@ class Reports:
     ) -> tuple[Report, bytes]:
         """The report and its file; `at` is told the stages."""
         if form not in FORMS:
-            raise ParameterError(f"The format is {form!r}; choose one of {', '.join(FORMS)}.")
+            raise ParameterError("unknown_report_format", form=form, known=tuple(FORMS))
         record = self._models.get(model_id)
         with work.part(0.0, COLLECTED):
             report = self.make(record.id, at=at)
@@ -234,8 +234,11 @@ class Reports:
         before, after = self._models.get(first), self._models.get(second)
         if before.federation != after.federation:
             raise ParameterError(
-                f"{before.id} is a model of {before.federation!r}, {after.id} one of {after.federation!r}. "
-                "Choose two models of one federation."
+                "models_of_two_federations",
+                first=before.id,
+                first_federation=before.federation,
+                second=after.id,
+                second_federation=after.federation,
             )
         paired = ModelDifference.of(self._models, before, after)
         measured = (paired.figures, paired.n) if paired else ((), 0)

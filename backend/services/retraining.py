@@ -138,28 +138,27 @@ def training_of(
         The model was not trained here, no feature is named, or one is none of this model's, or of the federation's.
     """
     if record.algorithm not in ALGORITHMS:
-        raise ParameterError(
-            f"The model {record.id} was not trained here ({record.algorithm}), so it cannot be retrained. "
-            "Train it without these features where it comes from, and import the result."
-        )
+        raise ParameterError("not_trained_here", model=record.id, algorithm=record.algorithm)
     if request.by:
         check_cutoff(request.cutoff)
         if record.task != "binary":
-            raise ParameterError(
-                f"Decisions by group need a model of two outcomes; the task of {record.id} is {record.task!r}. Compare by none."
-            )
+            raise ParameterError("groups_need_two_outcomes", model=record.id, task=record.task)
     offered = [feature.name for _, feature in model.dictionary]
-    _check("leave out", request.without, offered, "was offered to this model's training")
+    unknown = _unknown(request.without, offered)
+    if unknown:
+        raise ParameterError("excluded_unknown", names=unknown, known=tuple(offered))
     if not request.without:
-        raise ParameterError("Choose at least one feature to exclude.")
-    _check("compare by", request.by, [f.name for _, f in federation.features()], "is in the federation")
+        raise ParameterError("exclude_one")
+    in_federation = [feature.name for _, feature in federation.features()]
+    unknown = _unknown(request.by, in_federation)
+    if unknown:
+        raise ParameterError("compared_unknown", names=unknown, known=tuple(in_federation))
     known: dict[str, Any] = dict(record.parameters)
     parameters = ALGORITHMS[record.algorithm](**known)
     exclude = tuple(dict.fromkeys((*record.exclude, *request.without)))
     return TrainingRequest(record.federation, parameters, record.hosts, exclude)
 
 
-def _check(to: str, named: Sequence[str], known: Sequence[str], what: str) -> None:
-    strange = [name for name in named if name not in known]
-    if strange:
-        raise ParameterError(f"To {to}: {', '.join(strange)}. No such feature {what}; known are {', '.join(known)}.")
+def _unknown(names: Sequence[str], known: Sequence[str]) -> tuple[str, ...]:
+    """Return the names that are not among the known ones."""
+    return tuple(name for name in names if name not in known)

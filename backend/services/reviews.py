@@ -37,9 +37,7 @@ class ReviewService:
         found = self._compliance.assess(record.id)
         asked = next((q for q in found.questions if (q.about, q.feature) == (rule, feature)), None)
         if asked is None and not any((f.rule_id, f.feature) == (rule, feature) for f in found.findings):
-            raise ParameterError(
-                f"The model {record.id} has no finding of the rule {rule!r} on the feature {feature!r}."
-            )
+            raise ParameterError("unknown_finding", model=record.id, rule=rule, feature=feature)
         reviews, about = self._workspace.reviews(record.federation), asked.description if asked else record.content_hash
         done = reviews.review(about, rule, feature, verdict, reason, person)
         note.about(record, rule=rule, feature=feature, verdict=verdict, number=done.number, person=done.person)

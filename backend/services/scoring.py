@@ -272,7 +272,7 @@ def score(
         See :meth:`backend.protocols.scoring.guest.ScoringClient.score`.
     """
     if not 0.0 <= request.cutoff <= 1.0:
-        raise ParameterError(f"The cut-off is {request.cutoff:g}; choose a probability from 0 to 1.")
+        raise ParameterError("cutoff_no_probability", cutoff=request.cutoff)
     began, sheet = time.perf_counter(), request.samples
     good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems], dtype=np.intp)
     if not len(good):

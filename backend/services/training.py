@@ -307,9 +307,7 @@ def _chosen_hosts(runtime: GuestRuntime, hosts: tuple[str, ...] | None) -> tuple
     chosen = runtime.hosts if hosts is None else hosts
     unknown = [h for h in chosen if h not in runtime.hosts]
     if unknown:
-        raise ParameterError(
-            f"{', '.join(unknown)} is not a Host of this federation. Its Hosts: {', '.join(runtime.hosts)}."
-        )
+        raise ParameterError("unknown_hosts", names=tuple(unknown), known=tuple(runtime.hosts))
     return tuple(h for h in runtime.hosts if h in chosen)
 
 
@@ -317,7 +315,7 @@ def _check_excluded(federation: Federation, hosts: tuple[str, ...], exclude: tup
     names = [f.name for _, f in federation.features()]
     unknown = [e for e in exclude if e not in names]
     if unknown:
-        raise ParameterError(f"{', '.join(unknown)} is not a feature of this federation, so it cannot be excluded.")
+        raise ParameterError("excluded_not_in_federation", names=tuple(unknown))
     parties = {federation.guest.name, *hosts}
     if all(f.name in exclude for party, f in federation.features() if party in parties):
-        raise ParameterError("Every feature is excluded; keep at least one.")
+        raise ParameterError("all_features_excluded")

@@ -37,7 +37,7 @@ from backend.fairness.alternatives import (
     too_close,
 )
 from backend.jobs import Job, work
-from backend.protocols.group_sums.grouping import Group, group
+from backend.protocols.group_sums.grouping import MIN_GROUP, Group, group
 from backend.protocols.group_sums.guest import pairs_a_record
 from backend.protocols.training.algorithms import ALGORITHMS, Parameters
 from backend.protocols.training.guest import Trained
@@ -167,11 +167,11 @@ def combinations(
     }
     missing = [name for name, values in levers.items() if values and name not in names]
     if missing:
-        raise ParameterError(f"{record.algorithm} has no {', '.join(missing)}; search without.")
+        raise ParameterError("lever_missing", algorithm=record.algorithm, levers=tuple(missing))
     named = [*request.without, *map(read_constraints, request.constraints)]
     strange = [name for names_ in named for name in names_ if name not in offered]
     if strange:
-        raise ParameterError(f"{', '.join(strange)} was not offered to {record.id}; choose from {', '.join(offered)}.")
+        raise ParameterError("feature_not_offered", names=tuple(strange), model=record.id, known=tuple(offered))
     varied = {
         name: dict.fromkeys((known.get(name, getattr(own, name)), *levers[name])) for name in levers if name in names
     }
@@ -186,10 +186,7 @@ def combinations(
         exclude = tuple(dict.fromkeys((*record.exclude, *dropped)))
         asked[TrainingRequest(record.federation, parameters, record.hosts, exclude)] = None
     if not 1 < len(asked) <= MAX_TRIED:
-        raise ParameterError(
-            f"Models that would be trained: {len(asked)}. Choose what makes 2 to {MAX_TRIED}: "
-            "features to leave out, constraints, depths, λ."
-        )
+        raise ParameterError("too_many_trainings", count=len(asked), most=MAX_TRIED)
     return tuple(asked)
 
 
@@ -305,10 +302,7 @@ def _far_apart(decisions: Sequence[Sequence[Candidate]], at: NDArray[np.intp]) -
                 asked += [accepted, accepted & first]
                 kept.append(index)
         if 0 not in kept:
-            raise ParameterError(
-                "At one of the cut-offs the model declines or accepts fewer than 20 of the people, or decides nearly as at another "
-                "cut-off; a Host is not asked about the groups of so few. Choose other cut-offs."
-            )
+            raise ParameterError("cutoffs_too_close", least=MIN_GROUP)
         measured.append(kept[1:])
     return measured
 
@@ -334,9 +328,7 @@ def _decided(
 ) -> tuple[DecidedModels, ...]:
     """All models at every decision, from ``(flags, groups)`` sums in the order of :func:`_flags`; `drawn` where records are at hand."""
     if not groups:
-        raise ParameterError(
-            f"{request.attribute} does not make two groups of 20 of the records; compare by another feature."
-        )
+        raise ParameterError("attribute_without_groups", attribute=request.attribute, least=MIN_GROUP)
     rows, draw, judged = iter(sums), np.random.default_rng(request.seed), []
     for number, (candidates, kept) in enumerate(zip(decisions, measured, strict=True)):
         own, cells = next(rows), {}
@@ -357,7 +349,6 @@ def reference_of(groups: Sequence[Group], request: AlternativesRequest, feature:
     named = [k for k, g in enumerate(groups) if request.reference and (g.name or g.kind) == request.reference]
     usual = [k for k, words in enumerate(group_names(groups, feature, "en")) if words == request.usual]
     if request.reference and not named:
-        raise ParameterError(
-            f"No group {request.reference!r}; groups are {', '.join(g.name or g.kind for g in groups)}."
-        )
+        known = tuple(group.name or group.kind for group in groups)
+        raise ParameterError("unknown_reference_group", group=request.reference, known=known)
     return next(iter((*named, *usual)), max(range(len(groups)), key=lambda k: groups[k].n))

@@ -116,9 +116,7 @@ class ValidationService:
             return None
         other = self._models.get(request.challenger)
         if other.id == record.id or not self._differences.can_pair(record, other):
-            raise ParameterError(
-                f"{other.id} cannot challenge {record.id}: choose another model that was tested on the same people for the same task."
-            )
+            raise ParameterError("challenger_not_comparable", challenger=other.id, model=record.id)
         return other
 
     def _protected(self, record: ModelRecord, suite: Suite) -> frozenset[str]:

@@ -56,7 +56,6 @@ EXCHANGED = 0.2  # share of the people among whom a Host's values are exchanged
 SHARE = 0.05  # of the gain, from which a feature is tested to be missing
 MAX_MISSING = 8  # features that are tested to be missing
 
-NOBODY = "A Host refused everybody who was to be scored; it has answered about them before."
 
 Floats = NDArray[np.float64]
 First = Callable[[Session, KeySide], None]
@@ -146,9 +145,7 @@ class ValidationRun:
         known = {feature.name for _, feature in self._runtime.federation.features()}
         named = [name for name in (self._suite.time, *self._suite.attributes) if name and name not in known]
         if named:
-            raise ParameterError(
-                f"{', '.join(named)} is not a feature of this federation; choose from its feature dictionary."
-            )
+            raise ParameterError("not_federation_features", names=tuple(named))
 
     # from the Guest's partial model and record alone
 
@@ -239,7 +236,7 @@ class ValidationRun:
         self._rows = rows[kept]
         test = self._sliced(TEST, self._rows, self._margins, (0.02, 0.48)) if self._binary else {}
         if not len(kept) and not test:
-            raise HostRefused(NOBODY)
+            raise HostRefused("all_refused_before")
         if not self._binary:
             return
         self.found["group_calibration"] = slices.calibration_gaps(test)
@@ -496,7 +493,7 @@ _TWO_OUTCOMES = (
 def _some(scored: tuple[Rows, Floats]) -> tuple[Rows, Floats]:
     """What was scored; raises HostRefused where that is nobody, of whom nothing can be said."""
     if not len(scored[0]):
-        raise HostRefused(NOBODY)
+        raise HostRefused("all_refused_before")
     return scored
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from backend.data.federation import Federation, load_federation
 from backend.errors import FederationError, GlassleafError, StoreError
+from backend.i18n import Text
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from backend.store.reviews import Reviews
 
 _log = logging.getLogger("glassleaf")
+NO_FEDERATION = Text("none", "无")
 CLOSING = 2.0  # seconds that an errand under way has to end before what it needs is closed
 
 
@@ -92,9 +94,7 @@ class Workspace:
         """Raise FederationError where another federation than the one in `folder` has the name."""
         there = self._known().get(name)
         if there is not None and there.resolve() != folder.resolve() and there.exists():
-            raise FederationError(
-                f"{folder}, field name: {name!r} is already the name of the federation in {there}. Give this one another name."
-            )
+            raise FederationError("federation_name_taken", folder=str(folder), there=str(there), federation=name)
 
     def _known(self) -> dict[str, Path]:
         from sqlalchemy import select  # noqa: PLC0415 (the services are imported without a database)
@@ -133,10 +133,7 @@ class Workspace:
         known = self._known()
         found = self._load(known[name]) if name in known else None
         if found is None:
-            raise FederationError(
-                f"There is no federation {name!r}; known are: {', '.join(sorted(known)) or 'none'}. "
-                "Make one with `glassleaf init`, or run `glassleaf demo`."
-            )
+            raise FederationError("unknown_federation", federation=name, known=tuple(sorted(known)) or NO_FEDERATION)
         return found
 
     def _load(self, folder: Path) -> Federation | None:

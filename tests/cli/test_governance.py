@@ -70,12 +70,12 @@ def test_the_exit_status_tells_issued_from_changed_from_whole_but_not_known(run,
     [
         (("report", "--key", "00"), "add --check FILE"),
         (("report", "latest", "--format", "pdf"), "needs a file"),
-        (("report", "latest", "--out", "x.docx"), "choose one of json, html, pdf"),
+        (("report", "latest", "--out", "x.docx"), "Choose one of json, html, pdf"),
         (("report", "latest", "--out", "/no/such/folder/x.json"), "cannot be written"),
         (("report", "--check", "/no/such/file"), "cannot be read"),
         (("attack",), "--all"),
         (("attack", "A99"), "A99 was asked for"),
-        (("audit", "show", "nowhere"), "no federation 'nowhere'"),
+        (("audit", "show", "nowhere"), "no federation nowhere"),
     ],
 )
 def test_a_mistake_gives_one_clear_sentence(run, words, said):

@@ -132,7 +132,7 @@ def test_what_is_kept_is_reported_logged_and_an_earlier_version_stays(glassleaf)
 
 def test_a_challenger_is_another_registered_model_of_the_federation(glassleaf):
     record = glassleaf.models.all()[0]
-    for named, words in ((record.id, "not another model"), ("nothing", "challenger: ")):
+    for named, words in ((record.id, "not another model"), ("nothing", "challenger cannot be found")):
         with pytest.raises(ParameterError, match=words):
             glassleaf.report_details.keep(record.id, {"challenger": named})
 

@@ -579,9 +579,9 @@ def test_a_home_is_ready_until_its_disk_is_full_or_a_federation_is_broken(unaske
     with Glassleaf(copied_home(unasked, tmp_path / "home"), pools=False) as opened:
         assert opened.operation.not_ready() == ()
         (tmp_path / "home" / "demo" / "federation.toml").write_text("name = ")
-        assert opened.operation.not_ready() == ("Federations that cannot be used: 1.",)
+        assert [why.code for why in opened.operation.not_ready()] == ["federations_unusable"]
         monkeypatch.setattr("backend.services.operation.ROOM", 1 << 80)
-        assert opened.operation.not_ready()[0] == "The disk is full."
+        assert opened.operation.not_ready()[0].code == "disk_full"
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def test_a_broken_federation_is_named_with_its_place_and_stops_no_other(home, da
         assert glassleaf.reports.check(issued).verdict == "issued"
         with pytest.raises(error):  # who asks for it by its name is told
             glassleaf.models.all("other")
-        with pytest.raises(ModelError, match=rf"{record.id}\. Federations that cannot be used: other\.$"):
+        with pytest.raises(ModelError, match=r"Federations that cannot be used: other\.$"):
             glassleaf.models.get("nobody")  # which it may have held
 
 

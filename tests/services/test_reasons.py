@@ -217,7 +217,7 @@ def test_nobody_who_was_not_declined_gets_a_notice(context, declined):
     found = ask(context, [declined[-1]], cutoff=0.99)
     with pytest.raises(ParameterError, match="was not declined"):
         context.glassleaf.reasons.notice(found, declined[-1], "en", "txt")
-    with pytest.raises(ParameterError, match="request them first"):
+    with pytest.raises(ParameterError, match="Request them first"):
         context.glassleaf.reasons.notice(found, declined[0], "en", "txt")
 
 

@@ -298,7 +298,7 @@ def test_a_host_that_answered_about_other_decisions_is_not_asked_again_and_all_b
     ("given", "reason"),
     [
         ({"challenger": "self"}, "cannot challenge"),
-        ({"config": OperatorConfig(time="shoe_size")}, "shoe_size is not a feature"),
+        ({"config": OperatorConfig(time="shoe_size")}, "shoe_size: not a feature"),
         ({"config": OperatorConfig(off={"auc": "it fails"})}, "floor"),
         ({"samples": 0}, "0 test records"),
     ],
