@@ -12,7 +12,7 @@ from backend.errors import ApprovalDenied, ApprovalPending, GlassleafError, NotA
 from backend.jobs import Job
 from backend.remark import Remark
 from backend.services import Glassleaf
-from tests.app.conftest import Opened, World, put_job
+from tests.app.conftest import Opened, put_job
 from tests.app.reading_out import everything
 
 EN, ZH = Texts("en"), Texts("zh")
