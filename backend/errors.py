@@ -30,7 +30,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from backend.i18n import Text
 from backend.remark import Remark, Title, known, one_line
 
 
@@ -290,9 +289,15 @@ class StoreError(GlassleafError):
 
 
 class NotAvailable(GlassleafError):  # noqa: N818 - reads as what was found
-    """Only the operator of a Host has or can do it, and that is another company."""
+    """Only the operator of a Host has or can do it, and that is another company.
 
-    def __init__(self, host: str = "", what: str | Text | Remark = "") -> None:  # TODO(issue 34): what as Text
+    Parameters
+    ----------
+    what : Remark
+        What was asked for: a code of assets/errors that begins with `its_`.
+    """
+
+    def __init__(self, host: str = "", what: Remark = Remark("its_records")) -> None:  # noqa: B008 - frozen
         self.host = host
         super().__init__("not_available", host=host, what=what)
 

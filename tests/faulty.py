@@ -24,7 +24,7 @@ from backend.store.accountant import Accountant, Limits
 from backend.store.database import Database
 from backend.store.journal import Journal
 from backend.store.party_store import PartyStore
-from backend.store.schema import AnswerRow, ApprovalRow, ApprovalUseRow, QuestionRow
+from backend.store.schema import AnswerRow, Approval, ApprovalUseRow, QuestionRow
 
 GUEST = "bank"
 FAULTS = ("lost", "twice", "swapped", "host", "guest")
@@ -234,8 +234,8 @@ class Federation:
 
     def volume(self, purpose):
         """Host → people, or trainings, that were taken off an approval's volume."""
-        of = ApprovalUseRow.number == ApprovalRow.number
-        statement = select(func.sum(ApprovalUseRow.used)).join(ApprovalRow, of).where(ApprovalRow.purpose == purpose)
+        of = ApprovalUseRow.number == Approval.number
+        statement = select(func.sum(ApprovalUseRow.used)).join(Approval, of).where(Approval.purpose == purpose)
         return {name: self._ask(name, statement) for name in self.hosts}
 
     def _ask(self, name, statement):

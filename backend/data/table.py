@@ -116,7 +116,7 @@ def read_table(federation: Federation, party: str) -> PartyTable:
     """
     holder = federation.party(party)
     if holder not in federation.here:
-        raise NotAvailable(party, "its records")
+        raise NotAvailable(party)
     read = read_party_file(federation.folder / holder.file, holder.id, holder.features)
     if read.problems:
         raise FederationError(capped(read.problems))

@@ -222,14 +222,14 @@ class Agreement(StrictModel):
         for one in self.parties:
             if one.name == name:
                 return one
-        raise SecurityError(f"{name} is no party to the agreement.")
+        raise SecurityError("not_a_party", party=name)
 
     def party_of(self, spiffe: str) -> AgreedParty:
         """By SPIFFE id; raises SecurityError where it is none of this agreement."""
         for one in self.parties:
             if one.spiffe == spiffe:
                 return one
-        raise SecurityError(f"{spiffe} is no party to the agreement.")
+        raise SecurityError("not_a_party", party=spiffe)
 
     def allowed(self, now: datetime) -> frozenset[str]:
         """Kinds of message that any purpose allows at a moment, and how conversations open and end."""
@@ -293,9 +293,7 @@ def sign(path: Path, identity: PartyKeys, amends: Path | None = None) -> tuple[s
     party = agreement.party_of(identity.spiffe)
     same = party.signing == identity.signing.public and party.sealing == identity.sealing_public
     if not same or party.bundle.strip() != identity.bundle.decode().strip():
-        raise SecurityError(
-            f"The agreement has other keys for {party.name} than yours. Hand out `glassleaf keys show` again."
-        )
+        raise SecurityError("agreement_keys_differ", party=party.name)
     check_amends(agreement, load_agreement(amends) if amends else None)
     kept = [one for one in _signatures(path) if _signer(agreement, one) not in ("", party.name)]
     document = {"payload": _payload(agreement), "signatures": [*kept, _signature(agreement, identity)]}
@@ -306,11 +304,9 @@ def sign(path: Path, identity: PartyKeys, amends: Path | None = None) -> tuple[s
 def check_amends(agreement: Agreement, before: Agreement | None) -> None:
     """Raise SecurityError unless an agreement names the one before it, or is the first."""
     if before is None and agreement.previous:
-        raise SecurityError(
-            "This agreement amends another one; name that file with --amends, so that its hash can be compared."
-        )
+        raise SecurityError("amends_not_named")
     if before is not None and before.hash != agreement.previous:
-        raise SecurityError("This agreement amends another one than the file that was named; its hash differs.")
+        raise SecurityError("amends_another", expected=agreement.previous, got=before.hash)
 
 
 def signers(path: Path) -> tuple[str, ...]:
@@ -331,11 +327,9 @@ def load_in_force(path: Path, party: str, now: datetime) -> Agreement:
     agreement = load_agreement(path)
     signed = signers(path)
     if agreement.party(party).name not in signed:
-        raise SecurityError(
-            f"{party} has not signed this agreement; nothing is answered. `glassleaf agreement sign` signs it."
-        )
+        raise SecurityError("agreement_not_signed_here", party=party)
     if missing := [one.name for one in agreement.parties if one.name not in signed]:
-        raise SecurityError(f"The agreement is not signed by {', '.join(missing)}; nothing is answered until it is.")
+        raise SecurityError("agreement_not_signed", parties=tuple(missing))
     check_valid(agreement, now)
     return agreement
 
@@ -344,9 +338,9 @@ def check_valid(agreement: Agreement, now: datetime) -> None:
     """Raise SecurityError where an agreement is not valid at a moment."""
     today = now.astimezone(UTC).date()
     if today < agreement.valid_from:
-        raise SecurityError(f"The agreement is valid from {agreement.valid_from}; nothing is answered before.")
+        raise SecurityError("agreement_not_valid_yet", day=agreement.valid_from)
     if today > agreement.valid_until:
-        raise SecurityError(f"The agreement ended on {agreement.valid_until}; all parties have to sign another one.")
+        raise SecurityError("agreement_ended", day=agreement.valid_until)
 
 
 def days_left(agreement: Agreement, now: datetime) -> int:
@@ -407,9 +401,7 @@ def _signatures(path: Path) -> list[_Signed]:
         with file.open("rb") as opened:
             found = _SignatureFile.model_validate(strict_json.loads(opened.read(MAX_FILE).decode()))
     except (OSError, ValueError, RecursionError, ValidationError):
-        raise SecurityError(f"{file.name} holds no signatures; delete it, and let every party sign again.") from None
+        raise SecurityError("signatures_unreadable", file=file.name) from None
     if any(set(one) != {"protected", "signature"} for one in found.signatures):
-        raise SecurityError(
-            f"{file.name} holds something else beside signatures; delete it, and let every party sign again."
-        )
+        raise SecurityError("signatures_unreadable", file=file.name)
     return list(found.signatures)

@@ -71,9 +71,7 @@ class GuestKeys:
         if cipher == "none":
             return self._plain
         if cipher == "rlwe":
-            raise ParameterError(
-                "Pairs of a record are summed by group under paillier only; rlwe sums them in training. Choose paillier."
-            )
+            raise ParameterError("rlwe_sums_no_groups")
         short = cipher == "paillier-short"
         with self._lock:
             if (short, bits) not in self._paillier:
@@ -102,10 +100,7 @@ class GuestKeys:
         except ParameterError:
             if sums == 1:
                 raise
-            raise ParameterError(
-                f"The model's scores are {sums} sums, one a class, which travel in one number; no RLWE parameter set holds so many. "
-                "Score with paillier."
-            ) from None
+            raise ParameterError("scores_too_large_for_rlwe", n=sums) from None
         return self._of_set(parameters)
 
     def bulk(self, bits: int, model: CompiledGuest) -> KeySide:
@@ -126,7 +121,7 @@ class GuestKeys:
         modulus = int.from_bytes(public, "big")
         key = self._of_before(public) or self.pair("paillier", modulus.bit_length())
         if not isinstance(key, PaillierKeySide) or key.public.n != modulus:
-            raise SecurityError("The request was made under a key that this Guest does not have.")
+            raise SecurityError("key_never_ours")
         return key
 
     def level(self) -> tuple[int, int]:
@@ -169,7 +164,7 @@ class GuestKeys:
         """A key's numbers; raises SecurityError where keys were rotated since this was set up: its runs go with those."""
         numbers, new = kept_key(self._folder / file, lambda: work.beside(make).to_numbers())
         if retired_keys(self._folder) != self.retired:
-            raise SecurityError("A key of this Guest was rotated in this moment. Try again.")
+            raise SecurityError("key_rotated_meanwhile")
         if new:
             self._on_key(cipher, size)
         return numbers

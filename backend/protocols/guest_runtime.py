@@ -38,6 +38,7 @@ from backend.protocols.transport.channel import TIMEOUT, Session, await_links
 from backend.protocols.transport.messages import ConversationReceipt, OfferKey
 from backend.protocols.transport.transcript import TranscribedWire, TranscriptEntry
 from backend.protocols.transport.wire import new_conversation
+from backend.remark import Remark
 from backend.store.accountant import Accountant
 from backend.store.audit_log import AuditLog, Head, KeptHead
 from backend.store.database import Database
@@ -72,38 +73,38 @@ class HostsOperator:
 
     def dither(self, host: str) -> float:
         """Width on a logit of what a Host adds to scores."""
-        raise NotAvailable(host, "how far it moves scores")
+        raise NotAvailable(host, Remark("its_dither"))
 
     def logged(self, host: str) -> tuple[RequestLog | None, Callable[[str], str]]:
         """Its sample of requests, and model → the reported hash of the Guest's partial model."""
-        raise NotAvailable(host, "its sample of requests")
+        raise NotAvailable(host, Remark("its_sample"))
 
     def account(self, host: str) -> Accountant:
         """The account of its answers."""
-        raise NotAvailable(host, "the account of its answers")
+        raise NotAvailable(host, Remark("its_account"))
 
     def capacity(self, host: str, model_id: str) -> float:
         """What all answers about a model can tell about one record at most, bits."""
-        raise NotAvailable(host, "what its answers can tell")
+        raise NotAvailable(host, Remark("its_capacity"))
 
     def decision(self, host: str, model_id: str, person: str) -> PersonAtHost:
         """What it holds about one person, and which entries it keeps."""
-        raise NotAvailable(host, "its own view of a person")
+        raise NotAvailable(host, Remark("its_view_of_a_person"))
 
     def database(self, host: str) -> Database:
         """What it keeps."""
-        raise NotAvailable(host, "its database")
+        raise NotAvailable(host, Remark("its_database"))
 
     def leave_uncounted(self, host: str, conversation: str) -> None:
         """Have one conversation take nothing off budgets; a Host of another company counts every question."""
 
     def play(self, host: str, conversation: str, guest: str, table: PartyTable) -> None:
         """Put other records in the place of its own, in one conversation."""
-        raise NotAvailable(host, "scoring with other records than its own")
+        raise NotAvailable(host, Remark("its_records_replaced"))
 
     def keep(self, host: str, partial_model: HostModel, model_id: str) -> str:
         """Put a partial model into its store; returns the hash."""
-        raise NotAvailable(host, "giving it a partial model")
+        raise NotAvailable(host, Remark("its_partial_model"))
 
     def pool_levels(self) -> tuple[PoolLevel, ...]:
         """Of every Host, as far as the Guest knows."""
@@ -111,7 +112,7 @@ class HostsOperator:
 
     def stop(self, host: str | None = None) -> None:
         """Take one Host down, or all."""
-        raise NotAvailable(host or "every Host", "stopping it")
+        raise NotAvailable(host or "Host", Remark("its_stop"))
 
     def close(self) -> None:
         """Stop all that run here and close what they keep."""
@@ -203,9 +204,7 @@ class GuestRuntime:
         Raises SecurityError where the people of this federation are not synthetic, or the Host owns no split of the model.
         """
         if not self.federation.synthetic:
-            raise SecurityError(
-                f"{host}'s own view of a person is shown of synthetic people only; those of {self.federation.name} are not marked as such."
-            )
+            raise SecurityError("people_not_synthetic", host=host, federation=self.federation.name)
         return self.operator.decision(host, model_id, person)
 
     def open_request(self, row: LoggedRow) -> Opening:
@@ -215,9 +214,7 @@ class GuestRuntime:
     def open_terms(self, public_key: bytes, terms: bytes) -> TermsOpening:
         """The Guest opens terms of reasons for an auditor, and states with which values it made them; raises as the above."""
         if self.journal is None:
-            raise SecurityError(
-                "The Guest keeps no journal, so it cannot state with which values these terms were made."
-            )
+            raise SecurityError("terms_not_journaled")
         return TermsOpening(open_vector(self.keys.of(public_key), terms), self.journal.stated(terms))
 
     def warm_up(self, bits: int) -> None:
@@ -305,7 +302,8 @@ class GuestRuntime:
         deciding = {host: one for host, one in asked.items() if self._decides(host)}
         try:
             for allowed in ask(session, self.guest.name, deciding) if deciding else ():
-                self._note_approval(allowed.host, allowed.number, "granted", asdict(allowed))
+                terms = {name: value for name, value in asdict(allowed).items() if name != "conversation"}
+                self._note_approval(allowed.host, allowed.number, "granted", terms)
         except ApprovalPending as waits:
             self.note_waiting(waits)
             raise

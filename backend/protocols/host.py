@@ -309,25 +309,25 @@ class HostParty:
     def play(self, conversation: str, guest: str, table: PartyTable) -> None:
         """Use `table` instead of the Host's records in one conversation (simulation: the uploader plays this Host)."""
         if not self._simulated:
-            raise SecurityError("Only a simulated Host's records can be played.")
+            raise SecurityError("simulated_hosts_only")
         self._sessions.of(conversation, guest).played = table
 
     def leave_uncounted(self, conversation: str) -> None:
         """Answer one conversation outside the budget and without dither (simulation: the operator measures or compares)."""
         if not self._simulated:
-            raise SecurityError("Only a simulated Host answers without counting; a real one counts every question.")
+            raise SecurityError("simulated_hosts_only")
         self._sessions.uncounted.add(conversation)
 
     def keep(self, partial_model: HostModel, model_id: str) -> str:
         """Keep a partial model that its operator brings (simulation: an imported model); returns its hash."""
         if not self._simulated:
-            raise SecurityError("Only a simulated Host takes a partial model unseen; a real one's operator checks it.")
+            raise SecurityError("simulated_hosts_only")
         return self._partial_models.put(partial_model, model_id)
 
     def decision(self, model_id: str, person: str) -> PersonAtHost:
         """What it holds about a person and which entries it keeps (simulation: a demonstration on synthetic people)."""
         if not self._simulated:
-            raise SecurityError("Only a simulated Host shows what it does; a real one's records stay with it.")
+            raise SecurityError("simulated_hosts_only")
         return self._scoring.decision(model_id, person)
 
     def registered(self, model_id: str) -> str:
@@ -369,7 +369,7 @@ class HostParty:
         """
         handler = self._handlers.get(type(message))
         if handler is None:
-            raise SecurityError(f"A Host does not answer {type(message).__name__}.")
+            raise SecurityError("kind_not_answered", kind=type(message).__name__)
         session = self._session(sender, message)
         if session is None and self._draining():
             raise HostBusy("host_stops", DRAINED)
@@ -403,7 +403,7 @@ class HostParty:
     def _offer_key(self, sender: str, offer: OfferKey) -> None:
         session = self._sessions.of(offer.conversation, sender)
         if offer.scheme == "none" and not self._simulated:
-            raise SecurityError("Plaintext was offered; this Host answers encrypted numbers only.")
+            raise SecurityError("plaintext_offered")
         session.cipher, session.key = self._cipher(offer.scheme, offer.key), offer.key
 
     def _cipher(self, scheme: str, key: bytes) -> PublicSide:

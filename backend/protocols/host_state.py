@@ -162,7 +162,7 @@ class HostSessions:
             if session is not None:
                 return session
             if not guest:
-                raise SecurityError("This conversation was not opened with a key; start it again.")
+                raise SecurityError("conversation_not_open")
             self._expire()
             if sum(owner == guest for owner, _ in self._open) >= SESSIONS_KEPT:
                 raise HostBusy("too_many_conversations", BUSY, max_open=SESSIONS_KEPT, seconds=BUSY)
@@ -286,7 +286,7 @@ class HostModels:
         folding = fold_structure(model.skeletons, model.guest, model.hosts)
         index = next((i for i, step in enumerate(folding.steps) if step.host == self._host), None)
         if index is None:
-            raise SecurityError("This Host owns no split of the model, so it is not asked when somebody is scored.")
+            raise SecurityError("no_split_here")
         self._served[model_id] = ServedModel(model, folding, index)
         return self._served[model_id]
 
@@ -376,21 +376,15 @@ class Answering:
         if not spent:
             return
         if (accountant.reached(question)[refused] == LIMITS.index("bits")).any():
-            raise SecurityError(
-                f"All answers about one person within {limits.days} days may tell at most {limits.bits:g} bits here, and this one "
-                "could tell more of some of these people. Ask about others, or wait."
-            )
+            raise SecurityError("bits_reached", days=limits.days, bits=limits.bits)
         # of one answer alone the last one says when; whatever else is counted may make it later
         until = accountant.last_until(question) if limits.of(question.kind)[0] == 1 else None
+        people = len(question.people)
         if until is not None:
             raise SecurityError(
-                f"{spent} of these {len(question.people)} people were part of such an answer within {limits.days} days; two answers with a "
-                f"person in common could tell about that person. Ask about others, or wait until {until} at least."
+                "people_in_common_until", spent=spent, people=people, days=limits.days, until=until.isoformat()
             )
-        raise SecurityError(
-            f"{spent} of these {len(question.people)} people were part of such an answer within {limits.days} days; two answers with a "
-            "person in common could tell about that person. Ask about others, or wait."
-        )
+        raise SecurityError("people_in_common", spent=spent, people=people, days=limits.days)
 
     def bind(self, guest: str, request: str, conversation: str, digest: str) -> ReceivedQuestion:
         """Bind a counted question to the bytes in which it came, so that it is repeated in the same ones or not at all.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 from backend.errors import NotAvailable, ParameterError, SecurityError, SignInError
+from backend.remark import Remark
 from backend.services.audit import Auditor, AuditTrail
 from backend.services.cache import Cache
 from backend.services.job_registry import JobRegistry
@@ -474,7 +475,7 @@ class Glassleaf:
             )
         about = self._shared.workspace.federation(federation)
         if about.link is not None:
-            raise NotAvailable(host, "its own console: `glassleaf host run`")
+            raise NotAvailable(host, Remark("its_console"))
         if shown and not about.synthetic:
             raise SecurityError(
                 f"{host}'s own view is shown of synthetic people only; those of {about.name} are not marked as such."

@@ -22,6 +22,7 @@ from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.shape import ReasonShape, sums_bits
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.dither import half_units
+from backend.remark import Remark
 from backend.reports.adverse_action_notice import MAX_REASONS, form_groups
 from backend.results import ModelRecord, ReleaseCheck, Score, ScoreBatch
 from backend.services.audit import Auditor, Note, recorded
@@ -66,7 +67,7 @@ class Audited:
     def leaves(self, job: Job[Any]) -> NDArray[np.bool_]:
         """Leaves that no Host rules out, of the people of `rows` first and then of others to compare with."""
         if not self.runtime.simulated and self.record.hosts:
-            raise NotAvailable(self.record.hosts[0], "which leaves its records rule out")
+            raise NotAvailable(self.record.hosts[0], Remark("its_leaves"))
         ids = self.runtime.table.take(self.rows).ids
         chosen = set(ids)
         known = (*ids, *(i for i in self.joint_ids if i not in chosen))[: max(MAX_RECORDS, len(ids))]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from backend.data.table import read_table
 from backend.errors import NotAvailable, ParameterError, SecurityError
 from backend.i18n import wide
+from backend.remark import Remark
 from backend.services.audit import Note, recorded
 from backend.services.holdings import DELETE, KEEP, Holding, at_host
 from backend.services.registry import parts_of
@@ -119,7 +120,7 @@ class People:
         about = self._workspace.federation(federation)
         names = tuple(one.name for one in about.here)
         if party in {one.name for one in about.parties} - set(names):
-            raise NotAvailable(party, "what it keeps")
+            raise NotAvailable(party, Remark("its_database"))
         if party and party not in names:
             raise ParameterError(f"There is no party {party!r} in {federation}; choose one of {', '.join(names)}.")
         if self._auditor.role == OPERATOR:

@@ -154,9 +154,7 @@ class Limits:
     def __post_init__(self) -> None:
         for limit in (self.answers, self.total or 0):
             if not 0 <= limit <= MAX_QUERIES:
-                raise ParameterError(
-                    f"A budget of {limit:,} was asked for; choose 1 to {MAX_QUERIES:,}, or 0 for no limit."
-                )
+                raise ParameterError("budget_out_of_range", got=limit, most=MAX_QUERIES)
 
     @property
     def counted(self) -> bool:
@@ -312,14 +310,10 @@ class Accountant:
         if row is None or not row.asked:  # the latter has used an approval's volume and was never counted
             return None
         if row.asked != question.asked:
-            raise QuestionRefused(
-                "This request id stood for another question before; it was refused. Ask under a new one."
-            )
+            raise QuestionRefused("request_id_reused")
         if row.records != self._records and row.reply is None:
             if row.digest:
-                raise QuestionRefused(
-                    "This Host's records have changed since it answered this question; it gives no second answer."
-                )
+                raise QuestionRefused("records_changed")
             # no byte of an answer was made: what was counted is given back, and the question is a new one
             spent = _unpacked(row.spent, len(question.people))
             back = Counter(p for p, refused in zip(question.people, spent.tolist(), strict=True) if not refused)
@@ -391,11 +385,9 @@ class Accountant:
         with self._database.write() as session:
             row = session.execute(_QUESTION, key).first()
             if row is None:
-                raise QuestionRefused("This request was not counted, or is forgotten; ask under a new request id.")
+                raise QuestionRefused("request_not_counted")
             if row.digest and row.digest != digest:
-                raise QuestionRefused(
-                    "This request came with other bytes before; it was refused. Ask under a new request id."
-                )
+                raise QuestionRefused("request_bytes_changed")
             if not row.digest:
                 session.execute(_BIND, {**key, "digest": digest})
             kept: bytes | None = row.reply
@@ -577,5 +569,5 @@ def usual_limit(synthetic: bool) -> int:
     if not asked:
         return QUERIES_SYNTHETIC if synthetic else QUERIES
     if not asked.isdecimal():
-        raise ParameterError(f"{VARIABLE} is {asked!r}; set it to a whole number, 0 for no limit, or remove it.")
+        raise ParameterError("budget_variable", variable=VARIABLE, got=asked)
     return int(asked)

@@ -83,8 +83,7 @@ class RequestLog:
                 kept = select(RequestRow.number).order_by(RequestRow.priority).limit(self._kept)
                 session.execute(delete(RequestRow).where(RequestRow.number.not_in(kept)))
         except StoreError as error:
-            problem = f"This Host cannot keep requests for its auditor, so it answers nothing. {error}"
-            raise SecurityError(problem) from error
+            raise SecurityError("requests_not_stored") from error
 
     def rows(self) -> list[LoggedRow]:
         """The sampled rows, oldest first."""

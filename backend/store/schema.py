@@ -5,13 +5,30 @@ Until 1.0 nothing is migrated; from then on a table that changes needs a step in
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Float, ForeignKey, Index, Integer, LargeBinary, String, Text, event, text
-from sqlalchemy.engine import Connection
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+import json
+from datetime import date, datetime
+from typing import Any, Literal
+
+from sqlalchemy import (
+    BigInteger,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    String,
+    Text,
+    TypeDecorator,
+    event,
+    text,
+)
+from sqlalchemy.engine import Connection, Dialect
+from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column
 
 NAME = 200  # characters of a party's, feature's or person's name
 ID = 40  # characters of a model's id
 TIME = 40  # characters: UTC, ISO 8601
+ApprovalState = Literal["waiting", "granted", "denied", "withdrawn"]
 _IN_USE = "state = 'in_use'"  # one model of a federation, never two
 _HAS_REPLY = "reply IS NOT NULL"  # a few of the questions of a month
 
@@ -26,6 +43,21 @@ def _partial_index(name: str, column: str, condition: str, *, unique: bool = Fal
         index.dialect_options[connection.dialect.name]["where"] = text(condition)
 
     return index
+
+
+class JsonText(TypeDecorator[Any]):
+    """A table of texts, numbers and lists, stored as JSON with its keys sorted."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str:
+        """Return the text that is stored."""
+        return json.dumps(value, sort_keys=True)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> Any:
+        """Return what was stored."""
+        return json.loads(value or "{}")
 
 
 class Base(DeclarativeBase):
@@ -264,24 +296,73 @@ class JobRow(Base):
     seen: Mapped[int] = mapped_column(Integer)
 
 
-class ApprovalRow(Base):
-    """What a Guest asked a Host's operator to allow, and what the operator decided (:mod:`backend.store.approvals`)."""
+class Approval(MappedAsDataclass, Base):
+    """A request of a Guest and what the Host's operator decided (:mod:`backend.store.approvals`): stored, computed with and shown.
+
+    Attributes
+    ----------
+    purpose : str
+        "training", "scoring", "reasons" or a purpose of measuring.
+    subject : str
+        What is asked for: SHA-256 in hexadecimal of a model's trees or of a training's terms. Stays with the Host.
+    name : str
+        What the Guest calls it: a model's id, or the algorithm of a training.
+    about : dict of str to Any
+        Trees, records and bits; of a training its terms, too.
+    state : {"waiting", "granted", "denied", "withdrawn"}
+    asked, decided : str
+        UTC, ISO 8601; `decided` is empty while the request waits.
+    until : str
+        Last UTC day on which a grant counts, ISO 8601.
+    per_day : int
+        People, or trainings, a UTC day.
+    reason : str
+        Of a denial or withdrawal; the Guest reads it.
+    signature : str
+        The Host's over a grant; empty otherwise.
+    number : int
+        At this Host, from 1; None before it is stored.
+    """
 
     __tablename__ = "approvals"
-    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     guest: Mapped[str] = mapped_column(String(NAME), index=True)
     purpose: Mapped[str] = mapped_column(String(20))
     subject: Mapped[str] = mapped_column(String(64))
     name: Mapped[str] = mapped_column(String(ID))
-    body: Mapped[str] = mapped_column(Text)
-    state: Mapped[str] = mapped_column(String(20))
-    asked: Mapped[str] = mapped_column(String(TIME))
-    decided: Mapped[str] = mapped_column(String(TIME))
-    person: Mapped[str] = mapped_column(String(NAME))
-    until: Mapped[str] = mapped_column(String(10))
-    per_day: Mapped[int] = mapped_column(Integer)
-    reason: Mapped[str] = mapped_column(Text)
-    signature: Mapped[str] = mapped_column(String(128))
+    about: Mapped[dict[str, Any]] = mapped_column("body", JsonText)
+    state: Mapped[ApprovalState] = mapped_column(String(20), default="waiting")
+    asked: Mapped[str] = mapped_column(String(TIME), default="")
+    decided: Mapped[str] = mapped_column(String(TIME), default="")
+    person: Mapped[str] = mapped_column(String(NAME), default="")
+    until: Mapped[str] = mapped_column(String(10), default="")
+    per_day: Mapped[int] = mapped_column(Integer, default=0)
+    reason: Mapped[str] = mapped_column(Text, default="")
+    signature: Mapped[str] = mapped_column(String(128), default="", repr=False)
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True, init=False)
+
+    @property
+    def since(self) -> datetime:
+        """Return when it was asked for."""
+        return datetime.fromisoformat(self.asked)
+
+    def expired(self, today: date) -> bool:
+        """Return whether it is a grant whose last day is over."""
+        return self.state == "granted" and today > date.fromisoformat(self.until)
+
+    @property
+    def signed_fields(self) -> tuple[str | int, ...]:
+        """Return what the Host signs of a grant."""
+        return (
+            self.number,
+            self.guest,
+            self.purpose,
+            self.subject,
+            self.name,
+            self.decided,
+            self.person,
+            self.until,
+            self.per_day,
+        )
 
 
 class ApprovalUseRow(Base):

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from actors import MODEL_ID, running, score
+from refused import raises
 from worlds import GUEST, random_world
 
 from backend.crypto.paillier.scheme import PaillierKeySide
@@ -165,7 +166,7 @@ def test_two_guests_conversations_of_one_name_are_two():
     assert one is not other and other.purpose == ""
     with sessions.serving("other bank", "c"):
         assert sessions.of("c") is other
-    with pytest.raises(SecurityError, match="not opened"):
+    with raises(SecurityError, "conversation_not_open"):
         sessions.of("c")  # nobody's in particular
     sessions.end("c", "bank")
     assert sessions.of("c") is other

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Collection, Mapping, Sequence
 
 from backend.crypto.signing import is_signed
 from backend.data.federation import Federation
@@ -12,32 +11,6 @@ from backend.protocols.approvals.messages import APPROVAL, TRAINING, ApprovalGra
 from backend.protocols.training.algorithms import Parameters, rounds
 from backend.protocols.training.opboost.parameters import OpBoostParameters
 from backend.protocols.transport.channel import Session
-
-
-@dataclass(frozen=True)
-class Allowed:
-    """What a Host's operator allows the Guest, as the Guest's audit log keeps it.
-
-    Attributes
-    ----------
-    number : int
-        At the Host.
-    until : str
-        Last UTC day, ISO 8601.
-    per_day : int
-        People, or trainings.
-    """
-
-    host: str
-    guest: str
-    number: int
-    purpose: str
-    name: str
-    until: str
-    per_day: int
-    decided: str
-    public_key: str
-    signature: str
 
 
 def training_terms(
@@ -56,56 +29,71 @@ def training_terms(
     return terms
 
 
-def ask(session: Session, guest: str, asked: Mapping[str, AskTraining | AskApproval]) -> tuple[Allowed, ...]:
-    """Ask Hosts' operators, each what stands beside it; returns what those that decide allow.
+def ask(session: Session, guest: str, asked: Mapping[str, AskTraining | AskApproval]) -> tuple[ApprovalGranted, ...]:
+    """Ask Hosts' operators; return what those that decide allow.
 
-    Every answer is taken before one that is no grant ends the conversation: what is left behind one side's receipt would state, and not
-    the other's.
+    Every answer is taken before one that is not a grant ends the conversation: an answer that is left behind would be in one side's
+    receipt and not in the other's.
+
+    Parameters
+    ----------
+    asked : mapping of str to AskTraining or AskApproval
+        Host → what it is asked.
 
     Raises
     ------
     ApprovalPending
-        One of them has not decided yet; ask again later.
+        If an operator has not decided yet; ask again later.
     HostRefused
-        One has denied or withdrawn it.
+        If one has denied or withdrawn it.
     SecurityError
-        A Host answers about something else, or its signature does not hold.
+        If a Host answers about something else, or its signature does not hold.
     """
     for host, question in asked.items():
         session.send(host, question)
-    answers, against, hosts = dict[str, ApprovalGranted](), list[HostRefused](), list(asked)
-    while len(answers) + len(against) < len(asked):
+    answers: dict[str, ApprovalGranted] = {}
+    refusals: list[HostRefused] = []
+    while len(answers) + len(refusals) < len(asked):
         try:
             host, answer = session.expect(ApprovalGranted)
         except HostRefused as error:
-            against.append(error)
+            refusals.append(error)
             continue
         if host in answers or host not in asked:
-            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+            raise SecurityError("out_of_turn", host=host)
         answers[host] = answer
-    if against:  # first what no waiting changes, then the first Host that is waited for
-        raise min(against, key=lambda one: hosts.index(one.host) if isinstance(one, ApprovalPending) else -1)
-    return tuple(
-        _checked(host, guest, question, answers[host]) for host, question in asked.items() if answers[host].number
-    )
+    if refusals:
+        raise _first(refusals, list(asked))
+    granted = []
+    for host, question in asked.items():
+        if answers[host].number:
+            _check(host, guest, question, answers[host])
+            granted.append(answers[host])
+    return tuple(granted)
 
 
-def _checked(host: str, guest: str, asked: AskTraining | AskApproval, answer: ApprovalGranted) -> Allowed:
+def _first(refusals: Sequence[HostRefused], hosts: Sequence[str]) -> HostRefused:
+    """Return a refusal that waiting does not change, or else that of the first Host that is waited for."""
+    for refusal in refusals:
+        if not isinstance(refusal, ApprovalPending):
+            return refusal
+    return min(refusals, key=lambda refusal: hosts.index(str(refusal.values["host"])))
+
+
+def _check(host: str, guest: str, asked: AskTraining | AskApproval, answer: ApprovalGranted) -> None:
+    """Raise SecurityError if a grant is for something else than what was asked, or not signed by its Host."""
     if isinstance(asked, AskTraining):
-        purpose, name = TRAINING, asked.algorithm
+        purpose = TRAINING
+        name = asked.algorithm
     else:
-        purpose, name = asked.purpose, asked.model_id
-    if (answer.purpose, answer.name) != (purpose, name):
-        raise SecurityError(f"{host} allowed something else than what was asked for; the exchange was stopped.")
-    terms = {name: value for name, value in asdict(answer).items() if name != "conversation"}
-    allowed = Allowed(host, guest, **terms)
-    if not is_signed_approval(allowed):
-        raise SecurityError(f"{host}'s approval does not carry its signature; the exchange was stopped.")
-    return allowed
+        purpose = asked.purpose
+        name = asked.model_id
+    if (answer.host, answer.guest, answer.purpose, answer.name) != (host, guest, purpose, name):
+        raise SecurityError("allowed_something_else", host=host)
+    if not is_signed_approval(answer):
+        raise SecurityError("approval_not_signed", host=host)
 
 
-def is_signed_approval(allowed: Allowed) -> bool:
-    """Whether the Host signed it with the key that is in it."""
-    who = allowed.host, allowed.guest, allowed.number, allowed.purpose, allowed.name
-    signed = *who, allowed.until, allowed.per_day, allowed.decided
-    return is_signed(allowed.public_key, allowed.signature, APPROVAL, *signed)
+def is_signed_approval(granted: ApprovalGranted) -> bool:
+    """Return whether the Host signed a grant with the key that is in it."""
+    return is_signed(granted.public_key, granted.signature, APPROVAL, *granted.signed_fields)

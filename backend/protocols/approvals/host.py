@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from typing import Any
@@ -45,9 +45,10 @@ from backend.protocols.training.messages import (
 )
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import ApprovalPending
-from backend.store.approvals import DENIED, GRANTED, MAX_PER_DAY, WAITING, WITHDRAWN, Approval, ApprovalBook, State
+from backend.store.approvals import DENIED, GRANTED, MAX_PER_DAY, NOT_ENOUGH, WAITING, WITHDRAWN, Approval, ApprovalBook
 from backend.store.audit_log import AuditLog
 from backend.store.database import Database
+from backend.store.schema import ApprovalState
 
 AGREEMENT = "agreement"  # who has decided where no operator was asked
 Agreed = Callable[[Approval], tuple[date, int] | None]
@@ -55,6 +56,17 @@ Agreed = Callable[[Approval], tuple[date, int] | None]
 GRANT = "grant"  # what the Host's signature in its own store is under
 REASON_MAX = 500  # characters of what a Guest is told
 OPERATOR, GUEST = "operator", "guest"
+NOTED = (
+    "number",
+    "guest",
+    "purpose",
+    "subject",
+    "name",
+    "until",
+    "per_day",
+    "reason",
+    "signature",
+)  # in the Host's log
 PURPOSE_OF: dict[type[Message], str] = {
     DecisionVectors: SCORING,
     AskReasons: REASONS,
@@ -99,86 +111,100 @@ class Approvals:
         agreed: Agreed = lambda _: None,
         volume: Callable[[str], int] = lambda _: 0,
     ) -> None:
-        self.host, self._database, self._key = host, database, key
-        self._agreed, self._volume = agreed, volume
-        self.book, self.log = ApprovalBook(database, today), AuditLog(database)
+        self.host = host
+        self._database = database
+        self._key = key
+        self._agreed = agreed
+        self._volume = volume
+        self.book = ApprovalBook(database, today)
+        self.log = AuditLog(database)
 
-    def ask(self, wanted: Approval, amount: int = 0, question: tuple[str, str] | None = None) -> Approval:
-        """The request that counts for what a Guest wants: waiting, or granted.
+    def ask(self, requested: Approval, amount: int = 0, question: tuple[str, str] | None = None) -> Approval:
+        """Return the request that counts for what a Guest asks: waiting, or granted.
 
         Parameters
         ----------
         amount : int
-            Taken from the volume of the day where it is granted: in the same transaction, so that no grant ends in between.
+            Taken from the day's volume if the request is granted: in the same transaction, so that no grant ends in between.
         question : (str, str), optional
-            As :meth:`backend.store.approvals.ApprovalBook.use` has it.
+            See :meth:`backend.store.approvals.ApprovalBook.use`.
 
         Raises
         ------
+        ApprovalDenied
+            If it was denied or withdrawn.
         SecurityError
-            It was denied or withdrawn, too many wait, the grant is not this Host's, or too little is left of its volume.
+            If too many requests wait, the grant is not this Host's, or too little is left of its volume.
         """
-        # what is refused is raised outside: raised within, it would take the request and the log's entry back
+        # Raise after the transaction: an error inside would roll back the request and the log's entry, too.
         with self._database.write():
-            found = self._counting(wanted)
-            why = self._refusal(found) or self._used(found, amount, question)
-            if why:
-                self._refused(found, why)
-        if why == "forged":
-            raise SecurityError("This Host's own record of the approval was changed; its operator has to look at it.")
-        if why == "agreed":
-            raise SecurityError(
-                f"The volume that the agreement allows is reached: {self._volume(found.purpose):,} a day (UTC) for this purpose, "
-                f"{self.book.used_for(found.purpose):,} used, {amount:,} more were asked for. Ask for less, or tomorrow."
-            )
-        if why == "volume":
-            raise SecurityError(
-                f"The volume that its operator allows is reached: {found.per_day:,} a day (UTC), {self.book.used(found.number):,} used, "
-                f"{amount:,} more were asked for. Ask for less, or tomorrow."
-            )
-        if why:
-            raise ApprovalDenied(self.host, found.state, found.decided[:10], found.reason)
-        return found
+            approval = self._in_force(requested)
+            error = self._refusal(approval)
+            if error is None and approval.state == GRANTED and amount > 0:
+                error = self._use(approval, amount, question)
+            if error is not None and self.book.note_refused(approval.number):
+                # One entry a day and request, so that no Guest can fill the log.
+                self._note(f"refused: {error.code}", approval, approval.guest, GUEST)
+        if error is not None:
+            raise error
+        return approval
 
-    def _counting(self, wanted: Approval) -> Approval:
-        """The newest request for what is wanted; a new one, granted where that was agreed, where there is none that counts."""
-        found, new = self.book.ask(wanted)
-        if new:
-            self._note("asked", found, found.guest, GUEST)
-        agreed = self._agreed(found) if found.state == WAITING else None
+    def _in_force(self, requested: Approval) -> Approval:
+        """Return the newest request for what is asked, or a new one; grant it if the agreement says so."""
+        approval, is_new = self.book.ask(requested)
+        if is_new:
+            self._note("asked", approval, approval.guest, GUEST)
+        agreed = self._agreed(approval) if approval.state == WAITING else None
         if agreed is not None and agreed[0] >= self.book.today():
-            found = self._grant(found.number, AGREEMENT, *agreed)
-        return found
+            return self._grant(approval.number, AGREEMENT, *agreed)
+        return approval
 
-    def _refusal(self, found: Approval) -> str:
-        """Why nothing is answered under a request; empty where it waits or is granted."""
-        if found.state == GRANTED:
-            return "" if self._signed(found) else "forged"
-        return found.state if found.state in (DENIED, WITHDRAWN) else ""
+    def _refusal(self, approval: Approval) -> SecurityError | None:
+        """Return why nothing is answered under a request; None if it waits or is granted."""
+        if approval.state == GRANTED and not self._signed(approval):
+            return SecurityError("approval_changed")
+        if approval.state in (DENIED, WITHDRAWN):
+            return ApprovalDenied(self.host, approval.state, approval.decided[:10], approval.reason)
+        return None
 
-    def _used(self, found: Approval, amount: int, question: tuple[str, str] | None) -> str:
-        """Take from a grant's volume; "volume" where there is too little of it, "agreed" where there is of the agreement's."""
-        max_per_day = 0 if found.purpose == TRAINING else self._volume(found.purpose)
-        if found.state != GRANTED or amount <= 0 or self.book.use(found.number, amount, question, max_per_day) >= 0:
-            return ""
-        return "volume" if self.book.used(found.number) + amount > found.per_day else "agreed"
+    def _use(self, approval: Approval, amount: int, question: tuple[str, str] | None) -> SecurityError | None:
+        """Take from a grant's volume; return what to raise if too little of it, or of the agreement's, is left."""
+        max_per_day = 0 if approval.purpose == TRAINING else self._volume(approval.purpose)
+        if self.book.use(approval.number, amount, question, max_per_day) != NOT_ENOUGH:
+            return None
+        used = self.book.used(approval.number)
+        if used + amount > approval.per_day:
+            return SecurityError("approved_volume_reached", per_day=approval.per_day, used=used, amount=amount)
+        used = self.book.used_for(approval.purpose)
+        return SecurityError("agreed_volume_reached", per_day=max_per_day, used=used, amount=amount)
 
-    def answer(self, found: Approval, conversation: str, name: str) -> ApprovalGranted | ApprovalPending:
-        """What the Guest is told of a request that was neither denied nor withdrawn, under the name by which it asked."""
-        if found.state == WAITING:
-            return ApprovalPending(conversation, found.number, found.asked)
-        # no subject: a hash of the partial model could confirm guessed thresholds
-        what = found.number, found.purpose, name
-        told = found.until, found.per_day, found.decided
-        signature = self._key.sign(APPROVAL, self.host, found.guest, *what, *told)
-        return ApprovalGranted(conversation, *what, *told, self._key.public, signature)
+    def answer(self, approval: Approval, conversation: str, name: str) -> ApprovalGranted | ApprovalPending:
+        """Return what the Guest gets about a request that was neither denied nor withdrawn; `name` is the Guest's for it.
+
+        It has no subject: a hash of the partial model could confirm guessed thresholds.
+        """
+        if approval.state == WAITING:
+            return ApprovalPending(conversation, approval.number, approval.asked)
+        granted = ApprovalGranted(
+            conversation,
+            self.host,
+            approval.guest,
+            approval.number,
+            approval.purpose,
+            name,
+            approval.until,
+            approval.per_day,
+            approval.decided,
+            self._key.public,
+        )
+        return replace(granted, signature=self._key.sign(APPROVAL, *granted.signed_fields))
 
     def approve(self, number: int, person: str, until: date, per_day: int) -> Approval:
         """Allow a request; raises ParameterError where it is none that can be allowed, the last day is over, or the volume is none."""
         if until < self.book.today():
-            raise ParameterError(f"{until.isoformat()} is over; name the last day on which it counts.")
+            raise ParameterError("day_is_over", day=until.isoformat())
         if not 1 <= per_day <= MAX_PER_DAY:
-            raise ParameterError(f"{per_day:,} a day were given; choose 1 to {MAX_PER_DAY:,}.")
+            raise ParameterError("volume_out_of_range", got=per_day, most=MAX_PER_DAY)
         return self._grant(number, person, until, per_day)
 
     def _grant(self, number: int, person: str, until: date, per_day: int) -> Approval:
@@ -195,10 +221,10 @@ class Approvals:
         """End a grant at once, for the next question of a conversation that is under way, too; the Guest reads the reason."""
         return self._end(number, WITHDRAWN, person, reason)
 
-    def _end(self, number: int, state: State, person: str, reason: str) -> Approval:
+    def _end(self, number: int, state: ApprovalState, person: str, reason: str) -> Approval:
         reason = reason.strip()
         if not 1 <= len(reason) <= REASON_MAX:
-            raise ParameterError(f"Give a reason of 1 to {REASON_MAX} characters; the Guest reads it.")
+            raise ParameterError("approval_reason_length", most=REASON_MAX, got=len(reason))
         with self._database.write():
             ended = self.book.decide(number, state, person, reason=reason)
             self._note(state, ended, person, OPERATOR)
@@ -210,15 +236,8 @@ class Approvals:
     def _signed(self, grant: Approval) -> bool:
         return is_signed(self._key.public, grant.signature, GRANT, self.host, *grant.signed_fields)
 
-    def _refused(self, found: Approval, why: str) -> None:
-        """Once a day and request, so that no Guest fills the log."""
-        with self._database.write():
-            if self.book.note_refused(found.number):
-                self._note(f"refused: {why}", found, found.guest, GUEST)
-
-    def _note(self, what: str, found: Approval, actor: str, role: str) -> None:
-        noted = "number", "guest", "purpose", "subject", "name", "until", "per_day", "reason", "signature"
-        body = {name: getattr(found, name) for name in noted}
+    def _note(self, what: str, approval: Approval, actor: str, role: str) -> None:
+        body = {name: getattr(approval, name) for name in NOTED}
         self.log.add("approval", {"what": what, **body, "salt": secrets.token_hex(16)}, actor, role)
 
 
@@ -296,7 +315,7 @@ class ApprovalGate:
     def _hold_training(self, approvals: Approvals, session: HostSession, message: Message) -> ApprovalPending | None:
         if isinstance(message, StartAlignment) and session.purpose:
             return None  # aligned to measure something that this Host has agreed to
-        training = session.need(_Training, "A training was begun that was not asked for; ask for its approval first.")
+        training = session.need(_Training, "training_not_asked_for")
         _check_terms(training.asked, message)
         begins = isinstance(message, StartTraining | StartRanks)
         wanted = _about_training(session.guest, training.asked, self.records)
@@ -323,7 +342,7 @@ class ApprovalGate:
         session = self.sessions.of(asked.conversation, sender)
         session.keep(_Training, _Training(asked))
         if self.approvals is None:
-            yield sender, ApprovalGranted(asked.conversation, 0, TRAINING, asked.algorithm)
+            yield sender, ApprovalGranted(asked.conversation, "", sender, 0, TRAINING, asked.algorithm)
             return
         found = self.approvals.ask(_about_training(session.guest, asked, self.records))
         yield sender, self.approvals.answer(found, asked.conversation, asked.algorithm)
@@ -331,13 +350,13 @@ class ApprovalGate:
     def _ask_approval(self, sender: str, asked: AskApproval) -> Answer:
         session = self.sessions.of(asked.conversation, sender)
         if asked.purpose not in (SCORING, REASONS, *MEASURES):
-            raise SecurityError("A purpose that no Host knows was asked for.")
+            raise SecurityError("unknown_purpose", purpose=asked.purpose, known=(SCORING, REASONS, *MEASURES))
         if self.approvals is None:
-            yield sender, ApprovalGranted(asked.conversation, 0, asked.purpose, asked.model_id)
+            yield sender, ApprovalGranted(asked.conversation, "", sender, 0, asked.purpose, asked.model_id)
             return
         served = self.partial_models.get(asked.model_id)
         if session.guest != served.model.guest:
-            raise SecurityError("This model is another Guest's; its approval was refused.")
+            raise SecurityError("model_of_another_guest")
         found = self.approvals.ask(
             _about_model(session.guest, asked.purpose, asked.model_id, served, max(0, asked.rows))
         )
@@ -382,6 +401,4 @@ def _check_terms(allowed: AskTraining, message: Message) -> None:
     elif isinstance(message, KeepModel):
         fits = len(message.skeletons) <= allowed.trees
     if not fits or not all(0 <= tree < allowed.trees for tree in trees):
-        raise SecurityError(
-            f"{type(message).__name__} goes beyond the training that this Host's operator has allowed; it was refused."
-        )
+        raise SecurityError("beyond_the_training", kind=type(message).__name__)

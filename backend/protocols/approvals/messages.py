@@ -36,10 +36,13 @@ class AskApproval(Message, readable_by=HOST):
 class ApprovalGranted(Message, readable_by=GUEST):
     """Host → Guest: its operator allows it; until when, how much a day, and the Host's signature over that.
 
-    `number` 0 = this Host asks no operator, and signs nothing.
+    It names the parties, so that it verifies alone: the Guest's audit log stores it. `number` 0 = this Host asks no operator, and signs
+    nothing. `until` is the last UTC day, ISO 8601; `per_day` counts people, or trainings.
     """
 
     HOLDS = "what a Host's operator allows, until when and how much a day; the Host's public key and signature"
+    host: str
+    guest: str
     number: int
     purpose: str
     name: str
@@ -48,3 +51,17 @@ class ApprovalGranted(Message, readable_by=GUEST):
     decided: str = ""
     public_key: str = ""
     signature: str = ""
+
+    @property
+    def signed_fields(self) -> tuple[str | int, ...]:
+        """Return what the Host signs."""
+        return (
+            self.host,
+            self.guest,
+            self.number,
+            self.purpose,
+            self.name,
+            self.until,
+            self.per_day,
+            self.decided,
+        )

@@ -48,9 +48,7 @@ def report_head(session: Session, host: str, log: AuditLog, key: SigningKey, rep
         reported = _newest(_answer(session))
     here = log.head().number
     if reported.number > here:
-        raise SecurityError(
-            f"{host} has seen {reported.number} entries, {here} are here: the end of the log was cut off."
-        )
+        raise SecurityError("audit_log_cut_off", host=host, seen=reported.number, here=here)
     return reported
 
 
@@ -75,7 +73,7 @@ def ask_heads(session: Session, host: str) -> list[KeptHead]:
         page = _answer(session)
         numbers = [below, *(head.number for head in page)]
         if any(later >= earlier for earlier, later in pairwise(numbers)):
-            raise SecurityError(f"{host} sent heads of the audit log out of order; expected the newest first.")
+            raise SecurityError("audit_heads_unordered", host=host)
         heads += page
         if len(page) < MAX_HEADS:
             return heads
@@ -114,15 +112,10 @@ def keep_head(store: PartyStore, whose: str, report: KeepAuditHead) -> None:
     proved = _proved_heads(report)
     [last] = store.audit_heads(whose, MAX_ENTRIES + 1, 1) or [KeptHead(0, START)]
     if last.public_key not in ("", report.public_key):
-        raise SecurityError(
-            f"The head of the audit log of {whose} is signed with the key {report.public_key}; expected {last.public_key}, "
-            "which signed the first one. Bring that key back from a backup."
-        )
+        raise SecurityError("audit_key_changed", party=whose, got=report.public_key, expected=last.public_key)
     base = proved[0].number
     if base > last.number:
-        raise SecurityError(
-            f"The digests of the audit log of {whose} begin after entry {base}; expected from entry {last.number + 1} on."
-        )
+        raise SecurityError("audit_digests_missing", party=whose, got=base + 1, expected=last.number + 1)
     known = {head.number: head.hash for head in proved}
     for head in store.audit_heads(whose, report.number + 1, max(1, report.number - base + 1)):
         if known.get(head.number, head.hash) != head.hash:
@@ -135,18 +128,16 @@ def _proved_heads(report: KeepAuditHead) -> list[Head]:
     hashes = (report.base_hash, report.hash, *report.digests)
     numbered = 0 <= report.base_number <= report.number <= MAX_ENTRIES and report.number > 0
     if not numbered or not all(map(_HASH.fullmatch, hashes)) or (not report.base_number and report.base_hash != START):
-        raise SecurityError("The head of a log was expected: a number from 1 and SHA-256 hashes in hexadecimal.")
+        raise SecurityError("audit_head_malformed")
     if len(report.digests) > MAX_DIGESTS:
-        raise SecurityError(f"{len(report.digests):,} digests came at once; at most {MAX_DIGESTS:,} are accepted.")
+        raise SecurityError("audit_digests_too_many", got=len(report.digests), most=MAX_DIGESTS)
     proved = ConsistencyProof(Head(report.base_number, report.base_hash), report.digests).heads()
     if proved[-1] != Head(report.number, report.hash):
-        raise SecurityError("The head of a log does not follow from the digests that came with it.")
+        raise SecurityError("audit_head_not_proved")
     if not is_signed(report.public_key, report.signature, KIND, report.number, report.hash):
-        raise SecurityError("The head of a log does not have the signature of the key that came with it.")
+        raise SecurityError("audit_head_not_signed")
     return proved
 
 
 def _fork(whose: str, number: int) -> SecurityError:
-    return SecurityError(
-        f"The audit log of {whose} does not continue the one that was reported: entry {number} is another. It was rewritten."
-    )
+    return SecurityError("audit_log_rewritten", party=whose, entry=number)

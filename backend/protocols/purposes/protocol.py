@@ -38,7 +38,7 @@ def state_purpose(session: Session, purpose: Measure) -> None:
     answers = session.expect_each(PurposeAnswered, session.hosts)
     for host in session.hosts:
         if answers[host].purpose != purpose:
-            raise SecurityError(f"{host} answered about another purpose; the exchange was stopped.")
+            raise SecurityError("answered_another_purpose", host=host)
         if not answers[host].agreed:
             raise NotAgreed(host, purpose)
 
@@ -46,7 +46,7 @@ def state_purpose(session: Session, purpose: Measure) -> None:
 def answer_purpose(asked: StatePurpose, agreed: Collection[str]) -> PurposeAnswered:
     """A Host's answer, by the purposes that it agrees to."""
     if asked.purpose not in MEASURES:
-        raise SecurityError(f"A purpose that no Host knows was stated; the purposes are {', '.join(MEASURES)}.")
+        raise SecurityError("unknown_purpose", purpose=asked.purpose, known=MEASURES)
     return PurposeAnswered(asked.conversation, asked.purpose, asked.purpose in agreed)
 
 
@@ -54,6 +54,4 @@ def check_purpose(message: Message, purpose: str) -> None:
     """At a Host that does not agree to everything: raise SecurityError where a message measures, and not for the purpose agreed on."""
     admitted = {kind for measure, kinds in ADMITS.items() if measure == purpose for kind in kinds}
     if type(message) in MEASURING and type(message) not in admitted:
-        raise SecurityError(
-            f"{type(message).__name__} measures something that this Host has not agreed to; state a purpose to which it agrees."
-        )
+        raise SecurityError("kind_not_agreed", kind=type(message).__name__)

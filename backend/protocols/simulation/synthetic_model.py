@@ -68,10 +68,9 @@ class Shape:
     def __post_init__(self) -> None:
         for name, allowed in SHAPE_LIMITS.items():
             if (value := getattr(self, name)) not in allowed:
-                limits = f"{allowed[0]} to {allowed[-1]}"
-                raise ParameterError(f"{name} of the synthetic model is {value}; choose from {limits}.")
+                raise ParameterError("synthetic_shape", name=name, got=value, low=allowed[0], high=allowed[-1])
         if self.features // 2 < self.hosts:
-            raise ParameterError(f"{self.features} features are too few for {self.hosts} Hosts; give 2 or more each.")
+            raise ParameterError("synthetic_features_few", got=self.features, expected=2 * self.hosts)
 
     @property
     def leaves(self) -> int:
