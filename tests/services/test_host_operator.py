@@ -111,7 +111,7 @@ def test_a_score_and_a_training_wait_are_decided_and_stand_in_both_logs(told, gl
         assert allowed == {first.id: ("scoring",), grown.id: ()}  # the new model waits again
         assert operator.verify_log().holds
         noted = [entry.body["what"] for entry in operator.entries() if entry.action == "approval"]
-    assert noted.count("approved") == 2 and noted.count("refused: volume") == 2
+    assert noted.count("approved") == 2 and noted.count("refused: approved_volume_reached") == 2
     entries = glassleaf.audit.entries("demo")
     states = [entry.body["state"] for entry in entries if entry.action == "approval"]
     assert states == ["waiting", "waiting", "granted", "granted"]

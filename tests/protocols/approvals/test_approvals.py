@@ -191,7 +191,7 @@ def test_a_grant_that_is_withdrawn_between_two_batches_ends_with_the_next_one():
             list(host.answer(GUEST, vectors(WORLD, ids=slice(4, 8))))
         assert told(accountant) == before
         what = [entry.body["what"] for entry in approvals.log.entries()]
-        assert what == ["asked", "approved", "withdrawn", "refused: withdrawn"]
+        assert what == ["asked", "approved", "withdrawn", "refused: approval_withdrawn"]
         approvals.approve(1, "ana", LATER, 24)
         assert "DecisionVectors" in kinds(host.answer(GUEST, vectors(WORLD, ids=slice(4, 8))))
 
@@ -211,7 +211,7 @@ def test_a_volume_is_used_before_anybody_is_counted_and_a_repeated_question_uses
             with raises(SecurityError, "approved_volume_reached", per_day=6, used=4, amount=4):
                 list(host.answer(GUEST, vectors(WORLD, ids=slice(4, 8), request="r2")))
         assert told(accountant) == before and approvals.book.used(1) == 4
-        assert [e.body["what"] for e in approvals.log.entries()].count("refused: volume") == 1
+        assert [e.body["what"] for e in approvals.log.entries()].count("refused: approved_volume_reached") == 1
         list(host.answer(GUEST, vectors(WORLD, ids=slice(4, 6), request="r3")))
         clock.day += timedelta(days=1)
         list(host.answer(GUEST, vectors(WORLD, ids=slice(4, 8), request="r2")))
@@ -234,7 +234,7 @@ def test_what_operators_grant_together_is_no_more_a_day_than_the_agreement_allow
     approvals.ask(wanted["r"], 8)
     clock.day += timedelta(days=1)
     approvals.ask(wanted["b"], 8)
-    assert [e.body["what"] for e in approvals.log.entries()].count("refused: agreed") == 1
+    assert [e.body["what"] for e in approvals.log.entries()].count("refused: agreed_volume_reached") == 1
 
 
 def test_a_host_that_is_killed_between_the_volume_and_the_count_uses_the_volume_once():
@@ -335,7 +335,7 @@ def test_what_is_refused_is_noted_though_nothing_is_used(tmp_path):
         approvals.ask(wanted, 8, (GUEST, "r"))
     again = Approvals("host0", Database(tmp_path), KEY, Clock())
     what = [entry.body["what"] for entry in again.log.entries()]
-    assert what == ["asked", "approved", "refused: volume", "withdrawn"] and again.book.used(1) == 8
+    assert what == ["asked", "approved", "refused: approved_volume_reached", "withdrawn"] and again.book.used(1) == 8
 
 
 def test_a_host_that_counts_nothing_takes_each_question_for_a_new_one():
@@ -422,7 +422,7 @@ def test_a_forged_grant_is_none(field):
             session.execute(text("update approvals set until = '2099-01-01' where until = ''"))
         with raises(SecurityError, "approval_changed"):
             list(host.answer(GUEST, vectors(WORLD)))
-        assert "refused: forged" in [entry.body["what"] for entry in approvals.log.entries()]
+        assert "refused: approval_changed" in [entry.body["what"] for entry in approvals.log.entries()]
 
 
 def test_a_guest_that_pretends_to_be_another_uses_none_of_its_grants():
@@ -566,7 +566,7 @@ def test_a_real_host_asks_an_operator_unless_it_is_told_otherwise():
 
 
 def test_a_host_that_answers_about_something_else_is_not_believed():
-    lie = ApprovalGranted("c", 1, "reasons", MODEL_ID, "2099-01-01", 5, "then", KEY.public, "00" * 64)
+    lie = ApprovalGranted("c", "host0", GUEST, 1, "reasons", MODEL_ID, "2099-01-01", 5, "then", KEY.public, "00" * 64)
 
     class Telling:
         def __init__(self, answer):
@@ -647,7 +647,7 @@ def test_every_host_is_heard_before_one_that_has_not_decided_or_is_against_it_en
     hosts = ("shop", "telecom", "platform")
     asked = {host: AskApproval("c", "m", "scoring", 1) for host in hosts}
     waits = {host: ApprovalPending(host, 1, datetime(2026, 1, 1, tzinfo=UTC)) for host in hosts}
-    granted = ApprovalGranted("c", 0, "scoring", "m")
+    granted = ApprovalGranted("c", "shop", "bank", 0, "scoring", "m")
     both = Answers(waits["platform"], ("shop", granted), waits["telecom"])
     with pytest.raises(ApprovalPending) as raised:
         ask(both, "bank", asked)

@@ -59,7 +59,7 @@ def race(made: SyntheticModel, key, names=PROTOCOLS):
         ({"depth": 9}, "is 9"),
         ({"features": 3}, "features of the synthetic model is 3; choose from 4 to 100"),
         ({"hosts": 0}, "hosts of the synthetic model is 0"),
-        ({"features": 4, "hosts": 3}, "4 features are too few for 3 Hosts"),
+        ({"features": 4, "hosts": 3}, "4 features are too few"),
     ],
 )
 def test_a_shape_out_of_its_range_is_refused(wanted, words):
