@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+from backend.i18n import Text
 from backend.remark import Remark, Title, known, one_line
 
 
@@ -293,11 +294,11 @@ class NotAvailable(GlassleafError):  # noqa: N818 - reads as what was found
 
     Parameters
     ----------
-    what : Remark
-        What was asked for: a code of assets/errors that begins with `its_`.
+    what : Text or Remark
+        What was asked for; a code of assets/errors that begins with `its_`, or a text.
     """
 
-    def __init__(self, host: str = "", what: Remark = Remark("its_records")) -> None:  # noqa: B008 - frozen
+    def __init__(self, host: str = "", what: Text | Remark = Remark("its_records")) -> None:  # noqa: B008 - frozen
         self.host = host
         super().__init__("not_available", host=host, what=what)
 
