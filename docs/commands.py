@@ -12,7 +12,7 @@ from typing import Any
 
 import typer
 
-from backend.cli import ALIASES, COMMANDS, app
+from backend.cli import COMMANDS, app
 from docs.page import write_or_check
 
 TARGET = Path(__file__).with_name("commands.md")
@@ -155,19 +155,17 @@ def _single(typed: str, command: Any) -> Iterator[tuple[str, Any]]:
 def render() -> str:
     """The whole page."""
     known = commands()
-    earlier = {new: old for old, new in ALIASES.items()}
     contents = "| command | what it does |\n|---|---|\n" + "\n".join(
         f"| [`{name}`](#glassleaf-{name.replace(' ', '-')}) | {_cell(_summary(command))} |"
         for name, command in known.items()
     )
-    return "\n".join([INTRO, contents, "", *(_section(name, known[name], earlier.get(name)) for name in known)])
+    return "\n".join([INTRO, contents, "", *(_section(name, known[name]) for name in known)])
 
 
-def _section(name: str, command: Any, earlier: str | None) -> str:
+def _section(name: str, command: Any) -> str:
     """One command: what it does, an example, and a table of what can be given."""
     rows = [f"| {_given(p)} | {_cell(p.help or '')} | {_default(p)} |" for p in command.params if p.name != "as_json"]
     notes = [NOTES[name]] if name in NOTES else []
-    notes += [f"Its earlier name `{earlier}` keeps working."] if earlier else []
     parts = [f"## glassleaf {name}", _summary(command), f"```sh\n{EXAMPLES[name]}\n```", *notes]
     parts += ["\n".join(["| given | meaning | default |", "|---|---|---|", *rows])] if rows else []
     return "\n\n".join(parts) + "\n"

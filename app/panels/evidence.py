@@ -122,16 +122,13 @@ def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis |
         st.markdown(_not_measured(t, view, on))
         return
     accepted = [row for row in found if row.measure == "selection rate"]
-    if sum(row.value is not None for row in accepted) < 2:
-        st.markdown(t.joined(t("compliance.outcomes_none"), _at(t, on)))
-        return
     compared = {(row.about, row.measure): row for row in found}
     reference = next((row for row in found if row.measure == f"selection rate, {REFERENCE_GROUP}"), None)
     furthest = widest(found)
-    if reference is None or furthest is None:  # measured by an earlier version
-        st.markdown(t.joined(t("compliance.outcomes_again"), _at(t, on)))
-    else:
-        st.markdown(t.joined(_apart(t, reference, furthest, compared), _at(t, on)))
+    if sum(row.value is not None for row in accepted) < 2 or reference is None or furthest is None:
+        st.markdown(t.joined(t("compliance.outcomes_none"), _at(t, on)))
+        return
+    st.markdown(t.joined(_apart(t, reference, furthest, compared), _at(t, on)))
     table: frame.Columns = {
         t("compliance.group"): [group(t, row) for row in accepted],
         t("compliance.accepted"): [interval(t, row, percent) for row in accepted],
@@ -144,8 +141,7 @@ def outcomes(t: Texts, view: View, found: Sequence[Evidence] | None, on: Basis |
     with st.expander(t("compliance.all_rates"), icon=":material/table:", key=f"rates_{place}"):
         with st.container(key=f"cards_outcomes_{place}"):
             frame.table(table, t("compliance.outcomes"))
-        if reference is not None:
-            st.caption(f":material/troubleshoot: {t('compliance.ratio', reference=group(t, reference))}")
+        st.caption(f":material/troubleshoot: {t('compliance.ratio', reference=group(t, reference))}")
         disparity.scores(t, found, place)
         disparity.across(t, found, place)
         everything = {

@@ -279,7 +279,7 @@ def _apart(t: Texts, view: View, feature: str, own: Sequence[OutcomePair]) -> st
     words = evidence.brief(t, view, feature)
     furthest = widest([pair.either for pair in own])
     reference = next((p.either for p in own if p.either.measure == f"selection rate, {REFERENCE_GROUP}"), None)
-    if furthest is None or reference is None:  # suppressed, or measured by an earlier version
+    if furthest is None or reference is None:  # suppressed
         return t("comparison.by_feature", feature=words)
     pair = next(pair for pair in own if pair.either is furthest)
     before, after = (_measured(t, row) for row in (pair.before, pair.after))

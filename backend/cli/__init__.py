@@ -58,8 +58,6 @@ COMMANDS = {
     "bench": "bench",
 }
 """Command → module of this package that holds it, loaded when the command is run or its help is shown."""
-ALIASES = {"side-by-side": "compare-models"}
-"""Earlier name → command."""
 
 
 class Commands(typer.core.TyperGroup):
@@ -71,11 +69,10 @@ class Commands(typer.core.TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """One command; None where there is none of that name."""
-        name = ALIASES.get(cmd_name, cmd_name)
-        if name not in COMMANDS:
+        if cmd_name not in COMMANDS:
             return None
-        found = typer.main.get_command(import_module(f"backend.cli.{COMMANDS[name]}").app)
-        return getattr(found, "commands", {}).get(name, found)
+        found = typer.main.get_command(import_module(f"backend.cli.{COMMANDS[cmd_name]}").app)
+        return getattr(found, "commands", {}).get(cmd_name, found)
 
 
 app = typer.Typer(

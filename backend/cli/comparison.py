@@ -101,7 +101,7 @@ def _serving_text(done: ServingTrial) -> str:
 def _synthetic_shape(model: str, **given: int | None) -> Shape | None:
     """The shape of `compare synthetic`; None where an own model is compared on."""
     asked = {name: value for name, value in given.items() if value is not None}
-    if model in (SYNTHETIC, "made-up"):  # its earlier name
+    if model == SYNTHETIC:
         return Shape(**asked)
     if asked:
         raise ParameterError(

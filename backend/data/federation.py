@@ -10,7 +10,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path, PureWindowsPath
-from typing import Annotated, Any, Final, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import tomli_w
 from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, ValidationError
@@ -18,14 +18,12 @@ from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, Valid
 from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature
 from backend.data.label import Label, Line, Prose
-from backend.data.missing import EARLIER, USUAL
 from backend.data.party_file import read_party_file
 from backend.data.strict_model import StrictModel
 from backend.data.validation import SLUG_FORM, sentences
 from backend.errors import FederationError
 
 FILE_NAME = "federation.toml"
-FORMAT: Final = 2  # since then each feature says which texts are missing; before, the same texts were in every column
 MAX_PROBLEMS = 20  # listed in one error; the rest is counted
 
 Part = TypeVar("Part", bound=BaseModel)
@@ -144,8 +142,6 @@ class Federation(StrictModel):
 
     Attributes
     ----------
-    format : {1, 2}
-        Of the file; in one without, every feature has the texts of :data:`backend.data.missing.EARLIER` as missing.
     name : str
         As `Party.name`.
     synthetic : bool
@@ -158,7 +154,6 @@ class Federation(StrictModel):
         The file's folder; never written into it.
     """
 
-    format: Literal[1, 2] = FORMAT
     name: Slug
     title: Line
     title_zh: Prose = ""
@@ -212,8 +207,8 @@ def load_federation(path: Path, *, check_tables: bool = True) -> Federation:
         With every problem found (`MAX_PROBLEMS` and a count of the rest): file, field, found, expected, what to do.
     """
     file = path / FILE_NAME if path.is_dir() else path
-    data, problems = _with_earlier_meaning(file.name, _read_toml(file))
-    problems += sentences(file.name, Federation, data)
+    data = _read_toml(file)
+    problems = sentences(file.name, Federation, data)
     if "folder" in data:
         problems.append(
             f"{file.name}, folder: found an unknown key. Delete it; files are found next to the federation file."
@@ -248,10 +243,6 @@ def write_federation(federation: Federation, folder: Path) -> Path:
     for party in (data["guest"], *data["hosts"]):
         if not party["reporting_agency"]:
             del party["reporting_agency"]
-    if federation.format == 1:
-        for feature in (feature for party in (data["guest"], *data["hosts"]) for feature in party["features"]):
-            del feature["missing"]
-        del data["format"]
     file.write_text(tomli_w.dumps(_without_blanks(data)), encoding="utf-8")
     return file
 
@@ -296,28 +287,6 @@ def _read_toml(file: Path) -> dict[str, Any]:
         raise FederationError(
             f"{file.name}: found brackets in brackets beyond what can be read, expected a federation file. Correct it."
         ) from None
-
-
-def _with_earlier_meaning(file: str, data: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """A file without a format as what it meant: the same texts are missing in every column, except where they are codes of it."""
-    if "format" in data:
-        return data, []
-    if not isinstance(data.get("hosts", []), list):
-        return data, []
-    parties = [party for party in (data.get("guest"), *data.get("hosts", [])) if isinstance(party, dict)]
-    entries = [entry for party in parties if isinstance(party.get("features"), list) for entry in party["features"]]
-    problems = []
-    for entry in (entry for entry in entries if isinstance(entry, dict)):
-        if "missing" in entry:
-            problems.append(
-                f"{file}, features {shown(str(entry.get('name')))}, missing: found it in a file without a format, in which "
-                f"{listed(sorted(USUAL))} and the like are missing in every column. Add format = {FORMAT} as the first line, and "
-                "to every feature that needs it what is missing there."
-            )
-        else:
-            codes = entry.get("categories")
-            entry["missing"] = [text for text in EARLIER if not (isinstance(codes, dict) and text in codes)]
-    return {"format": 1, **data}, problems
 
 
 def _readable(model: type[Part], data: object) -> Part | None:

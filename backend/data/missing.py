@@ -1,18 +1,12 @@
-"""What a cell without a value looks like: the texts that files use for it, and those that Glassleaf 0.1 always read as missing.
+"""What a cell without a value looks like: the texts that files use for it.
 
 Knows no column: which texts are missing in one, its federation file says (docs/decisions/0014-missing-values.md).
 """
 
 from __future__ import annotations
 
-from itertools import product
-
 USUAL = frozenset({"na", "n/a", "null", "none", "nan", "?"})  # compared without case
 OTHERS = frozenset({"<na>", "nat", "-", ".", "missing", "#n/a"})  # in use, too; never read as missing by themselves
-EARLIER = tuple(
-    sorted("".join(letters) for text in USUAL for letters in set(product(*zip(text, text.upper(), strict=True))))
-)
-"""Every spelling that a federation file without ``format`` has as missing."""
 
 
 def is_no_outcome(cell: str) -> bool:

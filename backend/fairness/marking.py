@@ -42,7 +42,7 @@ class Marking:
     centre, scale : float
         Squares are of a probability less `centre`, at most `scale`.
     square_bits : int
-        Squares are summed in units of 2**-square_bits of `scale`; what was kept before 0.14 does not say so, and has :data:`COARSE_BITS`.
+        Squares are summed in units of 2**-square_bits of `scale`.
     labels : bool
         Whether labels are counted at all; without them there are no errors either.
     decisions : bool
@@ -56,7 +56,7 @@ class Marking:
     scale: float
     labels: bool = True
     decisions: bool = True
-    square_bits: int = COARSE_BITS
+    square_bits: int = SQUARE_BITS
 
     @property
     def range(self) -> tuple[float, ...]:

@@ -97,15 +97,14 @@ class Floors(StrictModel):
     group_size : int
         Fewest people in a group.
     named : float
-        Share of a group's people whom sums could name at most to a Guest that marks people as it likes. What is signed does not have it
-        where it is the default, so that agreements of before stay signed.
+        Share of a group's people whom sums could name at most to a Guest that marks people as it likes.
     """
 
     key_bits: Annotated[int, Field(ge=2048, le=8192)] = 3072
     budget: Annotated[int, Field(ge=0, le=1_000_000)] = 1
     dither: Annotated[float, Field(ge=0, le=0.25)] = 0.0625
     group_size: Annotated[int, Field(ge=1, le=1_000_000)] = 50
-    named: Annotated[float, Field(ge=0.01, le=NAMED, exclude_if=lambda share: share == NAMED)] = NAMED
+    named: Annotated[float, Field(ge=0.01, le=NAMED)] = NAMED
 
 
 class Purpose(StrictModel):
@@ -121,7 +120,6 @@ class Purpose(StrictModel):
         The Host's operator is asked for each model, or those that need no asking, as each Host names them (``glassleaf host models``).
     sums : {"free", "ask"}
         Whether sums by group wait for the Host's operator and use a volume, as scores do; of any purpose that allows them "ask" counts.
-        What is signed does not have it where it is "free", so that agreements of before stay signed.
     rows_per_day : int
         0 = not limited.
     hours : str
@@ -139,7 +137,7 @@ class Purpose(StrictModel):
     dictionaries: dict[Slug, Hash]
     floors: Floors = Floors()
     models: Literal["ask"] | tuple[Hash, ...] = "ask"
-    sums: Annotated[Literal["free", "ask"], Field(exclude_if=lambda sums: sums == "free")] = "free"
+    sums: Literal["free", "ask"] = "free"
     rows_per_day: Annotated[int, Field(ge=0)] = 0
     hours: Hours = ""
     retention_days: Annotated[int, Field(ge=1, le=36_500)]

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeA
 
 from backend.errors import SecurityError, plain
 
-PROTOCOL = (7, 0)  # major, minor: neighbours in minor talk to each other (N and N-1)
+PROTOCOL = (1, 0)  # major, minor: neighbours in minor talk to each other (N and N-1)
 # bytes; above 4 MiB pieces are what fills a long line (30 MB in 89 instead of 512 ms at 20 ms and 1 Gbit/s)
 CHUNK = 1 << 20
 MAX_HEADER = 4096  # bytes

@@ -18,8 +18,7 @@ from backend.errors import ModelError
 from backend.reports.schema import Content, Issued, Part, SignOffLine
 
 SCHEMA: Literal["glassleaf-report"] = "glassleaf-report"
-VERSION = 3
-UNSIGNED = 2  # the version before: no signature
+VERSION: Literal[1] = 1
 # Kinds of signed statements: a document's hash; model, person, role, statement, report and time of a sign-off
 KIND, SIGN_OFF = "report", "sign-off"
 
@@ -36,21 +35,21 @@ class Report(Part):
     """The whole document."""
 
     schema_name: Literal["glassleaf-report"] = Field(SCHEMA, alias="schema")
-    version: Literal[2, 3] = 3
+    version: Literal[1]
     content: Content
     content_sha256: str = Field(description="SHA-256 of `content`, canonically written; what a sign-off names")
     issued: Issued
     sha256: str = Field(description="SHA-256 of the document without this field and `signature`, canonically written")
-    signature: Signature | None = Field(None, description="of the Guest, over `sha256`; absent in version 2 alone")
+    signature: Signature = Field(description="of the Guest, over `sha256`")
 
     def body(self) -> dict[str, Any]:
-        """The document as plain JSON types, with the fields of its version."""
-        return self.model_dump(mode="json", by_alias=True, exclude_unset=True)
+        """Return the document as plain JSON types."""
+        return self.model_dump(mode="json", by_alias=True)
 
     @property
     def public_key(self) -> str:
-        """Whose signature it bears; empty where it bears none."""
-        return self.signature.public_key if self.signature else ""
+        """Return the key of its signature."""
+        return self.signature.public_key
 
 
 def make(content: str, issued: Issued, key: SigningKey) -> Report:
@@ -70,11 +69,8 @@ def make(content: str, issued: Issued, key: SigningKey) -> Report:
 
 
 def written(content: Content) -> str:
-    """A content in canonical form, without the later parts that hold nothing: what was signed before there were such keeps its hash."""
-    fields = type(content).model_fields
-    return canonical(
-        {k: v for k, v in content.model_dump(mode="json").items() if v is not None or fields[k].is_required()}
-    )
+    """Return a content in canonical form."""
+    return canonical(content.model_dump(mode="json"))
 
 
 def _object(values: Mapping[str, str]) -> str:
@@ -82,10 +78,8 @@ def _object(values: Mapping[str, str]) -> str:
     return f"{{{','.join(f'{canonical(name)}:{values[name]}' for name in sorted(values))}}}"
 
 
-def sign_off_holds(line: SignOffLine, model_sha256: str, public_key: str) -> bool | None:
-    """Whether a statement about a model was signed with this key; None where it was made before statements were signed."""
-    if not line.signature:
-        return None
+def sign_off_holds(line: SignOffLine, model_sha256: str, public_key: str) -> bool:
+    """Return whether a statement about a model was signed with this key."""
     fields = (model_sha256, line.person, line.role, line.statement, line.report_sha256, line.time)
     return line.public_key == public_key and is_signed(public_key, line.signature, SIGN_OFF, *fields)
 
@@ -141,18 +135,12 @@ def parse(text: str) -> Report:
         content_digest = sha256(body["content"])
     except (ValueError, RecursionError) as error:
         why = "too much in brackets" if isinstance(error, RecursionError) else str(error).splitlines()[0]
-        raise ModelError(
-            f"This is not a report of version {UNSIGNED} or {VERSION}: {why}. Ask for it again."
-        ) from error
+        raise ModelError(f"This is not a report of version {VERSION}: {why}. Ask for it again.") from error
     if digest != report.sha256:
         raise ModelError("The report does not match its hash: it was changed after it was issued. Ask for it again.")
     if content_digest != report.content_sha256:
         raise ModelError("The report's content does not match its hash: it was put together from two reports.")
-    if (report.signature is None) != (report.version == UNSIGNED):
-        raise ModelError(
-            f"A report of version {report.version} bears a signature from version {VERSION} on, and only then."
-        )
-    if report.signature and not is_signed(report.public_key, report.signature.value, KIND, report.sha256):
+    if not is_signed(report.public_key, report.signature.value, KIND, report.sha256):
         raise ModelError(
             "The report's signature does not match the key that it names: it was changed. Ask for it again."
         )

@@ -11,11 +11,6 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 
-def _is_empty(value: object) -> bool:
-    """Of fields that came later: what was signed before there were such keeps its hash."""
-    return value is None or value in ("", (), {})
-
-
 class Part(BaseModel):
     """Frozen, without other fields, every number finite."""
 
@@ -128,8 +123,7 @@ class BasisLine(Part):
     refused: str = ""
     measured: str = Field(
         "",
-        exclude_if=_is_empty,
-        description="day of an answer that the Host gave before; absent = asked for this measurement",
+        description="day of an answer that the Host gave before; empty = asked for this measurement",
     )
 
 
@@ -150,7 +144,7 @@ class LawLine(Part):
     title_zh: str
     pack: str
     citation: str
-    citation_zh: str = Field("", exclude_if=_is_empty, description="the same in Chinese")
+    citation_zh: str = Field("", description="the same in Chinese")
     jurisdiction: str
     as_of: str
     status: str
@@ -164,11 +158,9 @@ class LawLine(Part):
     checked: Literal["source", "not", "none"] = Field(
         "source", description="not = it was not compared with an official text; none = no statute names it"
     )
-    quote: str = Field(
-        "", exclude_if=_is_empty, description="official wording; absent = all that is said of it is a paraphrase"
-    )
-    quote_from: str = Field("", exclude_if=_is_empty, description="where the wording was read on the day `as_of`")
-    quote_from_zh: str = Field("", exclude_if=_is_empty, description="the same in Chinese")
+    quote: str = Field("", description="official wording; empty = all that is said of it is a paraphrase")
+    quote_from: str = Field("", description="where the wording was read on the day `as_of`")
+    quote_from_zh: str = Field("", description="the same in Chinese")
 
 
 class AgeGapLine(Part):
@@ -232,9 +224,9 @@ class PackLine(Part):
     title_zh: str
     jurisdiction: str
     source: str
-    source_zh: str = Field("", exclude_if=_is_empty, description="the same in Chinese")
-    applies_to: str = Field("", exclude_if=_is_empty, description="whom and what its rules are about")
-    applies_to_zh: str = Field("", exclude_if=_is_empty, description="the same in Chinese")
+    source_zh: str = Field("", description="the same in Chinese")
+    applies_to: str = Field("", description="whom and what its rules are about")
+    applies_to_zh: str = Field("", description="the same in Chinese")
     built_in: bool
 
 
@@ -253,17 +245,12 @@ class QuestionLine(Part):
     title: str
     title_zh: str
     citation: str
-    citation_zh: str = Field("", exclude_if=_is_empty, description="the same in Chinese")
+    citation_zh: str = Field("", description="the same in Chinese")
     status: str
     matched: str
     matched_in: str
-    strength: Literal["single", "doubted", "disputed", "weak", "proposed", "spelling"] = Field(
-        description="why it is no finding; spelling before 0.15 alone"
-    )
+    strength: Literal["single", "doubted", "disputed", "weak", "proposed"] = Field(description="why it is no finding")
     weighed: str = Field("", description="the words that weighed most where a second opinion disputes or proposes it")
-    resembles: str | None = Field(
-        None, exclude_if=lambda word: word is None, description="before 0.15: the word that it is spelt like, or empty"
-    )
     splits: int
     gain_share: float
     answer: Decision | None = Field(description="confirmed is yes, overridden no; null = nobody answered")
@@ -277,9 +264,7 @@ class Assessment(Part):
     findings: tuple[FindingLine, ...]
     set_aside: tuple[FindingLine, ...] = Field(description="matches that an owner's tag `none` sets aside")
     not_in_force: tuple[FindingLine, ...]
-    questions: tuple[QuestionLine, ...] = Field(
-        default=(), exclude_if=_is_empty, description="no findings until somebody answers yes"
-    )
+    questions: tuple[QuestionLine, ...] = Field(default=(), description="no findings until somebody answers yes")
     not_understood: tuple[NotUnderstoodLine, ...] = Field(
         default=(), description="neither flagged nor free of findings: their owners have to say what they mean"
     )
@@ -379,10 +364,9 @@ class AlternativeLine(Part):
     gap_change: IntervalLine | None = Field(description="the width of its gap less the first model's, paired")
     auc_together: IntervalLine | None = Field(
         None,
-        exclude_if=_is_empty,
         description="auc_change; the interval holds together with those of all models of the search",
     )
-    gap_together: IntervalLine | None = Field(None, exclude_if=_is_empty, description="gap_change, likewise")
+    gap_together: IntervalLine | None = Field(None, description="gap_change, likewise")
     frontier: bool = Field(description="no other model is both at least as good and as even")
     narrower: bool = Field(description="within the tolerance in AUC, and a narrower gap")
     sure: bool = Field(description="both by the intervals that hold together")
@@ -519,7 +503,7 @@ class TestLine(Part):
     group: str
     floor: bool = Field(description="cannot be switched off")
     source: str
-    source_zh: str = Field("", exclude_if=_is_empty, description="the same in Chinese")
+    source_zh: str = Field("", description="the same in Chinese")
     verdict: Literal["pass", "warn", "fail", "not_provided", "off"]
     missing: str = Field(description="why it was not provided")
     because: str = Field(description="why the operator switched it off")
@@ -541,10 +525,10 @@ class ValidationSection(Part):
     tightened: tuple[str, ...]
     unexamined: tuple[tuple[str, str], ...] = Field(description="(party, feature) that a Host refused to group")
     again: tuple[tuple[str, str, str], ...] = Field(
-        (), exclude_if=_is_empty, description="(party, feature, day) of answers that a Host gave before"
+        (), description="(party, feature, day) of answers that a Host gave before"
     )
     undecided: tuple[tuple[str, str], ...] = Field(
-        (), exclude_if=_is_empty, description="(party, feature) about whose groups no Host answered at this cut-off"
+        (), description="(party, feature) about whose groups no Host answered at this cut-off"
     )
     tests: tuple[TestLine, ...]
 
@@ -565,7 +549,7 @@ class MonitoringSection(Part):
     tenths: tuple[CalibrationLine, ...]
     unexamined: tuple[tuple[str, str], ...] = Field(description="(party, feature) that was not measured")
     again: tuple[tuple[str, str, str], ...] = Field(
-        (), exclude_if=_is_empty, description="(party, feature, day) of answers that a Host gave before"
+        (), description="(party, feature, day) of answers that a Host gave before"
     )
     tests: tuple[TestLine, ...]
 
@@ -660,7 +644,7 @@ class DossierColumn(Part):
         description="code or band → share, rounded; bands are of equal width, and where they lie stays with the Host"
     )
     drift: Drift = Field(description="since the records of `reference`")
-    drifts: tuple[Drift, ...] = Field((), exclude_if=_is_empty, description="since each of the dossier's references")
+    drifts: tuple[Drift, ...] = Field((), description="since each of the dossier's references")
 
 
 class DossierSection(Part):
@@ -669,12 +653,9 @@ class DossierSection(Part):
     host: str
     day: str
     reference: str = Field(description="day of the records that drift is measured against; empty = none yet")
-    references: tuple[str, ...] = Field(
-        (), exclude_if=_is_empty, description="days of trainings on whose records drift is measured"
-    )
+    references: tuple[str, ...] = Field((), description="days of trainings on whose records drift is measured")
     trained: dict[str, int] = Field(
         default_factory=dict,
-        exclude_if=_is_empty,
         description="model → place of its training's records in `references`",
     )
     columns: tuple[DossierColumn, ...]
@@ -697,7 +678,7 @@ class DossierSection(Part):
 
 
 class Content(Part):
-    """What people assess and sign; a part that came later and holds nothing is left out of it."""
+    """What people assess and sign."""
 
     identity: Identity
     parties: tuple[PartyLine, ...]
@@ -737,8 +718,8 @@ class SignOffLine(Part):
     report_sha256: str
     covers: bool
     time: str
-    public_key: str | None = Field(None, description="null = made before version 3 of the report")
-    signature: str | None = Field(None, description="over the statement in docs/report.md")
+    public_key: str = Field(description="of the Guest")
+    signature: str = Field(description="over the statement in docs/report.md")
 
 
 class StandingLine(Part):
@@ -809,15 +790,13 @@ class Issued(Part):
     actor: str
     role: str
     law_of: str = Field(description="the day whose law was applied")
-    standing: StandingLine | None = Field(None, description="the model's state; null = made before 0.4")
+    standing: StandingLine = Field(description="the model's state")
     sign_offs: tuple[SignOffLine, ...]
     use: Use
     given_away: tuple[GivenAwayLine, ...] | None = Field(
-        None, description="what answers have given away, by Host; null = not known, or made before 0.3"
+        description="what answers have given away, by Host; null = not known"
     )
-    reasons: tuple[ReasonsLine, ...] | None = Field(
-        None, description="reasons and notices, by whom people were compared with; null = made before 0.6"
-    )
+    reasons: tuple[ReasonsLine, ...] = Field(description="reasons and notices, by whom people were compared with")
     audit: AuditLine
-    versions: dict[str, str] | None = Field(None, description="software that made this report; null = made before 0.5")
-    changes: tuple[ChangeLine, ...] | None = Field(None, description="null = made before 0.5")
+    versions: dict[str, str] = Field(description="software that made this report")
+    changes: tuple[ChangeLine, ...]

@@ -33,7 +33,6 @@ from backend.store.measurements import Kept
 
 TEST = "test"  # the part of records that a model was not trained on
 GROUPS_OF = "groups"  # of a Host's feature that it marked people by, in what an answer is about
-BOUND = 42  # the decision that says how large groups are asked for
 KIND = "sums: "  # before the part of the people: the kind of measurement that answers are kept as
 UNWEIGHED: Final = work.Plan({"pairs": 1.0, "sums": 0.0})  # where whoever asks has no plan
 Key = tuple[str, str]  # (party, feature)
@@ -103,7 +102,7 @@ class _Question:
     people: str
     day: str
     asked: list[Key]
-    hosts: tuple[str, ...] = ()  # which 0.12 did not write down: those that were asked
+    hosts: tuple[str, ...]
     min_size: int = MIN_GROUP
     known: tuple[WireGroup, ...] = ()
     source: HostMarks | None = None
@@ -120,18 +119,14 @@ class _Question:
             "largest": made.largest,
             "totals": made.totals,
             "spread": made.spread,
-            "bound": BOUND,
             "pairs": len(made.pairs),
         }
         return [json.dumps({"question": asdict(self), **rest}).encode(), made.rows, *made.pairs]
 
     @classmethod
     def read(cls, pieces: Sequence[bytes]) -> tuple[_Question, SentMarks] | None:
-        """From these pieces; None where not all are written, so that nothing was sent yet, or where 0.13 or older wrote them.
-
-        What these would ask for, a Host does not answer any more (docs/decisions/0042-what-a-lying-guest-reads.md).
-        """
-        if len(pieces) < 2 or len(pieces) < 2 + (body := json.loads(pieces[0]))["pairs"] or "bound" not in body:
+        """Return the question that these pieces hold; None if not all are written, so that nothing was sent yet."""
+        if len(pieces) < 2 or len(pieces) < 2 + (body := json.loads(pieces[0]))["pairs"]:
             return None
         largest, totals, spread = (tuple(body[name]) for name in ("largest", "totals", "spread"))
         made = SentMarks(pieces[1], tuple(pieces[2:]), largest, totals, spread, body["key"])
@@ -372,7 +367,7 @@ class AskedSums:
         if made.key != key_in_words(runtime.keys.pair(cipher, bits)):
             return
         everybody = runtime.table.ids if ids is None else ids
-        with self._sessions.begin(question.hosts or question.receivers) as session, work.part(0.0, 0.0):
+        with self._sessions.begin(question.hosts) as session, work.part(0.0, 0.0):
             questions, rows = self._sessions.ask(
                 session, cipher, bits, lambda joint: _flags(made.rows, len(joint)), everybody
             )

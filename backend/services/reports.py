@@ -224,8 +224,8 @@ class Reports:
         sources = self._sources(record)
         return sign_offs_of(sources, digest_of(self._content(sources)))
 
-    def sign_off_holds(self, model_id: str, line: SignOffLine) -> bool | None:
-        """Whether a statement about the model bears the Guest's signature; None where it was made before statements were signed."""
+    def sign_off_holds(self, model_id: str, line: SignOffLine) -> bool:
+        """Return whether a statement about the model bears the Guest's signature."""
         record = self._models.get(model_id)
         return sign_off_holds(line, record.content_hash, self._workspace.signing_key(record.federation).public)
 

@@ -49,6 +49,4 @@ class Measurements:
             .order_by(MeasurementRow.feature)
         )
         found = self._database.kept(("measured", model, kind), lambda session: session.execute(query).all())
-        bodies = {feature: json.loads(body) for feature, body in found}
-        # early versions stored the rows alone
-        return {name: Kept(body, {}) if isinstance(body, list) else Kept(**body) for name, body in bodies.items()}
+        return {feature: Kept(**json.loads(body)) for feature, body in found}

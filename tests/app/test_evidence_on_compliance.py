@@ -153,13 +153,6 @@ def test_the_adverse_impact_ratio_never_stands_without_its_caution(opened: Opene
     assert sum(says(text, "compliance.ratio", reference="male") for text in texts(at)) == 1
 
 
-def test_gaps_that_an_earlier_version_measured_are_to_be_measured_again(opened: Opened, answers: Answers) -> None:
-    pretend(answers, disparities=tuple(row for row in OUTCOMES if row not in GAPS))
-    at = opened("compliance")
-    assert not at.exception
-    assert says(at, "compliance.outcomes_again") and not says(at, "compliance.ratio")
-
-
 def test_nothing_found_is_no_clean_bill(opened: Opened, answers: Answers) -> None:
     pretend(answers, proxies=(), disparities=())
     shown = " ".join(texts(opened("compliance")))

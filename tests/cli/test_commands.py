@@ -1,6 +1,5 @@
 """Which commands there are, what each loads, and that earlier names still work."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from backend import __version__
-from backend.cli import ALIASES, COMMANDS, app
+from backend.cli import COMMANDS, app
 
 ROOT = Path(__file__).resolve().parents[2]
 GROUP = typer.main.get_command(app)
@@ -20,16 +19,6 @@ GROUP = typer.main.get_command(app)
 def test_every_command_of_the_table_is_there_and_says_what_it_does(name):
     command = GROUP.get_command(None, name)
     assert command is not None and command.name == name and command.help
-
-
-def test_an_earlier_name_is_the_command_of_today():
-    assert {old: GROUP.get_command(None, old).name for old in ALIASES} == ALIASES
-
-
-def test_a_comparison_on_the_synthetic_model_is_found_under_its_earlier_name(run):
-    words = ("--trees", 1, "--depth", 2, "--features", 4, "--cipher", "none", "--json")
-    first, second = (json.loads(run("compare", name, *words)[1]) for name in ("synthetic", "made-up"))
-    assert first["shape"] == second["shape"] and first["model"] == second["model"] == "synthetic"
 
 
 def test_the_version_is_printed():

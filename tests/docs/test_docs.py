@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from backend.cli import ALIASES, COMMANDS, app
+from backend.cli import COMMANDS, app
 from backend.data.federation import load_federation
 from backend.data.table import read_labels, read_table
 from backend.protocols.transport.message import MESSAGES
@@ -93,7 +93,7 @@ def test_the_federation_in_the_data_page_loads(tmp_path):
 
 @EVERY_PAGE
 def test_every_command_that_is_named_exists(page):
-    assert {name for name, _ in lines_of_commands(page)} <= {*COMMANDS, *ALIASES}
+    assert {name for name, _ in lines_of_commands(page)} <= {*COMMANDS}
 
 
 @EVERY_PAGE

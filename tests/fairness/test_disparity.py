@@ -346,20 +346,6 @@ def test_a_standard_deviation_from_sums_holds_to_the_digits_that_are_printed():
     assert [g.deviation for g in found.groups] == pytest.approx(exact, abs=5e-5)
 
 
-def test_an_answer_kept_before_squares_were_finer_is_read_as_it_was_summed():
-    old = {
-        "cutoff": 0.5,
-        "others": (),
-        "labelled": True,
-        "centre": 0.5,
-        "scale": 0.25,
-        "labels": True,
-        "decisions": True,
-    }
-    # of two records with the probabilities 0 and 1 both squares are the largest: 512 of 2**-8
-    assert Marking(**old).variances(np.array([2]), np.array([1.0]), np.array([512])).tolist() == [0.5]
-
-
 def test_sums_that_no_records_give_are_discarded():
     groups = (Group("code", "a", 30), Group("code", "b", 30))
     with pytest.raises(SecurityError, match="no records give"):

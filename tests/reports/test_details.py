@@ -1,6 +1,5 @@
 """What only the operator can say: read from a file as printed, refused in words where it is wrong, reported as it was written."""
 
-import json
 import re
 from pathlib import Path
 
@@ -116,7 +115,7 @@ def section(made, language, name):
 def test_what_is_kept_is_reported_logged_and_an_earlier_version_stays(glassleaf):
     record, details = glassleaf.models.all()[0], glassleaf.report_details
     before = glassleaf.reports.make(record.id)
-    assert before.content.details is None and "details" not in json.loads(json.dumps(before.body()))["content"]
+    assert before.content.details is None
     details.keep(record.id, {"intended_use": " Small loans. ", "owner": "Ana"})
     details.keep_toml(record.id, details.template(record.id).replace("Small loans.", "Small loans, not cards."))
     made = glassleaf.reports.make(record.id)

@@ -15,7 +15,7 @@ from backend.errors import ParameterError, SecurityError
 from backend.evaluation.column_summary import OTHER, STEP, bands, coarse, drift, summary
 from backend.i18n import LANGUAGES, Catalogue
 from backend.protocols.group_sums.grouping import MIN_GROUP
-from backend.reports.dossier import DossierFile, answers_of, fits, read
+from backend.reports.dossier import answers_of, fits, read
 from backend.reports.render.html_form import to_html
 from backend.services import Glassleaf
 from backend.services.host_dossier import DAYS_BETWEEN
@@ -177,19 +177,6 @@ def test_drift_counts_from_the_records_of_each_models_own_training(demo_home):
         assert fits("demo", signed) and not fits("demo", found["older"])  # what is signed is the whole
         body = signed.model_dump_json()
         assert "cuts" not in body and "counts" not in body
-
-
-def test_a_dossier_from_before_trainings_were_counted_keeps_its_signature(signed):
-    dossier = DossierFile.model_validate_json(signed).dossier
-    old = dossier.model_copy(
-        update={
-            "references": (),
-            "trained": {},
-            "columns": tuple(c.model_copy(update={"drifts": ()}) for c in dossier.columns),
-        }
-    )
-    assert not {"references", "trained"} & old.model_dump(mode="json").keys()
-    assert "drifts" not in old.model_dump(mode="json")["columns"][0] and old.since("any") is old
 
 
 def test_a_training_leaves_its_day_and_counts_at_the_host(glassleaf):

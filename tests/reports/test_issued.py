@@ -11,11 +11,8 @@ def entry(traffic):
     return Entry(1, "2026-01-01T00:00:00", "ann", "operator", "score", {"traffic": traffic}, "", "")
 
 
-def test_messages_that_an_earlier_version_logged_are_counted_under_todays_name():
-    found = traffic_of(
-        [entry([["DealValues", "bank", "telecom", 2, 30]]), entry([["PermuteValues", "bank", "telecom", 1, 5]])]
-    )
-    [line] = found
+def test_messages_of_one_kind_are_counted_together():
+    [line] = traffic_of([entry([["PermuteValues", "bank", "telecom", n, size]]) for n, size in ((2, 30), (1, 5))])
     assert (line.kind, line.messages, line.bytes) == ("PermuteValues", 3, 35)
     assert (line.holds, line.readable_by) == (PermuteValues.HOLDS, PermuteValues.READABLE_BY)
 

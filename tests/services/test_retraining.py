@@ -206,5 +206,5 @@ def test_the_shell_retrains_and_compares(run, before):
     assert status == 0
     assert told["without"] == ["gender"] and told["same_people"]
     assert told["gain_share"]["gender"][1] is None and told["outcomes"]
-    text = run("side-by-side", *told["models"])[1]
+    text = run("compare-models", *told["models"])[1]
     assert "gain of gender" in text and "not given" in text and "the same records" in text

@@ -255,13 +255,13 @@ class ScoringClient:
         if number not in self._journal or (answer := self._journal[number].answer) is None:
             return False
         self._recalled += batch.stop - batch.start
-        units, held, refused, dither, *days = msgpack.unpackb(answer, strict_map_key=False)
+        units, held, refused, dither, days = msgpack.unpackb(answer, strict_map_key=False)
         self._units[batch] = [int(unit) for unit in units]
         for host, bitmap in held.items():
             self._held[host][batch] = from_bitmap(bitmap, batch.stop - batch.start)
         self._refused |= {batch.start + i: why for i, why in refused.items()}
         self._dither = max(self._dither, dither)
-        self._days = max([self._days, *days])  # what an earlier version wrote down has none
+        self._days = max(self._days, days)
         return True
 
     def _decision_vectors(self) -> Iterator[IntArray]:

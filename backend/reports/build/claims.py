@@ -38,7 +38,6 @@ def _question(question: Question) -> report.QuestionLine:
         question,
         splits=question.usage.splits,
         gain_share=gain(question.usage.gain_share),
-        resembles=None,
         answer=fill(report.Decision, said, decision=said.verdict) if said else None,
     )
 

@@ -120,10 +120,10 @@ def sign_offs_of(sources: Sources, content_sha256: str) -> tuple[report.SignOffL
 
 
 def _use(sources: Sources) -> report.Use:
-    """How much the model was used; comparisons on a synthetic federation (``made_up`` until 0.2) are not uses of it."""
+    """How much the model was used; comparisons on a synthetic federation are not uses of it."""
     own = [e for e in sources.entries if e.body.get("model_sha256") == sources.record.content_hash]
     scorings = [e for e in own if e.action == "score" and "cipher" in e.body]
-    comparisons = [e for e in own if e.action == "compare" and not (e.body.get("synthetic") or e.body.get("made_up"))]
+    comparisons = [e for e in own if e.action == "compare" and not e.body.get("synthetic")]
     return report.Use(
         scorings=len(scorings),
         rows=sum(e.body["rows"] for e in scorings),
@@ -134,16 +134,12 @@ def _use(sources: Sources) -> report.Use:
     )
 
 
-# as logs from before 0.2 call these classes
-RENAMED = {"DealValues": "PermuteValues", "DealAges": "AssignAges", "AgesDealt": "AgesAssigned"}
-
-
 def traffic_of(entries: Iterable[Entry]) -> tuple[report.Traffic, ...]:
     """Messages and bytes of all entries, by class, sender and receiver, in the order in which they first came."""
     counts: dict[tuple[str, str, str], list[tuple[int, int]]] = defaultdict(list)
     for entry in entries:
         for kind, sender, receiver, messages, size in entry.body.get("traffic", ()):
-            counts[RENAMED.get(kind, kind), sender, receiver].append((messages, size))
+            counts[kind, sender, receiver].append((messages, size))
     return tuple(
         report.Traffic(
             kind=kind,

@@ -94,7 +94,7 @@ def _questions(write: Writer) -> Table:
 
     def suggested(q: QuestionLine) -> str:
         said = words("compliance.matched", matched=q.matched, place=words(f"compliance.in_{q.matched_in}"))
-        return joined(said, words(f"questions.why_{q.strength}", word=q.weighed or q.resembles))
+        return joined(said, words(f"questions.why_{q.strength}", word=q.weighed))
 
     def answered(q: QuestionLine) -> str:
         if q.answer is None:
@@ -538,7 +538,7 @@ def _outcomes(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[Block]:
 
 
 def reference_of(write: Writer, measures: Iterable[Measured]) -> str:
-    """The group that acceptance rates are compared with; a dash where an earlier version measured none."""
+    """The group that acceptance rates are compared with; a dash if none was measured."""
     rows = (m for m in measures if m.measure == f"{ACCEPTED}, {REFERENCE}")
     return next((_about(write, m) for m in rows), NONE)
 

@@ -11,7 +11,7 @@ from backend.reports.sections.writer import Writer, figure, p_value, percent, wh
 
 
 def beside_rates(write: Writer, measures: Sequence[Measured]) -> list[Block]:
-    """Standardised mean differences, then ratios of selection rates by cut-off; nothing where an earlier version measured."""
+    """Standardised mean differences, then ratios of selection rates by cut-off."""
     return [*_scores(write, measures), *_cutoffs(write, measures)]
 
 

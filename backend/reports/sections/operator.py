@@ -217,9 +217,8 @@ def governance(write: Writer) -> list[Block]:
     """Who validated the model; the software; what was changed, by whom and when."""
     words, issued = write.words, write.report.issued
     blocks: list[Block] = [_facts(write, GROUPS["validation"])]
-    if issued.versions:
-        listed = ", ".join(f"{name} {version}" for name, version in issued.versions.items())
-        blocks += [Heading(words("details.versions"), 2), Text(listed)]
+    versions = ", ".join(f"{name} {version}" for name, version in issued.versions.items())
+    blocks += [Heading(words("details.versions"), 2), Text(versions)]
     if issued.changes:
         nobody = words("details.history_nobody")
         rows = tuple(

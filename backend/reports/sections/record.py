@@ -18,7 +18,7 @@ same = c(d) + b'\\n' == raw; d.pop('signature', 0); h = d.pop('sha256');
 s = lambda x: hashlib.sha256(c(x)).hexdigest();
 print(same and h == s(d) and d['content_sha256'] == s(d['content']), s(d['content']))" report.json"""
 
-SIGNED = {True: "signed_yes", False: "signed_wrong", None: "signed_before"}
+SIGNED = {True: "signed_yes", False: "signed_wrong"}
 
 
 def privacy(write: Writer) -> list[Block]:
@@ -149,7 +149,7 @@ def sign_offs(write: Writer) -> list[Block]:
     return [table]
 
 
-def _holds(write: Writer, line: SignOffLine) -> bool | None:
+def _holds(write: Writer, line: SignOffLine) -> bool:
     return sign_off_holds(line, write.content.identity.guest_sha256, write.report.public_key)
 
 

@@ -38,8 +38,6 @@ def _status(write: Writer) -> Text:
 def _standing(write: Writer) -> list[Block]:
     """What the model is called, and whether somebody approved it."""
     found = write.report.issued.standing
-    if found is None:
-        return []
     approved = {"person": found.approved_by or "", "day": (found.approved_at or "")[:10]}
     said = "in_use_demo" if found.state == "in_use" and found.approved_by is None else found.state
     line = write.words(f"states.line_{said}", **approved)

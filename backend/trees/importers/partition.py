@@ -11,9 +11,8 @@ from itertools import chain
 
 from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature, Kind
-from backend.data.federation import FORMAT, capped
+from backend.data.federation import capped
 from backend.data.label import Label
-from backend.data.missing import USUAL
 from backend.errors import ModelError
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Split, SplitRule
 from backend.trees.importers.labels import fit_to_label
@@ -239,13 +238,10 @@ def _named(
 def _advice(text: str, feature: Feature) -> str:
     if not text:
         return "If that category is the empty cell, say so with --categories, null in its place; or train with such cells left missing."
-    older = len(feature.missing) > len(USUAL)
-    way = (
-        f"add format = {FORMAT} to the federation file, which then says of each feature what is missing"
-        if older
-        else (f"take {shown(text)} out of 'missing' in the federation file")
+    return (
+        f"If it is a category, take {shown(text)} out of 'missing' in the federation file; if it is a missing value, train with such "
+        "cells left missing."
     )
-    return f"If it is a category, {way}; if it is a missing value, train with such cells left missing."
 
 
 def _is_number(text: str) -> bool:
