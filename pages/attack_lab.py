@@ -5,16 +5,21 @@ from functools import partial
 import streamlit as st
 
 from app import session, user_jobs
-from app.panels import attack_lab, frame, run
+from app.panels import attack_lab, attention, frame, run
+
+LINK = "attack"  # what the address calls the attack whose details are open
 
 t, backend = session.texts(), session.service()
+every = {attack.id: attack for attack in backend.attack_runs.all()}
+opened = session.linked(LINK, every) or ""
 frame.header(t, "attack_lab", session.notices())
 st.markdown(t("attack_lab.intro"))
 job = user_jobs.find("attacks")
 running = user_jobs.running(job)
+stage = running.stage if running else ""
 shown = job.through if job is not None else 0
 results = {result.id: result for result in (job.result if job is not None else None) or ()}
-attacks = attack_lab.chosen(t, backend.attack_runs.all())
+attacks = attack_lab.chosen(t, tuple(every.values()))
 
 
 def begin(names: list[str]) -> None:
@@ -32,16 +37,19 @@ if running:
 elif job is not None:
     stands = partial(run.ended, t, job, "attack_lab.cancelled")
 asked: list[str] = user_jobs.about("attacks") or []
-alone = asked[0] if len(asked) == 1 and asked[0] in [attack.id for attack in attacks] else ""
+alone = asked[0] if len(asked) == 1 and asked[0] == opened else ""
 if stands and not alone:
     stands()
 if results:
     attack_lab.summary(t, attacks, results)
 elif not stands:
     st.caption(t("attack_lab.not_run"))
-for attack in attacks:
-    inside = stands if attack.id == alone else None  # beside the button that was pressed
-    if attack_lab.card(t, attack, results.get(attack.id), running.stage if running else "", inside):
-        begin([attack.id])
+if opened:
+    inside = stands if opened == alone else None  # in the details of the attack that was started
+    attack_lab.details(t, every[opened], results.get(opened), stage, inside)
+    attention.to("attack_details", t(f"attack.{every[opened].text}_title"), opened, t("attack_lab.details"))
+pressed = attack_lab.tiles(t, attacks, results, stage, partial(session.announce, LINK))
+if pressed is not None:
+    begin([pressed.id])
 if results:
     attack_lab.table(t, attacks, results)

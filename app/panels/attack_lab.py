@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 SEVERITIES = ("critical", "high", "medium", "by design")
 ICONS = {"critical": "gpp_bad", "high": "priority_high", "medium": "drag_handle", "by design": "architecture"}
 
+# state of a tile → how its words are drawn: colour and mark
+MARKS = {
+    "works": ":red[:material/gpp_bad: {}]",
+    "blocked": ":green[:material/verified_user: {}]",
+    "running": ":material/hourglass_top: {}",
+    "not_run": ":gray[:material/radio_button_unchecked: {}]",
+}
+
 Results = Mapping[str, AttackResult]
 
 
@@ -92,17 +100,101 @@ def _verdict(t: Texts, result: AttackResult) -> str:
     return t("attack_lab.fails_optional" if result.outcome.optional else "attack_lab.fails")
 
 
-def card(
-    t: Texts, attack: Attack, result: AttackResult | None, stage: str, stands: Callable[[], None] | None = None
-) -> bool:
-    """One attack; whether it is to be run. `stage` is that of the job at work, empty where none is;
-    `stands` draws how far a run of this attack alone is, or what became of it.
+def tiles(
+    t: Texts, attacks: Sequence[Attack], results: Results, stage: str, open_: Callable[[str], None]
+) -> Attack | None:
+    """Draw a tile for each attack; return the attack whose run was asked for.
+
+    Parameters
+    ----------
+    stage : str
+        Of the running job; empty if no job runs.
+    open_ : callable
+        Called from a button's callback with the id of the attack whose run or details were asked for.
     """
-    title = t(f"attack.{attack.text}_title")
-    explained, defence = (t(f"attack.{attack.text}_{part}") for part in ("explanation", "defence"))
+    pressed = None
+    with st.grid("auto", min_column_width=230):
+        for attack in attacks:
+            if _tile(t, attack, results.get(attack.id), stage, open_):
+                pressed = attack
+    return pressed
+
+
+def _tile(t: Texts, attack: Attack, result: AttackResult | None, stage: str, open_: Callable[[str], None]) -> bool:
+    """Draw what one attack comes to; return whether its run was asked for."""
+    state = _state(attack, result, stage)
+    figures = "" if result is None else _short_rates(t, result)
+    with st.container(border=True, key=f"attack_tile_{state}_{attack.id}"):
+        st.markdown(
+            f"**{t(f'attack.{attack.text}_title')}**  \n{MARKS[state].format(t(f'attack_lab.tile_{state}'))} {figures}"
+        )
+        with st.container(horizontal=True, gap="small"):
+            pressed = st.button(
+                t("attack_lab.again" if result else "attack_lab.run"),
+                icon=":material/play_arrow:",
+                disabled=bool(stage),
+                key=f"attack_{attack.id}",
+                on_click=open_,
+                args=(attack.id,),
+            )
+            st.button(
+                t("attack_lab.details"),
+                type="tertiary",
+                key=f"attack_open_{attack.id}",
+                on_click=open_,
+                args=(attack.id,),
+            )
+    return pressed
+
+
+def _state(attack: Attack, result: AttackResult | None, stage: str) -> str:
+    """Return how far an attack is, or what became of it."""
+    if stage.partition(":")[0] == attack.text:
+        return "running"
+    if result is None:
+        return "not_run"
+    return "works" if attack_works(result) else "blocked"
+
+
+def _short_rates(t: Texts, result: AttackResult) -> str:
+    """Return the success rates without and with the defence: "100 % → 0.4 %"."""
+    if result.defence_on is None:
+        return percent(result.defence_off)
+    return f"{percent(result.defence_off)} → {percent(result.defence_on)}"
+
+
+def details(
+    t: Texts, attack: Attack, result: AttackResult | None, stage: str, stands: Callable[[], None] | None
+) -> None:
+    """Draw what an attack would do, what stops it, and what became of its run.
+
+    `stands` draws how far a run of this attack alone is, or how it ended.
+    """
     badge = f":gray-badge[{_severity(t, attack.severity)}]"
-    words = f"**{attack.id} · {title}** {badge}\n\n{explained}\n\n:material/shield: {defence}"
-    with st.container(border=True):  # no columns: in so many cards they would take most of the page's time
+    with st.container(border=True, key="attack_details"):
+        st.markdown(f"**{attack.id} · {t(f'attack.{attack.text}_title')}** {badge}\n\n{_explained(t, attack)}")
+        if stands is not None:
+            stands()
+        elif stage.partition(":")[0] == attack.text:
+            st.caption(f":material/hourglass_top: {t('attack_lab.now')}")
+        if result is not None and not (stage and stands is not None):
+            with st.container(key=result_key(attack.id)):
+                _outcome(t, result)
+
+
+def _explained(t: Texts, attack: Attack) -> str:
+    """Return what an attack would do, and what stops it."""
+    explained = t(f"attack.{attack.text}_explanation")
+    defence = t(f"attack.{attack.text}_defence")
+    return f"{explained}\n\n:material/shield: {defence}"
+
+
+def card(t: Texts, attack: Attack, result: AttackResult | None, stage: str) -> bool:
+    """Draw one attack for an audience; return whether its run was asked for. `stage` is that of the running job, "" if none runs."""
+    title = t(f"attack.{attack.text}_title")
+    badge = f":gray-badge[{_severity(t, attack.severity)}]"
+    words = f"**{attack.id} · {title}** {badge}\n\n{_explained(t, attack)}"
+    with st.container(border=True):
         st.markdown(words)
         pressed = st.button(
             t("attack_lab.again" if result else "attack_lab.run"),
@@ -110,10 +202,6 @@ def card(
             disabled=bool(stage),
             key=f"attack_{attack.id}",
         )
-        if stands is not None:
-            stands()
-        if stage and stands is not None:
-            return pressed
         if stage.partition(":")[0] == attack.text:
             st.caption(f":material/hourglass_top: {t('attack_lab.now')}")
         elif result is not None:
