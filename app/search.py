@@ -92,15 +92,15 @@ def _features(t: Texts, view: View) -> Iterator[Hit]:
     for _, feature in view.model.dictionary:
         words = f"{markdown(t.brief(feature))} · `{feature.name}`"
         place = {"feature": feature.name, "search": feature.name}
-        yield Hit(words, _text(feature.name, feature.meaning, feature.meaning_zh), "features", place)
+        yield Hit(words, _text(feature.name, feature.meaning.en, feature.meaning.zh), "features", place)
 
 
 def _findings(t: Texts, view: View) -> Iterator[Hit]:
     """Findings, by rule, law and feature."""
     for finding in view.compliance.findings:
         title = t.either(finding.title, finding.title_zh)
-        meaning = t.either(finding.meaning, finding.meaning_zh)
-        names = (finding.title, finding.title_zh, finding.feature, finding.meaning, finding.meaning_zh)
+        meaning = t.text(finding.meaning)
+        names = (finding.title, finding.title_zh, finding.feature, finding.meaning.en, finding.meaning.zh)
         law = (finding.citation, finding.pack, finding.pack_zh, finding.rule_id)
         place = {"finding": view_models.key_of(finding)}
         yield Hit(markdown(t("words.says", who=title, said=meaning)), _text(*names, *law), "compliance", place)

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from backend.i18n import NO_MEANING, brief, catalogue, codes_in, fill, joined, jurisdiction_in, model_in, unit_in
+from backend.i18n import NO_MEANING, brief, catalogue, fill, joined, jurisdiction_in, model_in, texts_in, unit_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from backend.data.dictionary import Feature
     from backend.data.federation import Federation
     from backend.data.label import Label
+    from backend.i18n import Text
 
 UNITS = (("s", 1, 120), ("min", 60, 120), ("h", 3600, 48))  # seconds in one, and from how many on the next is used
 DAY = 86_400  # seconds
@@ -91,7 +92,7 @@ class Texts:
 
     def meaning(self, feature: Feature) -> str:
         """What a feature says about a person, in the chosen language where its owner gave it."""
-        return self._noted(feature.meaning_zh if self.language == "zh" and feature.meaning_zh else feature.meaning)
+        return self._noted(self.text(feature.meaning))
 
     def _noted(self, meaning: str) -> str:
         """A meaning; where nobody gave one, with that note in the chosen language."""
@@ -100,7 +101,7 @@ class Texts:
 
     def unit(self, of: Feature | Label) -> str:
         """The unit of a feature or a label in the chosen language."""
-        return unit_in(self.language, of.unit, of.unit_zh, of.meaning_zh)
+        return unit_in(self.language, of.unit, of.meaning)
 
     def after(self, of: Feature) -> str:
         """A feature's unit as it follows a number; a scale such as 0–100 in brackets, so that it is not read as another number."""
@@ -109,7 +110,7 @@ class Texts:
 
     def codes(self, feature: Feature) -> dict[str, str]:
         """What a feature's codes stand for, in the chosen language where its owner gave it."""
-        return codes_in(self.language, feature.categories, feature.categories_zh)
+        return texts_in(self.language, feature.categories)
 
     def brief(self, feature: Feature) -> str:
         """A feature's meaning without what explains its values, where it is long: for charts and sentences."""
@@ -136,7 +137,8 @@ class Texts:
 
     def label(self, federation: Federation) -> str:
         """What is predicted, in the chosen language."""
-        label, found = federation.label, self.either(federation.label.meaning, federation.label.meaning_zh)
+        label = federation.label
+        found = self.text(label.meaning)
         if self.language == "zh" and found.endswith(NO_MEANING):  # made of the column's name and its value
             found = found.replace(f" is {label.positive} ", f" = {label.positive} ")
         return self._noted(found)
@@ -144,6 +146,10 @@ class Texts:
     def jurisdiction(self, name: str) -> str:
         """Where a rule pack applies."""
         return jurisdiction_in(self._texts, name)
+
+    def text(self, text: Text) -> str:
+        """Return a text in the chosen language."""
+        return text.in_language(self.language)
 
     def either(self, english: str, chinese: str) -> str:
         """The Chinese text where Chinese is chosen and given, else the English one."""

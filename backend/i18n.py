@@ -40,6 +40,8 @@ class Text:
     '年龄'
     """
 
+    __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012 - of a file that has another key beside the two languages
+
     en: str = ""
     zh: str = ""
 
@@ -50,6 +52,10 @@ class Text:
     def __bool__(self) -> bool:
         """Return whether something was written."""
         return bool(self.en or self.zh)
+
+    def __str__(self) -> str:
+        """Return the English text."""
+        return self.en
 
 
 class Catalogue:
@@ -79,21 +85,25 @@ class Catalogue:
         """Where a rule pack applies; as the pack has it where the catalogue knows no such place."""
         return jurisdiction_in(self._texts, name)
 
+    def text(self, text: Text) -> str:
+        """Return a text in the catalogue's language."""
+        return text.in_language(self.language)
+
     def either(self, english: str, chinese: str) -> str:
         """The Chinese text where Chinese is chosen and given, else the English one."""
         return chinese if self.language == "zh" and chinese else english
 
-    def unit(self, unit: str, unit_zh: str, meaning_zh: str = "") -> str:
-        """A unit in the chosen language: as its owner gave it, else a common one as the catalogue has it."""
-        return unit_in(self.language, unit, unit_zh, meaning_zh)
+    def unit(self, unit: Text, meaning: Text) -> str:
+        """Return the unit of something with that meaning, in the catalogue's language."""
+        return unit_in(self.language, unit, meaning)
 
     def model(self, name: str) -> str:
         """What a model is called in the chosen language."""
         return model_in(self.language, name)
 
-    def codes(self, codes: Mapping[str, str], codes_zh: Mapping[str, str]) -> dict[str, str]:
-        """Code → what it stands for, in the chosen language where its owner gave it."""
-        return codes_in(self.language, codes, codes_zh)
+    def texts(self, texts: Mapping[str, Text]) -> dict[str, str]:
+        """Return a table of texts, such as what codes stand for, in the catalogue's language."""
+        return texts_in(self.language, texts)
 
 
 def fill(text: str, language: str, values: Mapping[str, object]) -> str:
@@ -140,14 +150,17 @@ def jurisdiction_in(texts: Mapping[str, str], name: str) -> str:
     return texts.get(f"jurisdiction.{name.lower().replace(',', '').replace(' ', '_')}", name)
 
 
-def unit_in(language: str, unit: str, unit_zh: str, meaning_zh: str = "") -> str:
-    """A unit in a language: in Chinese the owner's word, else the catalogue's for a common unit; years of an age have their own."""
-    if language != "zh" or not unit:
-        return unit
-    common = unit.strip().casefold()
-    if common == "years" and AGE in meaning_zh:
+def unit_in(language: str, unit: Text, meaning: Text) -> str:
+    """Return the unit of something with that meaning.
+
+    In Chinese it is the owner's word, else the catalogue's for a common unit; years of an age have a word of their own.
+    """
+    if language != "zh" or unit.zh or not unit.en:
+        return unit.in_language(language)
+    common = unit.en.strip().casefold()
+    if common == "years" and AGE in meaning.zh:
         common = "years_of_age"
-    return unit_zh or catalogue(language).get(f"unit.{common}", unit)
+    return catalogue(language).get(f"unit.{common}", unit.en)
 
 
 def model_in(language: str, name: str) -> str:
@@ -155,9 +168,9 @@ def model_in(language: str, name: str) -> str:
     return catalogue(language)["document.demo_name"] if name == catalogue("en")["document.demo_name"] else name
 
 
-def codes_in(language: str, codes: Mapping[str, str], codes_zh: Mapping[str, str]) -> dict[str, str]:
-    """Code → what it stands for in a language; what is not translated stays as it is."""
-    return {**codes, **codes_zh} if language == "zh" else dict(codes)
+def texts_in(language: str, texts: Mapping[str, Text]) -> dict[str, str]:
+    """Return a table of texts, such as what codes stand for, in a language."""
+    return {key: text.in_language(language) for key, text in texts.items()}
 
 
 def _gap(letter: str, mark: str) -> str:

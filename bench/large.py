@@ -10,6 +10,7 @@ import pandas as pd
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.federation import Federation, Party, write_federation
 from backend.data.label import Label
+from backend.i18n import Text
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.results import ModelRecord
 from backend.services import Glassleaf
@@ -61,8 +62,7 @@ def _feature(party: str, index: int) -> Feature:
     words = barred.replace("_", " ").capitalize() or "Synthetic figure"
     return Feature(
         name=f"{party}_{barred or 'figure'}_{index}",
-        meaning=f"{words} number {index} as the {party} keeps it",
-        meaning_zh=f"{party} 第 {index} 项合成指标",
+        meaning=Text(f"{words} number {index} as the {party} keeps it", f"{party} 第 {index} 项合成指标"),
         kind=Kind.BOOLEAN if index % 7 == 3 else Kind.NUMERIC,
         expected_direction=(ExpectedDirection.UP, ExpectedDirection.DOWN, ExpectedDirection.NONE)[index % 3],
     )

@@ -155,7 +155,7 @@ def written(folder: Path, quick: bool) -> Federation:
             dictionary=DICTIONARY,
             name="cards",
             title=f"Credit cards, {len(CREDIT_CARD_FEATURES)} features",
-            label_meaning=LABEL_MEANING,
+            label_meaning=LABEL_MEANING.en,
         )
         federation = split_table(setting.CREDIT_CARD, division, folder)
     free = tuple(host.model_copy(update={"budget": 0}) for host in federation.hosts)

@@ -151,7 +151,7 @@ def _matches(t: Texts, view: View, found: Sequence[Finding], kind: str, why: str
         return
     head = t(f"compliance.{kind}", n=len(found))
     columns = {
-        "features.meaning": [markdown(t.either(x.meaning, x.meaning_zh)) for x in found],
+        "features.meaning": [markdown(t.text(x.meaning)) for x in found],
         "words.party": [palette.name(t, view.federation, x.party) for x in found],
         "compliance.rule": [markdown(t.either(x.title, x.title_zh)) for x in found],
         "compliance.match": [

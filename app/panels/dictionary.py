@@ -85,7 +85,7 @@ def matching(view: View, chosen: DictionaryFilters) -> list[tuple[str, Feature]]
     found = []
     for row in view.importance:
         party, feature = entries[row.feature]
-        shown = hidden.get(feature.name) or " ".join((feature.name, feature.meaning, feature.meaning_zh))
+        shown = hidden.get(feature.name) or " ".join((feature.name, feature.meaning.en, feature.meaning.zh))
         if (
             chosen.search in shown.lower()
             and controls.passes(chosen.parties, party)

@@ -52,7 +52,7 @@ def _columns(t: Texts, view: View, columns: Sequence[DossierColumn]) -> frame.Co
         return t("dossier.about", share=f"{100 * share:.0f}")
 
     return {
-        t("dossier.head_column"): [t.meaning(known[c.name]) if c.name in known else c.meaning for c in columns],
+        t("dossier.head_column"): [t.meaning(known[c.name]) if c.name in known else t.text(c.meaning) for c in columns],
         t("dossier.head_source"): [c.source for c in columns],
         t("dossier.head_basis"): [c.lawful_basis for c in columns],
         t("dossier.head_refresh"): [c.refresh for c in columns],

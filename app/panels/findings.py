@@ -144,7 +144,7 @@ def card(t: Texts, view: View, own: Sequence[Finding], work: Casework, *, first:
         finding = _of_law(t, own, work) if len(own) > 1 else own[0]
         with st.container(horizontal=True):
             held = t("compliance.held_by", party=palette.name(t, view.federation, finding.party))
-            meaning = markdown(t.either(finding.meaning, finding.meaning_zh))
+            meaning = markdown(t.text(finding.meaning))
             st.markdown(f"### {meaning} :small[:gray[{held} ·] `{feature}`]", anchors=False, width="stretch")
             if finding.quote:  # long, and the same for every feature
                 key = f"quote_{view_models.key_of(finding)}"
@@ -181,7 +181,7 @@ def _headline(t: Texts, own: Sequence[Finding], work: Casework) -> str:
     worst = own[0]
     colour = "red" if worst.status in ("prohibited", "conditional") else "gray"
     badge = f":{colour}-badge[:material/{ICONS[worst.status]}: {t(f'compliance.{worst.status}')}]"
-    meaning = markdown(brief(t.either(worst.meaning, worst.meaning_zh)))
+    meaning = markdown(brief(t.text(worst.meaning)))
     use = "compliance.share" if worst.usage.splits else "compliance.unused"
     parts = [f"{badge} **{meaning}**", t(use, share=percent(worst.usage.gain_share))]
     if len(own) > 1:

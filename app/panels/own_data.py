@@ -14,6 +14,7 @@ from app import session, user_jobs
 from app.panels import attention, frame, links, run, upload
 from app.texts import Texts, bare, markdown, percent
 from backend.errors import GlassleafError
+from backend.i18n import Text
 from backend.services.own_data import DIRECTIONS, KINDS, UPLOAD, Draft, OwnData, OwnHost
 
 if TYPE_CHECKING:
@@ -235,24 +236,22 @@ def _outcome(t: Texts, service: OwnData, draft: Draft) -> tuple[Draft, bool]:
     if not label:
         return draft, False
     if label != draft.label:
-        draft = _updated(draft, label=label, task="", positive="", label_meaning="", label_meaning_zh="")
+        draft = _updated(draft, label=label, task="", positive="", label_meaning=Text())
     outcomes = service.outcomes(draft, label)
     with right:
         draft, ready = _asked_outcome(t, draft, outcomes)
-        draft = _updated(
-            draft,
-            label_meaning=st.text_input(
-                t("own_data.label_meaning"),
-                key=_field(draft, f"meaning_{label}", draft.label_meaning),
-                placeholder=t("own_data.label_meaning_hint"),
-                max_chars=500,
-            ).strip(),
-            label_meaning_zh=st.text_input(
-                t("own_data.label_meaning_zh"),
-                key=_field(draft, f"zh_{label}", draft.label_meaning_zh),
-                max_chars=500,
-            ).strip(),
+        english = st.text_input(
+            t("own_data.label_meaning"),
+            key=_field(draft, f"meaning_{label}", draft.label_meaning.en),
+            placeholder=t("own_data.label_meaning_hint"),
+            max_chars=500,
         )
+        chinese = st.text_input(
+            t("own_data.label_meaning_zh"),
+            key=_field(draft, f"zh_{label}", draft.label_meaning.zh),
+            max_chars=500,
+        )
+        draft = _updated(draft, label_meaning=Text(english.strip(), chinese.strip()))
     return draft, ready
 
 
@@ -513,7 +512,7 @@ def _readings(t: Texts, federation: Federation, read: Overview) -> None:
                 t("own_data.column"): [f"**{markdown(column.name)}**" for column in columns],
                 t("own_data.party"): [markdown(t.party(federation, column.party)) for column in columns],
                 t("own_data.read_as"): [
-                    t.noted(t(f"own_data.kind_{column.kind}"), markdown(column.unit)) for column in columns
+                    t.noted(t(f"own_data.kind_{column.kind}"), markdown(t.text(column.unit))) for column in columns
                 ],
                 t("own_data.holds"): [markdown(_holds(t, column)) for column in columns],
                 t("own_data.missing"): [markdown(_missing(t, column)) for column in columns],

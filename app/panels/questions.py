@@ -45,7 +45,7 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
         return
     with box:
         held = t("compliance.held_by", party=palette.name(t, view.federation, question.party))
-        meaning = markdown(t.either(question.meaning, question.meaning_zh))
+        meaning = markdown(t.text(question.meaning))
         st.markdown(f"### {meaning} :small[:gray[{held} ·] `{question.feature}`]", anchors=False)
         said = t(
             "compliance.matched", matched=markdown(question.matched), place=t(f"compliance.in_{question.matched_in}")
@@ -59,7 +59,7 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
         def answer(about: str, *given: str) -> object:
             return work.decide(about, question.feature, *given)
 
-        account, about = work.signing.account, brief(t.either(question.meaning, question.meaning_zh))
+        account, about = work.signing.account, brief(t.text(question.meaning))
         reviews.form(t, place, partial(work.attempt, place), answer, [question.about], account, about, "questions")
         reviews.acting(t, *work.as_whom)
         if work.attempted_at == place:
@@ -68,5 +68,5 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
 
 def words(t: Texts, question: Question) -> str:
     """What is asked of a feature, in one line."""
-    feature = markdown(brief(t.either(question.meaning, question.meaning_zh)))
+    feature = markdown(brief(t.text(question.meaning)))
     return t("questions.ask", feature=feature, title=markdown(t.either(question.title, question.title_zh)))

@@ -111,13 +111,13 @@ def features(t: Texts, view: View, made: Report) -> None:
     used = [f for f in made.content.features if f.splits]
     # as every other page rounds them: a report holds shares that were rounded before
     gain = {f.name: f.gain_share for f in used} | {row.feature: row.gain_share for row in view.importance}
-    top = t.listed([markdown(brief(t.either(f.meaning, f.meaning_zh))) for f in used[:2]])
+    top = t.listed([markdown(brief(t.text(f.meaning))) for f in used[:2]])
     sentence = t("report.sentence", n=len(used), top=top, share=percent(sum(gain[f.name] for f in used[:2])))
     if len(used) > SHOWN:
         sentence = t.joined(sentence, t("report.first", n=SHOWN))
     bars = [
         charts.Bar(
-            brief(t.either(f.meaning, f.meaning_zh)),
+            brief(t.text(f.meaning)),
             t("report.bar", share=percent(gain[f.name]), direction=frame.direction(t, view.task, f.learned)),
             gain[f.name],
             palette.mark(view.federation, f.party),
@@ -128,7 +128,7 @@ def features(t: Texts, view: View, made: Report) -> None:
 
     def twin() -> frame.Columns:
         return {
-            t("features.meaning"): [t.either(f.meaning, f.meaning_zh) for f in used],
+            t("features.meaning"): [t.text(f.meaning) for f in used],
             t("words.party"): [palette.plain(t, view.federation, f.party) for f in used],
             t("words.gain"): [percent(gain[f.name]) for f in used],
             t("features.expected"): [frame.direction(t, view.task, f.expected) for f in used],

@@ -94,7 +94,7 @@ def init(
     }
     document["label"] = {
         "column": read.label,
-        "meaning": read.label_meaning,
+        "meaning": asdict(read.label_meaning),
         "outcomes": read.outcomes,
         "positive": read.positive,
         "declined": read.positive,

@@ -35,6 +35,7 @@ from backend.compliance.second_opinion import reconsider
 from backend.data.dictionary import Feature
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.evidence import Basis, Evidence
+from backend.i18n import Text
 from backend.store.reviews import ABOUT, Review
 
 SEVERITY: tuple[Status, ...] = get_args(Status)  # worst first
@@ -159,8 +160,7 @@ class Finding(Law):
 
     party: str
     feature: str
-    meaning: str
-    meaning_zh: str
+    meaning: Text
     matched: str
     matched_in: Where
     usage: Usage
@@ -251,8 +251,7 @@ class Question:
 
     party: str
     feature: str
-    meaning: str
-    meaning_zh: str
+    meaning: Text
     about: str
     title: str
     title_zh: str
@@ -361,7 +360,6 @@ def assess(
                 party=party,
                 feature=feature.name,
                 meaning=feature.meaning,
-                meaning_zh=feature.meaning_zh,
                 matched=matched,
                 matched_in=matched_in,
                 usage=use,
@@ -507,7 +505,6 @@ def _questions(
             party=party,
             feature=feature.name,
             meaning=feature.meaning,
-            meaning_zh=feature.meaning_zh,
             about=ABOUT + concept,
             title=narrowest.title,
             title_zh=narrowest.title_zh,
@@ -523,7 +520,8 @@ def _questions(
 
 def description_of(feature: Feature) -> str:
     """SHA-256 of all that is disclosed of a feature in words."""
-    said = (feature.name, feature.meaning, feature.meaning_zh, feature.unit, *sorted(feature.categories.items()))
+    codes = sorted((code, text.en) for code, text in feature.categories.items())
+    said = (feature.name, feature.meaning.en, feature.meaning.zh, feature.unit.en, *codes)
     return sha256(repr(said).encode()).hexdigest()
 
 
@@ -534,9 +532,10 @@ def _most_urgent(question: Question) -> tuple[bool, int, bool, float, str, str]:
 
 def texts_of(feature: Feature) -> FeatureTexts:
     """All that is disclosed of a feature, as phrases are sought in it."""
-    codes = feature.categories.values()
-    meaning = feature.meaning if feature.described else ""  # a stand-in repeats the name
-    return FeatureTexts.of(feature.name, meaning, feature.meaning_zh, feature.unit, codes, affixes=words().affixes)
+    codes = [text.en for text in feature.categories.values()]
+    english = feature.meaning.en if feature.described else ""  # a stand-in repeats the name
+    unit = feature.unit.en
+    return FeatureTexts.of(feature.name, english, feature.meaning.zh, unit, codes, affixes=words().affixes)
 
 
 def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:

@@ -28,7 +28,7 @@ _ENDING = re.compile(r"(?:编号|代码|名称|编码|id|ID)?\s*$")  # after the
 _OF_CODES = 8
 _BRACKETS = re.compile(r"\([^()]*\)")
 
-MatchedIn = Literal["name", "meaning", "meaning_zh", "unit", "codes"]
+MatchedIn = Literal["name", "meaning", "chinese_meaning", "unit", "codes"]
 Strength = Literal[
     "finding", "single", "doubted", "disputed", "weak", "proposed", "unlikely"
 ]  # all but the first and the last are a question
@@ -147,14 +147,14 @@ class Context:
 
     def of_object(self, texts: FeatureTexts) -> bool:
         """Whether the meanings speak of an object and of no person."""
-        chinese = texts.meaning.text + texts.meaning_zh.text
+        chinese = texts.meaning.text + texts.chinese_meaning.text
         objects = (word for word in self.objects_zh if word not in self.fillers_zh)
         about = texts.meaning.has & self.objects or any(word in chinese for word in objects)
         return bool(about) and not (texts.meaning.has & self.persons or self.person_in(chinese))
 
     def of_something_else(self, texts: FeatureTexts) -> bool:
         """Whether the meanings say something (:meth:`unsaid`), and neither they nor the name have a person in it."""
-        chinese = texts.meaning.text + texts.meaning_zh.text
+        chinese = texts.meaning.text + texts.chinese_meaning.text
         person = (texts.meaning.has | texts.name.has) & self.persons or self.person_in(chinese)
         return not person and not self.unsaid(texts)
 
@@ -180,14 +180,14 @@ class Context:
 
     def of_jobs(self, texts: FeatureTexts) -> bool:
         """Whether the meanings speak of kinds of work: codes are names of such, and "Armed forces" one of many."""
-        return bool(texts.meaning.has & self.work) or any(word in texts.meaning_zh.text for word in self.work)
+        return bool(texts.meaning.has & self.work) or any(word in texts.chinese_meaning.text for word in self.work)
 
     def of_nobody(self, texts: FeatureTexts) -> bool:
         """Whether the meanings speak of how a value came about ("imputation flag of sex") or of a population ("share of women")."""
-        meanings = texts.meaning, texts.meaning_zh
+        meanings = texts.meaning, texts.chinese_meaning
         if any(self.record.search(text.words if text is texts.meaning else text.text) for text in meanings):
             return True
-        if self.near.search(texts.meaning.words) or self.near.search(texts.meaning_zh.text):
+        if self.near.search(texts.meaning.words) or self.near.search(texts.chinese_meaning.text):
             return False
         return any(phrase.may_be_in(text.keys) and phrase.find(text) for text in meanings for phrase in self.population)
 
@@ -200,7 +200,7 @@ class Context:
         """Whether the meanings say nothing that the name does not."""
         if any(not word.isdecimal() for word in texts.meaning.has - self.fillers - texts.name.has):
             return False
-        chinese = texts.meaning.text + texts.meaning_zh.text
+        chinese = texts.meaning.text + texts.chinese_meaning.text
         for word in self.fillers_zh:
             chinese = chinese.replace(word, " ")
         return not re.search(f"[{HAN}]{{2}}", chinese)
@@ -217,8 +217,8 @@ class Context:
 
     def repeats(self, texts: FeatureTexts) -> bool:
         """Whether all that is said beside the name are words of the name."""
-        if texts.meaning_zh.text or CHINESE.search(texts.meaning.text):
-            return not texts.meaning.text and texts.meaning_zh.text == texts.name.text
+        if texts.chinese_meaning.text or CHINESE.search(texts.meaning.text):
+            return not texts.meaning.text and texts.chinese_meaning.text == texts.name.text
         return texts.meaning.has <= texts.name.has | self.fillers
 
     def alone(self, spans: Sequence[Span], text: PhraseMatch) -> bool:
@@ -342,7 +342,7 @@ class Pattern:
 
     def _stands(self, texts: FeatureTexts) -> bool:
         """Whether two texts speak of it, or one of nothing else."""
-        names, meanings = (texts.name, texts.name_in_full), (texts.meaning, texts.meaning_zh)
+        names, meanings = (texts.name, texts.name_in_full), (texts.meaning, texts.chinese_meaning)
         whole = self._whole_name(texts.name)
         in_unit = any(True for _ in self._uncovered(texts.unit, self._units))
         in_name = next((hit for text in names if (hit := self._hit(text))), whole)
@@ -374,7 +374,7 @@ class Pattern:
     def asks(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """A weak hit, or one that is asked about, in a name or meaning, and where: a question to the owner, no finding."""
         every: tuple[tuple[MatchedIn, PhraseMatch], ...]
-        every = (("name", texts.name), ("meaning", texts.meaning), ("meaning_zh", texts.meaning_zh))
+        every = (("name", texts.name), ("meaning", texts.meaning), ("chinese_meaning", texts.chinese_meaning))
         asked, weak = self._asked.may_be_in(texts.keys), bool(self._weak) and self._every.may_be_in(texts.keys)
         if not asked and not weak:
             return None
@@ -396,7 +396,7 @@ class Pattern:
     def _first(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit, whoever it is about."""
         in_meaning = self._hit(texts.meaning)
-        in_meaning_zh = self._hit(texts.meaning_zh)
+        in_meaning_zh = self._hit(texts.chinese_meaning)
         in_codes = self._in_codes(texts)
         confirmed = bool(in_meaning or in_meaning_zh or in_codes)
         in_name = self._in_name(texts, confirmed)
@@ -405,9 +405,9 @@ class Pattern:
         if in_meaning and not self._only_repeats(texts):
             return in_meaning, "meaning"
         if in_meaning_zh:
-            return in_meaning_zh, "meaning_zh"
+            return in_meaning_zh, "chinese_meaning"
         in_unit = next(self._uncovered(texts.unit, self._units), "")
-        if in_unit and not any(self._excluded(text) for text in (texts.name, texts.meaning, texts.meaning_zh)):
+        if in_unit and not any(self._excluded(text) for text in (texts.name, texts.meaning, texts.chinese_meaning)):
             return in_unit, "unit"
         return (in_codes, "codes") if in_codes else None
 
@@ -419,7 +419,7 @@ class Pattern:
 
     def _denied(self, texts: FeatureTexts) -> bool:
         """Whether the meanings speak of it among other words, and say that it is something else's: "first name of the provider"."""
-        for text in (texts.meaning, texts.meaning_zh):
+        for text in (texts.meaning, texts.chinese_meaning):
             spans = [span for phrase in self._phrases.candidates(text) for span in phrase.find(text)]
             others = (
                 text.text[:start] + text.text[end:]
@@ -433,7 +433,7 @@ class Pattern:
     def _only_repeats(self, texts: FeatureTexts) -> bool:
         """Whether the name says that it is something else's, and the meaning repeats words of the name: `employer_address`, "Address"."""
         name = texts.name
-        if texts.meaning_zh.text or not texts.meaning.has <= name.has | self._context.fillers:
+        if texts.chinese_meaning.text or not texts.meaning.has <= name.has | self._context.fillers:
             return False
         stands = any(True for phrase in self._phrases.candidates(name) for _ in phrase.find(name))
         return stands and next(self._uncovered(name, self._phrases), None) is None

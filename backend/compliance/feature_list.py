@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from backend.data.csv_file import TableText, read_csv, shown
 from backend.data.dictionary import Feature, Kind
 from backend.errors import GlassleafError, RulePackError
-from backend.i18n import NO_MEANING
+from backend.i18n import NO_MEANING, Text
 
 COLUMNS = ("name", "meaning", "meaning_zh", "unit", "codes")
 _CODE = re.compile(r"^\s*([^:=：]{1,40}?)\s*[:=：]\s*(.+)$")
@@ -76,8 +76,7 @@ def _features(table: TableText, header: Sequence[str], more: Sequence[str]) -> t
         try:
             feature = Feature(
                 name=name,
-                meaning=row.get("meaning") or f"{name} {NO_MEANING}",
-                meaning_zh=row.get("meaning_zh", ""),
+                meaning=Text(row.get("meaning") or f"{name} {NO_MEANING}", row.get("meaning_zh", "")),
                 unit=row.get("unit", ""),
                 kind=Kind.CATEGORICAL if codes else Kind.NUMERIC,
                 categories=codes,

@@ -163,7 +163,7 @@ class FeatureTexts:
     name: PhraseMatch
     name_in_full: PhraseMatch  # with abbreviations written out
     meaning: PhraseMatch
-    meaning_zh: PhraseMatch
+    chinese_meaning: PhraseMatch
     unit: PhraseMatch
     codes: tuple[PhraseMatch, ...]
     keys: frozenset[str]  # of all of them
@@ -173,7 +173,7 @@ class FeatureTexts:
         cls,
         name: str,
         meaning: str = "",
-        meaning_zh: str = "",
+        chinese_meaning: str = "",
         unit: str = "",
         codes: Iterable[str] = (),
         affixes: Affixes = _NO_AFFIXES,
@@ -182,8 +182,8 @@ class FeatureTexts:
         names = PhraseMatch.of(name, affixes), PhraseMatch.of(name, affixes, in_full=True)
         meaning, levels = _levels(meaning)
         meaning = _lead(_UNIVERSE.sub("", meaning) if re.search(r"\d", meaning) else meaning)
-        meaning_zh, more = _apart(meaning_zh)
-        texts = *names, PhraseMatch.of(meaning), PhraseMatch.of(meaning_zh), PhraseMatch.of(unit)
+        chinese_meaning, more = _apart(chinese_meaning)
+        texts = *names, PhraseMatch.of(meaning), PhraseMatch.of(chinese_meaning), PhraseMatch.of(unit)
         of_codes = tuple(map(PhraseMatch.of, (*codes, *levels, *more)))
         every = (*texts, *of_codes)
         return cls(*texts, of_codes, frozenset().union(*(text.keys for text in every)))
@@ -337,14 +337,14 @@ def _levels(meaning: str) -> tuple[str, list[str]]:
     return (found["said"] or "", codes) if len(codes) > 1 else (meaning, [])
 
 
-def _apart(meaning_zh: str) -> tuple[str, list[str]]:
+def _apart(chinese_meaning: str) -> tuple[str, list[str]]:
     """A Chinese meaning and the codes that are written into it."""
-    found = list(_CODE_ZH.finditer(meaning_zh))
-    if len(found) < _CODES or not CHINESE.search(meaning_zh[: found[0].start()]):
-        return meaning_zh, []
-    ends = (*(each.start() for each in found[1:]), len(meaning_zh))
-    codes = [meaning_zh[each.end() : end].strip(" ,，;；、)）") for each, end in zip(found, ends, strict=True)]
-    return meaning_zh[: found[0].start()].rstrip(" ,，:：（("), codes
+    found = list(_CODE_ZH.finditer(chinese_meaning))
+    if len(found) < _CODES or not CHINESE.search(chinese_meaning[: found[0].start()]):
+        return chinese_meaning, []
+    ends = (*(each.start() for each in found[1:]), len(chinese_meaning))
+    codes = [chinese_meaning[each.end() : end].strip(" ,，;；、)）") for each, end in zip(found, ends, strict=True)]
+    return chinese_meaning[: found[0].start()].rstrip(" ,，:：（("), codes
 
 
 def _without_accent(letter: re.Match[str]) -> str:

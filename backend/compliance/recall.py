@@ -113,7 +113,7 @@ def measure(file: Path = UNSEEN) -> RecallTotals:
         if not flags | asked:
             passed = words().explained(texts) and all(s.strength not in ("weak", "unlikely") for s in signs.values())
             met += [f"{label} passed" if passed else f"{label} not understood"]
-        described = row.feature.described or row.feature.meaning_zh or row.feature.categories
+        described = row.feature.described or row.feature.meaning.zh or row.feature.categories
         new: tuple[Part, ...] = () if row.more["seen"] else ("new",)
         parts: tuple[Part, ...] = ("all", "meaning" if described else "name", *new)
         for part in parts:

@@ -114,7 +114,7 @@ def _as(signs: dict[str, Sign], some: Iterable[Strength], strength: Strength, we
 def languages(texts: FeatureTexts) -> tuple[Language, ...]:
     """Chinese where a text has Chinese characters, English where there are none or an English meaning."""
     chinese = any(
-        _CHINESE_RUN.search(text.text) for text in (texts.name, texts.meaning, texts.meaning_zh, *texts.codes)
+        _CHINESE_RUN.search(text.text) for text in (texts.name, texts.meaning, texts.chinese_meaning, *texts.codes)
     )
     english = any(word.isalpha() for word in texts.meaning.has)
     return ("zh", "en") if chinese and english else ("zh",) if chinese else ("en",)
@@ -126,7 +126,7 @@ def grams(language: Language, texts: FeatureTexts) -> dict[str, str]:
     end (``$``); of codes and the unit words, marked ``=``.
     """
     found: dict[str, str] = {}
-    meanings = (texts.meaning, texts.meaning_zh) if language == "zh" else (texts.meaning,)
+    meanings = (texts.meaning, texts.chinese_meaning) if language == "zh" else (texts.meaning,)
     said = (match.text for match in meanings if language == "en" or _CHINESE_RUN.search(match.text))
     for where, text in (("n", texts.name.text), *(("m", text) for text in said)):
         match = PhraseMatch.of(text)
@@ -208,7 +208,12 @@ def _tells(word: str) -> bool:
 def _where(word: str, texts: FeatureTexts) -> MatchedIn:
     """Where a word stands first."""
     places: tuple[tuple[MatchedIn, PhraseMatch], ...]
-    places = (("name", texts.name), ("meaning", texts.meaning), ("meaning_zh", texts.meaning_zh), ("unit", texts.unit))
+    places = (
+        ("name", texts.name),
+        ("meaning", texts.meaning),
+        ("chinese_meaning", texts.chinese_meaning),
+        ("unit", texts.unit),
+    )
     for place, text in places:
         if f" {word} " in PhraseMatch.of(text.text).words or (_CHINESE_RUN.match(word) and word in text.text):
             return place

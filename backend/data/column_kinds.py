@@ -21,7 +21,7 @@ from backend.data.overview import look_like_dates
 from backend.data.party_file import AMOUNT
 from backend.data.validation import sentences
 from backend.errors import FederationError
-from backend.i18n import NO_MEANING
+from backend.i18n import NO_MEANING, Text
 
 MAX_CODES = 100  # different texts up to which an undescribed column counts as categorical
 MAX_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be codes as well as amounts
@@ -40,7 +40,7 @@ def guess(text: TableText, column: str, missing: Sequence[str]) -> Feature:
         kind = Kind.NUMERIC
     else:
         kind = Kind.CATEGORICAL
-    return Feature.model_construct(name=column, meaning=f"{readable(column)} {NO_MEANING}"[-500:], kind=kind)
+    return Feature.model_construct(name=column, meaning=Text(f"{readable(column)} {NO_MEANING}"[-500:]), kind=kind)
 
 
 def code_problems(text: TableText, guessed: Iterable[Feature]) -> list[str]:
@@ -85,10 +85,12 @@ def label_of(
         refuse(_class_problems(text, column, values, where))
         data["classes"] = tuple(values)
     if data["task"] == "number" and described:
-        data["unit"], data["unit_zh"] = described.unit, described.unit_zh
+        data["unit"] = described.unit
     guessed = f"{readable(column)} is {data['positive']}" if "positive" in data else readable(column)
-    data["meaning"] = meaning or (described.meaning if described else f"{guessed} {NO_MEANING}")
-    data["meaning_zh"] = described.meaning_zh if described else ""
+    if described:
+        data["meaning"] = Text(meaning or described.meaning.en, described.meaning.zh)
+    else:
+        data["meaning"] = meaning or f"{guessed} {NO_MEANING}"
     refuse(sentences(f"{text.name}, label", Label, data))
     return Label.model_validate(data)
 

@@ -24,6 +24,7 @@ from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation, write_federation
 from backend.data.split import Division, split_table
 from backend.errors import FederationError
+from backend.i18n import Text
 from backend.jobs import work
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ CREDIT_CARD_FEATURES: Final = read_dictionary(DICTIONARY)  # column → feature,
 ID_COLUMN = "ID"
 LABEL = "default.payment.next.month"
 POSITIVE = "1"
-LABEL_MEANING = "Default on the payment due in October 2005"
-LABEL_MEANING_ZH = "2005 年 10 月到期款项违约"
+LABEL_MEANING = Text("Default on the payment due in October 2005", "2005 年 10 月到期款项违约")
 TITLES: Final = {"guest": ("Cedar Bank", "雪松银行"), "platform": ("Aspen Pay", "白杨支付")}  # of the parties, made up
 MONTHS = range(1, 7)  # 1 is September, 6 is April
 GUEST_COLUMNS = ("PAY_6", *(f"BILL_AMT{month}" for month in MONTHS), *(f"PAY_AMT{month}" for month in MONTHS))
@@ -61,7 +61,7 @@ def split_credit_card(table: Path, out: Path) -> Federation:
         dictionary=DICTIONARY,
         name=NAME,
         title="Credit card clients",
-        label_meaning=LABEL_MEANING,
+        label_meaning=LABEL_MEANING.en,
     )
     federation = split_table(table, division, out)
     guest, host = federation.guest, federation.hosts[0]
@@ -69,7 +69,7 @@ def split_credit_card(table: Path, out: Path) -> Federation:
         update={
             "title_zh": "信用卡客户",
             "about_zh": f"由 {table.name} 一张表拆分而成；各机构为模拟。",
-            "label": federation.label.model_copy(update={"meaning_zh": LABEL_MEANING_ZH}),
+            "label": federation.label.model_copy(update={"meaning": LABEL_MEANING}),
             "guest": guest.model_copy(update=_titled(guest.name)),
             "hosts": (host.model_copy(update={**_titled(host.name), "budget": PUBLIC_BUDGET}),),
         }

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation, Party, write_federation
 from backend.data.label import Label
+from backend.i18n import Text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -272,7 +273,7 @@ def _federation() -> Federation:
         about="A bank, a telecom and a shopping platform score loan applicants together. All data are made up.",
         synthetic=True,
         label=Label(
-            column=LABEL, positive="1", meaning="Default within 90 days of the loan", meaning_zh="放款后 90 天内违约"
+            column=LABEL, positive="1", meaning=Text("Default within 90 days of the loan", "放款后 90 天内违约")
         ),
         guest=bank,
         hosts=(telecom, platform),

@@ -9,10 +9,10 @@ import unicodedata
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator
 
 from backend.data.strict_model import StrictModel
-from backend.i18n import NO_MEANING
+from backend.i18n import NO_MEANING, Text
 
 UNSHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's categories
 JOINERS = "\u200c\u200d"  # needed inside words of Persian and of Indian scripts
@@ -48,8 +48,48 @@ Shown = Annotated[str, AfterValidator(check_shown)]
 """A text that pages and notices show as it is."""
 
 
+def _as_text(value: object) -> object:
+    """Return what a file says: a string is English alone."""
+    return Text(value) if isinstance(value, str) else value
+
+
+def _as_plain(text: Text) -> object:
+    """Return what a file says; see :func:`_as_text`."""
+    return {"en": text.en, "zh": text.zh} if text.zh else text.en
+
+
+Bilingual = Annotated[Text, BeforeValidator(_as_text), PlainSerializer(_as_plain, when_used="json")]
+"""A text as files have it: a string, which is English, or a table of `en` and `zh`."""
+
+
+def limited(max_length: int, min_length: int = 0, *, paragraphs: bool = False) -> AfterValidator:
+    """Return the check of a text with two languages.
+
+    Parameters
+    ----------
+    max_length, min_length : int
+        Characters in each language, and in English.
+    paragraphs : bool
+        Whether it may have several lines.
+    """
+
+    def check(text: Text) -> Text:
+        for words in (text.en, text.zh):
+            check_shown(words.replace("\n", " ") if paragraphs else words)
+            if len(words) > max_length:
+                raise ValueError(f"at most {max_length:,} characters")
+        if len(text.en) < min_length:
+            raise ValueError("something in English")
+        return text
+
+    return AfterValidator(check)
+
+
 Side = Literal["above", "below", "either"]
-Told = Annotated[Shown, Field(min_length=1, max_length=200)]
+Meaning = Annotated[Bilingual, limited(500, 1)]
+Unit = Annotated[Bilingual, limited(40)]
+Category = Annotated[Bilingual, limited(500)]
+Reason = Annotated[Bilingual, limited(200)]
 
 
 class Feature(StrictModel):
@@ -59,51 +99,39 @@ class Feature(StrictModel):
     ----------
     name : str
         The column in the party's file; unique over the whole federation.
-    meaning, meaning_zh : str
-        What it says about a person, in English and optionally Chinese.
-    unit, unit_zh : str
-        Unit of the values, in English and optionally Chinese; empty where there is none.
+    meaning : Text
+        What it says about a person.
+    unit : Text
+        Unit of the values; empty if they have none.
     expected_direction : ExpectedDirection
         What experience says a higher value does to the risk.
     sensitivity : str
         A protected attribute's tag (``sex``, ``age``, ``marital_status``, ``race`` …), ``none`` where the owner states that
         there is none, empty where the owner says nothing (checks then read name and meaning).
-    categories, categories_zh : dict of str to str
-        For coded columns: code → what it stands for, in English and optionally Chinese.
-    reason, reason_zh : dict of str to str
-        What a notice tells a person for whom the feature is a reason: where the value is ``above`` or ``below`` that of most people, and a
-        text that claims neither, ``either``; in English and optionally Chinese.
+    categories : dict of str to Text
+        For coded columns: code → what it stands for.
+    reason : dict of str to Text
+        What a notice tells a person for whom the feature is a reason: if the value is ``above`` or ``below`` that of most people, and a
+        text that claims neither, ``either``. One language may be missing: the notice of that language cannot be drawn.
     missing : tuple of str
         Cell texts that mean "no value", exactly as written; an empty cell always does. Of a numeric column a number stands for
         every spelling of its value.
     """
 
     name: Shown = Field(min_length=1, max_length=120)
-    meaning: Shown = Field(min_length=1, max_length=500)
-    meaning_zh: Shown = Field(default="", max_length=500)
-    unit: Shown = Field(default="", max_length=40)
-    unit_zh: Shown = Field(default="", max_length=40)
+    meaning: Meaning
+    unit: Unit = Text()
     kind: Kind = Kind.NUMERIC
     expected_direction: ExpectedDirection = ExpectedDirection.NONE
     sensitivity: Shown = Field(default="", max_length=60)
-    categories: dict[Shown, Shown] = Field(default_factory=dict)
-    categories_zh: dict[Shown, Shown] = Field(default_factory=dict)
-    reason: dict[Side, Told] = Field(default_factory=dict)
-    reason_zh: dict[Side, Told] = Field(default_factory=dict)
+    categories: dict[Shown, Category] = Field(default_factory=dict)
+    reason: dict[Side, Reason] = Field(default_factory=dict)
     missing: tuple[Annotated[Shown, Field(max_length=200)], ...] = ()
 
     @property
     def described(self) -> bool:
         """Whether somebody gave the meaning."""
-        return not self.meaning.endswith(NO_MEANING)
-
-    @field_validator("categories_zh")
-    @classmethod
-    def _same_codes(cls, value: dict[str, str], info: ValidationInfo) -> Any:
-        """Refuse a translation of a code that there is not."""
-        if wrong := sorted(value.keys() - info.data.get("categories", {}).keys()):
-            raise ValueError(f"codes that 'categories' has too; {wrong[0]!r} is not one of them")
-        return value
+        return not self.meaning.en.endswith(NO_MEANING)
 
     @field_validator("missing")
     @classmethod

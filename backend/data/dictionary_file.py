@@ -15,6 +15,7 @@ from backend.data.csv_file import TableText, listed, read_csv, shown
 from backend.data.dictionary import Feature
 from backend.data.validation import sentences
 from backend.errors import FederationError
+from backend.i18n import Text
 
 COLUMNS = (
     "name",
@@ -32,7 +33,10 @@ COLUMNS = (
     "missing",
 )
 NEEDED = ("name", "meaning")
-CODED = ("categories", "categories_zh", "reason", "reason_zh")
+PLAIN = ("name", "kind", "expected_direction", "sensitivity")
+BILINGUAL = ("meaning", "unit")  # columns with a Chinese one beside them
+CODED = ("categories", "reason")  # the same, of code=label pairs
+CHINESE = "_zh"  # ends the name of a Chinese column
 
 
 def read_dictionary(path: Path) -> dict[str, Feature]:
@@ -102,29 +106,56 @@ def features_from(entries: Mapping[str, Mapping[str, str]]) -> dict[str, Feature
 
 def cells_of(feature: Feature) -> dict[str, str]:
     """What a dictionary's cells say about a feature, beside its name."""
-    found = feature.model_dump(mode="json")
-    codes = {column: _pairs(getattr(feature, column)) for column in CODED}
-    missing = ";".join(text for text in feature.missing if ";" not in text)
-    return {column: found[column] for column in COLUMNS if column != "name"} | codes | {"missing": missing}
+    cells = {
+        "kind": feature.kind.value,
+        "expected_direction": feature.expected_direction.value,
+        "sensitivity": feature.sensitivity,
+        "missing": ";".join(text for text in feature.missing if ";" not in text),
+    }
+    for column in BILINGUAL:
+        text = getattr(feature, column)
+        cells[column] = text.en
+        cells[column + CHINESE] = text.zh
+    for column in CODED:
+        texts = getattr(feature, column)
+        cells[column] = _pairs({code: text.en for code, text in texts.items()})
+        cells[column + CHINESE] = _pairs({code: text.zh for code, text in texts.items()})
+    return {column: cells[column] for column in COLUMNS if column != "name"}
 
 
-def _pairs(categories: Mapping[str, str]) -> str:
-    """Codes as a cell; none where one holds a separator."""
-    if any(set(";=") & {*code, *label} for code, label in categories.items()):
+def _pairs(labels: Mapping[str, str]) -> str:
+    """Return code=label pairs as a cell, without empty labels; nothing if one of them holds a separator."""
+    if any(set(";=") & {*code, *label} for code, label in labels.items()):
         return ""
-    return ";".join(f"{code}={label}" for code, label in categories.items())
+    return ";".join(f"{code}={label}" for code, label in labels.items() if label)
 
 
 def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[str]]:
-    """A row's cells as a feature's fields; empty cells leave the default."""
-    entry: dict[str, object] = {name: cell for name, cell in cells.items() if cell and name not in (*CODED, "missing")}
+    """Return a row's cells as a feature's fields, and what cannot be read; empty cells leave the default."""
+    entry: dict[str, object] = {}
     problems = []
+    for column in PLAIN:
+        if cells.get(column):
+            entry[column] = cells[column]
+    for column in BILINGUAL:
+        text = Text(cells.get(column, ""), cells.get(column + CHINESE, ""))
+        if text:
+            entry[column] = text
     for column in CODED:
-        categories, unread = _codes(f"{where}, {column}", cells.get(column, ""))
+        english, unread = _codes(f"{where}, {column}", cells.get(column, ""))
         problems += unread
-        if categories:
-            entry[column] = categories
-    if missing := [text for text in (part.strip() for part in cells.get("missing", "").split(";")) if text]:
+        chinese, unread = _codes(f"{where}, {column}{CHINESE}", cells.get(column + CHINESE, ""))
+        problems += unread
+        unknown = [code for code in chinese if column == "categories" and code not in english]
+        if unknown:
+            problems.append(
+                f"{where}, {column}{CHINESE}: found {shown(unknown[0])}, expected codes that 'categories' has too. Correct it."
+            )
+        codes = {**english, **chinese}
+        if codes:
+            entry[column] = {code: Text(english.get(code, ""), chinese.get(code, "")) for code in codes}
+    missing = [text.strip() for text in cells.get("missing", "").split(";") if text.strip()]
+    if missing:
         entry["missing"] = missing
     return entry, problems
 

@@ -12,8 +12,9 @@ from pydantic import (
     field_validator,
 )
 
-from backend.data.dictionary import Shown, check_shown
+from backend.data.dictionary import Meaning, Shown, Unit, check_shown
 from backend.data.strict_model import StrictModel
+from backend.i18n import Text
 
 MIN_CLASSES, MAX_CLASSES = 3, 32  # two outcomes are the task "binary"
 
@@ -41,9 +42,9 @@ class Label(StrictModel):
         Binary only, and needed there: the cell text that counts as 1.
     classes : tuple of str
         Classes only, and needed there: 3 to 32 cell texts; a class's index is its number.
-    unit, unit_zh : str
-        Numbers only: the unit of the amount, in English and optionally Chinese; empty where there is none.
-    meaning, meaning_zh : str
+    unit : Text
+        Numbers only: the unit of the amount; empty if it has none.
+    meaning : Text
         What the label (binary: the positive one) means for a person.
     """
 
@@ -51,19 +52,15 @@ class Label(StrictModel):
     task: Task = "binary"
     positive: Annotated[Cell, Field(validate_default=True)] = ""
     classes: Annotated[tuple[Cell, ...], Field(validate_default=True)] = ()
-    unit: Annotated[Shown, StringConstraints(max_length=40)] = ""
-    unit_zh: Annotated[Shown, StringConstraints(max_length=40)] = ""
-    meaning: Annotated[Shown, StringConstraints(min_length=1, max_length=500)]
-    meaning_zh: Prose = ""
+    unit: Unit = Text()
+    meaning: Meaning
 
-    @field_validator("positive", "classes", "unit", "unit_zh")
+    @field_validator("positive", "classes", "unit")
     @classmethod
     def _fits_the_task(cls, value: Any, info: ValidationInfo) -> Any:
         """Refuse fields of another task and missing fields of this one; an unreadable task is reported alone."""
         task = info.data.get("task")
-        owner = {"positive": "binary", "classes": "classes", "unit": "number", "unit_zh": "number"}[
-            str(info.field_name)
-        ]
+        owner = {"positive": "binary", "classes": "classes", "unit": "number"}[str(info.field_name)]
         if value and task not in (owner, None):
             raise ValueError(f'nothing, because it belongs to task = "{owner}" and the task is "{task}"')
         if not value and task == owner == "binary":

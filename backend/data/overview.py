@@ -19,6 +19,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import Federation
 from backend.data.missing import looks_missing
+from backend.i18n import Text
 
 MAX_FEW = 10  # different whole numbers up to which a column of numbers may be one of codes
 MIN_DATES = 0.9  # share of a column's texts from which on they are dates
@@ -52,7 +53,7 @@ class ColumnReading:
     party: str
     name: str
     kind: Kind
-    unit: str
+    unit: Text
     described: bool
     codes: dict[str, int]
     low: float
@@ -80,7 +81,7 @@ class Overview:
     federation: str
     task: str
     label: str
-    label_meaning: str
+    label_meaning: Text
     positive: str
     outcomes: dict[str, int]
     columns: tuple[ColumnReading, ...]

@@ -27,6 +27,7 @@ from backend.data.party_file import check_party
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
 from backend.data.validation import sentences
 from backend.errors import FederationError
+from backend.i18n import Text
 from backend.jobs import work
 
 GUEST = "guest"  # the Guest's name in a federation made from one table
@@ -265,10 +266,8 @@ def _to_fill_in(text: TableText, features: Iterable[Feature], label: Label) -> I
     for feature in features:
         codes = sorted({cell for cell in text.cells(feature.name) if cell} - set(feature.missing))
         named = feature.kind is not Kind.CATEGORICAL or feature.categories
-        yield feature if named else feature.model_copy(update={"categories": {code: code for code in codes}})
-    yield Feature(
-        name=label.column, meaning=label.meaning, meaning_zh=label.meaning_zh, unit=label.unit, unit_zh=label.unit_zh
-    )
+        yield feature if named else feature.model_copy(update={"categories": {code: Text(code) for code in codes}})
+    yield Feature(name=label.column, meaning=label.meaning, unit=label.unit)
 
 
 def _party(

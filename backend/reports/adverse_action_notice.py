@@ -26,9 +26,9 @@ from backend.compliance.rule_pack import words as compliance_words
 from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature, Side
 from backend.errors import ParameterError
-from backend.i18n import Catalogue, joined
+from backend.i18n import Catalogue, Text, joined
 from backend.jobs.apart import apart
-from backend.reports.blocks import Block, Facts, Heading, Outline, Text
+from backend.reports.blocks import Block, Facts, Heading, Outline, Paragraph
 from backend.reports.render.fonts import language_of_pdf
 from backend.reports.render.html_form import page
 from backend.store.model_states import Standing
@@ -89,7 +89,7 @@ def form_reason(feature: Feature, side: str, *, of_guest: bool) -> FormReason | 
 
 def _similar(feature: Feature, of_guest: bool) -> list[FormReason]:
     """Reasons of the form that are about the same, whichever way it works."""
-    texts, party = FeatureTexts.of("", feature.meaning, feature.meaning_zh), "guest" if of_guest else "host"
+    texts, party = FeatureTexts.of("", feature.meaning.en, feature.meaning.zh), "guest" if of_guest else "host"
     both = zip(form().reasons, form().patterns, strict=True)
     return [reason for reason, pattern in both if reason.party in ("any", party) and pattern.find(texts)]
 
@@ -175,12 +175,13 @@ class NoticeLine:
 
     def meaning(self, words: Catalogue) -> str:
         """What the feature means."""
-        return words.either(self.feature.meaning, self.feature.meaning_zh)
+        return words.text(self.feature.meaning)
 
     def text(self, language: str) -> str:
         """The dictionary's text for this side; empty where it has none."""
         side: Side = "above" if self.side == "above" else "below" if self.side == "below" else "either"
-        return (self.feature.reason_zh if language == "zh" else self.feature.reason).get(side, "")
+        reason = self.feature.reason.get(side, Text())
+        return reason.zh if language == "zh" else reason.en
 
 
 @dataclass(frozen=True)
@@ -270,8 +271,8 @@ class Notice:
         bare = [line.feature.name for line in self.lines if not line.text(language)]
         if bare:
             raise ParameterError(
-                f"No notice: {listed([shown(name) for name in bare])} has no text that states it as a reason. Give "
-                f"{'reason_zh' if language == 'zh' else 'reason'} (above, below, either) in the federation file."
+                f"No notice: {listed([shown(name) for name in bare])} has no text that states it as a reason. Give its reasons (above, "
+                f"below, either) in {'Chinese' if language == 'zh' else 'English'} in the federation file."
             )
         reasons: dict[str, list[NoticeLine]] = {}
         for line in self.lines:
@@ -283,15 +284,15 @@ class Notice:
     def _unapproved(self, words: Catalogue) -> Iterator[Block]:
         said = self.standing.said
         if said not in ("approved", "in_use"):
-            yield Text(words("notice.unapproved", line=words(f"states.line_{said}")), "finding")
+            yield Paragraph(words("notice.unapproved", line=words(f"states.line_{said}")), "finding")
 
     def _stopped(self, words: Catalogue) -> Iterator[Block]:
-        yield Text(words("notice.blocked_why"), "finding")
+        yield Paragraph(words("notice.blocked_why"), "finding")
         for line in self.lines:
             if line.blockers:
                 why = why_blocked(line.blockers, words)
-                yield Text(words("notice.blocked_line", meaning=line.meaning(words), why=why), "finding")
-        yield Text(words("notice.blocked_do"))
+                yield Paragraph(words("notice.blocked_line", meaning=line.meaning(words), why=why), "finding")
+        yield Paragraph(words("notice.blocked_do"))
 
     def _reasons(self, words: Catalogue) -> Iterator[Block]:
         american = words.language != "zh"
@@ -299,34 +300,34 @@ class Notice:
         how = joined(words("notice.how"), words("compared.notice_side"))
         if american and any(line.form_reason for line in self.lines):
             how = joined(how, words("notice.form", source=form().source, day=form().as_of))
-        yield Text(words("notice.action"))
+        yield Paragraph(words("notice.action"))
         yield Heading(words("notice.reasons"), 2)
-        yield Text(compared)
+        yield Paragraph(compared)
         reasons = [_one_reason(lines, words, american) for lines in self.merged(words.language)]
-        yield from [Text(reason) for reason in reasons] or [Text(words("notice.none"))]
+        yield from [Paragraph(reason) for reason in reasons] or [Paragraph(words("notice.none"))]
         yield Heading(words("notice.sources"), 2)
         yield from self._sources(words)
         yield Heading(words("notice.rights"), 2)
         supervisor = self.supervisor if american else self.supervisor_zh
-        yield Text(words("notice.law", supervisor=supervisor or absent(words, "supervisor")))
-        yield Text(how, "note")
+        yield Paragraph(words("notice.law", supervisor=supervisor or absent(words, "supervisor")))
+        yield Paragraph(how, "note")
 
     def _sources(self, words: Catalogue) -> Iterator[Block]:
         """12 CFR 1002.9 with 15 USC 1681m(a) for agencies and (b) for others; PIPL Art. 23 and 24."""
         agencies = [source for source in self.sources if source.reporting_agency]
         others = [words.either(source.title, source.title_zh) for source in self.sources if not source.reporting_agency]
         if not self.sources:
-            yield Text(words("notice.sources_own"))
+            yield Paragraph(words("notice.sources_own"))
         if others:
-            yield Text(words("notice.sources_others", parties=words("words.comma").join(others)))
+            yield Paragraph(words("notice.sources_others", parties=words("words.comma").join(others)))
         for source in agencies:
             address = words.either(source.address, source.address_zh) or absent(words, "address")
             agency, phone = words.either(source.title, source.title_zh), source.phone or absent(words, "phone")
-            yield Text(words("notice.sources_agency", agency=agency, address=address, phone=phone))
+            yield Paragraph(words("notice.sources_agency", agency=agency, address=address, phone=phone))
         if self.sources:
-            yield Text(words("notice.sources_part"))
+            yield Paragraph(words("notice.sources_part"))
         if agencies:
-            yield Text(words("notice.score", score=f"{100 * self.probability:.1f}", day=self.date))
+            yield Paragraph(words("notice.score", score=f"{100 * self.probability:.1f}", day=self.date))
 
 
 def absent(words: Catalogue, field: str) -> str:
@@ -385,7 +386,7 @@ def _as_text(drawn: Outline, words: Catalogue) -> str:
                 lines += [*(words("words.says", who=name, said=value) for name, value in rows), ""]
             case Heading(text):
                 lines += [text.upper() if text.isascii() else text]
-            case Text(text):
+            case Paragraph(text):
                 lines += [text, ""]
             case _:
                 raise ParameterError("A notice holds headings, facts and paragraphs only.")

@@ -15,7 +15,7 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Text:
+class Paragraph:
     """A paragraph."""
 
     text: str
@@ -93,7 +93,7 @@ class Panels:
     panels: tuple[Panel, ...]
 
 
-Block = Heading | Text | Code | Facts | Table | Bars | Panels
+Block = Heading | Paragraph | Code | Facts | Table | Bars | Panels
 
 
 @dataclass(frozen=True)

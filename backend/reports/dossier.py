@@ -45,8 +45,9 @@ def template(party: Party, answers: Answers, language: str = "en") -> str:
     for name in WRITTEN:
         lines += [f"# {words(f'dossier.{name}_help')}", toml_file.line(name, answers.get("", {}).get(name, ""))]
     for feature in party.features:
-        meaning = words.either(feature.meaning, feature.meaning_zh).replace("\n", " ")
-        lines += [f"\n# {meaning}" + (f" [{feature.unit}]" if feature.unit else "")]
+        meaning = words.text(feature.meaning).replace("\n", " ")
+        unit = words.unit(feature.unit, feature.meaning)
+        lines.append(f"\n# {meaning} [{unit}]" if unit else f"\n# {meaning}")
         own = answers.get(feature.name, {})
         lines.append(tomli_w.dumps({"columns": {feature.name: {name: own.get(name, "") for name in WRITTEN}}}).strip())
     return "\n".join(lines) + "\n"

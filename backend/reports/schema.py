@@ -10,6 +10,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from backend.i18n import Text
+
 
 class Part(BaseModel):
     """Frozen, without other fields, every number finite."""
@@ -30,8 +32,7 @@ class Identity(Part):
     synthetic: bool = Field(description="every person is synthetic")
     created: str
     task: str
-    predicts: str = Field(description="what the label says about a person")
-    predicts_zh: str
+    predicts: Text = Field(description="what the label says about a person")
     algorithm: str
     cipher: str
     key_bits: int
@@ -62,14 +63,11 @@ class FeatureLine(Part):
 
     name: str
     party: str
-    meaning: str
-    meaning_zh: str
-    unit: str
-    unit_zh: str = ""
+    meaning: Text
+    unit: Text
     kind: str
     sensitivity: str
-    codes: dict[str, str] = Field(description="code → what it stands for, as disclosed")
-    codes_zh: dict[str, str] = Field(default={}, description="the same in Chinese")
+    codes: dict[str, Text] = Field(description="code → what it stands for, as disclosed")
     splits: int
     trees: int
     gain_share: float
@@ -277,8 +275,7 @@ class Evidenced(Part):
     """What was measured about one feature, which may be one that training was not given."""
 
     feature: str
-    meaning: str
-    meaning_zh: str
+    meaning: Text
     on: BasisLine | None = Field(description="null = not kept")
     measures: tuple[Measured, ...]
 
@@ -298,16 +295,14 @@ class GainPair(Pair):
     """A feature's share of the gain in two models, from 0 to 1."""
 
     party: str
-    meaning: str
-    meaning_zh: str
+    meaning: Text
 
 
 class OutcomePairLine(Part):
     """One figure about a group in two models; null where it was not measured."""
 
     feature: str
-    meaning: str
-    meaning_zh: str
+    meaning: Text
     before: Measured | None
     after: Measured | None
     cutoff: float | None = Field(
@@ -388,8 +383,7 @@ class SearchLine(Part):
 
     model: str
     attribute: str
-    meaning: str
-    meaning_zh: str
+    meaning: Text
     created: str
     n: int
     source: Literal["records", "sums", "validation"] = Field(
@@ -632,9 +626,9 @@ class DossierColumn(Part):
     """One column as its Host documents it; shares in steps of 0.05, so that no person's coming or going shows."""
 
     name: str
-    meaning: str
-    unit: str
-    codes: dict[str, str]
+    meaning: Text
+    unit: Text
+    codes: dict[str, Text]
     source: str
     lawful_basis: str
     refresh: str

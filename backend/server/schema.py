@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from backend.i18n import Text
 from backend.results import ModelRecord, Score, ScoreBatch
 from backend.services.online import Person, Value
 from backend.services.reasons import Against, PersonReasons
@@ -14,14 +15,14 @@ from backend.services.reasons import Against, PersonReasons
 MAX_PEOPLE = 256  # of one request; more are scored as a file
 MAX_COLUMNS = 200
 NAMES = 4  # reasons where nobody says how many
-Text = Annotated[str, Field(min_length=1, max_length=500)]
+Id = Annotated[str, Field(min_length=1, max_length=500)]
 
 
 class Asked(BaseModel):
     """One person; without `values`, the bank's own record of this id."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
-    id: Text
+    id: Id
     values: Annotated[dict[str, Value], Field(max_length=MAX_COLUMNS)] | None = None
 
     def person(self) -> Person:
@@ -136,7 +137,7 @@ class ColumnAnswer(BaseModel):
     """One of the bank's columns."""
 
     name: str
-    meaning: str
+    meaning: Text
     kind: str
 
 

@@ -97,7 +97,7 @@ def _asked_about(context: MeasurementContext, name: str) -> tuple[str, Feature]:
         raise ParameterError(f"No split of the model uses {name}; choose a feature that it uses.")
     if not is_in_years(found[1]):
         raise ParameterError(
-            f"The feature dictionary does not give {name} in years (unit {found[1].unit!r}), so nobody knows who is {ELDERLY}. "
+            f"The feature dictionary does not give {name} in years (unit {found[1].unit.en!r}), so nobody knows who is {ELDERLY}. "
             "If it is in years, state the unit in the federation file."
         )
     return found

@@ -234,7 +234,7 @@ def group_names(groups: Sequence[Group], feature: Feature, language: str) -> tup
         A code's text is its owner's word: the same in both where it is not translated.
     """
     say, bins = Catalogue(language), sum(group.kind == "bin" for group in groups)
-    codes = say.codes(feature.categories, feature.categories_zh)
+    codes = say.texts(feature.categories)
     return tuple(
         codes.get(group.name, group.name)
         if group.kind == "code"

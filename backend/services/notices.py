@@ -87,8 +87,7 @@ def as_stated(model: GuestModel, federation: Federation, name: str) -> Feature:
     """A feature with the reasons that the federation file states now: they need no training."""
     feature = model.feature(name)
     now = next((f for f in federation.party(model.owner_of(name)).features if f.name == name), feature)
-    texts = {"reason": now.reason or feature.reason, "reason_zh": now.reason_zh or feature.reason_zh}
-    return feature.model_copy(update=texts)
+    return feature.model_copy(update={"reason": now.reason or feature.reason})
 
 
 def refuse_without_meaning(model: GuestModel, features: Collection[str]) -> None:
@@ -101,17 +100,22 @@ def refuse_without_meaning(model: GuestModel, features: Collection[str]) -> None
         )
 
 
+def _stated(feature: Feature, language: str) -> set[str]:
+    """Return the sides for which the dictionary has a reason in a language."""
+    return {side for side, text in feature.reason.items() if (text.zh if language == "zh" else text.en)}
+
+
 def refuse_without_reason(features: Sequence[Feature], language: str, sides: Mapping[str, tuple[str, ...]]) -> None:
     """Raise ParameterError where the dictionary lacks a text that a notice may need; categories have no sides."""
     bare = [
         f.name
         for f in features
         for wanted in [("either",) if f.kind is Kind.CATEGORICAL else sides[f.name]]
-        if not set(wanted) <= set(f.reason_zh if language == "zh" else f.reason)
+        if not set(wanted) <= _stated(f, language)
     ]
     if bare:
-        field = "reason_zh" if language == "zh" else "reason"
+        written = "Chinese" if language == "zh" else "English"
         raise ParameterError(
-            f"No notice: {listed([shown(name) for name in bare])} has no specific text that states it as a reason. Give {field} (above, "
-            "below, either) in the federation file."
+            f"No notice: {listed([shown(name) for name in bare])} has no specific text that states it as a reason. Give its reasons "
+            f"(above, below, either) in {written} in the federation file."
         )

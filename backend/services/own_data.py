@@ -30,7 +30,7 @@ from backend.data.overview import Overview, overview
 from backend.data.split import GUEST, Division, plan_table, slug
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
 from backend.errors import FederationError
-from backend.i18n import NO_MEANING
+from backend.i18n import NO_MEANING, Text
 from backend.jobs import Job
 from backend.services.federations import FOLDER, Federations
 
@@ -92,8 +92,7 @@ class Draft(BaseModel):
     label: str = ""
     task: str = ""
     positive: str = ""
-    label_meaning: str = ""
-    label_meaning_zh: str = ""
+    label_meaning: Text = Text()
     guest_title: str = ""
     guest: tuple[str, ...] = ()
     hosts: tuple[OwnHost, ...] = Field(default=(), max_length=10)
@@ -234,7 +233,7 @@ class OwnData:
             if "kind" not in found[column].model_fields_set:  # the cells decide
                 del cells["kind"]
         label = found.get(draft.label)
-        meant = {"label_meaning": label.meaning, "label_meaning_zh": label.meaning_zh} if label else {}
+        meant = {"label_meaning": label.meaning} if label else {}
         return draft.model_copy(update={"entries": {**draft.entries, **entries}, **meant})
 
     def overview(self, draft: Draft) -> tuple[Federation, Overview]:
@@ -307,9 +306,9 @@ def _division(draft: Draft) -> Division:
     """What was said, as `glassleaf init` is told it."""
     names = host_names(draft)
     entries = {column: _entry(column, cells) for column, cells in draft.entries.items()}
-    if draft.label and (draft.label_meaning or draft.label_meaning_zh):
-        said = draft.label_meaning or draft.label_meaning_zh
-        entries[draft.label] = {"meaning": said, "meaning_zh": draft.label_meaning_zh}
+    meaning = draft.label_meaning
+    if draft.label and meaning:
+        entries[draft.label] = {"meaning": meaning.en or meaning.zh, "meaning_zh": meaning.zh}
     held = {*draft.guest, *(column for host in draft.hosts for column in host.columns), draft.label}
     return Division(
         draft.label,

@@ -33,7 +33,6 @@ HOST_FORMAT = 3
 # Format 1 had one output, one weight a leaf, and no split whose larger values go left. Before format 3 a Host received neither the
 # layout of scores nor the hash of the Guest's partial model.
 READ = {"guest": (1, FORMAT), "host": (1, 2, HOST_FORMAT)}
-LATER = ("unit_zh", "categories_zh", "reason", "reason_zh")  # fields of a feature that the first formats did not have
 _OUTPUTS, _RULE, _LAYOUT = TypeAdapter(Outputs), TypeAdapter(SplitRule), TypeAdapter(Layout | None)
 _BANDS: TypeAdapter[ScoreBands | None] = TypeAdapter(ScoreBands | None)
 
@@ -53,7 +52,7 @@ def dump_guest(model: GuestModel) -> str:
             "hosts": list(model.hosts),
             "base_scores": list(model.base_scores),
             "score_bits": model.score_bits,
-            "dictionary": [[party, _feature(f)] for party, f in model.dictionary],
+            "dictionary": [[party, f.model_dump(mode="json", exclude={"missing"})] for party, f in model.dictionary],
             "trees": dump_trees(model.trees),
             "rules": _rules(model.rules),
             "outputs": {name: value for name, value in asdict(model.outputs).items() if name != "spread" or value},
@@ -71,12 +70,6 @@ def _medians(of: Medians) -> dict[str, Any]:
 
 def _read_medians(data: dict[str, Any]) -> Medians:
     return {name: (float(low), float(high)) for name, (low, high) in data.get("medians", {}).items()}
-
-
-def _feature(feature: Feature) -> dict[str, Any]:
-    """A feature as it was disclosed; what came later stands only where there is any, so that earlier models keep their hash."""
-    entry = feature.model_dump(mode="json", exclude={"missing"})
-    return {name: value for name, value in entry.items() if value or name not in LATER}
 
 
 def load_guest(text: str) -> GuestModel:

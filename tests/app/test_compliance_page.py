@@ -253,7 +253,7 @@ def test_a_link_opens_one_finding_alone_and_all_are_one_press_away(opened: Opene
     at = opened("compliance")
     last = found_of(at)[-1]
     at = opened("compliance", finding=view_models.key_of(last))
-    assert len(shown(at)) == 1 and any(last.meaning in m.value.replace("\\", "") for m in at.markdown)
+    assert len(shown(at)) == 1 and any(last.meaning.en in m.value.replace("\\", "") for m in at.markdown)
     at.button(key="findings_all").click().run()
     assert len(shown(at)) == len({f.feature for f in found_of(at)}) and "finding" not in at.query_params
 

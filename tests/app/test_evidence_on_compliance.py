@@ -17,7 +17,7 @@ from backend.errors import Cancelled
 from backend.fairness.age_discrimination import AgeCheck, AgeGap
 from backend.fairness.disparity import Disparity
 from backend.fairness.evidence import Basis, Evidence
-from backend.i18n import LANGUAGES
+from backend.i18n import LANGUAGES, Text
 from backend.jobs import Job
 from backend.services.fairness import GROUPS, Proxies
 from tests.app.conftest import Answers, Opened, World, _fresh, job_of
@@ -277,8 +277,7 @@ def test_alternatives_are_compared_with_the_group_that_was_the_reference_whateve
         name="home",
         meaning="Home",
         kind="categorical",
-        categories={"a": "own", "b": "let"},
-        categories_zh={"a": "自有"},
+        categories={"a": Text("own", "自有"), "b": "let"},
     )
     number = Feature(name="age", meaning="Age")
     chosen = [

@@ -46,7 +46,7 @@ def test_a_page_speaks_chinese_once_it_is_chosen_with_its_meanings(opened: Opene
     at.run()
     assert not at.exception
     assert at.title[0].value == catalogue("zh")["features.title"]
-    assert world.federation.guest.features[0].meaning_zh in everything(at)
+    assert world.federation.guest.features[0].meaning.zh in everything(at)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from app.texts import Texts, amount, bare, catalogue, cut, label, markdown, numb
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.data.label import Label
-from backend.i18n import LANGUAGES, NO_MEANING
+from backend.i18n import LANGUAGES, NO_MEANING, Text
 from backend.protocols.training.algorithms import ALGORITHMS
 from backend.protocols.transport.message import MESSAGES
 
@@ -195,7 +195,7 @@ def test_shares_signs_and_sizes_read_well() -> None:
 
 def test_a_meaning_that_nobody_gave_says_so_in_the_readers_language() -> None:
     zh = Texts("zh")
-    feature = Feature.model_construct(name="x", meaning=f"年龄 {NO_MEANING}", meaning_zh="")
+    feature = Feature.model_construct(name="x", meaning=Text(f"年龄 {NO_MEANING}"))
     assert (zh.meaning(feature), Texts("en").meaning(feature)) == (
         zh.noted("年龄", zh("words.no_meaning")),
         feature.meaning,
@@ -203,7 +203,7 @@ def test_a_meaning_that_nobody_gave_says_so_in_the_readers_language() -> None:
     label = Label(column="违约", positive="是", meaning=f"违约 is 是 {NO_MEANING}")
     federation = Federation.model_construct(label=label)
     assert zh.label(federation) == zh.noted("违约 = 是", zh("words.no_meaning"))
-    assert Texts("en").label(federation) == label.meaning
+    assert Texts("en").label(federation) == label.meaning.en
 
 
 def test_federations_of_one_title_are_told_apart_by_their_short_names() -> None:

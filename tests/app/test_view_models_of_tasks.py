@@ -8,6 +8,7 @@ import pytest
 from app import view_models
 from app.panels import frame, tree
 from app.texts import Texts, amount
+from backend.i18n import Text
 from backend.results import Score, ScoreBatch
 from backend.trees.ensemble import GuestTree, Leaf, Split
 from backend.trees.metrics import Metrics
@@ -28,7 +29,7 @@ def stump(left: Leaf, right: Leaf) -> GuestTree:
 def view(outputs: Outputs, trees: tuple[GuestTree, ...], algorithm: str = "secureboost", unit: str = "") -> object:
     model = SimpleNamespace(outputs=outputs, trees=trees)
     record = SimpleNamespace(algorithm=algorithm, task=outputs.task)
-    label = SimpleNamespace(unit=unit, unit_zh="", meaning_zh="")
+    label = SimpleNamespace(unit=Text(unit), meaning=Text())
     return SimpleNamespace(model=model, record=record, task=outputs.task, federation=SimpleNamespace(label=label))
 
 

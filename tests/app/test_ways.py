@@ -135,7 +135,7 @@ def test_a_feature_is_found_by_its_column_and_by_its_meaning_in_either_language(
     found: search.Groups, world: World
 ) -> None:
     feature = world.federation.hosts[0].features[0]
-    for typed in (feature.name, feature.meaning, feature.meaning_zh):
+    for typed in (feature.name, feature.meaning.en, feature.meaning.zh):
         assert {"feature": feature.name, "search": feature.name} in places(found, typed)["features"]
 
 

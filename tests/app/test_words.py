@@ -14,7 +14,7 @@ from backend.data.credit_card import CREDIT_CARD_FEATURES as CREDIT_CARD
 from backend.data.demo import DICTIONARY
 from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import read_dictionary
-from backend.i18n import LANGUAGES, catalogue, fill
+from backend.i18n import LANGUAGES, Text, catalogue, fill
 
 AVOID = tomllib.loads((files("assets") / "glossary.toml").read_text(encoding="utf-8"))["avoid"]
 CHINESE = "[\u4e00-\u9fff]"
@@ -79,12 +79,12 @@ def test_a_value_is_set_apart_by_what_it_is(text: str, value: str, filled: str) 
 
 
 def test_a_common_unit_has_its_chinese_word_and_the_owners_word_comes_first() -> None:
-    age = Feature(name="age", meaning="Age", meaning_zh="年龄", unit="years")
+    age = Feature(name="age", meaning=Text("Age", "年龄"), unit="years")
     assert shown(EN, age, 41) == "41 years"
     assert shown(ZH, age, 41) == "41 岁"
-    assert ZH.unit(age.model_copy(update={"meaning_zh": "合作时间"})) == "年"
+    assert ZH.unit(age.model_copy(update={"meaning": Text("Age", "合作时间")})) == "年"
     assert ZH.unit(age.model_copy(update={"unit": "NT$"})) == ZH("unit.nt$")
-    assert ZH.unit(age.model_copy(update={"unit": "years", "unit_zh": "周岁"})) == "周岁"
+    assert ZH.unit(age.model_copy(update={"unit": Text("years", "周岁")})) == "周岁"
     assert ZH.unit(age.model_copy(update={"unit": "kWh"})) == "kWh"
     assert ZH.unit(age.model_copy(update={"unit": ""})) == ""
 
@@ -94,8 +94,7 @@ def test_a_code_is_in_the_readers_language_where_its_owner_gave_it() -> None:
         name="home",
         meaning="Home",
         kind=Kind.CATEGORICAL,
-        categories={"r": "rented", "o": "owned"},
-        categories_zh={"r": "租房"},
+        categories={"r": Text("rented", "租房"), "o": "owned"},
     )
     assert [shown(EN, home, code) for code in ("r", "o", "x")] == ["rented", "owned", "x"]
     assert [shown(ZH, home, code) for code in ("r", "o", "x")] == ["租房", "owned", "x"]

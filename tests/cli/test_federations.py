@@ -6,6 +6,7 @@ import pytest
 
 from backend.data.demo import write_demo
 from backend.data.federation import load_federation, write_federation
+from backend.i18n import Text
 from backend.services import Glassleaf
 
 HEADER = 'key,age,"amount, ""net""",phone,opened,rank,flat,void,class'
@@ -102,7 +103,7 @@ def test_the_dictionary_to_fill_in_is_read_again_as_it_is(init, read, run, table
     first, second = load_federation(tmp_path / "out"), load_federation(again)
     assert [f.missing for _, f in first.features()] == [f.missing for _, f in second.features()]
     assert [f.kind for _, f in first.features()] == [f.kind for _, f in second.features()]
-    assert second.hosts[0].features[0].categories == {"none": "none", "yes": "yes"}
+    assert second.hosts[0].features[0].categories == {"none": Text("none"), "yes": Text("yes")}
 
 
 @pytest.mark.parametrize("wish", ["age", "=NA", "age=", "age=na"])

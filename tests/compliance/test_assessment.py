@@ -9,6 +9,7 @@ from backend.compliance.rule_pack import load_packs
 from backend.data.credit_card import CREDIT_CARD_FEATURES
 from backend.data.dictionary import Feature
 from backend.fairness.evidence import Evidence
+from backend.i18n import Text
 
 DAY = dt.date(2026, 11, 20)
 
@@ -45,7 +46,7 @@ def test_the_credit_card_dictionary_has_two_prohibited_and_one_conditional_featu
 
 
 def test_a_finding_holds_rule_citation_date_match_and_use():
-    client = feature("SEX", "Sex of the client", meaning_zh="客户性别")
+    client = feature("SEX", Text("Sex of the client", "客户性别"))
     (finding,) = assess([client], {"SEX": used()}, [pack("ecoa")], on=DAY).findings
     assert finding.rule_id == "ecoa_sex"
     assert finding.pack == "ECOA / Regulation B"
@@ -59,10 +60,10 @@ def test_a_finding_holds_rule_citation_date_match_and_use():
 def test_the_match_is_in_the_name_before_the_meanings():
     found = [
         assess([feature("sex")], {}, on=DAY).findings[0],
-        assess([feature(meaning="Sex", meaning_zh="性别")], {}, on=DAY).findings[0],
-        assess([feature(meaning_zh="性别")], {}, on=DAY).findings[0],
+        assess([feature(meaning=Text("Sex", "性别"))], {}, on=DAY).findings[0],
+        assess([feature(meaning=Text("A column", "性别"))], {}, on=DAY).findings[0],
     ]
-    assert [f.matched_in for f in found] == ["name", "meaning", "meaning_zh"]
+    assert [f.matched_in for f in found] == ["name", "meaning", "chinese_meaning"]
     assert [f.matched for f in found] == ["sex", "Sex", "性别"]
 
 
@@ -91,7 +92,7 @@ def test_one_feature_can_touch_two_rules():
 
 def test_a_meaning_about_a_thing_cancels_an_ambiguous_name_but_not_a_clear_one():
     assert rules(feature("age", "Age of the account")) == []
-    assert rules(feature("age", "Column", meaning_zh="账户年龄")) == []
+    assert rules(feature("age", Text("Column", "账户年龄"))) == []
     assert rules(feature("sex", "Gender-neutral code")) == ["ecoa_sex"]
 
 
@@ -275,7 +276,7 @@ def test_a_rule_speaks_both_languages_and_promises_no_more_than_an_assessment(ru
         ("zq17", "ZQ17", {}, True),  # only repeats the name
         ("zq17", "Field 17 of the record", {}, True),  # says nothing
         ("zq17", "Overdue amount", {}, False),
-        ("zq17", "Zq17", {"meaning_zh": "逾期金额"}, False),
+        ("zq17", Text("Zq17", "逾期金额"), {}, False),
         ("zq17", "Zq17", {"categories": {"1": "Instalment", "2": "Revolving"}}, False),
         ("逾期金额", "逾期金额 (no meaning given)", {}, False),
         ("avg_loan_amount_12m", "Avg loan (no meaning given)", {}, False),

@@ -81,7 +81,7 @@ def test_a_chinese_text_about_a_firm_without_a_person_is_about_nobody(meaning, h
 
 
 @pytest.mark.parametrize(
-    ("meaning", "meaning_zh", "found"),
+    ("meaning", "chinese_meaning", "found"),
     [
         ("Imputation flag for sex", "", False),
         ("Sex, imputation flag", "", False),
@@ -90,10 +90,10 @@ def test_a_chinese_text_about_a_firm_without_a_person_is_about_nobody(meaning, h
         ("", "性别标志", True),
     ],
 )
-def test_how_a_value_came_about_is_nobodys_attribute(meaning, meaning_zh, found):
+def test_how_a_value_came_about_is_nobodys_attribute(meaning, chinese_meaning, found):
     context = Context.of({"record": ("imputation flag", "插补标志")})
     pattern = Pattern([Phrase.of("sex", {}), Phrase.of("性别", {})], context=context)
-    assert bool(pattern.find(FeatureTexts.of("q7", meaning, meaning_zh))) == found
+    assert bool(pattern.find(FeatureTexts.of("q7", meaning, chinese_meaning))) == found
 
 
 WEAK = Pattern(
@@ -102,7 +102,7 @@ WEAK = Pattern(
 
 
 @pytest.mark.parametrize(
-    ("name", "meaning", "meaning_zh", "hit", "asks"),
+    ("name", "meaning", "chinese_meaning", "hit", "asks"),
     [
         ("x1", "Noise from the street", "", "", True),
         ("x1", "Street", "", "Street", True),
@@ -114,8 +114,8 @@ WEAK = Pattern(
         ("x1", "Noise", "", "", False),
     ],
 )
-def test_a_weak_sign_counts_where_it_stands_alone_and_asks_among_other_words(name, meaning, meaning_zh, hit, asks):
-    texts = FeatureTexts.of(name, meaning, meaning_zh)
+def test_a_weak_sign_counts_where_it_stands_alone_and_asks_among_other_words(name, meaning, chinese_meaning, hit, asks):
+    texts = FeatureTexts.of(name, meaning, chinese_meaning)
     found = WEAK.find(texts)
     assert ((found[0] if found else ""), WEAK.asks(texts) is not None) == (hit, asks)
 
@@ -148,7 +148,7 @@ def test_the_head_of_the_words_says_what_the_value_is(meaning, hit):
 
 
 @pytest.mark.parametrize(
-    ("meaning", "meaning_zh", "found"),
+    ("meaning", "chinese_meaning", "found"),
     [
         ("Share of women in the country", "", False),
         ("Share of women in the customer's neighbourhood", "", True),
@@ -157,10 +157,10 @@ def test_the_head_of_the_words_says_what_the_value_is(meaning, hit):
         ("", "小区女性人口比例", True),
     ],
 )
-def test_a_population_tells_nobodys_attribute_unless_it_is_the_customers_own(meaning, meaning_zh, found):
+def test_a_population_tells_nobodys_attribute_unless_it_is_the_customers_own(meaning, chinese_meaning, found):
     context = Context.of({"population": ("share of women", "人口比例"), "near": ("neighbourhood", "小区")})
     pattern = Pattern([Phrase.of("women", {}), Phrase.of("女性", {})], context=context)
-    assert bool(pattern.find(FeatureTexts.of("x1", meaning, meaning_zh))) == found
+    assert bool(pattern.find(FeatureTexts.of("x1", meaning, chinese_meaning))) == found
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_what_readers_take_for_different_things_asks_even_alone_and_is_never_fou
     texts = (FeatureTexts.of("x1", *meanings) for meanings in (("Graduation year",), ("", "毕业时间"), ("Retired",)))
     assert [(pattern.find(text) is not None, pattern.asks(text)) for text in texts] == [
         (False, ("Graduation year", "meaning")),
-        (False, ("毕业时间", "meaning_zh")),
+        (False, ("毕业时间", "chinese_meaning")),
         (True, None),
     ]
 
@@ -245,7 +245,7 @@ def test_codes_tell_where_a_good_part_of_them_does_and_they_are_no_kinds_of_work
 
 
 @pytest.mark.parametrize(
-    ("meaning_zh", "counts"),
+    ("chinese_meaning", "counts"),
     [
         ("员工年龄", True),
         ("员工年龄校验结果", False),
@@ -254,10 +254,10 @@ def test_codes_tell_where_a_good_part_of_them_does_and_they_are_no_kinds_of_work
         ("校验结果中的员工年龄", True),
     ],
 )
-def test_what_ends_a_chinese_clause_tells_no_attribute_even_of_a_person(meaning_zh, counts):
+def test_what_ends_a_chinese_clause_tells_no_attribute_even_of_a_person(chinese_meaning, counts):
     context = Context(persons_zh=("员工",), processes_zh=("校验结果",))
     pattern = Pattern([Phrase.of("年龄", {})], context=context)
-    assert bool(pattern.find(FeatureTexts.of("x1", "", meaning_zh))) == counts
+    assert bool(pattern.find(FeatureTexts.of("x1", "", chinese_meaning))) == counts
 
 
 STRENGTH = {
@@ -275,14 +275,14 @@ STRENGTH = {
     ("name", "said", "strength"),
     [
         ("x1", {"meaning": "Gender of the client"}, "finding"),  # alone, but for words that say nothing
-        ("x1", {"meaning_zh": "客户性别代码"}, "finding"),
+        ("x1", {"chinese_meaning": "客户性别代码"}, "finding"),
         ("gender_of_policy", {}, "finding"),  # a word with one sense
         ("spouse", {}, "finding"),
         ("x1", {"meaning": "Share of gender studies"}, "single"),
-        ("x1", {"meaning_zh": "性别研究"}, "single"),
+        ("x1", {"chinese_meaning": "性别研究"}, "single"),
         ("q_spouse", {"meaning": "Income of a spouse"}, "weak"),
         ("性别研究", {"meaning": "Studies of gender"}, "finding"),  # two texts say so
-        ("性别研究", {"meaning_zh": "性别研究"}, "single"),  # the second only repeats the first
+        ("性别研究", {"chinese_meaning": "性别研究"}, "single"),  # the second only repeats the first
         ("x1", {"meaning": "Kind of share", "codes": ["male", "female", "none"]}, "finding"),  # most of the codes
         ("x1", {"meaning": "Kind of share", "codes": ["male", "female", "none", "both", "few"]}, "single"),
     ],

@@ -5,6 +5,7 @@ import pytest
 from backend.compliance.assessment import texts_of
 from backend.compliance.rule_pack import load_packs, words
 from backend.data.dictionary import Feature
+from backend.i18n import Text
 
 NAMED = {concept for pack in load_packs() for rule in pack.rules for concept in rule.looks_for}
 PLAIN = "A column of the table"  # a meaning that tells nothing
@@ -432,7 +433,7 @@ SAYS_MORE = {
 
 
 def concepts_found(name, meaning, meaning_zh, **more):
-    texts = texts_of(Feature(name=name, meaning=meaning, meaning_zh=meaning_zh, **more))
+    texts = texts_of(Feature(name=name, meaning=Text(meaning, meaning_zh), **more))
     return {concept for concept, pattern in words().patterns.items() if pattern.find(texts)}
 
 

@@ -18,7 +18,7 @@ from backend.compliance.recall import UNSEEN, measure
 from backend.compliance.second_opinion import ASK, ASK_STATUTE, WEIGHTS, Opinion
 from backend.data.dictionary import Feature
 from backend.errors import RulePackError
-from backend.i18n import NO_MEANING
+from backend.i18n import NO_MEANING, Text
 
 DOCS = Path(__file__).parents[2] / "docs" / "rules.md"
 OPENED = Path(__file__).parent / "opened.csv"  # lists that were read after they were measured
@@ -45,8 +45,8 @@ def listed(tmp_path, text: str) -> Path:
 def test_a_list_is_read_with_its_codes(tmp_path):
     file = listed(tmp_path, "name,meaning,codes\nst,Status,1: Married; 2: Single\nbal,,\nkind,,female；male\n")
     married, bare, kind = (row.feature for row in read_feature_list(file))
-    assert married.categories == {"1": "Married", "2": "Single"}
-    assert (bare.described, kind.categories) == (False, {"#1": "female", "#2": "male"})
+    assert married.categories == {"1": Text("Married"), "2": Text("Single")}
+    assert (bare.described, kind.categories) == (False, {"#1": Text("female"), "#2": Text("male")})
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_a_list_is_read_with_its_codes(tmp_path):
 )
 def test_codes_are_taken_apart_at_semicolons_or_at_commas_before_a_code(tmp_path, cell, codes):
     (row,) = read_feature_list(listed(tmp_path, f'name,codes\nst,"{cell}"\n'))
-    assert row.feature.categories == codes
+    assert {code: text.en for code, text in row.feature.categories.items()} == codes
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ def signs(**said):
     [
         ({"name": "relgion"}, "religion", "relgion"),
         ({"name": "mhi", "meaning": "Mental health index."}, "health", "mental health"),
-        ({"name": "zzmm", "meaning": f"zzmm {NO_MEANING}", "meaning_zh": "整治面貌"}, "politics", "面貌"),
+        ({"name": "zzmm", "meaning": Text(f"zzmm {NO_MEANING}", "整治面貌")}, "politics", "面貌"),
     ],
 )
 def test_what_no_phrase_finds_is_proposed_with_the_words_that_weighed_most(said, concept, word):

@@ -250,7 +250,7 @@ def test_a_long_meaning_is_read_to_the_end_of_its_first_sentence(meaning, read):
 
 
 @pytest.mark.parametrize(
-    ("meaning_zh", "said", "codes"),
+    ("chinese_meaning", "said", "codes"),
     [
         ("借款用途 1、购物 2、装修 3、结婚", "借款用途", ["购物", "装修", "结婚"]),
         ("婚姻状况:0-未知,1-已婚,2-离异", "婚姻状况", ["未知", "已婚", "离异"]),
@@ -259,9 +259,9 @@ def test_a_long_meaning_is_read_to_the_end_of_its_first_sentence(meaning, read):
         ("1、购物 2、装修 3、结婚", "1、购物 2、装修 3、结婚", []),
     ],
 )
-def test_codes_that_are_written_into_a_chinese_meaning_are_codes(meaning_zh, said, codes):
-    texts = FeatureTexts.of("x1", "", meaning_zh)
-    assert (texts.meaning_zh.text, [code.text for code in texts.codes]) == (said, codes)
+def test_codes_that_are_written_into_a_chinese_meaning_are_codes(chinese_meaning, said, codes):
+    texts = FeatureTexts.of("x1", "", chinese_meaning)
+    assert (texts.chinese_meaning.text, [code.text for code in texts.codes]) == (said, codes)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_every_column_is_described_and_held_by_one_party():
         "PAY_5",
     )
     assert {*GUEST_COLUMNS, *HOST_COLUMNS} == set(CREDIT_CARD_FEATURES)
-    assert all(feature.meaning_zh for feature in CREDIT_CARD_FEATURES.values())
+    assert all(feature.meaning.zh for feature in CREDIT_CARD_FEATURES.values())
 
 
 @pytest.mark.slow
@@ -83,7 +83,7 @@ def test_the_fetched_table_gets_its_usual_names_and_can_be_split(openml, tmp_pat
     written = load_federation(tmp_path / "out")
     parties = (written.guest, *written.hosts)
     assert written == federation and [party.title for party in parties] == ["Cedar Bank", "Aspen Pay"]
-    assert all(part.title_zh for part in (written, *parties)) and written.label.meaning_zh
+    assert all(part.title_zh for part in (written, *parties)) and written.label.meaning.zh
 
 
 def test_a_table_of_another_shape_is_refused(openml, tmp_path):

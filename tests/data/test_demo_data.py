@@ -66,7 +66,7 @@ def test_fewer_than_a_hundred_rows_are_refused(tmp_path):
 
 def test_every_feature_is_described_in_both_languages(demo):
     assert len(demo.features()) == len(BANK + TELECOM + PLATFORM) == 24
-    assert all(feature.meaning and feature.meaning_zh for _, feature in demo.features())
+    assert all(feature.meaning.en and feature.meaning.zh for _, feature in demo.features())
     coded = [feature for _, feature in demo.features() if feature.kind is Kind.CATEGORICAL]
     assert len(coded) >= 3
     assert all(feature.categories for feature in coded)

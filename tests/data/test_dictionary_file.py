@@ -5,6 +5,7 @@ import pytest
 from backend.data.dictionary import ExpectedDirection, Feature, Kind
 from backend.data.dictionary_file import read_dictionary, write_dictionary
 from backend.errors import FederationError
+from backend.i18n import Text
 
 
 def read(tmp_path, text: str):
@@ -21,8 +22,7 @@ def test_a_row_becomes_a_feature_and_empty_cells_leave_the_default(tmp_path):
     )
     assert features["sex"] == Feature(
         name="sex",
-        meaning="Sex",
-        meaning_zh="性别",
+        meaning=Text("Sex", "性别"),
         kind=Kind.CATEGORICAL,
         sensitivity="sex",
         categories={"1": "male", "2": "female"},
@@ -34,14 +34,14 @@ def test_a_row_becomes_a_feature_and_empty_cells_leave_the_default(tmp_path):
 def test_units_and_codes_are_read_and_written_in_chinese_too(tmp_path):
     text = "name,meaning,unit,unit_zh,kind,categories,categories_zh\nage,Age,years,岁,,,\nhome,Home,,,categorical,r=rented;o=owned,r=租房\n"
     features = read(tmp_path, text)
-    assert features["age"].unit_zh == "岁"
-    assert features["home"].categories_zh == {"r": "租房"}
+    assert features["age"].unit == Text("years", "岁")
+    assert features["home"].categories == {"r": Text("rented", "租房"), "o": Text("owned")}
     write_dictionary(list(features.values()), tmp_path / "again.csv")
     assert read_dictionary(tmp_path / "again.csv") == features
 
 
 def test_only_codes_that_there_are_can_be_translated(tmp_path):
-    with pytest.raises(FederationError, match="codes that 'categories' has too; 'x' is not one of them"):
+    with pytest.raises(FederationError, match="categories_zh: found 'x', expected codes that 'categories' has too"):
         read(tmp_path, "name,meaning,kind,categories,categories_zh\nhome,Home,categorical,r=rented,x=租房\n")
 
 

@@ -12,6 +12,7 @@ from backend.data.federation import load_federation
 from backend.data.split import Division, split_table
 from backend.data.table import read_labels, read_table
 from backend.errors import FederationError
+from backend.i18n import Text
 
 TABLE = (
     "id;paidOnTime;LIMIT_BAL;job;pets;late\na;yes;10;clerk;1;no\nb;no;20,5;nurse;2;yes\n".replace(",", ".")
@@ -56,8 +57,8 @@ def test_the_parties_files_and_the_federation_file_are_written(tmp_path):
 
 def test_without_a_dictionary_meaning_and_kind_are_guessed_and_said_to_be(tmp_path):
     features = {feature.name: feature for _, feature in split(tmp_path).features()}
-    assert features["LIMIT_BAL"].meaning == "Limit bal (no meaning given)"
-    assert features["paidOnTime"].meaning == "Paid on time (no meaning given)"
+    assert features["LIMIT_BAL"].meaning.en == "Limit bal (no meaning given)"
+    assert features["paidOnTime"].meaning.en == "Paid on time (no meaning given)"
     assert [features[name].kind for name in ("paidOnTime", "LIMIT_BAL", "job")] == [
         Kind.BOOLEAN,
         Kind.NUMERIC,
@@ -80,8 +81,8 @@ def test_a_dictionary_gives_meanings_and_kinds_also_of_the_label(tmp_path):
         "name,meaning,kind\njob,Occupation,categorical\nlate,Paid late,\nelse,Else,\n", encoding="utf-8"
     )
     federation = split(tmp_path, dictionary=dictionary, name="mine")
-    assert federation.party("job_market").features[0].meaning == "Occupation"
-    assert (federation.name, federation.label.meaning) == ("mine", "Paid late")
+    assert federation.party("job_market").features[0].meaning.en == "Occupation"
+    assert (federation.name, federation.label.meaning) == ("mine", Text("Paid late"))
 
 
 def test_a_dictionary_that_names_no_kind_leaves_it_to_the_cells(tmp_path):
@@ -91,7 +92,7 @@ def test_a_dictionary_that_names_no_kind_leaves_it_to_the_cells(tmp_path):
     features = {feature.name: feature for _, feature in split(tmp_path, dictionary=dictionary).features()}
     kinds = {"paidOnTime": Kind.BOOLEAN, "LIMIT_BAL": Kind.NUMERIC, "job": Kind.CATEGORICAL}
     assert {name: features[name].kind for name in kinds} == kinds
-    assert features["job"].meaning == "Occupation"
+    assert features["job"].meaning.en == "Occupation"
 
 
 def test_what_codes_stand_for_makes_a_column_one_of_codes(tmp_path):
@@ -111,7 +112,7 @@ def test_a_label_whose_positive_value_is_unclear_has_to_name_it(tmp_path):
         "found 'bad', 'good'; which value is the positive one is unclear. Name the bad outcome with --positive"
         in refusals(tmp_path, text)
     )
-    assert split(tmp_path, text, positive="bad").label.meaning == "Late is bad (no meaning given)"
+    assert split(tmp_path, text, positive="bad").label.meaning.en == "Late is bad (no meaning given)"
 
 
 @pytest.mark.parametrize(
@@ -181,7 +182,7 @@ def labels_of(folder: Path, *cells: str, **changed):
 def test_the_task_is_read_off_the_label_where_it_is_plain(tmp_path, cells, task, classes):
     label = labels_of(tmp_path, *cells).label
     assert (label.task, label.classes, label.positive) == (task, classes, "")
-    assert label.meaning == "Late (no meaning given)"
+    assert label.meaning.en == "Late (no meaning given)"
 
 
 def test_two_outcomes_are_binary_even_where_they_are_numbers(tmp_path):
@@ -209,8 +210,8 @@ def test_a_dictionary_gives_the_unit_of_a_number_and_of_nothing_else(tmp_path):
     dictionary = tmp_path / "dict.csv"
     dictionary.write_text("name,meaning,unit\nlate,Delay,days\n", encoding="utf-8")
     federation = labels_of(tmp_path, "1.5", "2", "3", dictionary=dictionary)
-    assert (federation.label.unit, federation.label.meaning) == ("days", "Delay")
-    assert labels_of(tmp_path, "a", "b", "c", dictionary=dictionary, out=tmp_path / "classes").label.unit == ""
+    assert (federation.label.unit, federation.label.meaning) == (Text("days"), Text("Delay"))
+    assert labels_of(tmp_path, "a", "b", "c", dictionary=dictionary, out=tmp_path / "classes").label.unit == Text()
 
 
 @pytest.mark.parametrize(

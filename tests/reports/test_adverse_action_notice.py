@@ -7,7 +7,7 @@ import pytest
 
 from backend.data.dictionary import Feature
 from backend.errors import ParameterError
-from backend.i18n import LANGUAGES, Catalogue
+from backend.i18n import LANGUAGES, Catalogue, Text
 from backend.reports.adverse_action_notice import (
     LEARNED,
     Blocker,
@@ -27,9 +27,8 @@ from backend.trees.ensemble import GuestModel
 
 def feature(meaning, meaning_zh="", name="f"):
     sides = {"above": ": more than most", "below": ": less than most", "either": ""}
-    reason = {side: f"Your {meaning}{text}" for side, text in sides.items()}
-    reason_zh = {side: f"您的{meaning_zh}（{side}）" for side in sides}
-    return Feature(name=name, meaning=meaning, meaning_zh=meaning_zh, reason=reason, reason_zh=reason_zh)
+    reason = {side: Text(f"Your {meaning}{text}", f"您的{meaning_zh}（{side}）") for side, text in sides.items()}
+    return Feature(name=name, meaning=Text(meaning, meaning_zh), reason=reason)
 
 
 @pytest.mark.parametrize(
@@ -144,13 +143,18 @@ def test_reasons_that_share_the_forms_words_are_one_and_free_a_place():
 
 
 def test_a_reason_without_a_text_for_its_side_is_not_stated():
-    bare = replace(LATE, feature=LATE.feature.model_copy(update={"reason": {"either": "Late"}}))
+    bare = replace(LATE, feature=LATE.feature.model_copy(update={"reason": {"either": Text("Late")}}))
     with pytest.raises(ParameterError, match="'late' has no text"):
         english(notice(bare))
     assert "• Late" in english(notice(replace(bare, side="")))
-    english_only = replace(LATE, feature=LATE.feature.model_copy(update={"reason_zh": {}}))
+    english_only = replace(
+        LATE,
+        feature=LATE.feature.model_copy(
+            update={"reason": {side: Text(text.en) for side, text in LATE.feature.reason.items()}}
+        ),
+    )
     assert english(notice(english_only))
-    with pytest.raises(ParameterError, match="reason_zh"):
+    with pytest.raises(ParameterError, match="in Chinese"):
         draw(notice(english_only), "zh", "txt")
 
 

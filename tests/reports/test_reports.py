@@ -23,9 +23,9 @@ from backend.data.dictionary import Feature, Kind
 from backend.errors import ModelError, ParameterError
 from backend.evaluation.validation import monitoring, suite
 from backend.fairness.evidence import Evidence
-from backend.i18n import LANGUAGES, Catalogue, catalogue
+from backend.i18n import LANGUAGES, Catalogue, Text, catalogue
 from backend.protocols.training.parameters import SecureBoostParameters
-from backend.reports.blocks import Facts, Heading, Outline, Table, Text
+from backend.reports.blocks import Facts, Heading, Outline, Paragraph, Table
 from backend.reports.build import content_of, fill
 from backend.reports.document import canonical, make, read, schema, sha256, to_json, written
 from backend.reports.files import check
@@ -73,7 +73,7 @@ def home(tmp_path_factory):
                 table[feature.name] = pd.to_numeric(table[feature.name]) + OFFSET
         table.to_csv(file, index=False)
     toml = home / "demo" / "federation.toml"
-    meaning = next(f.meaning for f in federation.guest.features)
+    meaning = next(f.meaning.en for f in federation.guest.features)
     toml.write_text(toml.read_text().replace(json.dumps(meaning, ensure_ascii=False), json.dumps(HOSTILE)))
     return home
 
@@ -359,7 +359,7 @@ def test_open_questions_are_counted_on_the_first_page_and_told_with_their_words(
 
 
 def test_a_hostile_meaning_stays_text(report):
-    assert any(f.meaning == HOSTILE for f in report.content.features)
+    assert any(f.meaning.en == HOSTILE for f in report.content.features)
     page = to_html(report, "en")
     assert "<b>bold" not in page and page.count("<script") == 1 and page.count("</script>") == 1
 
@@ -464,7 +464,7 @@ def test_what_travelled_in_the_clear_in_training_is_not_called_encrypted(report,
     identity = report.content.identity.model_copy(update={"cipher": cipher})
     content = report.content.model_copy(update={"identity": identity})
     writer = Writer(make(written(content), report.issued, SigningKey.generate()), Catalogue("en"))
-    assert (Text(writer("trained_in_the_clear"), "finding") in record.privacy(writer)) == said
+    assert (Paragraph(writer("trained_in_the_clear"), "finding") in record.privacy(writer)) == said
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -536,8 +536,8 @@ def test_headings_of_both_levels_and_what_they_head_go_to_one_page():
     page, words = pdf_page.Page(Catalogue("en"), datetime.now(UTC)), "word " * 60
     below = [
         Heading("Gaps", 2),
-        Text(words),
-        Text(words),
+        Paragraph(words),
+        Paragraph(words),
         Table(("a", "b"), tuple(("x", "y") for _ in range(9)), (1, 1)),
     ]
     inner, outer = (pdf_form._together(page, blocks) for blocks in (below, [Heading("Alternatives", 1), *below]))
@@ -546,7 +546,7 @@ def test_headings_of_both_levels_and_what_they_head_go_to_one_page():
 
 
 def test_sentences_below_a_heading_stand_on_the_page_of_the_first_part_that_they_introduce():
-    page, words = pdf_page.Page(Catalogue("en"), datetime.now(UTC)), Text("word")
+    page, words = pdf_page.Page(Catalogue("en"), datetime.now(UTC)), Paragraph("word")
     part, introduced = [Heading("SR 26-2", 2), Table(("a",), (("x",),), (1,))], [Heading("Standards"), words]
     outer, inner = pdf_form._together(page, [*introduced, *part]), pdf_form._together(page, part)
     assert outer - inner == pytest.approx(16 + pdf_form._height(page, words))
@@ -559,7 +559,7 @@ def test_no_line_of_a_paragraph_and_no_row_of_a_table_is_alone_on_a_page(monkeyp
     monkeypatch.setattr(page, "put", lambda x, y, text, *rest: put.append((page.page, text)))
     for count in (2, 3, 4, 9):
         parts = [f"part{i}" for i in range(count)]
-        for block in (Text("\n".join(parts)), Table(("Head",), tuple((part,) for part in parts), (1,))):
+        for block in (Paragraph("\n".join(parts)), Table(("Head",), tuple((part,) for part in parts), (1,))):
             places = set()
             for room in range(8, 60):
                 page.add_page()
@@ -583,9 +583,13 @@ def test_a_search_says_that_acceptance_by_group_was_measured(report, language):
         (searched, ("document.fairness_searched", "details.verdict_searched")),
         (unsearched, ("document.fairness_not_measured", "details.verdict_no_fairness")),
     ):
-        said = "\n".join(b.text for b in (*claims.evidence(writer), *operator.verdicts(writer)) if isinstance(b, Text))
+        said = "\n".join(
+            b.text for b in (*claims.evidence(writer), *operator.verdicts(writer)) if isinstance(b, Paragraph)
+        )
         assert all(words(key) in said for key in keys)
-        tones = {line: b.tone for b in operator.verdicts(writer) if isinstance(b, Text) for line in b.text.split("\n")}
+        tones = {
+            line: b.tone for b in operator.verdicts(writer) if isinstance(b, Paragraph) for line in b.text.split("\n")
+        }
         assert tones[words(keys[1])] == ("plain" if writer is searched else "finding")  # red is for what is missing
 
 
@@ -658,8 +662,8 @@ def test_pages_are_numbered_and_what_a_model_was_trained_on_is_in_words(report, 
 def test_a_sentence_stands_on_a_page_with_its_table_and_a_remark_with_the_end_of_it(above):
     rows = tuple((f"row {n}", "1") for n in range(4))
     blocks = (
-        *(Text(f"filler {n}") for n in range(above)), Text("What follows."), Table(("head", "n"), rows, (1, 1)),
-        Text("The remark.", "note"),
+        *(Paragraph(f"filler {n}") for n in range(above)), Paragraph("What follows."), Table(("head", "n"), rows, (1, 1)),
+        Paragraph("The remark.", "note"),
     )  # fmt: skip
     drawn = pdf_form.pages(Outline("Title", "below", blocks), "en", datetime(2026, 11, 1, tzinfo=UTC))
     texts = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(bytes(drawn.output()))]
@@ -726,8 +730,7 @@ def test_a_first_page_names_the_weightiest_features_against_expectation_and_coun
 
     def answer(many: int) -> str:
         features = tuple(
-            line.model_copy(update={"meaning": f"m{n}.", "meaning_zh": f"m{n}.", "contradicts": True})
-            for n in range(many)
+            line.model_copy(update={"meaning": Text(f"m{n}.", f"m{n}."), "contradicts": True}) for n in range(many)
         )
         content = report.content.model_copy(update={"features": features})
         return dict(answers(report.model_copy(update={"content": content}), language))[words("document.ask_way")]

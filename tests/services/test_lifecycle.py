@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from backend.errors import ParameterError, SecurityError
+from backend.i18n import Text
 from backend.services import Glassleaf
 from backend.services.audit import NOBODY
 from backend.services.lifecycle import DEMO_REASON, STEPS
@@ -130,7 +131,7 @@ def asking(glassleaf, first, name, meaning, maker="ana"):
     """A draft whose first feature has this meaning."""
     described, part_of = glassleaf.models.partial_model(first), glassleaf.models.part_of(first)
     (party, feature), *others = described.dictionary
-    dictionary = ((party, feature.model_copy(update={"meaning": meaning, "meaning_zh": ""})), *others)
+    dictionary = ((party, feature.model_copy(update={"meaning": Text(meaning)})), *others)
     record = replace(first, id=name, content_hash=(name * 64)[:64])
     glassleaf.models.register(record, replace(described, dictionary=dictionary), part_of, maker)
     return name

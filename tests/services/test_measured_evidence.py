@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from backend.cli import app
 from backend.data.dictionary import Feature, Kind
 from backend.fairness.evidence import Basis
-from backend.i18n import LANGUAGES, Catalogue
+from backend.i18n import LANGUAGES, Catalogue, Text
 from backend.protocols.group_sums.grouping import Group
 from backend.services import Glassleaf, fairness
 from backend.services.fairness import DisparityRequest, ProxyRequest, group_names
@@ -86,7 +86,9 @@ def test_groups_are_named_in_both_languages():
         say = Catalogue(language)
         named = ("rented", "x", say("measure.group_rest"), say("measure.group_missing"))
         assert group_names(groups, feature, language) == named
-    translated = feature.model_copy(update={"categories_zh": {"r": "租房"}})
+    translated = feature.model_copy(
+        update={"categories": feature.categories | {"r": Text(feature.categories["r"].en, "租房")}}
+    )
     assert group_names(groups, translated, "zh")[:2] == ("租房", "x")
     bins = [Group("bin", str(i), 30) for i in (1, 2)]
     for language in LANGUAGES:

@@ -9,6 +9,7 @@ import pytest
 
 from backend.data import split
 from backend.errors import FederationError, Unclear
+from backend.i18n import Text
 from backend.services import Glassleaf
 from backend.services.federations import Division
 from backend.services.own_data import OwnHost
@@ -42,7 +43,7 @@ def said(service, draft):
                 "label": "late",
                 "task": "binary",
                 "positive": "yes",
-                "label_meaning": "Pays late",
+                "label_meaning": Text("Pays late"),
                 "guest": ("age",),
                 "hosts": (OwnHost(title="Shop", columns=("income", "home")),),
                 "entries": {"home": {"meaning": "Home", "kind": "categorical", "missing": "NA"}},
@@ -126,7 +127,7 @@ def test_a_dictionary_fills_in_the_meanings(glassleaf):
     draft = said(service, service.begin("people.csv", TABLE.encode()))
     rows = "name,meaning,meaning_zh,unit\nage,Age,年龄,years\nlate,Late payer,,\nother,Other,,\n"
     draft = service.with_dictionary(draft, "d.csv", rows.encode())
-    assert (draft.entries["age"]["meaning_zh"], draft.label_meaning, "other" in draft.entries) == (
+    assert (draft.entries["age"]["meaning_zh"], draft.label_meaning.en, "other" in draft.entries) == (
         "年龄",
         "Late payer",
         False,

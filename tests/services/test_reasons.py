@@ -10,7 +10,7 @@ from measurement_contexts import KEY, TrainedDemo
 from backend.compliance.assessment import ELDERLY
 from backend.errors import ParameterError
 from backend.fairness.age_discrimination import AgeCheck, AgeGap
-from backend.i18n import NO_MEANING, Catalogue
+from backend.i18n import NO_MEANING, Catalogue, Text
 from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.training.forest import ForestParameters
 from backend.services.notices import notice_of
@@ -156,11 +156,11 @@ def test_a_notice_says_the_reasons_in_words_and_a_prohibited_one_blocks_it(conte
     assert blocked and free
     text = context.glassleaf.reasons.notice(found, free[0].score.id, "en", "txt").decode()
     for reason in free[0].reasons:
-        assert context.measured.model.feature(reason.feature).reason[reason.side or "either"] in text
+        assert context.measured.model.feature(reason.feature).reason[reason.side or "either"].en in text
     assert Catalogue("en")("notice.action") in " ".join(text.split()) and "Equal Credit Opportunity Act" in text
     chinese = context.glassleaf.reasons.notice(found, free[0].score.id, "zh", "html").decode()
     stated = free[0].reasons[0]
-    assert context.measured.model.feature(stated.feature).reason_zh[stated.side or "either"] in chinese
+    assert context.measured.model.feature(stated.feature).reason[stated.side or "either"].zh in chinese
     assert context.glassleaf.reasons.notice(found, free[0].score.id, "en", "pdf")[:5] == b"%PDF-"
     stopped = context.glassleaf.reasons.notice(found, blocked[0].score.id, "en", "txt").decode()
     why = next(r.blockers[0] for r in blocked[0].reasons if r.blockers).in_words(Catalogue("en"))
@@ -263,7 +263,9 @@ def test_a_feature_without_a_meaning_is_no_reason_that_a_notice_states(context, 
     model = context.measured.model
     bare = replace(
         model,
-        dictionary=tuple((p, f.model_copy(update={"meaning": f"{f.name} {NO_MEANING}"})) for p, f in model.dictionary),
+        dictionary=tuple(
+            (p, f.model_copy(update={"meaning": Text(f"{f.name} {NO_MEANING}")})) for p, f in model.dictionary
+        ),
     )
     person = next(p for p in ask(context, list(declined[:4]), cutoff=0.0).people if p.reasons)
     federation, standing = context.runtime.federation, context.glassleaf.lifecycle.standing(context.record.id)

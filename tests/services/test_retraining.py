@@ -123,7 +123,7 @@ def test_the_report_of_either_shows_both_side_by_side(glassleaf, found, which):
 def test_a_measurement_is_reported_with_its_basis_and_its_groups_in_both_languages(glassleaf, found):
     record = found.after.record
     [fairness] = glassleaf.reports.make(record.id).content.fairness
-    assert fairness.on.n > 100 and fairness.on.cutoff == 0.25 and fairness.meaning == "Gender of the subscriber"
+    assert fairness.on.n > 100 and fairness.on.cutoff == 0.25 and fairness.meaning.en == "Gender of the subscriber"
     everybody, chinese = (Catalogue(language)("measure.group_all") for language in ("en", "zh"))
     assert next(m.about_zh for m in fairness.measures if m.about == everybody) == chinese
     page = glassleaf.reports.export(record.id, "html", "zh").decode()

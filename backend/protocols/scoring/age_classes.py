@@ -18,7 +18,7 @@ YEARS = {"a", "y", "yr", "yrs", "year", "years", "岁", "周岁", "年"}  # unit
 
 def is_in_years(feature: Feature) -> bool:
     """Whether a feature is a number of years."""
-    return feature.kind is Kind.NUMERIC and feature.unit.strip().casefold() in YEARS
+    return feature.kind is Kind.NUMERIC and feature.unit.en.strip().casefold() in YEARS
 
 
 def age_classes(

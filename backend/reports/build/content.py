@@ -54,7 +54,6 @@ def _identity(sources: Sources) -> report.Identity:
         sources.federation,
         model=record.id,
         predicts=label.meaning,
-        predicts_zh=label.meaning_zh,
         guest_sha256=record.content_hash,
         host_sha256=record.host_hashes,
         parameters={name: str(value) for name, value in record.parameters.items()},
@@ -89,7 +88,6 @@ def _features(sources: Sources) -> Iterable[report.FeatureLine]:
             feature,
             kind=feature.kind.value,
             codes=feature.categories,
-            codes_zh=feature.categories_zh,
             strength=round(direction.strength, 2),
             against=len(direction.where),
         )

@@ -12,7 +12,7 @@ from importlib.resources import files
 
 from backend.errors import ModelError
 from backend.i18n import LANGUAGES, Catalogue
-from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
+from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Paragraph, Table
 from backend.reports.document import Report, canonical, parse
 from backend.reports.sections import outline
 
@@ -87,7 +87,7 @@ def _block(block: Block, language: str) -> str:
     match block:
         case Heading(text, level):
             return f"<h{level + 1}>{escape(text)}</h{level + 1}>"
-        case Text(text, tone):
+        case Paragraph(text, tone):
             return f'<p class="{tone}">{_lines(text)}</p>'
         case Code(text):
             return f"<code>{escape(text)}</code>"

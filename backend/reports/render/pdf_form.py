@@ -18,7 +18,7 @@ from fpdf import FPDF
 from backend.errors import ModelError
 from backend.i18n import LANGUAGES, Catalogue
 from backend.jobs import work
-from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Table, Text
+from backend.reports.blocks import Bars, Block, Code, Facts, Heading, Outline, Panel, Panels, Paragraph, Table
 from backend.reports.document import Report, canonical, read
 from backend.reports.render.fonts import language_of_pdf
 from backend.reports.render.html_form import TICKS, colour
@@ -56,7 +56,7 @@ def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
     pdf.paragraph(drawn.title, 18, bold=True)
     pdf.paragraph(drawn.subtitle, SIZE, colour=FAINT)
     for i, block in enumerate(drawn.blocks):
-        if isinstance(block, Heading | Text) and pdf.room_below() < _together(pdf, drawn.blocks[i:]):
+        if isinstance(block, Heading | Paragraph) and pdf.room_below() < _together(pdf, drawn.blocks[i:]):
             pdf.add_page()
         _draw(pdf, block, words, _remark(pdf, drawn.blocks[i + 1 : i + 2]))
         work.reached(BEGUN + (DRAWN - BEGUN) * (i + 1) / len(drawn.blocks))
@@ -66,7 +66,7 @@ def pages(drawn: Outline, language: str, time: datetime) -> FPDF:
 def _remark(pdf: Page, following: Sequence[Block]) -> float:
     """Millimetres of the remark that comes next, which stands on a page with the end of what it is about; 0 where none does."""
     match following:
-        case [Text(text, "note")] if (height := pdf.height(text, SIZE)) <= BEGINNING:
+        case [Paragraph(text, "note")] if (height := pdf.height(text, SIZE)) <= BEGINNING:
             return height
     return 0.0
 
@@ -91,7 +91,7 @@ def _together(pdf: Page, blocks: Sequence[Block]) -> float:
         whole = _height(pdf, block)
         below += whole if whole <= KEPT or isinstance(block, Bars | Panels) else BEGINNING
         # however many headings stand above, so that the last of them does not go to another page than the first
-        if not isinstance(block, Text) or below > BEGINNING:
+        if not isinstance(block, Paragraph) or below > BEGINNING:
             break
     return headings + below
 
@@ -99,7 +99,7 @@ def _together(pdf: Page, blocks: Sequence[Block]) -> float:
 def _height(pdf: Page, block: Block) -> float:
     """Millimetres that a block takes, about."""
     match block:
-        case Text(text):
+        case Paragraph(text):
             return pdf.height(text, SIZE)
         case Facts(rows):
             return _rows(pdf, rows, (3, 7), SIZE - 1)
@@ -159,7 +159,7 @@ def _draw(pdf: Page, block: Block, words: Catalogue, remark: float = 0.0) -> Non
             pdf.ln(4 if level == 1 else 2)
             pdf.start_section(pdf.one_line(text), level - 1)
             pdf.paragraph(text, 14 if level == 1 else 10.5, bold=True)
-        case Text(text, tone):
+        case Paragraph(text, tone):
             pdf.paragraph(text, SIZE, colour={"plain": INK, "note": FAINT, "finding": RED}[tone])
         case Code(text):
             pdf.code(text)

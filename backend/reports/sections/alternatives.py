@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from backend.reports.blocks import Block, Heading, Table, Text
+from backend.reports.blocks import Block, Heading, Paragraph, Table
 from backend.reports.schema import AlternativeLine, IntervalLine, SearchLine
 from backend.reports.sections.writer import NONE, Writer, figure, minute, percent, points, signed, whole
 from backend.results import NOBODY
@@ -17,18 +17,18 @@ def alternatives(write: Writer) -> list[Block]:
         own = [search for search in searches if search.attribute == attribute]
         constraints = _constraints(own)
         for search in own:
-            named = write.named(search.attribute, search.meaning, search.meaning_zh)
+            named = write.named(search.attribute, search.meaning)
             heading = Heading(write("lda_search", feature=named, cutoff=percent(search.cutoff)), 2)
             blocks += [heading, *_search(write, search, constraints)]
         listed = (write("lda_constraints_are", place=k, constraints=text) for k, text in enumerate(constraints, 1))
-        blocks += [*(Text(line, "note") for line in listed), _chosen(write, own[0])]
+        blocks += [*(Paragraph(line, "note") for line in listed), _chosen(write, own[0])]
     return [*blocks, write.note("lda_note")] if blocks else [write.text("lda_none")]
 
 
 def _search(write: Writer, search: SearchLine, constraints: Sequence[str]) -> list[Block]:
     reference = write.words.either(search.reference, search.reference_zh)
     how = write(f"lda_{search.source}", n=whole(search.n), reference=reference)
-    return [*found_in_words(write, search), Text(how, "note"), _table(write, search, constraints)]
+    return [*found_in_words(write, search), Paragraph(how, "note"), _table(write, search, constraints)]
 
 
 def _constraints(searches: Sequence[SearchLine]) -> tuple[str, ...]:
@@ -38,7 +38,7 @@ def _constraints(searches: Sequence[SearchLine]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in lines if text and text != first))
 
 
-def _chosen(write: Writer, search: SearchLine) -> Text:
+def _chosen(write: Writer, search: SearchLine) -> Paragraph:
     chosen = search.choice
     if chosen is None:
         return write.text("lda_not_chosen")

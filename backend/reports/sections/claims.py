@@ -10,7 +10,7 @@ from backend.compliance.assessment import SEVERITY, wording
 from backend.fairness.age_discrimination import in_words
 from backend.fairness.disparity import DIFFERENCE, MEASURES, PAIR_P, RATIO, REFERENCE, P, measure_in_words, widest
 from backend.i18n import joined
-from backend.reports.blocks import Block, Facts, Heading, Table, Text
+from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
 from backend.reports.schema import (
     AgeCheckLine,
     BasisLine,
@@ -48,14 +48,14 @@ LEAK_FORMATS = {"named": percent, "without_dither": percent, "dither": figure}  
 def findings(write: Writer) -> list[Block]:
     """Every finding, feature by feature, the worst first, with its evidence and what was decided; then what does not count."""
     found = write.content.assessment
-    blocks: list[Block] = [Text(_counted(write)), write.note("law_of", day=write.report.issued.law_of)]
+    blocks: list[Block] = [Paragraph(_counted(write)), write.note("law_of", day=write.report.issued.law_of)]
     if waiting(write):
-        blocks.append(Text(write("questions_open", n=waiting(write)), "finding"))
+        blocks.append(Paragraph(write("questions_open", n=waiting(write)), "finding"))
     if found.questions:
         blocks += [write.text("questions_about"), _questions(write)]
     if found.not_understood:
         listed = write.listed(f"{one.feature} ({write.party(one.party)})" for one in found.not_understood)
-        blocks.append(Text(write("not_understood", listed=listed), "finding"))
+        blocks.append(Paragraph(write("not_understood", listed=listed), "finding"))
     about = by_feature(write)
     if about:
         overview = write.table(
@@ -316,11 +316,11 @@ def _claim(write: Writer, key: str, found: tuple[Evidenced, ...] | None) -> list
         return [*blocks, write.text(unmeasured if found is None else "nothing_found")]
     for e in found:
         if e.on is not None and e.on.refused:
-            blocks.append(Text(write.says(write.named(e.feature, e.meaning, e.meaning_zh), not_agreed(write, e.on))))
+            blocks.append(Paragraph(write.says(write.named(e.feature, e.meaning), not_agreed(write, e.on))))
             continue
         basis = "" if e.on is None else write("measured_on", on=_basis(write, e.on) + _compared_with(write, e.measures))
         nothing = "" if e.measures else write("and_nothing")
-        blocks.append(Text(write.named(e.feature, e.meaning, e.meaning_zh) + basis + nothing))
+        blocks.append(Paragraph(write.named(e.feature, e.meaning) + basis + nothing))
         if e.measures and key == "proxies":
             blocks.append(_associations(write, e.measures))
         elif e.measures:
@@ -337,7 +337,7 @@ def differences(write: Writer) -> list[str]:
     """For a first page: by each feature that was measured, the group that is furthest from the reference group in being accepted."""
     sentences = []
     for e in write.content.fairness or ():
-        named = write.named(e.feature, e.meaning, e.meaning_zh)
+        named = write.named(e.feature, e.meaning)
         furthest = widest(e.measures)
         if furthest is None:
             on = not_agreed(write, e.on) if e.on is not None and e.on.refused else write("nothing_found")
@@ -489,7 +489,7 @@ def _beside(write: Writer, pair: Retrained) -> list[Block]:
     halves = ((pair.before, pair.before_sha256), (pair.after, pair.after_sha256))
     shares = write.table(
         pair.gain,
-        ("feature", 7, lambda g: write.named(g.name, g.meaning, g.meaning_zh)),
+        ("feature", 7, lambda g: write.named(g.name, g.meaning)),
         ("party", 4, lambda g: write.party(g.party)),
         ("gain_before", 3, lambda g: _gain(write, g.before)),
         ("gain_after", 3, lambda g: _gain(write, g.after)),
@@ -526,7 +526,7 @@ def _outcomes(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[Block]:
     for feature in dict.fromkeys(pair.feature for pair in pairs):
         own = [pair for pair in pairs if pair.feature == feature]
         before, after = [p.before for p in own if p.before], [p.after for p in own if p.after]
-        named = write.named(feature, own[0].meaning, own[0].meaning_zh)
+        named = write.named(feature, own[0].meaning)
         if not before or not after:
             alone.append(named)
             continue
@@ -548,7 +548,7 @@ def declined_at(write: Writer, pair: OutcomePairLine) -> str:
     return write("declined_at", cutoff=percent(pair.cutoff)) if pair.cutoff is not None else ""
 
 
-def _leaks(write: Writer, pairs: tuple[Pair, ...]) -> Table | Text:
+def _leaks(write: Writer, pairs: tuple[Pair, ...]) -> Table | Paragraph:
     """What scores of both models give away, as measured before each was registered."""
     if not pairs:
         return write.note("leaks_not_measured")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from backend.fairness.disparity import BY_CUTOFF, FOUR_FIFTHS, PAIR_P, RATIO, SCORE, SMD
-from backend.reports.blocks import Block, Table, Text
+from backend.reports.blocks import Block, Paragraph, Table
 from backend.reports.schema import Measured
 from backend.reports.sections.writer import Writer, figure, p_value, percent, whole
 
@@ -34,7 +34,7 @@ def _scores(write: Writer, measures: Sequence[Measured]) -> list[Block]:
     )
     heads = ("group", "mean_score", "smd", "p", "records")
     return [
-        Text(say("disparity.smd_about")),
+        Paragraph(say("disparity.smd_about")),
         Table(tuple(say(f"disparity.head_{head}") for head in heads), rows, (5, 6, 6, 3, 3)),
     ]
 
@@ -52,7 +52,7 @@ def _cutoffs(write: Writer, measures: Sequence[Measured]) -> list[Block]:
         for cutoff in dict.fromkeys(m.cutoff for m in ratios)
     )
     heads = (say("disparity.head_cutoff"), *(say.either(m.about, m.about_zh) for m in groups.values()))
-    return [Text(in_words(write, ratios)), Table(heads, rows, (3, *(5 for _ in groups)))]
+    return [Paragraph(in_words(write, ratios)), Table(heads, rows, (3, *(5 for _ in groups)))]
 
 
 def in_words(write: Writer, ratios: Sequence[Measured]) -> str:

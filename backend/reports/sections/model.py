@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backend.i18n import brief
-from backend.reports.blocks import BarRow, Bars, Block, Facts, Panel, Panels, Table, Text
+from backend.reports.blocks import BarRow, Bars, Block, Facts, Panel, Panels, Paragraph, Table
 from backend.reports.model_comparison import FIGURES
 from backend.reports.parameters import cipher_in_words, parameters_in_words
 from backend.reports.schema import CutoffLine, PerformanceSection
@@ -19,7 +19,7 @@ def identity(write: Writer) -> list[Block]:
         {
             "model": i.model,
             "federation": write.words.either(i.title, i.title_zh),
-            "predicts": write.words.either(i.predicts, i.predicts_zh),
+            "predicts": write.words.text(i.predicts),
             "created": minute(i.created),
             "algorithm": write.words.named("algorithm.", f"name_{i.algorithm}").removeprefix("name_"),
             "grown_on": cipher_in_words(write.words, i.cipher, i.key_bits),
@@ -123,7 +123,7 @@ def quality(write: Writer) -> list[Block]:
     blocks: list[Block] = [write.text("quality_on", part=write.part(q.part), n=whole(q.n))]
     if found is None or not _covers(write, found, registered):
         blocks.append(Facts(tuple((write.words(f"figure.{name}"), figure(v)) for name, v in registered.items())))
-    label = write.words.either(write.content.identity.predicts, write.content.identity.predicts_zh)
+    label = write.words.text(write.content.identity.predicts)
     rate = {} if q.positive_rate is None else {"positive_label": label, "positive_rate": percent(q.positive_rate)}
     rows = write.enumerated(f"{write.part(part)} {whole(n)}" for part, n in q.rows.items())
     blocks.append(write.facts({**rate, "rows": rows}))
@@ -152,7 +152,7 @@ def _performance(write: Writer, found: PerformanceSection) -> list[Block]:
         figures,
         write.note("intervals_note"),
         write.heading("curves"),
-        Text(sentence) if number else _charts(write, found, sentence),
+        Paragraph(sentence) if number else _charts(write, found, sentence),
         *_tables(write, found),
         *_stability(write, found),
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from backend.i18n import joined
-from backend.reports.blocks import Block, Facts, Heading, Table, Text
+from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
 from backend.reports.details import BY_PARTY, GROUPS, missing
 from backend.reports.dossier import fits
 from backend.reports.schema import ChangeLine, DetailsSection, DossierColumn, DossierSection
@@ -63,7 +63,7 @@ def data(write: Writer) -> list[Block]:
     head = (write("head_party"), *(words(f"details.{name}") for name in BY_PARTY))
     blocks: list[Block] = [_facts(write, GROUPS["data"]), Table(head, tuple(rows), (3, 6, 6))]
     lacking = undocumented(write)
-    blocks += [Text(words("dossier.incomplete", host=write.party(host)), "finding") for host in lacking]
+    blocks += [Paragraph(words("dossier.incomplete", host=write.party(host)), "finding") for host in lacking]
     for dossier in write.content.dossiers or ():
         blocks += _dossier(write, dossier)
     return blocks
@@ -93,30 +93,26 @@ def _dossier(write: Writer, dossier: DossierSection) -> list[Block]:
     )
     return [
         Heading(words("dossier.of", host=write.party(dossier.host), day=dossier.day), 2),
-        Text(
+        Paragraph(
             words("dossier.signed" if signed else "dossier.signed_wrong", key=dossier.public_key),
             "plain" if signed else "finding",
         ),
-        Text(reference),
+        Paragraph(reference),
         written,
         figures,
-        Text(words("dossier.bands_note"), "note"),
+        Paragraph(words("dossier.bands_note"), "note"),
     ]
 
 
 def _column(write: Writer, column: DossierColumn) -> str:
-    """A column by its meaning and name, in the report's language where the model was offered it."""
-    feature = write.features.get(column.name)
-    unit = write.unit(feature) if feature else column.unit
-    return write.named(column.name, column.meaning, feature.meaning_zh if feature else "") + (
-        f" [{unit}]" if unit else ""
-    )
+    """A column by its meaning and name."""
+    unit = write.words.unit(column.unit, column.meaning)
+    return write.named(column.name, column.meaning) + (f" [{unit}]" if unit else "")
 
 
 def _bands(write: Writer, column: DossierColumn) -> str:
-    """How a column's values are spread: by code, in words where the model was offered it, or by band."""
-    feature = write.features.get(column.name)
-    codes = write.codes(feature) if feature else {}
+    """How a column's values are spread: by code or by band."""
+    codes = write.words.texts(column.codes)
     return write.listed(write.says(codes.get(name, name), about(write, share)) for name, share in column.bands) or "–"
 
 
@@ -146,11 +142,11 @@ def tests(write: Writer) -> list[Block]:
     words, pair = write.words, write.content.challenger
     blocks: list[Block] = [
         Heading(words("details.out_of_time"), 2),
-        Text(_latest(write)),
+        Paragraph(_latest(write)),
         Heading(words("details.challenger"), 2),
     ]
     if pair is None:
-        blocks.append(Text(words("details.no_challenger")))
+        blocks.append(Paragraph(words("details.no_challenger")))
     else:
         table = write.table(
             pair.figures,
@@ -160,11 +156,11 @@ def tests(write: Writer) -> list[Block]:
         )
         same = words("details.same_people" if pair.same_people else "details.other_people")
         challenged = words("details.challenged", model=pair.before, challenger=pair.after)
-        blocks += [Text(joined(challenged, same)), table]
+        blocks += [Paragraph(joined(challenged, same)), table]
     return [
         *blocks,
         Heading(words("details.sensitivity"), 2),
-        Text(said(write).sensitivity or words("details.not_provided")),
+        Paragraph(said(write).sensitivity or words("details.not_provided")),
     ]
 
 
@@ -181,7 +177,7 @@ def monitoring(write: Writer) -> list[Block]:
     lines = found.stability if found else ()
     moved = sum(line.psi > line.chance for line in lines)
     measured = write.words("details.stable", moved=moved, n=len(lines)) if lines else write.words("details.not_stable")
-    return [_facts(write, GROUPS["monitoring"]), Text(measured), *_monitored(write)]
+    return [_facts(write, GROUPS["monitoring"]), Paragraph(measured), *_monitored(write)]
 
 
 def _monitored(write: Writer) -> list[Block]:
@@ -192,8 +188,8 @@ def _monitored(write: Writer) -> list[Block]:
     counted = {"n": whole(found.n), "failed": whole(found.failed), "outcomes": whole(found.outcomes)}
     blocks: list[Block] = [
         Heading(say("monitoring.figures"), 2),
-        Text(joined(say("monitoring.run_on", made=minute(found.made)), say("monitoring.sentence", **counted))),
-        Text(say(f"monitoring.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
+        Paragraph(joined(say("monitoring.run_on", made=minute(found.made)), say("monitoring.sentence", **counted))),
+        Paragraph(say(f"monitoring.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
         table(write, found.tests),
     ]
     if found.brier is not None:
@@ -208,9 +204,9 @@ def _monitored(write: Writer) -> list[Block]:
         )
         blocks += [Heading(say("monitoring.tenths"), 2), columns]
     if found.unexamined:
-        blocks.append(Text(say("monitoring.unexamined", listed=by_party(write, found.unexamined))))
-    blocks += [Text(line) for line in answered_before(write, found.again)]
-    return [*blocks, Text(say("monitoring.note"), "note")]
+        blocks.append(Paragraph(say("monitoring.unexamined", listed=by_party(write, found.unexamined))))
+    blocks += [Paragraph(line) for line in answered_before(write, found.again)]
+    return [*blocks, Paragraph(say("monitoring.note"), "note")]
 
 
 def governance(write: Writer) -> list[Block]:
@@ -218,7 +214,7 @@ def governance(write: Writer) -> list[Block]:
     words, issued = write.words, write.report.issued
     blocks: list[Block] = [_facts(write, GROUPS["validation"])]
     versions = ", ".join(f"{name} {version}" for name, version in issued.versions.items())
-    blocks += [Heading(words("details.versions"), 2), Text(versions)]
+    blocks += [Heading(words("details.versions"), 2), Paragraph(versions)]
     if issued.changes:
         nobody = words("details.history_nobody")
         rows = tuple(
@@ -239,7 +235,7 @@ def _change(write: Writer, line: ChangeLine) -> str:
 
 def standards(write: Writer) -> list[Block]:
     """What each standard asks, mapped to the section that answers it or to who has to."""
-    blocks: list[Block] = [Text(write.words("mapping.note"), "note")]
+    blocks: list[Block] = [Paragraph(write.words("mapping.note"), "note")]
     for name, subjects in STANDARDS.items():
         rows = tuple((write.words(f"mapping.{s.key}"), *answered(write, s)) for s in subjects)
         head = tuple(write.words(f"mapping.head_{key}") for key in ("subject", "where", "lacks"))
@@ -300,5 +296,5 @@ def verdicts(write: Writer) -> list[Block]:
         words("details.verdict_missing" if empty else "details.verdict_provided", n=empty)
     )
     missing += [words("dossier.incomplete", host=write.party(host)) for host in undocumented(write)]
-    blocks: list[Block] = [Text("\n".join(known))] if known else []
-    return [*blocks, Text("\n".join(missing), "finding")] if missing else blocks
+    blocks: list[Block] = [Paragraph("\n".join(known))] if known else []
+    return [*blocks, Paragraph("\n".join(missing), "finding")] if missing else blocks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
-from backend.reports.blocks import Block, Code, Heading, Table, Text
+from backend.reports.blocks import Block, Code, Heading, Paragraph, Table
 from backend.reports.document import sign_off_holds
 from backend.reports.schema import SignOffLine, Traffic
 from backend.reports.sections.writer import Writer, bits, minute, percent, problems, whole
@@ -59,10 +59,10 @@ def _reasons(write: Writer) -> list[Block]:
     if not lines:
         return []
     texts = [
-        Text(words(f"compared.report_{line.against}", people=whole(line.people), notices=whole(line.notices)))
+        Paragraph(words(f"compared.report_{line.against}", people=whole(line.people), notices=whole(line.notices)))
         for line in lines
     ]
-    return [Heading(words("compared.report"), 2), *texts, Text(words("compared.report_note"), "note")]
+    return [Heading(words("compared.report"), 2), *texts, Paragraph(words("compared.report_note"), "note")]
 
 
 def _traffic(write: Writer, lines: tuple[Traffic, ...]) -> Table:
@@ -108,7 +108,7 @@ def _leak(write: Writer) -> list[Block]:
         paths=f"{found.paths:g}",
     )
     without = "" if found.named_without is None else write("leak_without", share=percent(found.named_without))
-    return [write.heading("leak"), Text(text + without), write.note("leak_note")]
+    return [write.heading("leak"), Paragraph(text + without), write.note("leak_note")]
 
 
 def _given_away(write: Writer) -> list[Block]:
@@ -129,7 +129,7 @@ def _given_away(write: Writer) -> list[Block]:
 
 def limits(write: Writer) -> list[Block]:
     """What is not protected, and what the report does not cover."""
-    return [Text(f"• {write(f'limit_{limit.key}')}") for limit in write.content.limits]
+    return [Paragraph(f"• {write(f'limit_{limit.key}')}") for limit in write.content.limits]
 
 
 def sign_offs(write: Writer) -> list[Block]:
@@ -161,7 +161,7 @@ def audit(write: Writer) -> list[Block]:
     return [
         write.text("audit_holds", n=log.entries)
         if log.holds
-        else Text(write("audit_broken", n=log.entries), "finding"),
+        else Paragraph(write("audit_broken", n=log.entries), "finding"),
         *problems(log.problems),
         write.facts({"audit_head": log.head_sha256, "witnesses": witnesses}),
         write.note(

@@ -7,7 +7,7 @@ from collections import Counter
 from backend.fairness.age_discrimination import verdict_in_words
 from backend.fairness.disparity import widest
 from backend.i18n import brief, joined
-from backend.reports.blocks import Block, Facts, Text
+from backend.reports.blocks import Block, Facts, Paragraph
 from backend.reports.schema import FindingLine, OutcomePairLine, Retrained
 from backend.reports.sections.claims import LISTED, declined_at, elderly, reference_of, value, waiting, worst_flagged
 from backend.reports.sections.model import used_features
@@ -19,11 +19,11 @@ DECISIVE = ("auc", "accuracy", "rmse")  # the figure that a retraining is judged
 
 def summary(write: Writer) -> list[Block]:
     """The answers, and whether the people are synthetic."""
-    synthetic = [Text(write.words("frame.synthetic"), "note")] if write.content.identity.synthetic else []
+    synthetic = [Paragraph(write.words("frame.synthetic"), "note")] if write.content.identity.synthetic else []
     return [*_standing(write), _status(write), *verdicts(write), *synthetic, Facts(answers(write))]
 
 
-def _status(write: Writer) -> Text:
+def _status(write: Writer) -> Paragraph:
     """Where the decisions stand, for whoever reads no further."""
     findings = write.content.assessment.findings
     undecided = sum(f.decision is None for f in findings)
@@ -32,7 +32,7 @@ def _status(write: Writer) -> Text:
     decided = write(key, undecided=undecided, all=len(findings))
     asked = write("questions_open", n=waiting(write)) if waiting(write) else ""
     words = joined(decided, asked, write("status_signed" if signed else "status_unsigned", n=signed))
-    return Text(words, "finding" if undecided or asked else "plain")
+    return Paragraph(words, "finding" if undecided or asked else "plain")
 
 
 def _standing(write: Writer) -> list[Block]:
@@ -45,7 +45,7 @@ def _standing(write: Writer) -> list[Block]:
         line = joined(line, write("approved_because", reason=found.approved_because))
     rows = {"name": write.words.model(found.name), "note": found.note, "owner": found.owner, "maker": found.maker}
     facts = [write.facts({f"model_{name}": text for name, text in rows.items() if text})] if any(rows.values()) else []
-    return [Text(line, "plain" if found.approved_by and found.state != "retired" else "finding"), *facts]
+    return [Paragraph(line, "plain" if found.approved_by and found.state != "retired" else "finding"), *facts]
 
 
 def answers(write: Writer) -> tuple[tuple[str, str], ...]:
@@ -115,7 +115,7 @@ def _retraining(write: Writer, pair: Retrained) -> str:
     """One retraining as a sentence, with the figure that decides, and how far groups are apart in both models."""
     lines = {line.name: line for line in pair.figures}
     key = "retrained_after" if pair.after == write.content.identity.model else "retrained_before"
-    measured = {line.feature: write.named(line.feature, line.meaning, line.meaning_zh) for line in pair.outcomes}
+    measured = {line.feature: write.named(line.feature, line.meaning) for line in pair.outcomes}
     without = write.enumerated(measured.get(name) or write.feature(name) for name in pair.without) or write("nothing")
     text = write(key, before=pair.before, after=pair.after, without=without)
     line = next((lines[name] for name in DECISIVE if name in lines), None)
@@ -136,7 +136,7 @@ def _gaps(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[str]:
         pair = both[id(furthest)]
         figures = {key: value(write, m) for key, m in (("before", pair.before), ("after", pair.after)) if m}
         about = {
-            "feature": write.named(pair.feature, pair.meaning, pair.meaning_zh),
+            "feature": write.named(pair.feature, pair.meaning),
             "group": write.words.either(furthest.about, furthest.about_zh),
             "reference": reference_of(write, [p.before for p in both.values() if p.before]),
         }

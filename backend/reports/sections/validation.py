@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from backend.evaluation.validation.suite import Again, Figure, by_day
 from backend.evaluation.validation.words import about_in_words, limit_in_words, value_in_words
-from backend.reports.blocks import Block, Table, Text
+from backend.reports.blocks import Block, Paragraph, Table
 from backend.reports.schema import FigureLine, TestLine, ValidationSection
 from backend.reports.sections.writer import Writer, figure, minute, percent, whole
 
@@ -51,12 +51,12 @@ def validation(write: Writer) -> list[Block]:
     if found.undecided:
         before.append(say("validation.undecided", listed=by_party(write, found.undecided)))
     return [
-        Text(say(f"validation.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
-        Text(counts(write, found)),
-        *(Text(line, "finding") for line in lines),
-        *map(Text, before),
+        Paragraph(say(f"validation.overall_{found.verdict}"), "finding" if found.verdict == "fail" else "plain"),
+        Paragraph(counts(write, found)),
+        *(Paragraph(line, "finding") for line in lines),
+        *map(Paragraph, before),
         table(write, found.tests),
-        Text(say("validation.made", version=found.version, made=minute(found.made)), "note"),
+        Paragraph(say("validation.made", version=found.version, made=minute(found.made)), "note"),
     ]
 
 

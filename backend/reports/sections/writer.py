@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeVar
 
-from backend.i18n import Catalogue, brief
-from backend.reports.blocks import Block, Facts, Heading, Table, Text
+from backend.i18n import Catalogue, Text, brief
+from backend.reports.blocks import Block, Facts, Heading, Paragraph, Table
 from backend.reports.document import Report
 from backend.reports.schema import FeatureLine, LawLine
 
@@ -66,24 +66,24 @@ class Writer:
 
     def meaning(self, feature: FeatureLine) -> str:
         """What a feature means."""
-        return self.words.either(feature.meaning, feature.meaning_zh)
+        return self.words.text(feature.meaning)
 
     def unit(self, feature: FeatureLine) -> str:
         """A feature's unit."""
-        return self.words.unit(feature.unit, feature.unit_zh, feature.meaning_zh)
+        return self.words.unit(feature.unit, feature.meaning)
 
     def codes(self, feature: FeatureLine) -> dict[str, str]:
         """What a feature's codes stand for."""
-        return self.words.codes(feature.codes, feature.codes_zh)
+        return self.words.texts(feature.codes)
 
     def feature(self, name: str) -> str:
         """One of the model's features by its meaning and name, without what explains its values; others by name alone."""
         feature = self.features.get(name)
-        return self.named(name, feature.meaning, feature.meaning_zh) if feature else name
+        return self.named(name, feature.meaning) if feature else name
 
-    def named(self, name: str, meaning: str, meaning_zh: str) -> str:
+    def named(self, name: str, meaning: Text) -> str:
         """A feature that need not be among those of the model."""
-        return self("named", meaning=brief(self.words.either(meaning, meaning_zh)), name=name)
+        return self("named", meaning=brief(self.words.text(meaning)), name=name)
 
     def direction(self, way: str) -> str:
         """Which way a feature moves the prediction."""
@@ -98,13 +98,13 @@ class Writer:
         """A heading within a section."""
         return Heading(self(key), 2)
 
-    def text(self, key: str, **values: object) -> Text:
+    def text(self, key: str, **values: object) -> Paragraph:
         """A paragraph."""
-        return Text(self(key, **values))
+        return Paragraph(self(key, **values))
 
-    def note(self, key: str, **values: object) -> Text:
+    def note(self, key: str, **values: object) -> Paragraph:
         """A remark."""
-        return Text(self(key, **values), "note")
+        return Paragraph(self(key, **values), "note")
 
     def facts(self, values: Mapping[str, str]) -> Facts:
         """Values under the names that their keys have in the catalogue."""
@@ -122,7 +122,7 @@ class Writer:
 
 def problems(found: Iterable[str]) -> list[Block]:
     """Problems, each a paragraph in the colour of findings."""
-    return [Text(problem, "finding") for problem in found]
+    return [Paragraph(problem, "finding") for problem in found]
 
 
 def percent(share: float | None) -> str:
