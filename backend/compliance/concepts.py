@@ -396,16 +396,16 @@ class Pattern:
     def _first(self, texts: FeatureTexts) -> tuple[str, MatchedIn] | None:
         """The first hit, whoever it is about."""
         in_meaning = self._hit(texts.meaning)
-        in_meaning_zh = self._hit(texts.chinese_meaning)
+        in_chinese_meaning = self._hit(texts.chinese_meaning)
         in_codes = self._in_codes(texts)
-        confirmed = bool(in_meaning or in_meaning_zh or in_codes)
+        confirmed = bool(in_meaning or in_chinese_meaning or in_codes)
         in_name = self._in_name(texts, confirmed)
         if in_name and (confirmed or not self._denied(texts)):
             return in_name, "name"
         if in_meaning and not self._only_repeats(texts):
             return in_meaning, "meaning"
-        if in_meaning_zh:
-            return in_meaning_zh, "chinese_meaning"
+        if in_chinese_meaning:
+            return in_chinese_meaning, "chinese_meaning"
         in_unit = next(self._uncovered(texts.unit, self._units), "")
         if in_unit and not any(self._excluded(text) for text in (texts.name, texts.meaning, texts.chinese_meaning)):
             return in_unit, "unit"
