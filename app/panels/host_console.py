@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -16,13 +16,14 @@ import streamlit as st
 from app.errors import worded
 from app.texts import Texts, bare, markdown, number, size
 from backend.errors import GlassleafError
+from backend.i18n import Text
+from backend.remark import Remark
 
 if TYPE_CHECKING:
     from backend.services.host_operator import HostOperator, OwnSplit, Request
     from backend.store.audit_log import Entry
 
 TICK = 5.0  # seconds after which an open console sees what was asked or decided elsewhere
-MONTHS = 90  # days that a grant is proposed for
 ROWS = 50  # entries of the log that are shown, the newest
 ICONS = {
     "waiting": "hourglass_top",
@@ -105,9 +106,9 @@ def _waiting(t: Texts, operator: HostOperator, waiting: tuple[Request, ...], key
         with st.container(border=True, key=f"{key}_request_{number_}"):
             _heading(t, request)
             _facts(t, request)
+            _terms(t, request, f"{key}_{number_}")
             _splits(t, request.splits, f"{key}_{number_}")
-            _approve(t, operator, request, key)
-            _refuse(t, operator, number_, "deny", key)
+            _decision(t, operator, request, key)
 
 
 def _heading(t: Texts, request: Request) -> None:
@@ -115,7 +116,8 @@ def _heading(t: Texts, request: Request) -> None:
     state = "expired" if request.expired else found.state
     kind = _kind(found.purpose) if "trees" in found.about else "sums"
     name = _algorithm(t, found.name) if kind == "training" else markdown(found.name)
-    asks = t(f"host.asks_{kind}", guest=markdown(found.guest), name=name, purpose=_purpose(t, found.purpose))
+    guest = markdown(request.guest.in_language(t.language))
+    asks = t(f"host.asks_{kind}", guest=guest, name=name, purpose=_purpose(t, found.purpose))
     st.markdown(f":material/{ICONS[state]}: **{asks}**")
     past = t.past((datetime.now(UTC) - found.since).total_seconds())
     words = [t("host.request", number=found.number), t("host.since", past=past)]
@@ -138,10 +140,24 @@ def _purpose(t: Texts, purpose: str) -> str:
 
 
 def _facts(t: Texts, request: Request) -> None:
-    """What is asked for, and what it costs."""
-    about, limits = request.approval.about, request.limits
+    """Draw what the operator reads before deciding."""
+    table: dict[str, str] = {}
+    for fact in request.facts:
+        label = fact.label.in_language(t.language)
+        sentence = markdown(_worded(t, fact.value))
+        table[label] = f"{table[label]}  \n{sentence}" if label in table else sentence
+    st.table(table, border="horizontal", alt=t("host.facts"))
+
+
+def _worded(t: Texts, value: Text | Remark) -> str:
+    return value.in_language(t.language) if isinstance(value, Text) else value.sentence(t.language)
+
+
+def _terms(t: Texts, request: Request, key: str) -> None:
+    """Draw the terms of a training or the size of a model, one press away."""
+    about = request.approval.about
     if request.approval.purpose == "training":
-        facts = {
+        terms = {
             t("host.algorithm"): _algorithm(t, str(about["algorithm"])),
             t("words.trees"): t("host.at_most", count=int(about["trees"])),
             t("host.depth"): str(about["depth"]),
@@ -150,24 +166,21 @@ def _facts(t: Texts, request: Request) -> None:
             t("host.rows_training"): f"{about['rows']:,}",
         }
         if about["epsilon"]:
-            facts[t("host.epsilon")] = bare(float(about["epsilon"]))
-    else:
-        facts = {}
-        if "trees" in about:  # sums by group name no model
-            facts |= {
-                t("words.trees"): t("host.of_trees", own=int(about["own_trees"]), trees=int(about["trees"])),
-                t("host.own_splits"): str(about["own_splits"]),
-                t("host.structure"): request.approval.subject[:16],
-                t("host.bits"): t("host.bits_most", bits=number(float(about["capacity"]))),
-                t("host.cost"): t("host.cost_of", limit=limits.of("score")[1], days=limits.days),
-            }
-        facts[t("host.rows")] = f"{about['rows']:,}" if about["rows"] else "–"
-        if request.named:
-            facts[t("host.named")] = t("host.named_of", share=f"{100 * request.named:g} %")
-    st.table(facts, border="horizontal", alt=t("host.facts"))
-    learns = f"algorithm.guest_{about.get('algorithm')}"
-    if t.has(learns):
-        st.caption(t("words.about", what=t("host.guest_learns"), said=t(learns)))
+            terms[t("host.epsilon")] = bare(float(about["epsilon"]))
+    elif "trees" in about:
+        terms = {
+            t("words.trees"): t("host.of_trees", own=int(about["own_trees"]), trees=int(about["trees"])),
+            t("host.own_splits"): str(about["own_splits"]),
+            t("host.structure"): request.approval.subject[:16],
+            t("host.rows"): f"{about['rows']:,}" if about["rows"] else "–",
+        }
+    else:  # sums by group name no model
+        terms = {t("host.rows"): f"{about['rows']:,}" if about["rows"] else "–"}
+    with st.expander(t("host.terms"), icon=":material/list:", key=f"{key}_terms"):
+        st.table(terms, border="horizontal", alt=t("host.terms"))
+        learns = f"algorithm.guest_{about.get('algorithm')}"
+        if t.has(learns):
+            st.caption(t("words.about", what=t("host.guest_learns"), said=t(learns)))
 
 
 def _splits(t: Texts, splits: tuple[OwnSplit, ...], key: str) -> None:
@@ -193,43 +206,53 @@ def _rule(t: Texts, split: OwnSplit) -> str:
     return f"{'≥' if rule.above else '<'} {rule.threshold:.10g}{unit}"
 
 
-def _approve(t: Texts, operator: HostOperator, request: Request, key: str) -> None:
-    """Last day, volume and the button."""
-    found, today = request.approval, datetime.now(UTC).date()
-    name = f"{key}_{found.number}"
-    training = found.purpose == "training"
+def _decision(t: Texts, operator: HostOperator, request: Request, key: str) -> None:
+    """Draw last day and volume, and two buttons of equal weight: approve, and deny with the reason that the Guest reads."""
+    approval = request.approval
+    name = f"{key}_{approval.number}"
+    proposal = request.proposal
+    today = datetime.now(UTC).date()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         until = st.date_input(
             t("host.until"),
-            today + timedelta(days=MONTHS),
+            proposal.until,
             min_value=today,
+            max_value=proposal.latest or date.max,
             key=f"{name}_until",
             help=t("host.until_help"),
             width=180,
         )
+        training = approval.purpose == "training"
         per_day = st.number_input(
             t("host.trainings_per_day" if training else "host.people_per_day"),
             1,
             10**9,
-            1 if training else max(100, int(found.about.get("rows", 0))),
+            proposal.per_day,
             key=f"{name}_per_day",
+            help=t("host.trainings_help" if training else "host.people_help"),
             width=220,
         )
-        words = t("host.approved", number=found.number)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
             t("host.approve"),
-            type="primary",
             icon=":material/check:",
             key=f"{name}_approve",
+            width=180,
             on_click=_decide,
-            args=(key, words, lambda: operator.approve(found.number, until, int(per_day))),
+            args=(
+                key,
+                t("host.approved", number=approval.number),
+                lambda: operator.approve(approval.number, until, int(per_day)),
+            ),
         )
+        if approval.state == "waiting":
+            _refuse(t, operator, approval.number, "deny", key)
 
 
 def _refuse(t: Texts, operator: HostOperator, number_: int, step: str, key: str) -> None:
-    """Deny or withdraw, with the reason that the Guest reads."""
+    """Draw the button to deny or withdraw; it opens a field for the reason, which the Guest reads."""
     name = f"{key}_{number_}_{step}"
-    with st.expander(t(f"host.{step}"), icon=":material/block:", key=f"{name}_open"):
+    with st.popover(t(f"host.{step}"), icon=":material/block:", key=f"{name}_open", width=180):
         because = st.text_input(t("host.because"), key=f"{name}_because", max_chars=500, help=t("host.because_help"))
         act = operator.deny if step == "deny" else operator.withdraw
         st.button(
@@ -257,7 +280,7 @@ def _decided(t: Texts, operator: HostOperator, key: str) -> None:
             if approval.state == "granted" and not request.expired:
                 _refuse(t, operator, approval.number, "withdraw", key)
             elif approval.state != "granted":
-                _approve(t, operator, request, key)
+                _decision(t, operator, request, key)
 
 
 def _models(t: Texts, operator: HostOperator, key: str) -> None:

@@ -18,6 +18,7 @@ from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.errors import ModelError, ParameterError, SignInError, StoreError
+from backend.i18n import Text
 from backend.link.agreement import Agreement, load_agreement, named_share
 from backend.link.config import HostConfig, load_config
 from backend.protocols.approvals.host import OPERATOR, Approvals
@@ -28,6 +29,7 @@ from backend.protocols.purposes.protocol import ADMITS
 from backend.services.accounts import Account, Accounts
 from backend.services.holdings import Holding, at_host
 from backend.services.reconciliation import exported
+from backend.services.request_facts import Counterparts, Fact, Proposal, facts_of, proposal_of
 from backend.store.accountant import GROUPS, KINDS, TABLE, Accountant, Answered, Limits, usual_limit
 from backend.store.approvals import GRANTED, WAITING, Approval
 from backend.store.audit_log import Entry, Verdict
@@ -76,6 +78,12 @@ class Request:
         What an answer costs: how many of them a person has.
     named : float
         Share of a group's people whom one answer could name to a Guest that lies; 0 = no sums by group are asked for, or it is not limited.
+    guest : Text
+        Title of the company that asks.
+    facts : tuple of Fact
+        What its operator reads before deciding.
+    proposal : Proposal
+        Terms that the request needs.
     """
 
     approval: Approval
@@ -83,7 +91,10 @@ class Request:
     used: int
     splits: tuple[OwnSplit, ...]
     limits: Limits
-    named: float = 0.0
+    named: float
+    guest: Text
+    facts: tuple[Fact, ...]
+    proposal: Proposal
 
 
 @dataclass(frozen=True)
@@ -161,6 +172,8 @@ class HostOperator:
         Whether the operator is asked; a simulated Host asks nobody unless its federation file says so.
     named : float
         As of :class:`backend.protocols.host_state.Answering`.
+    counterparts : Counterparts
+        What is agreed with those who ask.
     """
 
     def __init__(
@@ -173,7 +186,9 @@ class HostOperator:
         who: Callable[[], str],
         decides: bool = True,
         named: float = NAMED,
+        counterparts: Counterparts = Counterparts(),  # noqa: B008 - it is frozen
     ) -> None:
+        self._counterparts = counterparts
         self.name, self.require, self.limits, self.decides, self._named = name, who, limits, decides, named
         self._folder, self._database = folder, database
         self.features = {feature.name: feature for feature in features}
@@ -201,7 +216,18 @@ class HostOperator:
         splits = () if model is None else self._splits(model)
         sums = any(AskGroupSums in kinds for purpose, kinds in ADMITS.items() if purpose == found.purpose)
         named = self._named if sums and self.limits.of(GROUPS)[0] == 1 else 0.0
-        return Request(found, found.expired(book.today()), book.used(found.number), splits, self.limits, named)
+        used = [split.name for split in splits]
+        return Request(
+            approval=found,
+            expired=found.expired(book.today()),
+            used=book.used(found.number),
+            splits=splits,
+            limits=self.limits,
+            named=named,
+            guest=self._counterparts.title(found.guest),
+            facts=facts_of(found, self._counterparts, self.features, used, self.limits, named),
+            proposal=proposal_of(found, self._counterparts, self.limits, book.today()),
+        )
 
     @operators
     def approve(self, number: int, until: date, per_day: int) -> Request:
@@ -366,7 +392,7 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
         agreement = load_agreement(signed) if signed.exists() else None
         named = NAMED if agreement is None else named_share(agreement)
         about = config.party, config.path(config.keys), database, config.features(), limits_of(config, agreement)
-        return HostOperator(*about, who, named=named)
+        return HostOperator(*about, who, named=named, counterparts=Counterparts.of_agreement(agreement))
     if not (folder / FILE).exists():
         raise StoreError(
             f"{folder.absolute()} is no Host's folder: it holds neither {CONFIG} nor {FILE}. Name another."
@@ -420,4 +446,5 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
     database = party_database(folder, federation.name, host)
     about = host, folder, database, party.features, limits
     named = 0.0 if federation.synthetic else NAMED
-    return HostOperator(*about, lambda: actor, party.approval == "ask", named)
+    counterparts = Counterparts.of_federation(federation)
+    return HostOperator(*about, lambda: actor, party.approval == "ask", named, counterparts)

@@ -109,7 +109,7 @@ def test_a_request_is_approved_and_withdrawn_in_the_console(folder: Path, monkey
     granted, denied = operator.request(1).approval, operator.request(2).approval
     assert (granted.state, granted.per_day, denied.state, denied.reason) == (
         "granted",
-        100,
+        7,
         "denied",
         "not in the agreement",
     )

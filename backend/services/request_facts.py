@@ -1,0 +1,240 @@
+"""What a Host's operator reads before deciding about a request: who asks, what for, our columns, what it gives away, what can be narrowed.
+
+The same facts in the console and in the shell, in the reader's language. Knows no label and no leaf weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+
+from backend.data.dictionary import Feature
+from backend.data.federation import Federation
+from backend.i18n import Text
+from backend.link.agreement import Agreement, Purpose
+from backend.protocols.approvals.messages import REASONS, SCORING, TRAINING
+from backend.protocols.explanations.messages import AskReasons
+from backend.protocols.purposes.protocol import ADMITS
+from backend.protocols.scoring.messages import DecisionVectors
+from backend.protocols.training.messages import StartRanks, StartTraining
+from backend.remark import Remark
+from backend.store.accountant import SCORE, Limits
+from backend.store.approvals import Approval
+
+WHO = Text("Who asks", "请求方")
+WHAT_FOR = Text("What for", "用途")
+COLUMNS = Text("Our columns", "使用的我方列")
+BITS = Text("Reveals about a person", "对一个人透露的信息")
+SUM = Text("In sum", "合计")
+GIVE_AWAY = Text("What scores give away", "评分透露的信息")
+NARROW = Text("You can narrow", "可以收紧")
+# purpose of an approval → the messages that it is about
+MESSAGES = {
+    TRAINING: (StartTraining, StartRanks),
+    SCORING: (DecisionVectors,),
+    REASONS: (AskReasons,),
+}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One line of what the operator reads."""
+
+    label: Text
+    value: Text | Remark
+
+
+@dataclass(frozen=True)
+class Counterparts:
+    """What is agreed with the parties that ask a Host.
+
+    Attributes
+    ----------
+    titles : mapping of str to Text
+        Party → its title.
+    purposes : tuple of Purpose, optional
+        Of the agreement; None if there is no agreement.
+    """
+
+    titles: Mapping[str, Text] = field(default_factory=dict)
+    purposes: tuple[Purpose, ...] | None = None
+
+    @classmethod
+    def of_agreement(cls, agreement: Agreement | None) -> Counterparts:
+        """Return what an agreement says about the parties and purposes."""
+        if agreement is None:
+            return cls()
+        titles = {party.name: Text(party.title) for party in agreement.parties}
+        return cls(titles, agreement.purposes)
+
+    @classmethod
+    def of_federation(cls, federation: Federation) -> Counterparts:
+        """Return what a simulation says about its parties."""
+        return cls({party.name: Text(party.title, party.title_zh) for party in federation.parties})
+
+    def title(self, party: str) -> Text:
+        """Return a party's title, or its name if it has none."""
+        return self.titles.get(party) or Text(party)
+
+    def purposes_of(self, approval: Approval) -> tuple[Purpose, ...]:
+        """Return the purposes of the agreement under which a request may be made."""
+        kinds = {message.__name__ for message in MESSAGES.get(approval.purpose, ())}
+        for measure, admitted in ADMITS.items():
+            if measure == approval.purpose:
+                kinds = {message.__name__ for message in admitted} or {DecisionVectors.__name__}
+        return tuple(purpose for purpose in self.purposes or () if kinds & set(purpose.kinds))
+
+
+def facts_of(
+    approval: Approval,
+    counterparts: Counterparts,
+    own: Mapping[str, Feature],
+    used: Sequence[str],
+    limits: Limits,
+    named: float,
+) -> tuple[Fact, ...]:
+    """Return what the operator reads, in order.
+
+    Parameters
+    ----------
+    own : mapping of str to Feature
+        The Host's dictionary; empty if it is not stored here.
+    used : sequence of str
+        Names of the Host's features that the model's own splits use.
+    named : float
+        Share of a group's people whom sums could name; 0 if the request is not about sums or the share is not limited.
+    """
+    return (
+        Fact(WHO, counterparts.title(approval.guest)),
+        *(Fact(WHAT_FOR, purpose) for purpose in _purposes(approval, counterparts)),
+        Fact(COLUMNS, _columns(approval, own, used)),
+        *_bits(approval, limits),
+        *(Fact(GIVE_AWAY, remark) for remark in _give_away(approval, named)),
+        Fact(NARROW, _narrow(approval)),
+    )
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Terms that a request needs, as its form shows them first.
+
+    Attributes
+    ----------
+    until, latest : date
+        The last day that is proposed; the last one that the agreement allows, None if there is no agreement.
+    per_day : int
+        People, or trainings.
+    """
+
+    until: date
+    latest: date | None
+    per_day: int
+
+
+def proposal_of(approval: Approval, counterparts: Counterparts, limits: Limits, today: date) -> Proposal:
+    """Return terms no longer and no wider than the request needs.
+
+    A training gets until tomorrow, since it may pass midnight; a question about people one window of the account.
+    """
+    training = approval.purpose == TRAINING
+    days = 1 if training else limits.days
+    until = today + timedelta(days=days)
+    purposes = counterparts.purposes_of(approval)
+    latest = max((purpose.valid_until for purpose in purposes), default=None)
+    if latest is not None:
+        until = max(today, min(until, latest))
+    per_day = 1 if training else max(1, int(approval.about.get("rows", 0)))
+    return Proposal(until, latest, per_day)
+
+
+def _purposes(approval: Approval, counterparts: Counterparts) -> list[Remark]:
+    """Return the agreed purposes with their legal basis and retention."""
+    if counterparts.purposes is None:
+        return [Remark("request_purpose_unstated")]
+    remarks = []
+    for purpose in counterparts.purposes_of(approval):
+        values = {
+            "title": purpose.title,
+            "basis": purpose.legal_basis,
+            "days": purpose.retention_days,
+            "until": purpose.valid_until,
+        }
+        remarks.append(Remark("request_purpose", values))
+    return remarks or [Remark("request_purpose_not_agreed")]
+
+
+def _columns(approval: Approval, own: Mapping[str, Feature], used: Sequence[str]) -> Remark:
+    """Return which of the Host's columns the request is about."""
+    about = approval.about
+    if approval.purpose == TRAINING:
+        left_out = set(about["exclude"])
+        if own:
+            names = [name for name in own if name not in left_out]
+        elif left_out:
+            return Remark("request_columns_except", {"names": tuple(sorted(left_out))})
+        else:
+            return Remark("request_columns_all")
+    elif "trees" in about:
+        names = list(dict.fromkeys(used))
+    else:
+        return Remark("request_columns_grouped")
+    if not names:
+        return Remark("request_columns_none")
+    titles = tuple(_meaning(own[name]) if name in own else name for name in names)
+    return Remark("request_columns", {"count": len(names), "total": max(len(own), len(names)), "names": titles})
+
+
+def _meaning(feature: Feature) -> Text:
+    return Text(feature.meaning, feature.meaning_zh)
+
+
+def _bits(approval: Approval, limits: Limits) -> list[Fact]:
+    """Return what answers about a model reveal of a person at most, and of all people of the first request."""
+    about = approval.about
+    if "capacity" not in about:
+        return []
+    bits = float(about["capacity"])
+    people = int(about["rows"])
+    values = {"bits": bits, "limit": limits.of(SCORE)[1], "days": limits.days}
+    code = "request_bits" if limits.counted else "request_bits_unlimited"
+    facts = [Fact(BITS, Remark(code, values))]
+    if people:
+        facts.append(Fact(SUM, Remark("request_sum", {"bits": bits * people, "people": people})))
+    return facts
+
+
+def _give_away(approval: Approval, named: float) -> list[Remark]:
+    """Return how many people scores or sums could name."""
+    about = approval.about
+    remarks = []
+    if "trees" in about and approval.purpose != TRAINING:
+        if about.get("named") is None:
+            remarks.append(Remark("request_named_unmeasured"))
+        else:
+            values = {"share": _percent(about["named"]), "bound": _percent(about["most_named"])}
+            remarks.append(Remark("request_named", values))
+        if "alone" in about:
+            values = {
+                "splits": about["own_splits"],
+                "groups": about["groups"],
+                "people": about["records"],
+                "share": _percent(about["alone"]),
+            }
+            remarks.append(Remark("request_alone", values))
+    if named:
+        remarks.append(Remark("request_sums_named", {"share": _percent(named)}))
+    return remarks
+
+
+def _narrow(approval: Approval) -> Remark:
+    """Return what the operator can narrow."""
+    if approval.purpose == TRAINING:
+        return Remark("request_narrow_training")
+    if "trees" in approval.about:
+        return Remark("request_narrow_model")
+    return Remark("request_narrow_sums")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
