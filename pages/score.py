@@ -123,7 +123,7 @@ def present(step: str) -> None:
         frame.refused(t, "score")
         if job is not None and job.result is None and not running:
             run.ended(t, job, again=score if chosen else None)
-        presenter.attack(t, presenter.attack_on(step, presenter.steps(view, done)))
+        presenter.attack(t, presenter.attacks_on(step, presenter.steps(view, done)))
 
 
 def chosen_sheet(way: str, whom: DeltaGenerator, form: DeltaGenerator) -> tuple[SampleSheet | None, Upload | None]:

@@ -235,6 +235,25 @@ def _outcome(t: Texts, result: AttackResult) -> None:
         st.caption(t("attack_lab.took", seconds=t.duration(seconds)))
 
 
+def side(t: Texts, result: AttackResult) -> None:
+    """Draw a control that shows one side of a result in large type: without the defence, or with it."""
+    sides = ["without"] if result.defence_on is None else ["without", "with"]
+    chosen = st.segmented_control(
+        t("attack_lab.side"),
+        sides,
+        default=sides[0],
+        format_func=lambda name: t(f"attack_lab.{name}"),
+        key=f"attack_side_{result.id}",
+        required=True,
+        label_visibility="collapsed",
+    )
+    rate = result.defence_off if chosen == "without" or result.defence_on is None else result.defence_on
+    colour = "red" if rate > result.chance and chosen == "without" else "green"
+    st.header(
+        f":{colour}[{t('attack_lab.side_rate', rate=percent(rate), chance=percent(result.chance))}]", anchor=False
+    )
+
+
 def said(t: Texts, result: AttackResult) -> str:
     """Whether it works, and how often."""
     return f"**{_verdict(t, result)}** {_rates(t, result)}"

@@ -22,8 +22,14 @@ if TYPE_CHECKING:
 LINK, ATTACK = "presenter", "attack"  # what the address calls the step, and the switch that attacks it
 ON = "on"
 PARTIES, ANSWER = "parties", "answer"
-# Kind of step → the attack of the lab that goes for it; a Host that passes numbers on to the next one is attacked otherwise.
-ATTACKS = {"encrypt": "A4", "pass": "A3", "mask": "A1", "return": "A7", "answer": "A5"}
+# Kind of step → the attacks of the lab that go for it; a Host that passes numbers on to the next one is attacked otherwise.
+ATTACKS = {
+    "encrypt": ("A4",),
+    "pass": ("A3",),
+    "mask": ("A1",),
+    "return": ("A7",),
+    "answer": ("A5", "A6"),
+}
 # The page's title, still there for whoever listens, makes room for the step's, so that what the parties see ends on the screen.
 LARGE = "<style>.st-key-presenter_words p {font-size: clamp(1.3rem, 2.2vw, 2rem) !important; line-height: 1.35}"
 LARGE += ".st-key-presenter_words:focus {outline: none} [data-testid=stSidebar] {display: none}"
@@ -43,11 +49,11 @@ def steps(view: View, done: ScoreBatch | None) -> tuple[str, ...]:
     return (PARTIES, *(asked or planned), ANSWER)
 
 
-def attack_on(step: str, every: Sequence[str]) -> str:
-    """Id of the attack on a step; empty where there is nothing to attack yet."""
+def attacks_on(step: str, every: Sequence[str]) -> tuple[str, ...]:
+    """Return the ids of the attacks on a step; empty if there is nothing to attack yet."""
     last = [name for name in every if name.startswith("mask-")][-1:]
     kind = "pass" if _kind(step) == "mask" and [step] != last else _kind(step)
-    return ATTACKS.get(kind, "")
+    return ATTACKS.get(kind, ())
 
 
 def step_of(view: View, done: ScoreBatch | None) -> str:
@@ -198,19 +204,25 @@ def _buttons(
     )
 
 
-def attacked() -> bool:
-    """Whether the address asks for the attack on its step."""
-    return session.linked(ATTACK, (ON,)) is not None
+def attacked() -> str:
+    """Return what the address asks for: an attack's id, :data:`ON` for the first one on the step, or "" for none."""
+    ids = {attack.id for attack in session.service().attack_runs.all()}
+    return session.linked(ATTACK, {ON, *ids}) or ""
 
 
-def attack(t: Texts, wanted: str) -> None:
-    """The switch that replays a step in the lab, without its defence and with it: no Host is asked and nothing is counted."""
-    if not wanted:
+def attack(t: Texts, offered: Sequence[str]) -> None:
+    """Draw the switch that replays a step in the lab, without its defence and with it: no Host is asked and nothing is counted.
+
+    If there are several attacks on the step, a second control chooses between them.
+    """
+    if not offered:
         return
-    session.choose("presenter_attack", attacked())
-    turn = partial(session.forget, ATTACK) if attacked() else partial(session.announce, ATTACK, ON)
+    asked = attacked()
+    session.choose("presenter_attack", bool(asked))
+    turn = partial(session.forget, ATTACK) if asked else partial(session.announce, ATTACK, ON)
     if not st.toggle(t("presenter.attack"), key="presenter_attack", help=t("presenter.attack_help"), on_change=turn):
         return
+    wanted = _choice(t, offered, asked)
     lab, job = session.service().attack_runs, user_jobs.find("attacks")
     done = (job.result if job is not None else None) or ()
     results = {one.id: one for one in done}
@@ -219,6 +231,8 @@ def attack(t: Texts, wanted: str) -> None:
         attack_lab.follow(t, running, running.through, session.rerun)
     row = next(row for row in lab.all() if row.id == wanted)
     pressed = attack_lab.card(t, row, results.get(wanted), running.stage if running is not None else "")
+    if wanted in results:
+        attack_lab.side(t, results[wanted])
     if wanted in results and running is None:
         user_jobs.note_seen("attacks")
         words = attack_lab.said(t, results[wanted])
@@ -228,3 +242,26 @@ def attack(t: Texts, wanted: str) -> None:
     if running is None and (pressed or (session.once("attacked", wanted) and wanted not in results)):
         user_jobs.start("attacks", lambda: lab.start([wanted], before=done))
         session.rerun()
+
+
+def _choice(t: Texts, offered: Sequence[str], asked: str) -> str:
+    """Return the attack that is shown, with a control to choose another one on the step."""
+    chosen = asked if asked in offered else offered[0]
+    if len(offered) == 1:
+        return chosen
+    session.choose("presenter_attack_choice", chosen)
+    titles = {row.id: t(f"attack.{row.text}_title") for row in session.service().attack_runs.all()}
+    st.segmented_control(
+        t("presenter.attack_choice"),
+        offered,
+        format_func=titles.__getitem__,
+        key="presenter_attack_choice",
+        required=True,
+        on_change=_turn_to_choice,
+    )
+    return chosen
+
+
+def _turn_to_choice() -> None:
+    """Name the chosen attack in the address, from the control's callback."""
+    session.announce(ATTACK, st.session_state["presenter_attack_choice"])
