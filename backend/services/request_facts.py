@@ -181,12 +181,8 @@ def _columns(approval: Approval, own: Mapping[str, Feature], used: Sequence[str]
         return Remark("request_columns_grouped")
     if not names:
         return Remark("request_columns_none")
-    titles = tuple(_meaning(own[name]) if name in own else name for name in names)
+    titles = tuple(own[name].meaning if name in own else name for name in names)
     return Remark("request_columns", {"count": len(names), "total": max(len(own), len(names)), "names": titles})
-
-
-def _meaning(feature: Feature) -> Text:
-    return Text(feature.meaning, feature.meaning_zh)
 
 
 def _bits(approval: Approval, limits: Limits) -> list[Fact]:
