@@ -198,16 +198,7 @@ class QuestionRefused(SecurityError):  # noqa: N818 - reads as what happened
 
 
 class SignInError(SecurityError):
-    """Nobody is signed in, or no longer, or in no role.
-
-    Parameters
-    ----------
-    kind : {"signed_out", "expired", "old", "no_role", "unusable", "no_settings", "no_provider"}
-    """
-
-    def __init__(self, kind: str = "", words: str = "") -> None:  # TODO(issue 34): kind and code
-        self.kind = kind
-        super().__init__(words)
+    """Nobody is signed in, the sign-in has ended or cannot be used, or the account has no role."""
 
 
 class HostBusy(HostRefused):

@@ -5,6 +5,7 @@ The sentences stand in `assets/errors`, one file for each folder of the backend,
 
 from __future__ import annotations
 
+import errno
 import string
 import tomllib
 from collections.abc import Callable, Mapping
@@ -29,6 +30,16 @@ _UNITS = (
     ("hour", 3600, 1),
     ("minute", 60, 1),
 )  # unit, seconds, from how many of them on it is used
+_SYSTEM_REASONS = {
+    errno.ENOENT: "no_such_file",
+    errno.EACCES: "no_permission",
+    errno.EPERM: "no_permission",
+    errno.ENOSPC: "disk_full",
+    errno.EROFS: "read_only_disk",
+    errno.EISDIR: "is_a_folder",
+    errno.ENOTDIR: "not_a_folder",
+    errno.EADDRINUSE: "address_in_use",
+}
 
 Title = Callable[[str], str]
 
@@ -59,6 +70,8 @@ class Remark:
 
     def sentence(self, language: str = "en", title: Title = str) -> str:
         """Return the sentence in a language. `title` gives the title of a Host by its name."""
+        if not known(self.code):
+            return self.code  # TODO(issue 34): a sentence that has no code yet
         shown = {}
         for name, value in self.values.items():
             shown[name] = _shown(value, language, title if name in HOSTS else str, title)
@@ -87,6 +100,16 @@ class Remark:
         if self.column:
             return fill(template("at_column", language), language, {"column": self.column})
         return ""
+
+
+def reason_of(error: Exception) -> Remark | str:
+    """Return why the system could not open or write a file, in both languages if the reason is a common one."""
+    if isinstance(error, UnicodeDecodeError):
+        return Remark("not_utf8_at", {"byte": error.start})
+    if not isinstance(error, OSError):
+        return one_line(str(error))
+    code = _SYSTEM_REASONS.get(error.errno or 0)
+    return error.strerror or one_line(str(error)) if code is None else Remark(code)
 
 
 def read_plain(plain: object, depth: int = 0) -> Remark:

@@ -27,6 +27,7 @@ Every command takes `--help`, and every one that ends by itself takes `--json`: 
 there is not, or a value that an option cannot have, exit status 2. `latest` is the newest model; any other is named by its id or the
 beginning of one. Federation files are described in [data](data.md), ways of training in [training](training.md), what can be imported
 in [import](import.md), `serve` in [online](online.md). State lives in the folder that `GLASSLEAF_HOME` names.
+Mistakes are told in English or Chinese: `GLASSLEAF_LANGUAGE` (en or zh) decides, else the system's `LC_ALL` or `LANG`.
 """
 EXAMPLES = {
     "run": "glassleaf run --port 9000",

@@ -19,10 +19,8 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def codes_raised() -> dict[str, tuple[str, set[str] | None]]:
     """Return code → where it is used first, and the names of its values; None if they come from a variable."""
-    classes = {"Remark"}
-    for name, value in vars(errors).items():
-        if isinstance(value, type) and issubclass(value, errors.GlassleafError) and name != "SignInError":
-            classes.add(name)
+    classes = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
+    classes.add("Remark")
     found: dict[str, tuple[str, set[str] | None]] = {}
     for folder in ("backend", "app"):
         for file in (ROOT / folder).rglob("*.py"):

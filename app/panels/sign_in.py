@@ -14,21 +14,16 @@ from app.texts import Texts, markdown
 if TYPE_CHECKING:
     from backend.errors import SignInError
 
-FOR_OPERATORS = ("unusable", "no_settings", "no_provider")  # what is wrong is a setting, so it is said in its words
-
 
 def draw(t: Texts, why: SignInError, *, console: bool = False) -> None:
     """Why nobody goes on, and the way in; `console` = of a Host."""
     st.title("Glassleaf", anchor=False)
     st.markdown(t("console.why" if console else "sign_in.why"))
-    if why.kind != "signed_out":
-        words = t("console.no_role") if console and why.kind == "no_role" else t(f"sign_in.out_{why.kind}")
-        st.warning(words, icon=":material/lock_clock:")
-    if why.kind in FOR_OPERATORS:
-        st.caption(markdown(worded(t, why)))
-    if why.kind != "no_provider":
+    if why.code != "signed_out":
+        st.warning(markdown(worded(t, why)), icon=":material/lock_clock:")
+    if why.code != "sign_in_without_provider":
         st.button(t("sidebar.sign_in"), on_click=st.login, icon=":material/login:", key="sign_in")
-    if why.kind not in ("signed_out", "no_provider"):
+    if why.code not in ("signed_out", "sign_in_without_provider"):
         _out(t)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from typing import Annotated, Any, NoReturn
 
 import typer
 
-from backend.errors import GlassleafError
+from backend.errors import GlassleafError, StoreError
+from backend.remark import Remark, one_line, reason_of
 
 COMMANDS = {
     "run": "dashboard",
@@ -95,20 +97,20 @@ def glassleaf(version: Annotated[bool, typer.Option("--version", help="Print the
 
 
 def main() -> None:
-    """Run the command line; a user's mistake, a file or a store that cannot be used give one clear sentence and exit status 1."""
+    """Run the command line.
+
+    A user's mistake, and a file or a store that cannot be used, give one sentence in the reader's language and exit status 1.
+    """
     try:
         app(prog_name="glassleaf")
     except GlassleafError as error:
-        _fail(str(error))
+        _fail(error)
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        _fail(
-            f"{where}{error.strerror or error}. Check that it is there, that it may be written and that the disk is not full."
-        )
+        if error.filename:
+            _fail(GlassleafError("file_not_usable", file=error.filename, why=reason_of(error)))
+        _fail(GlassleafError("system_error", why=reason_of(error)))
     except _store_errors() as error:
-        _fail(
-            f"The store cannot be used: {error.orig}. Check that the home may be written and that the disk is not full."
-        )
+        _fail(StoreError("store_not_usable", why=one_line(str(error.orig))))
 
 
 def _store_errors() -> tuple[type[Any], ...]:
@@ -117,6 +119,20 @@ def _store_errors() -> tuple[type[Any], ...]:
     return () if found is None else (found.DBAPIError,)
 
 
-def _fail(words: str) -> NoReturn:
-    print(f"Error: {words}", file=sys.stderr)  # noqa: T201
+def _fail(error: GlassleafError) -> NoReturn:
+    language = language_of_shell()
+    words = Remark("error_line", {"why": error.sentence(language)})
+    print(words.sentence(language), file=sys.stderr)  # noqa: T201
     sys.exit(1)
+
+
+def language_of_shell() -> str:
+    """Return the language in which the shell prints errors.
+
+    ``GLASSLEAF_LANGUAGE`` (en or zh) decides; without it the system's ``LC_ALL``, ``LC_MESSAGES`` or ``LANG``; else English.
+    """
+    for variable in ("GLASSLEAF_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
+        chosen = os.environ.get(variable, "")
+        if chosen:
+            return "zh" if chosen.lower().startswith("zh") else "en"
+    return "en"

@@ -54,7 +54,7 @@ def draft(
 
     check_out(out)
     if out.exists():
-        raise ParameterError(f"{out} is there already; name another file, or amend what it says.")
+        raise ParameterError("agreement_file_exists", file=out)
     terms = AgreementTerms(title, purpose, legal_basis, day_of(until), address, rows_per_day)
     save(out, drafted(parties, disclosed, terms).encode())
     found = load_agreement(out)

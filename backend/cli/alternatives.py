@@ -60,7 +60,7 @@ def alternatives(
         if show:
             found = next((s for s in service.searches(base) if s.attribute == attribute), None)
             if found is None:
-                raise ParameterError(f"No alternatives to {base} were searched by {attribute} yet; leave --show out.")
+                raise ParameterError("not_searched_by", model=base, attribute=attribute, searched=())
         else:
             directions = [service.expected(base)] if expected else []
             varied = without or constraints or expected or depths or lambdas
@@ -85,7 +85,7 @@ def _numbers(flag: str, text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in split_list(text))
     except ValueError:
-        raise ParameterError(f"{flag} is {text!r}; write numbers separated by commas.") from None
+        raise ParameterError("not_numbers", option=flag, text=text) from None
 
 
 def _text(found: Search) -> str:

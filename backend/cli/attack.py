@@ -27,9 +27,7 @@ def attack(
         print_result(listed, "\n".join(f"{a['id']:8} {a['severity']:10} {a['name']}" for a in listed), as_json)
         return
     if not names and not every:
-        raise ParameterError(
-            f"Name attacks, or ask for all with --all; there are {', '.join(a.id for a in AttackRuns.all())}."
-        )
+        raise ParameterError("attack_not_named", known=tuple(a.id for a in AttackRuns.all()))
     results = AttackRuns.run([] if every else names or [], seed, lambda a: say(f"{a.id} {a.name} …"))
     lines = []
     for result in results:

@@ -21,14 +21,12 @@ def cipher(
 ) -> None:
     """Measure every cipher here, and the peers that are installed, in one run."""
     if bits and bits not in KEY_SIZES:
-        raise ParameterError(f"--bits is {bits}; choose one of {', '.join(map(str, KEY_SIZES))}.")
+        raise ParameterError("unknown_choice", option="--bits", value=bits, choices=KEY_SIZES)
     try:
         from bench import tables
         from bench.cipher import measure
     except ModuleNotFoundError as missing:
-        raise ParameterError(
-            "The benchmarks are not part of the installed package; run them from a clone: `python -m bench.cipher`."
-        ) from missing
+        raise ParameterError("benchmarks_not_installed") from missing
     found = measure(bits=(bits,) if bits else (2048, 3072), quick=quick)
     print_result(found, tables.cipher(found), as_json)
 

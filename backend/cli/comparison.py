@@ -105,7 +105,7 @@ def _synthetic_shape(model: str, **given: int | None) -> Shape | None:
         return Shape(**asked)
     if asked:
         raise ParameterError(
-            f"--{next(iter(asked))} describes a synthetic model, {model} is an own one; run `compare {SYNTHETIC}` for the first."
+            "option_of_synthetic_model", option=f"--{next(iter(asked))}", model=model, synthetic=SYNTHETIC
         )
     return None
 

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from backend.cli.output import check_extra, check_port, say
+from backend.i18n import Text
 
 NEEDED = ("streamlit", "plotly")  # what the extra [dashboard] adds
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
@@ -37,7 +38,7 @@ def run(
 
 def check_installed() -> None:
     """Raise GlassleafError where the dashboard's packages are not here."""
-    check_extra("The dashboard needs", "dashboard", NEEDED)
+    check_extra(Text("The dashboard needs", "仪表板需要"), "dashboard", NEEDED)
 
 
 def open_streamlit(script: Path, address: str, port: int) -> None:

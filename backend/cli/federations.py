@@ -64,9 +64,9 @@ def init(
     for text in host:
         party, equals, columns = text.partition("=")
         if not equals or not columns:
-            raise ParameterError(f"--host {text!r} was given; write it as name=COLUMN,COLUMN.")
+            raise ParameterError("option_not_columns", option="--host", text=text)
         if party in hosts:
-            raise ParameterError(f"--host {party} was given twice; give all its columns at once.")
+            raise ParameterError("host_given_twice", name=party)
         hosts[party] = split_list(columns)
     marks = _missing_texts(missing or [])
     division = Division(
@@ -120,7 +120,7 @@ def _missing_texts(wishes: list[str]) -> dict[str, list[str]]:
     for wish in wishes:
         column, equals, text = wish.rpartition("=")
         if not equals or not column or not text:
-            raise ParameterError(f"--missing {wish!r} was given; write it as COLUMN=TEXT or *=TEXT.")
+            raise ParameterError("missing_text_wrong", text=wish)
         marks.setdefault(column, []).append(text)
     return marks
 

@@ -68,7 +68,7 @@ def opened(folder: Folder = None, federation: Federation = "", host: Host = "") 
     from backend.services.system_user import system_user
 
     if bool(federation) != bool(host) or (folder and federation):
-        raise ParameterError("Name a Host's folder, or a federation and its simulated Host; not half of it, not both.")
+        raise ParameterError("host_folder_or_federation")
     if federation:
         with open_glassleaf() as glassleaf:
             operator = glassleaf.host_operator(glassleaf.federations.get(federation).name, host)

@@ -32,7 +32,7 @@ def importance(
 ) -> None:
     """Rank features and parties by what they are worth to a model, with 95 % intervals, directions and pairs that meet."""
     if measure not in (*MEASURES, PERMUTATION):
-        raise ParameterError(f"--measure is {measure!r}; choose one of {', '.join((*MEASURES, PERMUTATION))}.")
+        raise ParameterError("unknown_choice", option="--measure", value=measure, choices=(*MEASURES, PERMUTATION))
     with open_glassleaf() as glassleaf:
         model_id = glassleaf.models.get(model).id
         rows: tuple[Permuted, ...] | tuple[SteadyImportance, ...]

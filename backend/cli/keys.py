@@ -109,7 +109,7 @@ def init(
     from backend.link.identity import make_identity, party_toml
 
     if role not in ("guest", "host"):
-        raise ParameterError(f"The role is {role!r}; guest or host is expected.")
+        raise ParameterError("unknown_choice", option="--role", value=role, choices=("guest", "host"))
     identity = make_identity(folder, domain, "guest" if role == "guest" else "host", root)
     public = folder / f"{party}.party.toml"
     save(public, party_toml(identity, party, title or party).encode())

@@ -52,12 +52,6 @@ HELP = {
 }
 
 
-HIDDEN_ORDER = (  # why OpBoost takes no constraints
-    "--constraints: an opboost Host moves its values by noise, so that the order the Guest sees is not theirs and no direction can be "
-    "promised. Choose secureboost."
-)
-
-
 def choose(algorithm: str, given: Mapping[str, Any]) -> Parameters:
     """Parameters of an algorithm from the options that were given (None = not given).
 
@@ -67,19 +61,17 @@ def choose(algorithm: str, given: Mapping[str, Any]) -> Parameters:
         No such algorithm, an option that it or its cipher does not have, or a value out of range.
     """
     if algorithm not in ALGORITHMS:
-        raise ParameterError(f"--algorithm is {algorithm!r}; choose one of {', '.join(ALGORITHMS)}.")
+        raise ParameterError("unknown_choice", option="--algorithm", value=algorithm, choices=tuple(ALGORITHMS))
     chosen = {name: value for name, value in given.items() if value is not None}
     known = {f.name for f in fields(ALGORITHMS[algorithm])}
     if algorithm == "opboost" and "constraints" in chosen:
-        raise ParameterError(HIDDEN_ORDER)
+        raise ParameterError("opboost_takes_no_constraints")
     strange = [_flag(name) for name in chosen if name not in known]
     if strange:
-        raise ParameterError(f"{', '.join(strange)}: {algorithm} has no such parameter. Leave it out.")
+        raise ParameterError("options_of_other_algorithm", options=tuple(strange), algorithm=algorithm)
     parameters = ALGORITHMS[algorithm](**chosen)
     if "key_bits" in chosen and parameters.as_dict()["cipher"] == "rlwe":
-        raise ParameterError(
-            "--bits is Paillier's, and RLWE takes a key that fits the data. Add --cipher paillier, or leave --bits out."
-        )
+        raise ParameterError("bits_of_paillier")
     return parameters
 
 

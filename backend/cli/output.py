@@ -20,7 +20,9 @@ import typer
 
 from backend.atomic_file import write_whole
 from backend.errors import GlassleafError, ParameterError, SecurityError
+from backend.i18n import Text
 from backend.jobs.pace import SOON, rounded
+from backend.remark import reason_of
 from backend.results import DEMO
 from backend.services import Glassleaf
 
@@ -68,9 +70,9 @@ def workers_of(jobs: int, backend: str, scheduler: str) -> Workers:
     from backend.services.scoring import Workers, cores
 
     if jobs < 0 or (scheduler and backend != "dask"):
-        raise ParameterError("--jobs must be 0 or more, and --scheduler goes with --backend dask.")
+        raise ParameterError("workers_option_wrong")
     if backend not in BACKENDS:
-        raise ParameterError(f"--backend is {backend!r}; choose one of {', '.join(BACKENDS)}.")
+        raise ParameterError("unknown_choice", option="--backend", value=backend, choices=BACKENDS)
     return Workers(jobs or cores(), backend, scheduler).connected()
 
 
@@ -155,9 +157,7 @@ def check_out(out: Path) -> None:
     """Raise GlassleafError where a file cannot be written; called before anything is asked that is counted."""
     folder = out.parent
     if out.is_dir() or not folder.is_dir() or not os.access(out if out.exists() else folder, os.W_OK):
-        raise GlassleafError(
-            f"{out} cannot be written; name a file in a folder that is there and that you may write to."
-        )
+        raise GlassleafError("output_not_writable", file=out)
 
 
 def day_of(written: str) -> date:
@@ -165,7 +165,7 @@ def day_of(written: str) -> date:
     try:
         return date.fromisoformat(written)
     except ValueError:
-        raise ParameterError(f"{written!r} is no date; write it as 2027-06-30.") from None
+        raise ParameterError("not_a_date", text=written) from None
 
 
 def save(out: Path, blob: bytes) -> None:
@@ -177,29 +177,30 @@ def save(out: Path, blob: bytes) -> None:
         else:
             write_whole(out, blob)
     except OSError as error:
-        raise GlassleafError(f"{out} cannot be written ({error.strerror}).") from error
+        raise GlassleafError("file_not_written", file=out, why=reason_of(error)) from error
 
 
 def in_json(log: str) -> bool:
     """Whether events are logged as JSON; raises ParameterError where `--log` is neither text nor json."""
     if log not in ("text", "json"):
-        raise ParameterError(f"--log is {log!r}; choose text or json.")
+        raise ParameterError("unknown_choice", option="--log", value=log, choices=("text", "json"))
     return log == "json"
 
 
-def check_extra(what: str, extra: str, names: Sequence[str]) -> None:
+def check_extra(what: Text, extra: str, names: Sequence[str]) -> None:
     """Raise GlassleafError with what to install where packages of an extra are not here."""
     missing = [name for name in names if find_spec(name) is None]
     if missing:
-        raise GlassleafError(
-            f"{what} {' and '.join(missing)}, not installed here. "
-            f"Run: pip install 'glassleaf[{extra}]' (from a clone: pip install '.[{extra}]')."
-        )
+        raise GlassleafError("extra_not_installed", what=what, packages=tuple(missing), extra=extra)
 
 
 def check_link() -> None:
     """Raise GlassleafError where the packages of links between companies are not here."""
-    check_extra("Links between companies need", "link", ("grpc", "joserfc", "prometheus_client", "tenacity"))
+    check_extra(
+        Text("Links between companies need", "公司之间的连接需要"),
+        "link",
+        ("grpc", "joserfc", "prometheus_client", "tenacity"),
+    )
 
 
 def check_port(address: str, port: int) -> None:
@@ -211,9 +212,7 @@ def check_port(address: str, port: int) -> None:
         places, failed = [], [error]
     # of localhost, a machine may have one address of two
     if refused := [error for error in failed if len(failed) >= len(places) or error.errno in REFUSED]:
-        raise ParameterError(
-            f"Port {port} of {address} cannot be had ({refused[0].strerror}); choose another (`--port`, `--address`)."
-        )
+        raise ParameterError("port_not_free", port=port, address=address, why=reason_of(refused[0]))
 
 
 def _bound(family: int, place: Any) -> OSError | None:
@@ -233,9 +232,9 @@ def text_of(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except OSError as error:
-        raise ParameterError(f"{file} cannot be read ({error.strerror}).") from None
+        raise ParameterError("file_not_read", file=file, why=reason_of(error)) from None
     except UnicodeDecodeError as error:
-        raise ParameterError(f"{file} cannot be read as UTF-8 text ({error}).") from None
+        raise ParameterError("file_not_utf8", file=file, byte=error.start) from None
 
 
 def split_list(text: str) -> tuple[str, ...]:
@@ -249,9 +248,7 @@ def split_list(text: str) -> tuple[str, ...]:
     try:
         parts = next(csv.reader([text], skipinitialspace=True, strict=True), [])
     except csv.Error as error:
-        raise ParameterError(
-            f"{text!r} is no list ({error}); put a name with a comma in double quotes, and double the quotes inside."
-        ) from None
+        raise ParameterError("not_a_list", text=text, why=str(error)) from None
     return tuple(part.strip() for part in parts if part.strip())
 
 
@@ -260,10 +257,10 @@ def read_passphrase(file: Path | None, new: bool) -> str:
     if file is None:
         return str(typer.prompt("Passphrase", hide_input=True, confirmation_prompt=new, err=True))
     if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
-        raise SecurityError(f"The passphrase file {file} can be read by others; run `chmod 600` on it.")
+        raise SecurityError("passphrase_file_open", file=file)
     with file.open("rb") as opened:
         lines = opened.read(MAX_PASSPHRASE_FILE).splitlines()
     try:
         return lines[0].decode() if lines else ""
     except UnicodeDecodeError:
-        raise ParameterError(f"The first line of {file} is not UTF-8; write the passphrase as text.") from None
+        raise ParameterError("passphrase_not_utf8", file=file) from None

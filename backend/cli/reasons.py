@@ -44,7 +44,7 @@ def reasons(
     """Score a person and name what raised the score most, Host features included, under encryption; no value is opened."""
     kind = "" if out is None else out.suffix.lower().removeprefix(".")
     if bool(notice) != (out is not None) or (notice and (kind not in FORMATS or notice not in LANGUAGES)):
-        raise ParameterError(f"A notice needs --notice en or zh and --out FILE, which ends in {', '.join(FORMATS)}.")
+        raise ParameterError("notice_options_wrong", formats=tuple(f".{form}" for form in FORMATS))
     with open_glassleaf() as glassleaf:
         record, chosen, scored = glassleaf.models.get(model), cipher_named(cipher), None
         sheet = glassleaf.samples.of_person(record.id, person)

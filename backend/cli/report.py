@@ -10,6 +10,7 @@ import typer
 
 from backend.cli.output import AsJson, open_glassleaf, print_result, save, say
 from backend.errors import ModelError, ParameterError
+from backend.remark import reason_of
 from backend.services.reports import check_signed, schema
 
 app = typer.Typer(add_completion=False)
@@ -50,11 +51,11 @@ def report(
         _check(check_file, key, as_json)
         return
     if key:
-        raise ParameterError("--key says whose signature a file must bear; add --check FILE.")
+        raise ParameterError("key_without_check")
     with open_glassleaf() as glassleaf:
         chosen = form or (out.suffix.lower().removeprefix(".") if out else "json")
         if out is None and chosen != "json":
-            raise ParameterError(f"A report as {chosen} needs a file; add --out FILE.")
+            raise ParameterError("report_needs_file", form=chosen)
         written = glassleaf.reports.export(model, chosen, language)
         if out is None:
             typer.echo(written, nl=False)  # bytes: no system may put its own line ends in
@@ -72,7 +73,7 @@ def _check(file: Path, key: str, as_json: bool) -> None:
         blob = file.read_bytes()
         public = Path(key).read_text() if key and Path(key).is_file() else key
     except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f"{file} or the key cannot be read ({error}).") from error
+        raise ModelError("report_or_key_not_read", file=file, why=reason_of(error)) from error
     if key:
         found = check_signed(blob, public)
         vouched = (

@@ -40,6 +40,7 @@ from backend.errors import (
     PartyUnreachable,
     StoreError,
 )
+from backend.remark import Remark
 from backend.services.samples import Reading
 from backend.services.scoring import KEY_BITS, ScoringRequest, cipher_named
 from backend.services.streaming import StreamRequest, in_groups
@@ -121,9 +122,7 @@ def score(
         again = _again(context, record.id)
         if in_groups(source, out):
             if out is None or check:
-                raise ParameterError(
-                    "A database, and more than 5,000 rows, are scored into a file: name --out, without --check."
-                )
+                raise ParameterError("long_table_needs_file")
             stream = StreamRequest(model, source, out, table, how, cutoff, chosen, bits)
             _streamed(glassleaf, stream, again, as_json)
             return
@@ -169,10 +168,8 @@ def _ended(job: Job[T], again: str) -> T:
         goes_on = isinstance(error, LATER) or type(error) is GlassleafError  # the latter: a full disk
         if job.stage in BEFORE or not goes_on:
             raise
-        words = "Stopped at your request." if isinstance(error, Cancelled) else str(error)
-        raise GlassleafError(
-            f"{words}\n{job.done:,} of {job.total:,} rows are through. To go on, and count nobody twice:\n  {again}"
-        ) from error
+        why = Remark("stopped") if isinstance(error, Cancelled) else error.remarks[0]
+        raise GlassleafError("stopped_halfway", why=why, done=job.done, total=job.total, again=again) from error
 
 
 def _streamed(glassleaf: Glassleaf, request: StreamRequest, again: str, as_json: bool) -> None:

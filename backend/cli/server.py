@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from backend.cli.output import Bits, Log, check_extra, check_port, in_json, open_glassleaf, say
+from backend.i18n import Text
 from backend.services.scoring import KEY_BITS, cipher_named
 
 NEEDED = ("fastapi", "httptools", "prometheus_client", "uvicorn")  # what the extra [server] adds
@@ -29,7 +30,7 @@ def serve(
 ) -> None:
     """Score people and name reasons over HTTP, for programs that wait (docs/online.md)."""
     json_logs = in_json(log)
-    check_extra("The server needs", "server", NEEDED)
+    check_extra(Text("The server needs", "服务器需要"), "server", NEEDED)
     from backend.server.app import Settings
     from backend.server.run import serve as serve_on
 

@@ -19,7 +19,7 @@ from backend.services.audit import Auditor, AuditTrail
 from backend.services.cache import Cache
 from backend.services.job_registry import JobRegistry
 from backend.services.registry import Registry
-from backend.services.roles import OPERATOR, ROLES
+from backend.services.roles import OPERATOR, ROLES, TITLES, titles_of
 from backend.services.system_user import system_user
 from backend.services.workspace import Workspace
 
@@ -141,13 +141,13 @@ class Glassleaf:
             There is no such role.
         """
         if role not in ROLES:
-            raise ParameterError(f"The role is {role!r}; choose one of {', '.join(ROLES)}.")
+            raise ParameterError("unknown_role", role=role, roles=ROLES)
         return self._with(Auditor(self._shared.workspace, actor or system_user(), role))
 
     def signed_in(self, account: Account, role: str) -> Glassleaf:
         """The same services for an account that :attr:`accounts` has just found; raises SignInError where it does not have the role."""
         if role not in account.roles:
-            raise SignInError("no_role", f"The account has not the role {role!r}, but {', '.join(account.roles)}.")
+            raise SignInError("account_lacks_role", role=TITLES.get(role, role), roles=titles_of(account.roles))
         return self._with(Auditor(self._shared.workspace, account.actor, role, signed_in=True))
 
     def _with(self, auditor: Auditor) -> Glassleaf:
@@ -470,16 +470,12 @@ class Glassleaf:
         from backend.services.host_operator import simulated_host
 
         if self._auditor.role != OPERATOR:
-            raise SecurityError(
-                f"Only the operator of the simulation may look as {host}; the role is {self._auditor.role}."
-            )
+            raise SecurityError("host_view_for_operator", host=host, role=TITLES[self._auditor.role])
         about = self._shared.workspace.federation(federation)
         if about.link is not None:
             raise NotAvailable(host, Remark("its_console"))
         if shown and not about.synthetic:
-            raise SecurityError(
-                f"{host}'s own view is shown of synthetic people only; those of {about.name} are not marked as such."
-            )
+            raise SecurityError("host_view_of_real_people", host=host, federation=about.name)
         return simulated_host(self.home, about, host, self._auditor.actor)
 
     @cached_property

@@ -95,13 +95,12 @@ class Accounts:
         try:
             return SignIn.model_validate(tomllib.loads(self.file.read_text(encoding="utf-8")))
         except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-            raise SignInError(
-                "no_settings",
-                f"{self.file} cannot be read ({type(error).__name__}), so nobody is let in. See docs/operation.md.",
-            ) from error
+            raise SignInError("sign_in_settings_unreadable", file=self.file, kind=type(error).__name__) from error
         except ValidationError as error:
-            where = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-            raise SignInError("no_settings", f"{self.file}: {where}. Nobody is let in.") from error
+            problems = []
+            for problem in error.errors():
+                problems.append(f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}")
+            raise SignInError("sign_in_settings_wrong", file=self.file, problems=tuple(problems)) from error
 
     def of_session(self, user: Mapping[str, Any]) -> Account | None:
         """Whose session a page is drawn for; None where nobody has to sign in.
@@ -118,10 +117,10 @@ class Accounts:
         """
         if user.get("is_logged_in") is None:
             if self.wanted():
-                raise SignInError("no_provider", f"{self.file} wants a sign-in; Streamlit has no provider for it.")
+                raise SignInError("sign_in_without_provider", file=self.file)
             return None
         if not user["is_logged_in"]:
-            raise SignInError("signed_out", "Nobody is signed in.")
+            raise SignInError("signed_out")
         return self.account(user)
 
     def account(self, claims: Mapping[str, Any], now: float | None = None) -> Account:
@@ -142,36 +141,36 @@ class Accounts:
         settings, now = self.settings(), time.time() if now is None else now
         issuer, subject = _text(claims, "iss"), _text(claims, "sub")
         if issuer != settings.issuer or "#" in issuer:
-            raise SignInError("unusable", f"The sign-in is from {issuer[:80]!r}; {self.file} names another provider.")
+            raise SignInError("sign_in_of_other_provider", issuer=issuer[:80], file=self.file)
         expires, since = _time(claims, "exp"), _time(claims, "auth_time" if "auth_time" in claims else "iat")
         if since > now + LEEWAY:
-            raise SignInError("unusable", "The sign-in lies in the future; check the clocks.")
+            raise SignInError("sign_in_in_future")
         if now >= expires + LEEWAY:
-            raise SignInError("expired", "The sign-in has expired. Sign in again.")
+            raise SignInError("sign_in_expired")
         if now >= since + settings.hours * 3600:
-            raise SignInError("old", f"The sign-in is more than {settings.hours:g} hours old. Sign in again.")
+            raise SignInError("sign_in_too_old", hours=settings.hours)
         held = _held(claims, settings.claim)
         roles = tuple(role for role in get_args(Role) if held & set(settings.roles.get(role, ())))
         if not roles:
-            raise SignInError("no_role", "The account has no role here. Ask whoever gives out roles at your company.")
+            raise SignInError("no_role")
         name = next((claims[key] for key in ("email", "name") if isinstance(claims.get(key), str)), "") or subject
         account = Account(issuer, subject, name, roles)
         if len(account.actor) > NAME or not account.actor.isprintable():
-            raise SignInError("unusable", f"Issuer and subject have more than {NAME} characters, or none that print.")
+            raise SignInError("sign_in_name_unusable", most=NAME)
         return account
 
 
 def _text(claims: Mapping[str, Any], name: str) -> str:
     found = claims.get(name)
     if not isinstance(found, str) or not found.strip():
-        raise SignInError("unusable", f"The sign-in has no {name!r}.")
+        raise SignInError("sign_in_lacks_text", claim=name)
     return found
 
 
 def _time(claims: Mapping[str, Any], name: str) -> float:
     found = claims.get(name)
     if isinstance(found, bool) or not isinstance(found, int | float) or not abs(found) < LAST:
-        raise SignInError("unusable", f"The sign-in has no time {name!r}.")
+        raise SignInError("sign_in_lacks_time", claim=name)
     return float(found)
 
 

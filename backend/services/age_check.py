@@ -90,16 +90,13 @@ def measure_ages(context: MeasurementContext, request: AgeRequest, job: Job[AgeC
 def _asked_about(context: MeasurementContext, name: str) -> tuple[str, Feature]:
     """Party and entry of a feature whose ages can be held against 62."""
     if context.record.task != "binary":
-        raise ParameterError(f"This check needs a model of two outcomes; this one's task is {context.record.task!r}.")
+        raise ParameterError("only_two_outcomes", task=context.record.task)
     asked = {split.feature for tree in context.model.trees for split in tree.splits.values()}
     found = next(((party, f) for party, f in context.model.dictionary if f.name == name and name in asked), None)
     if found is None:
-        raise ParameterError(f"No split of the model uses {name}; choose a feature that it uses.")
+        raise ParameterError("feature_in_no_split", feature=name)
     if not is_in_years(found[1]):
-        raise ParameterError(
-            f"The feature dictionary does not give {name} in years (unit {found[1].unit.en!r}), so nobody knows who is {ELDERLY}. "
-            "If it is in years, state the unit in the federation file."
-        )
+        raise ParameterError("feature_not_in_years", feature=name, unit=found[1].unit, age=ELDERLY)
     return found
 
 
@@ -125,8 +122,7 @@ class _Ages:
     def _begin(self, classes: int) -> None:
         if not classes:
             raise ParameterError(
-                f"By {self._feature.name}, fewer than {MIN_GROUP} of {self._party}'s records are {ELDERLY} or older, or are younger: "
-                "the result would reveal their ages, so it is not measured on these records."
+                "ages_would_show", feature=self._feature.name, party=self._party, least=MIN_GROUP, age=ELDERLY
             )
         self.classes = classes
 
@@ -141,10 +137,7 @@ class _Ages:
             at=(index * n, (self.classes or 1 + YOUNGER) * n),
         )
         if len(kept) < n:
-            raise ParameterError(
-                f"A Host refused {n - len(kept)} of {n} people, since it has answered about them before, so ages cannot be compared "
-                "on the same people. Wait until the budget is renewed, or have the Host raise it."
-            )
+            raise ParameterError("people_refused_for_ages", refused=n - len(kept), people=n)
         predicted: Floats = self._context.compiled.outputs.predict(margins)[:, 0]
         return predicted
 

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from backend.compliance.assessment import DISPARITY
-from backend.data.csv_file import listed
 from backend.data.dictionary import Feature
 from backend.errors import NotAgreed, ParameterError
 from backend.explain.importance import FeatureImportance, feature_importance
@@ -219,7 +218,7 @@ class Alternatives:
         base, found = self._found(model_id, attribute)
         chosen = found.of(name)
         if len(reason.strip()) < REASON_MIN:
-            raise ParameterError(f"Give a reason of {REASON_MIN} characters or more; the report shows it.")
+            raise ParameterError("choice_without_reason", least=REASON_MIN)
         if chosen.model not in {m.id for m in self._models.all(base.federation)}:
             self._register(base, chosen)
         return self._choose(base, found, chosen, reason.strip())
@@ -263,15 +262,12 @@ class Alternatives:
         grown, trained = train(context.runtime, asked, job)
         forget(context.runtime, asked)
         if not number and grown.content_hash != base.content_hash:
-            raise ParameterError(
-                f"Trained again, {base.id} comes out as another model: records or features have changed since. Train it on what "
-                "there is now, and search from that model."
-            )
+            raise ParameterError("base_trains_differently", model=base.id)
         if number:
             self._keep_candidate(replace(grown, retrained_from=base.id), trained, job)
         model = TestedModel.of(f"c{number}", base, asked, grown, trained)
         if before and (model.ids, model.checked_ids) != (before[0].ids, before[0].checked_ids):
-            raise ParameterError("Two models were tested on different records; the search was stopped.")
+            raise ParameterError("tested_on_other_records")
         return model
 
     def _keep_candidate(self, record: ModelRecord, trained: Trained, job: Job[Any]) -> None:
@@ -294,9 +290,7 @@ class Alternatives:
         base = self._models.get(model_id)
         kept = self._models.measured(base, ALTERNATIVES)
         if attribute not in kept:
-            raise ParameterError(
-                f"No alternatives to {base.id} were searched by {attribute}; searched by: {', '.join(kept) or 'nothing'}."
-            )
+            raise ParameterError("not_searched_by", model=base.id, attribute=attribute, searched=tuple(kept))
         return base, read_search(kept[attribute].basis)
 
     def _keep(self, record: ModelRecord, found: Search) -> None:
@@ -307,24 +301,17 @@ class Alternatives:
 def _check(request: AlternativesRequest, record: ModelRecord, context: MeasurementContext) -> tuple[str, Feature]:
     """Whose the attribute is; raises ParameterError where nothing can be searched."""
     if record.algorithm not in ALGORITHMS:
-        raise ParameterError(
-            f"The model {record.id} was not trained here ({record.algorithm}), so no alternatives to it can be."
-        )
+        raise ParameterError("not_trained_here", model=record.id, algorithm=record.algorithm)
     if record.algorithm == "opboost":
-        raise ParameterError(
-            "OpBoost draws its noise again in every training, so that two of its models differ by chance too. Search from a model of "
-            "another algorithm."
-        )
+        raise ParameterError("opboost_has_no_alternatives")
     if record.task != "binary":
-        raise ParameterError(f"Decisions by group need a model of two outcomes; this one's task is {record.task!r}.")
+        raise ParameterError("only_two_outcomes", task=record.task)
     for cutoff in request.cutoffs:
         check_cutoff(cutoff)
     if not request.cutoffs or not 0.0 <= request.tolerance < 0.5:
-        raise ParameterError(f"Choose a cut-off, and an AUC to lose from 0 to 0.5; got {request.tolerance:g}.")
+        raise ParameterError("cutoff_or_tolerance_wrong", tolerance=request.tolerance)
     party, feature = feature_of(context.runtime.federation, request.attribute)
     codes = feature.categories
     if request.reference and codes and request.reference not in (*codes, "rest", "missing"):
-        raise ParameterError(
-            f"No group of {feature.name} is called {request.reference!r}; its codes are {listed(tuple(codes))}."
-        )
+        raise ParameterError("unknown_group", feature=feature.name, group=request.reference, codes=tuple(codes))
     return party, feature

@@ -57,7 +57,7 @@ class AttackRuns:
             plan = work.Plan({f"{name} {i}": seconds for name, parts in known for i, seconds in enumerate(parts)})
             for index, name in enumerate(names):
                 if job.cancelled():
-                    raise Cancelled("The attacks were stopped; those that had run are kept.")
+                    raise Cancelled("attacks_stopped")
                 with ExitStack() as part, followed(_stages(job, name, index, plan, part)):
                     done |= {result.id: result for result in run_all([name], seed)}
                     job.result = tuple(done.values())

@@ -18,7 +18,7 @@ from backend.errors import GlassleafError, SecurityError
 from backend.jobs import Job
 from backend.jobs.work import unwatched
 from backend.results import NOBODY
-from backend.services.roles import ROLES, WHOSE
+from backend.services.roles import ROLES, TITLES, WHOSE, titles_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,20 +68,20 @@ class Auditor:
         whose = WHOSE.get(action, ROLES)
         if self.role not in whose:
             _log.warning("Refused: %s in the role %s.", action, self.role)
-            raise SecurityError(f"This ({action}) is for the {' or '.join(whose)}; the role is {self.role}.")
+            raise SecurityError("action_of_other_role", action=action, roles=titles_of(whose), role=TITLES[self.role])
 
     def named(self, person: str) -> str:
         """The name to decide under: whoever is signed in decides under no other; raises SecurityError where another is given."""
         if not self.signed_in:
             return person
         if person.strip() not in ("", self.actor):
-            raise SecurityError(f"Whoever is signed in decides as {self.actor}, under no other name.")
+            raise SecurityError("decides_under_other_name", name=self.actor)
         return self.actor
 
-    def stand_apart(self, person: str, maker: str, act: str) -> None:
-        """Raise SecurityError where whoever made a model would `act` on it."""
+    def stand_apart(self, person: str, maker: str) -> None:
+        """Raise SecurityError if the person who made a model would decide about it."""
         if is_maker(person, maker):
-            raise SecurityError(f"{maker} trained the model and cannot {act}; somebody else has to.")
+            raise SecurityError("maker_cannot_decide", name=maker)
 
     def note(self, federation: str, action: str, body: Mapping[str, Any], *, tell: bool = True) -> Entry:
         """Write an entry; unless `tell` is False, have every Host that is up told where the log stands now.

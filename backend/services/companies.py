@@ -89,7 +89,7 @@ def part_companies(federation: Federation, folder: Path, port: int = 0, budget: 
         There is something in the folder already.
     """
     if folder.exists() and any(folder.iterdir()):
-        raise ParameterError(f"{folder} is not empty; name a folder that is not there yet, or delete it.")
+        raise ParameterError("folder_not_empty", folder=folder)
     folder.mkdir(parents=True, exist_ok=True)
     port, budget = port or _free_port(), usual_limit(synthetic=True) if budget is None else budget
     folders = {party.name: folder / party.name for party in federation.parties}

@@ -49,7 +49,7 @@ class Dossiers:
             The signature does not fit, or another key made it.
         """
         if len(text) > MAX_CHARACTERS:
-            raise ParameterError(f"The file has {len(text):,} characters, a dossier at most {MAX_CHARACTERS:,}.")
+            raise ParameterError("dossier_too_long", letters=len(text), most=MAX_CHARACTERS)
         found = self._workspace.federation(federation)
         dossier = read(text, found)
         note.federation = federation
@@ -57,12 +57,9 @@ class Dossiers:
         kept = next((d for d in self.of(federation) if d.host == dossier.host), None)
         expected = read_public(public_key) if public_key else kept.public_key if kept else dossier.public_key
         if dossier.public_key != expected:
-            raise SecurityError(
-                f"The dossier of {dossier.host} bears another key than expected ({expected[:16]}…). Ask the Host by another way, "
-                "then give its key."
-            )
+            raise SecurityError("dossier_of_other_key", host=dossier.host, key=expected[:16])
         if kept and dossier.day < kept.day:
-            raise ParameterError(f"The dossier is of {dossier.day}; one of {kept.day} is kept already.")
+            raise ParameterError("dossier_older", day=dossier.day, stored=kept.day)
 
         def keep() -> None:
             body = json.dumps(dossier.model_dump(mode="json"))

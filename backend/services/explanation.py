@@ -225,12 +225,10 @@ def measure_permutation(
         See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
     if not 1 <= request.repeats <= MAX_REPEATS:
-        raise ParameterError(f"Choose 1 to {MAX_REPEATS} repeats; {request.repeats} were requested.")
+        raise ParameterError("repeats_out_of_range", most=MAX_REPEATS, repeats=request.repeats)
     available = len(context.test_ids)
     if request.samples < MIN_PEOPLE or available < MIN_PEOPLE:
-        raise ParameterError(
-            f"Values are shuffled among {MIN_PEOPLE} or more people; only {min(request.samples, available)} would be scored."
-        )
+        raise ParameterError("too_few_to_shuffle", least=MIN_PEOPLE, people=min(request.samples, available))
     rows = drawn(context, min(request.samples, available), request.seed)
     own, labels = context.runtime.table.take(rows), context.runtime.labels()[rows]
     sessions = Sessions(context.runtime, job, "shuffles")
@@ -243,10 +241,7 @@ def measure_permutation(
         nonlocal done
         kept, margins = sessions.score(context, table, request.cipher, first, at=(done * len(rows), runs * len(rows)))
         if len(kept) < len(rows):
-            raise ParameterError(
-                f"A Host refused {len(rows) - len(kept)} of {len(rows)} people, since it has answered about them before; importance is not "
-                "measured on the others alone. Draw other people, or wait until the budget is renewed."
-            )
+            raise ParameterError("people_refused_for_importance", refused=len(rows) - len(kept), people=len(rows))
         done += 1
         return margins
 
@@ -294,9 +289,7 @@ def measure_means(context: MeasurementContext, request: MeansRequest, job: Job[G
     runtime, outputs = context.runtime, context.compiled.outputs
     party = next((p for p, f in context.model.dictionary if f.name == request.feature), "")
     if party not in context.record.hosts:
-        raise ParameterError(
-            f"No Host offered the feature {request.feature} to this model; choose one that a Host offered."
-        )
+        raise ParameterError("no_host_feature", feature=request.feature)
     context = of_outcomes(context)
     rows = drawn(context, min(request.samples, len(context.test_ids)), request.seed)
     sessions, key = Sessions(runtime, job, "curves"), (party, request.feature)

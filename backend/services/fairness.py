@@ -258,7 +258,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     check_cutoff(request.cutoff)
     runtime, task = context.runtime, context.record.task
     if task != "binary":
-        raise ParameterError(f"Decisions by group need a model of two outcomes; this one's task is {task!r}.")
+        raise ParameterError("only_two_outcomes", task=task)
     party, feature = feature_of(runtime.federation, request.feature)
     _check_groups(request.groups)
     key, own = (party, feature.name), party == runtime.guest.name
@@ -354,7 +354,7 @@ def measure_proxies(context: MeasurementContext, request: ProxyRequest, job: Job
     party, attribute = feature_of(runtime.federation, request.attribute)
     _check_groups(request.groups, request.bins)
     if request.records < 2 * MIN_GROUP:
-        raise ParameterError(f"Choose {2 * MIN_GROUP} or more records; {request.records} were requested.")
+        raise ParameterError("too_few_records_asked", least=2 * MIN_GROUP, records=request.records)
     examined = [(p, f) for p, f in context.model.dictionary if f.name != attribute.name]
     hosts = tuple(h for h in runtime.hosts if h == party or h in context.record.hosts)
     sessions = Sessions(runtime, job, "proxies")
@@ -496,14 +496,14 @@ def feature_of(federation: Federation, name: str) -> tuple[str, Feature]:
     for party, feature in federation.features():
         if feature.name == name:
             return party, feature
-    raise ParameterError(f"{name} is not a feature of this federation; choose one from its feature dictionary.")
+    raise ParameterError("unknown_feature", feature=name)
 
 
 def _check_groups(*numbers: int) -> None:
     low, high = GROUP_LIMITS
     for number in numbers:
         if not low <= number <= high:
-            raise ParameterError(f"Choose {low} to {high} groups for a feature; {number} were requested.")
+            raise ParameterError("groups_out_of_range", low=low, high=high, groups=number)
 
 
 def _some(context: MeasurementContext, joint: Rows, request: ProxyRequest) -> NDArray[np.bool_]:

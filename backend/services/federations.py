@@ -102,7 +102,7 @@ class Federations:
             out = home / load_federation(draft).name
             self._workspace.check_name(out.name, out)
             if out.exists():
-                raise FederationError(f"There is a federation {out.name!r} already. Give this one another name.")
+                raise FederationError("federation_exists", federation=out.name)
             with _whole(out):
                 draft.rename(out)
                 return self.add(out)

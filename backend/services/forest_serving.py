@@ -132,7 +132,7 @@ def check(request: ServingRequest, available: int) -> None:
     }
     for name, (value, low, high) in ranges.items():
         if not low <= value <= high:
-            raise ParameterError(f"{name} is {value:,}; choose {low:,} to {high:,}.")
+            raise ParameterError("option_out_of_range", option=name, value=value, low=low, high=high)
 
 
 def serve(
@@ -166,7 +166,7 @@ def serve(
         first: ForestAnswer | None = None
         for number in range(1, request.batches + 1):
             if job.cancelled():
-                raise Cancelled("The trial was stopped; nothing was stored.")
+                raise Cancelled("trial_stopped")
             if number == request.lost_at:
                 os.kill(service.processes[0], signal.SIGKILL)
             job.at("batch", model.guest, number)

@@ -31,7 +31,12 @@ class HostDossier:
     def __init__(self, workspace: Workspace, federation: str, host: str) -> None:
         self._workspace, self._federation = workspace, workspace.federation(federation)
         if host not in [party.name for party in self._federation.hosts]:
-            raise ParameterError(f"{host!r} is no Host of {federation!r}; a dossier is a Host's.")
+            raise ParameterError(
+                "unknown_host",
+                name=host,
+                federation=federation,
+                known=tuple(party.name for party in self._federation.hosts),
+            )
         self._party: Party = self._federation.party(host)
         self._folder: Path = workspace.home / "parties" / federation / host
 
@@ -56,10 +61,7 @@ class HostDossier:
         if last and now != last["records"]:
             past = (day - date.fromisoformat(last["day"])).days
             if past < DAYS_BETWEEN:
-                raise ParameterError(
-                    f"The records have changed, and the last dossier is {past} days old: two within {DAYS_BETWEEN} days would tell "
-                    "who came or left. Sign again later."
-                )
+                raise ParameterError("dossiers_too_close", days=past, least=DAYS_BETWEEN)
         measured = {f.name: summary(f, table.columns[f.name]) for f in self._party.features}
         references, trained = self._trainings()
         since = [
@@ -76,7 +78,7 @@ class HostDossier:
         """The file that was signed last; raises ParameterError where there is none."""
         file = self._folder / SIGNED
         if not file.exists():
-            raise ParameterError(f"{self._party.name} has signed no dossier yet. Run `glassleaf dossier sign`.")
+            raise ParameterError("no_dossier_signed", host=self._party.name)
         return file.read_text(encoding="utf-8")
 
     def public_key(self) -> str:

@@ -30,6 +30,7 @@ from backend.services.accounts import Account, Accounts
 from backend.services.holdings import Holding, at_host
 from backend.services.reconciliation import exported
 from backend.services.request_facts import Counterparts, Fact, Proposal, facts_of, proposal_of
+from backend.services.roles import titles_of
 from backend.store.accountant import GROUPS, KINDS, TABLE, Accountant, Answered, Limits, usual_limit
 from backend.store.approvals import GRANTED, WAITING, Approval
 from backend.store.audit_log import Entry, Verdict
@@ -353,7 +354,7 @@ class HostOperator:
 
 def _check_id(person: str) -> None:
     if not person or person != person.strip():
-        raise ParameterError(f"{person[:80]!r} is not an id. Give the text of the id column, without spaces around it.")
+        raise ParameterError("not_an_id", id=person[:80])
 
 
 def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) -> HostOperator:
@@ -394,9 +395,7 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
         about = config.party, config.path(config.keys), database, config.features(), limits_of(config, agreement)
         return HostOperator(*about, who, named=named, counterparts=Counterparts.of_agreement(agreement))
     if not (folder / FILE).exists():
-        raise StoreError(
-            f"{folder.absolute()} is no Host's folder: it holds neither {CONFIG} nor {FILE}. Name another."
-        )
+        raise StoreError("no_host_folder", folder=folder.absolute(), config=CONFIG, store=FILE)
     return HostOperator(folder.resolve().name, folder, Database(folder), (), Limits(usual_limit(False)), who)
 
 
@@ -415,9 +414,7 @@ def operator_of(folder: Path, user: Mapping[str, Any]) -> Account | None:
     """
     account = Accounts(host_files(folder)[0]).of_session(user)
     if account is not None and OPERATOR not in account.roles:
-        raise SignInError(
-            "no_role", f"A Host's console is for its operators; the account's roles are {', '.join(account.roles)}."
-        )
+        raise SignInError("console_for_operators", roles=titles_of(account.roles))
     return account
 
 
@@ -438,8 +435,8 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
         There is no such Host.
     """
     if host not in [party.name for party in federation.hosts]:
-        known = ", ".join(party.name for party in federation.hosts)
-        raise ParameterError(f"{host!r} is no Host of {federation.name}; choose one of {known}.")
+        known = [party.name for party in federation.hosts]
+        raise ParameterError("unknown_host", name=host, federation=federation.name, known=tuple(known))
     party, folder = federation.party(host), home / "parties" / federation.name / host
     answers = usual_limit(federation.synthetic) if party.budget is None else party.budget
     limits = Limits(answers, party.budget_total, party.max_bits or 0.0)

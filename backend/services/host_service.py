@@ -221,8 +221,11 @@ def check_dictionary(config: HostConfig, agreement: Agreement) -> None:
     own = dictionary_hash(config.features())
     if agreed != {own}:
         raise FederationError(
-            f"{config.source.dictionary}: has the hash {own}, the agreement names {', '.join(sorted(agreed)) or 'none'} for "
-            f"{config.party}. Serve what was agreed on, or sign another agreement."
+            "dictionary_not_agreed",
+            dictionary=config.source.dictionary,
+            hash=own,
+            agreed=tuple(sorted(agreed)),
+            host=config.party,
         )
 
 
@@ -240,22 +243,14 @@ def check_account(file: Path, agreement: Agreement, database: Database) -> None:
         try:
             known = _Accounts.validate_json(file.read_bytes()) if file.exists() else {}
         except ValidationError as error:
-            raise FederationError(
-                f"{file} does not say which database counts what a Guest was answered; it was changed by hand or cut off. Put back a copy "
-                "of it from a backup. Only where every account of this Host is given up for good, delete it."
-            ) from error
+            raise FederationError("accounts_file_damaged", file=file) from error
         if guest.spiffe not in known:
             write_whole(file, json.dumps(known | {guest.spiffe: account}).encode())
         name, store = known.get(guest.spiffe, account)
     if store != account[1]:
-        raise FederationError(
-            f"What {guest.name} was answered is counted in another database of this Host; a second account would have each person asked "
-            f"about twice. Serve from that one, under one agreement. Only where it is given up for good, delete {file}."
-        )
+        raise FederationError("counted_in_other_database", guest=guest.name, file=file)
     if name != guest.name:
-        raise FederationError(
-            f"What {guest.name} was answered is counted here under the name {name}. Name it so in the agreement."
-        )
+        raise FederationError("counted_under_other_name", guest=guest.name, name=name)
 
 
 def dither_of(config: HostConfig, agreement: Agreement) -> float:

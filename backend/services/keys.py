@@ -18,7 +18,7 @@ from backend.crypto.rlwe.scheme import RlweSecretKey
 from backend.crypto.signing import SigningKey
 from backend.errors import ParameterError, SecurityError
 from backend.services.audit import Note, recorded
-from backend.services.roles import OPERATOR
+from backend.services.roles import OPERATOR, TITLES
 from backend.store.key_backup import MAX_BYTES, seal, unseal
 from backend.store.key_file import RETIRED, fingerprint, kept_key, read_key, retired
 
@@ -81,9 +81,9 @@ class Keys:
         self._only_operator()
         numbers = {file.name: _read(file) for file in self._files(federation)}
         if not numbers:
-            raise ParameterError(f"The Guest of {federation} has no key yet; there is nothing to back up.")
+            raise ParameterError("no_key_to_back_up", federation=federation)
         if out.exists():
-            raise ParameterError(f"{out} is there already, and may hold keys that are nowhere else. Name a new file.")
+            raise ParameterError("backup_would_overwrite", file=out)
         body = seal(json.dumps(numbers).encode(), passphrase, self._about(federation))
         write_whole(out, body)
         keys = self.all(federation)
@@ -105,7 +105,7 @@ class Keys:
         with file.open("rb") as opened:
             about, body = unseal(opened.read(MAX_BYTES + 1), passphrase)
         if about != self._about(federation):
-            raise ParameterError(f"This is a backup of {about}; expected one of {self._about(federation)}.")
+            raise ParameterError("backup_of_other_federation", found=about, expected=self._about(federation))
         numbers = _checked(body)
         folder = self._workspace.guest_folder(federation)
         with self._workspace.database(federation).write():  # no rotation in between
@@ -114,14 +114,11 @@ class Keys:
             here = {name: read_key(folder / name) for name in wanted}
             others = [name for name, kept in here.items() if kept not in (None, numbers[name])]
             if others:
-                raise SecurityError(
-                    f"Another key than the backup's is in {', '.join(others)}; no key is overwritten. Move it away first if the "
-                    "backup's is the one to use; what was encrypted or signed with it is lost then."
-                )
+                raise SecurityError("other_key_here", files=tuple(others))
             back = [name for name, kept in here.items() if kept is None]
             for name in back:
                 if kept_key(folder / name, partial(numbers.__getitem__, name))[0] != numbers[name]:
-                    raise SecurityError(f"A key was made in {name} in this moment; it was not overwritten.")
+                    raise SecurityError("key_made_meanwhile", file=name)
         keys = tuple(_described(folder / name, numbers[name]) for name in back)
         note.federation, note.body = federation, {"what": "restore", **_of(keys)}
         return keys
@@ -151,28 +148,18 @@ class Keys:
             key for key in self.all(federation) if not key.retired and key.kind != "ed25519" and file in ("", key.file)
         ]
         if file == SIGNING:
-            raise ParameterError(
-                "The signing key cannot be rotated: every Host knows its public half since the first head of the audit log, and "
-                "refuses another. Keep a backup of it."
-            )
+            raise ParameterError("signing_key_not_rotated")
         if not chosen:
-            raise ParameterError(
-                f"There is no key {file or 'of a cipher'} to rotate in {federation}; see `glassleaf keys list`."
-            )
+            raise ParameterError("no_key_to_rotate", file=file, federation=federation)
         folder = self._workspace.guest_folder(federation)
         note.federation, note.body = federation, {"what": "rotate", "now": now, **_of(chosen)}
 
         def retire() -> None:  # in the transaction of the entry, so one process at a time
             if self._workspace.journal(federation).kept()[0] and not now:
-                raise SecurityError(
-                    "A scoring or a measurement is under way, or was broken off and can be resumed under the keys that are here. Score the "
-                    "same samples again, or repeat the measurement, first, or wait a day; `--now` gives what they came to up."
-                )
+                raise SecurityError("keys_in_use")
             for key in chosen:
                 if _fingerprint_in(folder / key.file) != key.fingerprint:
-                    raise SecurityError(
-                        f"{key.file} was rotated by somebody else in this moment; it is not rotated twice."
-                    )
+                    raise SecurityError("key_rotated_meanwhile", file=key.file)
             for key in chosen:
                 path = folder / key.file
                 path.rename(retired(path, key.fingerprint))
@@ -184,7 +171,7 @@ class Keys:
 
     def _only_operator(self) -> None:
         if self._auditor.role != OPERATOR:
-            raise SecurityError(f"Only the Guest's operator handles its keys; the role is {self._auditor.role}.")
+            raise SecurityError("keys_for_operator", role=TITLES[self._auditor.role])
 
     def _files(self, federation: str) -> list[Path]:
         folder = self._workspace.guest_folder(federation)
@@ -202,7 +189,7 @@ def _of(keys: tuple[Key, ...] | list[Key]) -> dict[str, Any]:
 def _read(file: Path) -> dict[str, str]:
     numbers = read_key(file)
     if numbers is None:
-        raise SecurityError(f"The key file {file} is gone in this moment. Try again.")
+        raise SecurityError("key_file_gone", file=file)
     return numbers
 
 
@@ -230,7 +217,7 @@ def _public(name: str, numbers: dict[str, str]) -> tuple[str, int, str]:
         kind, bits, mark = "rlwe", lattice.parameters.degree, fingerprint(lattice.public)
         stem = f"rlwe-{lattice.parameters.name}"
     if name not in (f"{stem}.key", f"{stem}.{mark}{RETIRED}"):
-        raise SecurityError(f"The key file {name} holds another key than its name says. Bring it back from a backup.")
+        raise SecurityError("key_file_renamed", file=name)
     return kind, bits, mark
 
 
@@ -239,9 +226,9 @@ def _checked(body: bytes) -> dict[str, dict[str, str]]:
     try:
         numbers = _BODY.validate_json(body)
     except ValidationError:
-        raise ParameterError("The backup opens, but holds no keys.") from None
+        raise ParameterError("backup_without_keys") from None
     for name, of_key in numbers.items():
         if not _FILE.fullmatch(name):
-            raise ParameterError(f"The backup holds a file {name[:80]!r}, which is no key's.")
+            raise ParameterError("backup_with_other_file", file=name[:80])
         _public(name, of_key)
     return numbers

@@ -120,9 +120,7 @@ class Leakage:
         chain, costs = [step.host for step in compiled.folding.steps], self._costs(record)
         found = [given_away(host, runtime.operator.account(host), person) for host in runtime.hosts]
         if person and person not in runtime.table.row_of and not any(told.person for told in found):
-            raise SampleError(
-                f"The Guest's table has no {person!r}, and no Host has answered about that id. Check the id."
-            )
+            raise SampleError("unknown_to_all", id=person)
         capacities = {host: runtime.operator.capacity(host, record.id) for host in chain}
         return tuple(
             replace(told, capacity=max_bits, costs={kind: min(bits, max_bits) for kind, bits in costs.items()})
@@ -180,10 +178,7 @@ class Leakage:
         expectation = self._models.compiled(record).expectation
         known = score.base + score.guest_part
         if score.status != "ok" or not np.isclose(expectation.given(own.columns, 1)[0], known, equal_nan=True).any():
-            raise SampleError(
-                f"The score of {score.id!r} was computed from other values than those in the Guest's table or just entered, and "
-                "uploaded values are not kept. Score the person as in the table, or enter the values."
-            )
+            raise SampleError("scored_with_other_values", id=score.id)
         return LeakMeter(self._models.partial_model(record)), own.columns, moved
 
     def start_curve(self, model_id: str, people: int = 100) -> Job[tuple[LeakPoint, ...]]:
@@ -231,7 +226,7 @@ def measure_leaks(audited: Audited, job: Job[tuple[LeakPoint, ...]]) -> tuple[Le
     """
     rows, record, runtime = audited.rows, audited.record, audited.runtime
     if not len(rows):
-        raise ParameterError(f"The model {record.id} has no test records for the leak meter.")
+        raise ParameterError("no_records_for_leak_meter", model=record.id)
     widths = sorted({*SCORE_BITS, min(record.score_bits, max(SCORE_BITS))})
     hosts = audited.leaves(job)
     job.total, job.result = len(rows) * len(widths), ()
@@ -257,7 +252,7 @@ def measure_tradeoff(audited: Audited, job: Job[tuple[TradeoffPoint, ...]]) -> t
     """
     rows, record, runtime = audited.rows, audited.record, audited.runtime
     if not len(rows):
-        raise ParameterError(f"The model {record.id} has no test records to measure its scores on.")
+        raise ParameterError("no_records_for_tradeoff", model=record.id)
     hosts = audited.leaves(job)
     job.total, job.result = 0, ()
     job.at("leak_count", runtime.guest.name, 0)
@@ -354,24 +349,16 @@ def refuse_if_identifying(release: ReleaseCheck, allowed: float, trees: int) -> 
     if release.named <= allowed:
         return
     bits = finest(release, allowed)
-    other = "train fewer trees or shallower ones, have the Hosts add wider dither, or allow more with --most-named"
-    if trees == 1:  # measured on bank marketing: 98 % at depth 3 and at depth 5, 100 % with 50 people a leaf
-        other = (
-            "one tree's score is one of its leaves, which neither depth nor a coarser scale hides. Train a sum of several trees "
-            "(--algorithm forest or secureboost); or, if everybody may be known by their leaf, give each leaf many people and say so: "
-            f"--min-samples-leaf {LEAF_PEOPLE} --most-named 1"
-        )
+    values = {"people": release.people, "records": release.records}
     if bits is not None:
-        other = f"train with --score-bits {bits} (--coarser does so by itself), or allow more with --most-named"
-    raise ReleaseRefused(
-        f"{release.named:.1%} of {release.people} scores of this model fit one path only among {release.records:,} records; at most "
-        f"{allowed:.1%} were to be. It was not registered: {other}.",
-        release.named,
-        allowed,
-        bits,
-    )
+        raise ReleaseRefused("too_many_named_at_these_bits", release.named, allowed, bits, **values)
+    if trees == 1:  # measured on bank marketing: 98 % at depth 3 and at depth 5, 100 % with 50 people a leaf
+        raise ReleaseRefused(
+            "too_many_named_by_one_tree", release.named, allowed, bits, leaf_people=LEAF_PEOPLE, **values
+        )
+    raise ReleaseRefused("too_many_named", release.named, allowed, bits, **values)
 
 
 def _check_cancelled(job: Job[Any]) -> None:
     if job.cancelled():
-        raise Cancelled("Stopped; what was measured so far is kept.")
+        raise Cancelled("stopped_partly_measured")

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from backend.errors import ParameterError, SecurityError
-from backend.i18n import catalogue, wide
+from backend.i18n import Text, catalogue, wide
 from backend.results import ModelRecord
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.registry import Registry
 from backend.services.reviews import ReviewService
-from backend.services.roles import ANALYST, OPERATOR, REGULATOR
+from backend.services.roles import ANALYST, OPERATOR, REGULATOR, TITLES, titles_of
 from backend.services.workspace import Workspace
 from backend.store.model_states import (
     APPROVED,
@@ -31,6 +31,11 @@ from backend.store.reviews import NAME_MAX, REASON_MIN, TEXT_MAX
 
 __all__ = ["STEPS", "Lifecycle", "ModelState", "ModelStep", "NextStep", "Standing"]
 
+PARTS = {
+    "trained": Text("trained", "训练了"),
+    "owns": Text("owns", "负责"),
+    "submitted": Text("submitted", "提交了"),
+}  # what somebody did for a model and may therefore not approve
 DEMO_REASON = "The built-in demo opens on it: synthetic people, put in use without a review."
 
 
@@ -170,18 +175,21 @@ class Lifecycle:
             There is no such step from here, or a name or a reason is missing.
         """
         if step not in STEPS:
-            raise ParameterError(f"The step is {step!r}; choose one of {', '.join(STEPS)}.")
+            raise ParameterError("unknown_step", step=step, known=tuple(STEPS))
         record, wanted = self._models.get(model_id), STEPS[step]
         states, role = self._workspace.model_states(record.federation), self._auditor.role
         before, person = states.of(record.id), _named(self._auditor.named(person) or self._auditor.person)
         note.about(record, step=step, before=before.state, after=wanted.after, person=person)
         if before.state not in wanted.before:
             raise ParameterError(
-                f"The model {record.id} is {words(before.state)}; to {step} it, it has to be "
-                f"{' or '.join(map(words, wanted.before))}."
+                "step_from_other_state",
+                model=record.id,
+                step=step,
+                state=title_of(before.state),
+                expected=tuple(title_of(state) for state in wanted.before),
             )
         if role not in wanted.roles:
-            raise SecurityError(f"To {step} a model is for the {' or '.join(wanted.roles)}; the role is {role}.")
+            raise SecurityError("step_of_other_role", step=step, roles=titles_of(wanted.roles), role=TITLES[role])
         undecided = self._undecided(record) if step == "approve" else 0
         if step == "approve":
             _check_approver(person, self._auditor.person, before, states.steps(record.id))
@@ -221,12 +229,15 @@ class Lifecycle:
         note.keep = keep
 
 
+def title_of(state: State) -> Text:
+    """Return what a state is called in both languages."""
+    return Text(words(state), catalogue("zh")[f"states.{state}"])
+
+
 def _named(person: str) -> str:
     person = person.strip()
     if not 1 <= len(person) <= NAME_MAX or not person.isprintable():
-        raise ParameterError(
-            f"Give the name of who takes the step: one line of 1 to {NAME_MAX} characters; this one has {len(person)}."
-        )
+        raise ParameterError("step_without_name", most=NAME_MAX, letters=len(person))
     return person
 
 
@@ -234,13 +245,10 @@ def _reason(reason: str, step: str, needed: bool, undecided: int) -> str:
     """The reason without surrounding white space; raises where one is missing."""
     reason = reason.strip()
     if (needed or undecided or reason) and (wide(reason) < REASON_MIN or len(reason) > TEXT_MAX):
-        said = (
-            f"Give a reason to {step} the model, {REASON_MIN} to {TEXT_MAX:,} characters; this one has {len(reason):,}."
-        )
+        values = {"step": step, "least": REASON_MIN, "most": TEXT_MAX, "letters": len(reason)}
         if undecided:
-            waiting = f"{undecided} findings or questions have no decision; decide on them, or approve with a reason."
-            said = f"{waiting}\n{said}"
-        raise ParameterError(said)
+            raise ParameterError("approved_undecided_without_reason", undecided=undecided, **values)
+        raise ParameterError("step_without_reason", **values)
     return reason
 
 
@@ -251,6 +259,4 @@ def _check_approver(person: str, actor: str, model: ModelState, steps: Sequence[
     names = {name.casefold() for name in (person, actor) if name}
     for part, name in parts.items():
         if name and name.casefold() in names:
-            raise SecurityError(
-                f"{name} {part} the model {model.model_id} and cannot approve it; somebody else has to."
-            )
+            raise SecurityError("approver_had_part", name=name, part=PARTS[part], model=model.model_id)

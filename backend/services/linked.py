@@ -19,6 +19,7 @@ from backend.protocols.guest_runtime import GuestRuntime, HostsOperator
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.transcript import OwnTranscript
 from backend.protocols.transport.wire import Delivery, Quiet
+from backend.remark import Remark
 
 
 def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) -> GuestRuntime:
@@ -33,7 +34,7 @@ def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) 
     """
     link = federation.link
     if link is None:
-        raise FederationError(f"{federation.name}: has no table link, so its Hosts are simulated.")
+        raise FederationError("hosts_are_simulated", federation=federation.name)
     folder, guest = federation.folder, federation.guest.name
     path, keys = folder / link.agreement, folder / link.keys
     require_grpc()
@@ -81,15 +82,12 @@ class GuestWire:
         """The links; raises PartyUnreachable, with what to do, where another process has them."""
         with self._lock:
             if self._closed:
-                raise PartyUnreachable(f"{self.party} has ended its links.")
+                raise PartyUnreachable("links_ended", party=self.party)
             if self._wire is None:
                 try:
                     self._wire = self._connect()
                 except ParameterError as error:
-                    raise PartyUnreachable(
-                        f"{self.party} cannot reach its Hosts from here. {error} While the dashboard or `glassleaf serve` runs, it holds "
-                        "the links: do this there, or stop it and repeat."
-                    ) from None
+                    raise PartyUnreachable("links_held_elsewhere", party=self.party, why=error.remarks[0]) from None
             return self._wire
 
     def open(self, conversation: str = "") -> None:
@@ -131,16 +129,21 @@ def check_parties(federation: Federation, agreement: Agreement) -> None:
     problems = []
     if agreement.guest.name != federation.guest.name or set(agreed) != set(named):
         problems.append(
-            f"federation.toml: names {federation.guest.name} and {', '.join(named)}, the agreement {agreement.guest.name} and "
-            f"{', '.join(agreed)}. Correct the file, or sign another agreement."
+            Remark(
+                "parties_not_agreed",
+                {
+                    "guest": federation.guest.name,
+                    "hosts": tuple(named),
+                    "agreed_guest": agreement.guest.name,
+                    "agreed": tuple(agreed),
+                },
+            )
         )
     for host in federation.hosts:
         hashes = {
             purpose.dictionaries[host.name] for purpose in agreement.purposes if host.name in purpose.dictionaries
         }
         if hashes and dictionary_hash(host.features) not in hashes:
-            problems.append(
-                f"federation.toml, {host.name}: its features are others than those it agreed to disclose. Ask it for its dictionary."
-            )
+            problems.append(Remark("features_not_agreed", {"host": host.name}))
     if problems:
-        raise FederationError(problems)
+        raise FederationError(problems=problems)

@@ -44,6 +44,7 @@ from backend.protocols.training.effort import aligning
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.transcript import TranscriptEntry
+from backend.remark import Remark
 from backend.results import ALTERNATIVES, JOINT, MEANS, MONITORING, VALIDATION, ModelRecord
 from backend.services.audit import DONE, Auditor, of_model
 from backend.services.registry import Compiled, Registry
@@ -77,7 +78,7 @@ class MeasurementContext:
     kept : Measurements
         What was measured before.
     last_asked : callable
-        Feature → a sentence about the last measurement that asked for its groups; none where there was none.
+        Feature → a remark about the last measurement that asked for its groups; None if there was none.
     """
 
     runtime: GuestRuntime
@@ -88,7 +89,7 @@ class MeasurementContext:
     part_of: Mapping[str, str]
     workers: Workers
     kept: Measurements
-    last_asked: Callable[[str], tuple[str, ...]] = lambda feature: ()
+    last_asked: Callable[[str], Remark | None] = lambda feature: None
 
 
 class Sessions:
@@ -174,7 +175,7 @@ class Sessions:
             for (_, feature), refused in self.refused_ahead(questions, wanted, max_groups).items():
                 if isinstance(refused, (ApprovalPending, ApprovalDenied, HostBusy)):
                     raise refused
-                return HostRefused("\n".join([f"Nothing was begun: {refused}", *context.last_asked(feature)]))
+                return _not_begun(refused, context.last_asked(feature))
         return None
 
     def refused_ahead(
@@ -330,14 +331,14 @@ class Measurement:
             partial(self._last_asked, record.federation),
         )
 
-    def _last_asked(self, federation: str, feature: str) -> tuple[str, ...]:
-        """A sentence about the last measurement that asks for groups of a feature, as the log has it; none where there was none."""
+    def _last_asked(self, federation: str, feature: str) -> Remark | None:
+        """Return a remark about the last measurement in the log that asked for groups of a feature; None if there was none."""
         for entry in reversed(self.workspace.audit_log(federation).entries()):
             asks = entry.action in BY_ANY or (entry.action in BY_ONE and entry.body.get("feature") == feature)
             if asks and entry.body.get("outcome") == DONE:
                 model, day = entry.body["model"], entry.time[:10]
-                return (f"The last measurement that asks for groups of {feature}: {entry.action} of {model}, {day}.",)
-        return ()
+                return Remark("last_measured", {"feature": feature, "action": entry.action, "model": model, "day": day})
+        return None
 
     def keep(
         self,
@@ -367,15 +368,21 @@ class Measurement:
             raise
 
 
+def _not_begun(refused: HostRefused | QuestionRefused, last: Remark | None) -> HostRefused:
+    """Return the error that says why nothing was asked, and when the feature's groups were last measured."""
+    why = refused.remarks[0]
+    if last is None:
+        return HostRefused("not_begun", why=why)
+    return HostRefused("not_begun_measured", why=why, last=last)
+
+
 def drawn(context: MeasurementContext, samples: int | None, seed: int) -> Rows:
     """Rows of some test records in the Guest's table, or of all; of those who have left it since the training there are none."""
     row_of = context.runtime.table.row_of
     ids = [i for i in context.test_ids if i in row_of]
     count = len(context.test_ids) if samples is None else samples
     if not ids or not 1 <= count <= len(context.test_ids):
-        raise ParameterError(
-            f"{count} test records were asked for; the model has {len(context.test_ids):,}, of which the Guest's table holds {len(ids):,}."
-        )
+        raise ParameterError("test_records_out_of_range", asked=count, records=len(context.test_ids), held=len(ids))
     chosen = np.random.default_rng(seed).choice(len(ids), size=min(count, len(ids)), replace=False)
     return np.array([row_of[ids[i]] for i in chosen], dtype=np.intp)
 

@@ -85,9 +85,7 @@ class ModelDifferences:
         """
         before, after = self._models.get(request.before), self._models.get(request.after)
         if not self.can_pair(before, after):
-            raise ParameterError(
-                f"{before.id} and {after.id} were not tested on the same people for the same task, so that no difference can be paired."
-            )
+            raise ParameterError("not_paired", before=before.id, after=after.id)
         contexts = [self._measurement.context(record) for record in (before, after)]
         rows = drawn(contexts[0], min(request.samples, len(contexts[0].test_ids)), request.seed)
         runtime, sessions, scored = contexts[0].runtime, Sessions(contexts[0].runtime, job, "comparisons"), []

@@ -129,7 +129,7 @@ class Monitoring:
         if request.feature:
             feature_of(context.runtime.federation, request.feature)
         if sheet.usable < MIN_GROUP:
-            raise SampleError(f"{sheet.usable} people can be scored; a monitoring run needs {MIN_GROUP} or more.")
+            raise SampleError("too_few_to_monitor", people=sheet.usable, least=MIN_GROUP)
         cipher = request.cipher or self._scoring.suited(record.id, sheet.usable)
         bare = replace(sheet, hosts={})  # nobody's values stand in for a Host's own
         # held until all of it is kept: who was scored is counted, and a run that a kill has broken off begins with the same scores
@@ -138,10 +138,10 @@ class Monitoring:
             batch = self._scoring.run(asked, job)
         rows = np.array([i for i, one in enumerate(batch.scores) if one.status == "ok"], dtype=np.intp)
         if len(rows) < MIN_GROUP:
-            why = next((one.problem for one in batch.scores if one.problem), "")
-            raise SampleError(
-                f"{len(rows)} people were scored; a monitoring run needs {MIN_GROUP} or more. {why}".strip()
-            )
+            why = next((score.problem for score in batch.scores if score.problem), "")
+            code = "too_few_scored_because" if why else "too_few_scored"
+            values = {"why": why} if why else {}
+            raise SampleError(code, people=len(rows), least=MIN_GROUP, **values)
         margins = context.compiled.guest.margins([batch.scores[i].units for i in rows])
         run = _Run(context, request, rows, margins, job)
         run.of_scores({part: kept.rows[0]["margins"] for part, kept in self._models.measured(record, SCORES).items()})
@@ -289,7 +289,7 @@ class _Run:
                 raise refused[key]
             self._again.append((*key, found[key].day))
         if not found[key].groups:
-            raise FewRecords(f"{feature.name} does not make two groups of {MIN_GROUP} people of the sheet.")
+            raise FewRecords("sheet_makes_no_groups", feature=feature.name, least=MIN_GROUP)
         return disparity.from_sums(*key, found[key].marking, found[key].groups, found[key].sums, seed=seed)
 
     def _marking(self, probabilities: Floats, own: bool) -> Marking:
@@ -325,7 +325,7 @@ class _Run:
                     session, cipher, bits, lambda found: np.ones(len(found), dtype=np.bool_), ids
                 )
             if len(joint) < 2 * MIN_GROUP:
-                raise FewRecords(f"{len(joint)} people of the sheet are known to all; {2 * MIN_GROUP} are needed.")
+                raise FewRecords("too_few_known_to_all", people=len(joint), least=2 * MIN_GROUP)
             yield questions, joint, plan
 
     def of_hosts(self, before: PartyTable) -> None:
@@ -355,7 +355,7 @@ class _Run:
         with self._asking(sessions, wanted, ids, [1]) as (questions, joint, plan):
             flags = joint >= len(drawn)
             if min(int(flags.sum()), int((~flags).sum())) < MIN_GROUP:
-                raise FewRecords(f"Fewer than {MIN_GROUP} people of one part are known to all.")
+                raise FewRecords("part_known_to_few", least=MIN_GROUP)
             known = [ids[k] for k in joint.tolist()]
             about = {"later": people_hash([i for i in known if i in later])}
             tables, refused = sums.ask(questions, known, [flags.astype(np.int64)], [1], about, wanted, plan=plan)

@@ -75,7 +75,7 @@ class NoticeDetails:
         file, before, after = of_file(federation), self.of(name), of_file(stated(federation, given))
         changed = [party for party, found in after.items() if found != before[party]]
         if not changed:
-            raise ParameterError("Nothing was changed; what stands is the same.")
+            raise ParameterError("nothing_changed")
         # what says the same as the file follows it when it is changed
         body = {
             party: {field: value for field, value in found if value and value != getattr(file[party], field)}

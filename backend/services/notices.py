@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from backend.data.csv_file import listed, shown
+from backend.data.csv_file import shown
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
 from backend.errors import ParameterError
+from backend.i18n import Text
 from backend.reports.adverse_action_notice import Notice, NoticeLine, NoticeSource
 from backend.store.model_states import Standing
 from backend.trees.ensemble import GuestModel
@@ -41,11 +42,9 @@ def notice_of(
         The person was not declined, reasons were not found, or one has a column's name for its meaning.
     """
     if person.problem:
-        raise ParameterError(f"No notice: {person.problem}")
+        raise ParameterError("no_notice_for_problem", why=person.problem)
     if person.score.decision != "decline":
-        raise ParameterError(
-            f"{person.score.id} was not declined at this cut-off; notices are for declined applications."
-        )
+        raise ParameterError("no_notice_for_accepted", id=person.score.id)
     refuse_without_meaning(model, [reason.feature for reason in person.reasons])
     lines = []
     for reason in person.reasons:
@@ -94,10 +93,7 @@ def refuse_without_meaning(model: GuestModel, features: Collection[str]) -> None
     """Raise ParameterError where a feature has a column's name for its meaning: nobody could read it as a reason."""
     bare = [name for name in sorted(features) if not model.feature(name).described]
     if bare:
-        raise ParameterError(
-            f"No notice: {listed([shown(name) for name in bare])} has no meaning, and a notice must state reasons that people understand. "
-            "Give the meanings in the federation file, and train or import the model again."
-        )
+        raise ParameterError("notice_without_meaning", features=tuple(shown(name) for name in bare))
 
 
 def _stated(feature: Feature, language: str) -> set[str]:
@@ -114,8 +110,7 @@ def refuse_without_reason(features: Sequence[Feature], language: str, sides: Map
         if not set(wanted) <= _stated(f, language)
     ]
     if bare:
-        written = "Chinese" if language == "zh" else "English"
-        raise ParameterError(
-            f"No notice: {listed([shown(name) for name in bare])} has no specific text that states it as a reason. Give its reasons "
-            f"(above, below, either) in {written} in the federation file."
-        )
+        written = Text("English", "英文")
+        if language == "zh":
+            written = Text("Chinese", "中文")
+        raise ParameterError("notice_without_text", features=tuple(shown(name) for name in bare), language=written)

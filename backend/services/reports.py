@@ -207,7 +207,7 @@ class Reports:
         """
         record, person = self._models.get(model_id), self._auditor.named(person)
         maker = self._workspace.model_states(record.federation).of(record.id).maker
-        self._auditor.stand_apart(person, maker, "sign it off")
+        self._auditor.stand_apart(person, maker)
         digest, role = digest_of(self._content(self._sources(record))), self._auditor.role
         reviews = self._workspace.reviews(record.federation)
         key = self._workspace.signing_key(record.federation)

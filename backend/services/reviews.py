@@ -33,7 +33,7 @@ class ReviewService:
         record, person = self._models.get(model_id), self._auditor.named(person)
         if verdict == "overridden":
             maker = self._workspace.model_states(record.federation).of(record.id).maker
-            self._auditor.stand_apart(person, maker, "override a finding on it")
+            self._auditor.stand_apart(person, maker)
         found = self._compliance.assess(record.id)
         asked = next((q for q in found.questions if (q.about, q.feature) == (rule, feature)), None)
         if asked is None and not any((f.rule_id, f.feature) == (rule, feature) for f in found.findings):

@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 from streamlit.testing.v1.element_tree import Block, Element
 
 from app.texts import catalogue
+from backend.remark import catalogue as errors
 
 BACKSLASH = "\\"
 TEXTS = ("markdown", "caption", "info", "warning", "success", "error")
@@ -74,8 +75,8 @@ def says(at: AppTest | str, key: str, language: str = "en", **known: object) -> 
 
 
 def _versions(language: str, key: str, known: dict[str, object]) -> list[str]:
-    """The text, or its singular and plural; the one that ``n`` asks for where it is known."""
-    texts = catalogue(language)
+    """Return the page's text or the error's sentence; its singular and plural, or the one that ``n`` asks for."""
+    texts = {code: text.in_language(language) for code, text in errors().items()} | catalogue(language)
     if key in texts:
         return [texts[key]]
     if "n" in known:

@@ -21,10 +21,10 @@ def keys(at: AppTest) -> list[str]:
     return [button.key for button in at.button]
 
 
-def out(at: AppTest, kind: str) -> None:
+def out(at: AppTest, code: str) -> None:
     """Nothing of the home is shown, and the page says why."""
     assert not at.exception and [title.value for title in at.title] == ["Glassleaf"] and not at.selectbox
-    assert says(at, "sign_in.why") and (kind == "signed_out" or says(at, f"sign_in.out_{kind}"))
+    assert says(at, "sign_in.why") and (code == "signed_out" or says(at, code))
 
 
 def test_nobody_gets_in_before_signing_in_where_that_is_asked_for(
@@ -37,20 +37,20 @@ def test_nobody_gets_in_before_signing_in_where_that_is_asked_for(
 
 
 @pytest.mark.parametrize(
-    ("kind", "claims"),
+    ("code", "claims"),
     [
-        ("expired", {"exp": 1_700_000_000}),
-        ("old", {"auth_time": 1_700_000_000}),
+        ("sign_in_expired", {"exp": 1_700_000_000}),
+        ("sign_in_too_old", {"auth_time": 1_700_000_000}),
         ("no_role", {"groups": ["cooks"]}),
-        ("unusable", {"iss": "https://id.evil"}),
+        ("sign_in_of_other_provider", {"iss": "https://id.evil"}),
     ],
 )
 def test_a_cookie_that_is_still_there_lets_nobody_in_whose_sign_in_does_not_hold(
-    opened: Opened, monkeypatch: pytest.MonkeyPatch, kind: str, claims: dict[str, object]
+    opened: Opened, monkeypatch: pytest.MonkeyPatch, code: str, claims: dict[str, object]
 ) -> None:
     sign_in(monkeypatch, **claims)
     at = opened("audit")
-    out(at, kind)
+    out(at, code)
     assert keys(at) == ["sign_in", "sign_out"]
 
 
@@ -59,7 +59,7 @@ def test_a_sign_in_that_ends_while_a_page_is_open_ends_there(opened: Opened, mon
     at = opened("overview")
     assert not at.exception and at.title[0].value == T("overview.title") and at.selectbox
     sign_in(monkeypatch, exp=time.time() - 3600)
-    out(at.run(), "expired")
+    out(at.run(), "sign_in_expired")
     with pytest.raises(Exception, match="expired"):
         session.service()
 
@@ -68,7 +68,7 @@ def test_settings_without_a_provider_let_nobody_in(opened: Opened, monkeypatch: 
     sign_in(monkeypatch)
     monkeypatch.setattr(session.st, "user", {})
     at = opened("overview")
-    out(at, "no_provider")
+    out(at, "sign_in_without_provider")
     assert keys(at) == []
 
 
@@ -77,7 +77,7 @@ def test_a_provider_without_settings_lets_nobody_in(
 ) -> None:
     sign_in(monkeypatch)
     monkeypatch.setenv("GLASSLEAF_SIGN_IN", str(tmp_path / "none.toml"))
-    out(opened("overview"), "no_settings")
+    out(opened("overview"), "sign_in_settings_unreadable")
 
 
 def test_the_roles_to_choose_from_are_the_accounts(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:

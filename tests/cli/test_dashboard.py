@@ -34,12 +34,12 @@ def test_a_port_that_is_taken_is_said_before_anything_else(run, tmp_path, comman
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         status, out, err = run(*command, *folder, "--port", str(port), "--address", "127.0.0.1")
-    assert (status, out) == (1, "") and f"Port {port} of 127.0.0.1 cannot be had" in err
+    assert (status, out) == (1, "") and f"Port {port} of 127.0.0.1 is not available" in err
     check_port("127.0.0.1", port)
 
 
 def test_an_address_that_there_is_not_is_said():
-    with pytest.raises(ParameterError, match=r"of no\.such\.host\.invalid cannot be had"):
+    with pytest.raises(ParameterError, match=r"of no\.such\.host\.invalid is not available"):
         check_port("no.such.host.invalid", 8501)
 
 

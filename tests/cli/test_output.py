@@ -17,6 +17,7 @@ from backend import cli
 from backend.cli import output
 from backend.errors import Cancelled, FederationError, ParameterError
 from backend.jobs import Job
+from backend.remark import template
 
 
 def test_progress_is_told_with_the_party_where_one_is_asked_and_the_time_left(capsys):
@@ -99,7 +100,10 @@ def home_is_a_file():
 
 @pytest.mark.parametrize(
     ("fault", "told"),
-    [(sqlite_full, "database or disk is full"), (home_is_a_file, "/somewhere/home/federations.json: Not a directory")],
+    [
+        (sqlite_full, "database or disk is full"),
+        (home_is_a_file, "/somewhere/home/federations.json: a part of its path is not a folder"),
+    ],
 )
 def test_a_store_or_a_file_that_cannot_be_used_is_one_sentence_without_what_was_written(
     fault, told, monkeypatch, capsys
@@ -110,6 +114,38 @@ def test_a_store_or_a_file_that_cannot_be_used_is_one_sentence_without_what_was_
     said = capsys.readouterr().err
     assert said.startswith("Error: ") and told in said
     assert said.count("\n") == 1 and "secret" not in said and "INSERT" not in said
+
+
+@pytest.mark.parametrize(
+    ("settings", "language"),
+    [
+        ({}, "en"),
+        ({"LANG": "zh_CN.UTF-8"}, "zh"),
+        ({"LANG": "zh_CN.UTF-8", "LC_ALL": "C.UTF-8"}, "en"),
+        ({"LANG": "de_DE.UTF-8"}, "en"),
+        ({"LANG": "en_US.UTF-8", "GLASSLEAF_LANGUAGE": "zh"}, "zh"),
+        ({"LANG": "zh_CN.UTF-8", "GLASSLEAF_LANGUAGE": "en"}, "en"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("fault", "code"),
+    [
+        (sqlite_full, "store_not_usable"),
+        (home_is_a_file, "file_not_usable"),
+        (lambda: output.day_of("tomorrow"), "not_a_date"),
+    ],
+)
+def test_the_shell_prints_errors_in_the_language_of_its_reader(fault, code, settings, language, monkeypatch, capsys):
+    for variable in ("GLASSLEAF_LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(variable, raising=False)
+    for variable, value in settings.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setattr(cli, "app", lambda prog_name: fault())
+    with pytest.raises(SystemExit, match="1"):
+        cli.main()
+    printed = capsys.readouterr().err
+    last_words = template(code, language).rpartition("}")[2]
+    assert printed.startswith("错误：" if language == "zh" else "Error: ") and last_words in printed
 
 
 def test_a_home_that_is_a_file_ends_with_one_sentence(tmp_path):
@@ -128,5 +164,5 @@ def test_a_home_that_is_a_file_ends_with_one_sentence(tmp_path):
 def test_workers_that_there_are_not_are_refused_instead_of_left_out():
     with pytest.raises(ParameterError, match="not-an-address cannot be used"):
         output.workers_of(1, "dask", "not-an-address")
-    with pytest.raises(ParameterError, match="'nonsense'; choose one of loky, dask, ray"):
+    with pytest.raises(ParameterError, match="nonsense; choose one of loky, dask, ray"):
         output.workers_of(1, "nonsense", "")

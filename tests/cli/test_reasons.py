@@ -61,7 +61,7 @@ def test_names_and_addresses_of_notices_are_printed_filled_in_and_kept(run, tmp_
 @pytest.mark.parametrize("words", [("--notice", "en"), ("--out", "a.txt"), ("--notice", "en", "--out", "a.doc")])
 def test_a_notice_without_a_file_or_a_language_is_refused_before_anything_is_asked(run, person, words):
     status, _, error = run("reasons", "latest", "--id", person, *words)
-    assert status == 1 and "--notice en or zh and --out FILE" in error
+    assert status == 1 and "--notice en or zh, and --out FILE" in error
 
 
 def test_means_over_a_group_are_told(run):

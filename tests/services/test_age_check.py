@@ -82,7 +82,7 @@ def test_every_class_is_a_scoring_of_its_own_and_can_be_stopped(context):
     [
         ("shoe_size", {}, "No split of the model uses shoe_size"),
         ("gender", {}, "does not give gender in years"),
-        ("monthly_income", {}, "does not give monthly_income in years .unit 'CNY'"),
+        ("monthly_income", {}, "does not give monthly_income in years .unit CNY"),
         (OWN, {"samples": 49}, "49 people"),
     ],
 )

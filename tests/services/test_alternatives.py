@@ -232,7 +232,7 @@ def test_keeping_the_model_is_a_choice_too(demo, at_host):
         ({"without": (("nobody",),)}, "nobody: not offered"),
         ({"constraints": ("nobody=1",)}, "nobody: not offered"),
         ({"constraints": ("income=3",)}, "constraints holds 'income=3'"),
-        ({"reference": "women"}, "No group of gender is called 'women'; its codes are"),
+        ({"reference": "women"}, "gender has no group women; its codes are"),
         ({"cutoffs": (1.0,)}, "cut-off is 1"),
         ({"cutoffs": ()}, "Choose a cut-off"),
         ({"attribute": "nobody"}, "nobody is not a feature"),

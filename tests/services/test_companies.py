@@ -333,7 +333,7 @@ def test_a_federation_file_that_says_something_else_than_the_agreement_is_refuse
     federation, agreement = load_federation(companies.guest), load_agreement(companies.guest / "agreement.toml")
     check_parties(federation, agreement)
     first, *others = federation.hosts
-    with pytest.raises(FederationError, match="others than those it agreed to disclose"):
+    with pytest.raises(FederationError, match="differ from those that it agreed to disclose"):
         fewer = first.model_copy(update={"features": first.features[1:]})
         check_parties(federation.model_copy(update={"hosts": (fewer, *others)}), agreement)
     with pytest.raises(FederationError, match="names bank and"):

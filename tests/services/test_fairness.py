@@ -198,7 +198,7 @@ def test_the_evidence_belongs_to_a_compliance_finding(context):
         ("proxies", {"attribute": "in_blacklist", "records": 200}, "two groups of at least 20"),
         ("disparity", {"feature": "shoe_size"}, "not a feature of this federation"),
         ("disparity", {"feature": "gender", "samples": 0}, "0 test records"),
-        ("disparity", {"feature": "gender", "samples": 10_000}, "10000 test records"),
+        ("disparity", {"feature": "gender", "samples": 10_000}, "10,000 test records"),
         ("disparity", {"feature": "gender", "groups": 99}, "; 99 were requested"),
     ],
 )

@@ -302,7 +302,7 @@ def test_a_guest_has_one_account_whatever_agreements_and_names_there_are(compani
     others = [p.model_copy(update={"spiffe": f"{p.spiffe}2"} if p.role == "guest" else {}) for p in agreement.parties]
     check_account(file, agreement.model_copy(update={"parties": tuple(others)}), two)  # another Guest's
     file.write_text('{"cut": ["off"')
-    with pytest.raises(FederationError, match=r"cut off\. Put back a copy"):
+    with pytest.raises(FederationError, match=r"cut off\. Restore it from a backup"):
         check_account(file, agreement, one)
     assert file.read_text() == '{"cut": ["off"'
     one.close(), two.close()

@@ -199,14 +199,14 @@ def test_only_the_operator_of_a_simulation_reaches_its_hosts(glassleaf):
     for role in ("analyst", "regulator"):
         with pytest.raises(SecurityError, match="Only the operator"):
             glassleaf.acting("ana", role).host_operator("demo", HOST)
-    with pytest.raises(ParameterError, match="is no Host"):
+    with pytest.raises(ParameterError, match="is not a Host"):
         glassleaf.host_operator("demo", "bank")
 
 
 def test_a_host_at_its_own_company_is_opened_by_its_host_toml(tmp_path):
     where = tmp_path / "shop"
     where.mkdir()
-    with pytest.raises(StoreError, match="no Host's folder"):
+    with pytest.raises(StoreError, match="not a Host's folder"):
         own_host(where, "ana")
     (where / "keys").mkdir(mode=0o700)
     (where / "records.csv").write_text("id,spend\na,1\nb,2\n")
@@ -248,24 +248,24 @@ def session_of(*groups, **changed):
 
 
 @pytest.mark.parametrize(
-    ("user", "kind"),
+    ("user", "code"),
     [
-        ({}, "no_provider"),
+        ({}, "sign_in_without_provider"),
         ({"is_logged_in": False}, "signed_out"),
-        (("interns", {}), "no_role"),
+        (("interns", {}), "console_for_operators"),
         (("cooks", {}), "no_role"),
-        (("data-owners", {"iss": "https://id.evil"}), "unusable"),
-        (("data-owners", {"exp": 1_700_000_000}), "expired"),
-        (("data-owners", {"auth_time": 1_700_000_000}), "old"),
+        (("data-owners", {"iss": "https://id.evil"}), "sign_in_of_other_provider"),
+        (("data-owners", {"exp": 1_700_000_000}), "sign_in_expired"),
+        (("data-owners", {"auth_time": 1_700_000_000}), "sign_in_too_old"),
     ],
 )
-def test_a_hosts_page_is_for_its_operators_who_have_signed_in(shop, user, kind):
+def test_a_hosts_page_is_for_its_operators_who_have_signed_in(shop, user, code):
     user = user if isinstance(user, dict) else session_of(user[0], **user[1])
     for place in (shop, shop / "host.toml"):  # the folder, or the file in it
         for opens in (lambda place: own_host(place, "root", user), lambda place: operator_of(place, user)):
             with pytest.raises(SignInError) as raised:
                 opens(place)
-            assert raised.value.kind == kind
+            assert raised.value.code == code
     own_host(shop, "root").close()  # whoever reaches the folder in a shell has everything
 
 

@@ -1,0 +1,1 @@
+"""How a score becomes a decision: bands, points, and what happens to the unusual. Pure arithmetic; knows no model and no store."""
