@@ -47,7 +47,7 @@ class PointScale:
 
     def probability(self, points: float) -> float:
         """Return the probability of the bad outcome at so many points."""
-        odds = self.base_odds * 2.0 ** ((points - self.base_points) / self.double)
+        odds = self.base_odds * math.exp2((points - self.base_points) / self.double)
         return 1.0 / (1.0 + odds)
 
     def check(self) -> None:

@@ -245,10 +245,16 @@ def _reason(reason: str, step: str, needed: bool, undecided: int) -> str:
     """The reason without surrounding white space; raises where one is missing."""
     reason = reason.strip()
     if (needed or undecided or reason) and (wide(reason) < REASON_MIN or len(reason) > TEXT_MAX):
-        values = {"step": step, "least": REASON_MIN, "most": TEXT_MAX, "letters": len(reason)}
         if undecided:
-            raise ParameterError("approved_undecided_without_reason", undecided=undecided, **values)
-        raise ParameterError("step_without_reason", **values)
+            raise ParameterError(
+                "approved_undecided_without_reason",
+                undecided=undecided,
+                step=step,
+                least=REASON_MIN,
+                most=TEXT_MAX,
+                letters=len(reason),
+            )
+        raise ParameterError("step_without_reason", step=step, least=REASON_MIN, most=TEXT_MAX, letters=len(reason))
     return reason
 
 

@@ -20,7 +20,7 @@ def test_without_the_dashboards_packages_run_says_what_to_install(run, monkeypat
     status, out, err = run("run")
     assert (status, out) == (1, "")
     assert (
-        " and ".join(missing) in err
+        ", ".join(missing) in err
         and "pip install 'glassleaf[dashboard]'" in err
         and "pip install '.[dashboard]'" in err
     )
