@@ -34,7 +34,7 @@ _SYSTEM_REASONS = {
     errno.ENOENT: "no_such_file",
     errno.EACCES: "no_permission",
     errno.EPERM: "no_permission",
-    errno.ENOSPC: "disk_full",
+    errno.ENOSPC: "full_disk",
     errno.EROFS: "read_only_disk",
     errno.EISDIR: "is_a_folder",
     errno.ENOTDIR: "not_a_folder",

@@ -301,7 +301,7 @@ class Alternatives:
 def _check(request: AlternativesRequest, record: ModelRecord, context: MeasurementContext) -> tuple[str, Feature]:
     """Whose the attribute is; raises ParameterError where nothing can be searched."""
     if record.algorithm not in ALGORITHMS:
-        raise ParameterError("not_trained_here", model=record.id, algorithm=record.algorithm)
+        raise ParameterError("no_alternatives_to_import", model=record.id, algorithm=record.algorithm)
     if record.algorithm == "opboost":
         raise ParameterError("opboost_has_no_alternatives")
     if record.task != "binary":

@@ -159,7 +159,7 @@ class Keys:
                 raise SecurityError("keys_in_use")
             for key in chosen:
                 if _fingerprint_in(folder / key.file) != key.fingerprint:
-                    raise SecurityError("key_rotated_meanwhile", file=key.file)
+                    raise SecurityError("rotated_by_other", file=key.file)
             for key in chosen:
                 path = folder / key.file
                 path.rename(retired(path, key.fingerprint))
