@@ -278,7 +278,7 @@ def test_a_host_keeps_to_the_volume_and_the_groups_of_its_agreement(companies, c
     try:
         approvals, wanted = service.party.approvals, Approval("bank", SCORING, "a" * 64, "m1", {})
         approvals.approve(approvals.ask(wanted).number, "ana", date(2100, 1, 1), 100)
-        with pytest.raises(SecurityError, match="agreement allows is reached: 3 a day"):
+        with pytest.raises(SecurityError, match="agreement allows for this purpose is reached: 3 a day"):
             approvals.ask(wanted, 4)
         assert service.party._scoring.answering.min_group == 77
     finally:
