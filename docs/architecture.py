@@ -1,6 +1,6 @@
 """Writes the message table of docs/architecture.md from the code; `--check` holds the page and the code to what it says.
 
-`--check` fails when the table is stale, when there are more than 26 packages, on an upward import, and on a circle of imports
+`--check` fails when the table is stale, when there are more than 27 packages, on an upward import, and on a circle of imports
 between packages. Counted as packages are the folders with an `__init__.py` and the loose modules directly under backend/, and
 app, bench, glassleaf and pages. An import inside a function counts; one under `if TYPE_CHECKING:` does not, as in the contract of
 pyproject.toml, from which the layers are read. ``__init__`` and ``__main__``, which only hand on, are not counted. Needs the standard
@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 BESIDE = ("app", "bench", "glassleaf", "pages")
-MAX_PACKAGES = 26
+MAX_PACKAGES = 27
 BLOCK = re.compile(r"(<!-- messages -->\n).*?(<!-- end -->)", re.DOTALL)
 Imports = dict[str, set[str]]
 
