@@ -191,7 +191,7 @@ def test_whoever_trained_a_model_decides_nothing_about_it_in_another_role_or_und
         both.reports.sign_off(model.id, "", "I stand by it.")
     with pytest.raises(SecurityError, match="under that name only"):
         both.reports.sign_off(model.id, "Rita", "I stand by it.")
-    with pytest.raises(SecurityError, match="cannot override a finding"):
+    with pytest.raises(SecurityError, match="can neither override its findings"):
         both.reviews.decide(model.id, finding.rule_id, finding.feature, "overridden", WHY, "")
     with pytest.raises(SecurityError, match="under that name only"):
         both.reviews.decide(model.id, finding.rule_id, finding.feature, "overridden", WHY, "Rita")
