@@ -51,7 +51,7 @@ try:
     if account is None and sign_in.from_elsewhere():
         sign_in.open_to_all(t, console=True)
     with left:
-        st.title(t("host.console", host=markdown(operator.name)), anchor=False)
+        st.title(t("host.console", host=markdown(operator.title.in_language(t.language))), anchor=False)
         st.markdown(f":gray[{t('host.console_question')}]")
     if account is not None:
         with right:

@@ -32,11 +32,23 @@ from backend.cli.output import (
     say,
 )
 from backend.errors import ParameterError
+from backend.i18n import Catalogue, Text
+from backend.remark import Remark
 
 if TYPE_CHECKING:
     from backend.services.host_operator import HostOperator, OwnSplit, Request
+    from backend.services.request_facts import Fact
 
 VARIABLE = "GLASSLEAF_HOST"
+NOTHING_WAITS = Text("Nothing waits.", "没有待批的请求。")
+STATES = {
+    "waiting": Text("waiting", "待批"),
+    "granted": Text("granted", "已批准"),
+    "denied": Text("denied", "已拒绝"),
+    "withdrawn": Text("withdrawn", "已撤回"),
+    "expired": Text("expired", "已到期"),
+}
+TERMS = Text("structure or terms", "结构或条款")
 MAIN = Path(__file__).resolve().parents[2] / "app" / "host.py"
 Folder = Annotated[
     Path | None,
@@ -120,8 +132,9 @@ def inbox(
 ) -> None:
     """List the requests that wait for a decision, newest first."""
     found = operator.requests(waiting=not everything)
-    lines = [_line(one) for one in found]
-    print_result([_request_json(one) for one in found], lines or "Nothing waits.", as_json)
+    language = language_of_shell()
+    lines = [_line(one, language) for one in found]
+    print_result([_request_json(one) for one in found], lines or NOTHING_WAITS.in_language(language), as_json)
 
 
 @app.command()
@@ -129,7 +142,7 @@ def inbox(
 def show(operator: HostOperator, number: Number, as_json: AsJson = False) -> None:
     """Show one request: who asks for what, what it costs, and the Host's own splits with their thresholds."""
     found = operator.request(number)
-    print_result(_request_json(found), _details(found), as_json)
+    print_result(_request_json(found), _details(found, language_of_shell()), as_json)
 
 
 @app.command()
@@ -143,7 +156,7 @@ def approve(
 ) -> None:
     """Allow a request, up to a day and a volume; signed with the Host's key."""
     found = operator.approve(number, day_of(until), per_day)
-    print_result(_request_json(found), f"Approved until {until}, {per_day:,} a day.\n{_line(found)}", as_json)
+    print_result(_request_json(found), f"Approved until {until}, {per_day:,} a day.\n{_line(found, language_of_shell())}", as_json)
 
 
 @app.command()
@@ -151,7 +164,7 @@ def approve(
 def deny(operator: HostOperator, number: Number, because: Because, as_json: AsJson = False) -> None:
     """Refuse a request that waits."""
     found = operator.deny(number, because)
-    print_result(_request_json(found), f"Denied.\n{_line(found)}", as_json)
+    print_result(_request_json(found), f"Denied.\n{_line(found, language_of_shell())}", as_json)
 
 
 @app.command()
@@ -159,7 +172,7 @@ def deny(operator: HostOperator, number: Number, because: Because, as_json: AsJs
 def withdraw(operator: HostOperator, number: Number, because: Because, as_json: AsJson = False) -> None:
     """End an approval at once, for work that is under way, too."""
     found = operator.withdraw(number, because)
-    print_result(_request_json(found), f"Withdrawn.\n{_line(found)}", as_json)
+    print_result(_request_json(found), f"Withdrawn.\n{_line(found, language_of_shell())}", as_json)
 
 
 @app.command()
@@ -319,33 +332,59 @@ def _request_json(one: Request) -> dict[str, Any]:
         "used_today": one.used,
         "splits": [asdict(s) for s in one.splits],
         "named": one.named,
+        "guest_title": asdict(one.guest),
+        "facts": [_fact_json(fact) for fact in one.facts],
     }
 
 
-def _line(one: Request) -> str:
-    found = one.approval
-    state = "expired" if one.expired else found.state
-    until = f" until {found.until}, {one.used:,} of {found.per_day:,} used today" if found.until else ""
-    return f"{found.number:4}  {state}{until}  {found.guest} asks for {found.purpose}: {found.name}  (since {found.asked[:16]})"
+def _fact_json(fact: Fact) -> dict[str, Any]:
+    value = fact.value
+    return {"label": asdict(fact.label), "value": asdict(value) if isinstance(value, Text) else value.plain()}
 
 
-def _details(one: Request) -> list[str]:
+def _line(one: Request, language: str) -> str:
+    """Return a request on one line: number, state, who asks for what."""
+    approval = one.approval
+    state = "expired" if one.expired else approval.state
+    asks = Remark(
+        "request_line",
+        {
+            "number": approval.number,
+            "state": STATES[state],
+            "guest": one.guest,
+            "purpose": Catalogue(language).named("host.purpose_", approval.purpose),
+            "name": approval.name,
+            "since": approval.asked[:16].replace("T", " "),
+        },
+    )
+    line = asks.sentence(language)
+    if approval.until:
+        used = {"until": approval.until, "used": one.used, "per_day": approval.per_day}
+        line += Remark("request_used", used).sentence(language)
+    return line
+
+
+def _details(one: Request, language: str) -> list[str]:
     found, about = one.approval, one.approval.about
-    lines = [_line(one)]
+    lines = [_line(one, language)]
     if found.decided:
-        lines.append(
-            f"  decided by {found.person} at {found.decided[:16]}{f': {found.reason}' if found.reason else ''}"
-        )
-    lines.append(f"  structure or terms {found.subject[:16]}…")
-    lines += [f"  {name}: {value}" for name, value in about.items() if name != "capacity"]
-    if "capacity" in about:
-        limits = one.limits
-        scores = limits.of("score")[1]
-        lines.append(f"  tells at most {about['capacity']:.1f} bits about a person, over all answers")
-        lines.append(f"  costs an answer of {scores:,} within {limits.days} days, of each person asked about")
-    if one.named:
-        lines.append(f"  its sums could name {100 * one.named:g} % of a group's people at most to a Guest that lies")
+        decided = {"person": found.person, "time": found.decided[:16].replace("T", " "), "reason": found.reason}
+        lines.append(f"  {Remark('request_decided', decided).sentence(language)}")
+    lines += _facts(one, language)
+    lines.append(f"  {TERMS.in_language(language)}: {found.subject[:16]}…")
+    lines += [f"    {name}: {value}" for name, value in about.items()]
     lines += [f"  {_split(split)}" for split in one.splits]
+    return lines
+
+
+def _facts(one: Request, language: str) -> list[str]:
+    """Return what the operator reads before deciding, a line a fact; the same as in the console."""
+    lines = []
+    for fact in one.facts:
+        label = fact.label.in_language(language)
+        value = fact.value
+        sentence = value.in_language(language) if isinstance(value, Text) else value.sentence(language)
+        lines.append(f"  {label}: {sentence}")
     return lines
 
 

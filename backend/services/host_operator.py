@@ -200,6 +200,11 @@ class HostOperator:
     def __repr__(self) -> str:
         return f"HostOperator({self.name})"
 
+    @property
+    def title(self) -> Text:
+        """Return what the Host is called, or its name."""
+        return self._counterparts.title(self.name)
+
     @operators
     def requests(self, *, waiting: bool = False) -> tuple[Request, ...]:
         """Every request, or those that wait, newest first."""
