@@ -156,7 +156,11 @@ def approve(
 ) -> None:
     """Allow a request, up to a day and a volume; signed with the Host's key."""
     found = operator.approve(number, day_of(until), per_day)
-    print_result(_request_json(found), f"Approved until {until}, {per_day:,} a day.\n{_line(found, language_of_shell())}", as_json)
+    print_result(
+        _request_json(found),
+        f"Approved until {until}, {per_day:,} a day.\n{_line(found, language_of_shell())}",
+        as_json,
+    )
 
 
 @app.command()

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from backend.crypto.signing import SigningKey
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
-from backend.errors import ModelError, ParameterError, SignInError, StoreError
+from backend.data.table import PartyTable, read_table
+from backend.errors import GlassleafError, ModelError, ParameterError, SignInError, StoreError
 from backend.i18n import Text
 from backend.link.agreement import Agreement, load_agreement, named_share
 from backend.link.config import HostConfig, load_config
@@ -27,9 +28,10 @@ from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.group_sums.messages import AskGroupSums
 from backend.protocols.purposes.protocol import ADMITS
 from backend.services.accounts import Account, Accounts
+from backend.services.cache import Cache
 from backend.services.holdings import Holding, at_host
 from backend.services.reconciliation import exported
-from backend.services.request_facts import Counterparts, Fact, Proposal, facts_of, proposal_of
+from backend.services.request_facts import Counterparts, Fact, Proposal, ToldApart, facts_of, proposal_of, told_apart
 from backend.services.roles import titles_of
 from backend.store.accountant import GROUPS, KINDS, TABLE, Accountant, Answered, Limits, usual_limit
 from backend.store.approvals import GRANTED, WAITING, Approval
@@ -42,6 +44,7 @@ from backend.trees.ensemble import HostModel, SplitRule
 from backend.trees.serialization import load_host, structure_hash
 
 CONFIG, DRAINING, SIGNING = "host.toml", "draining", "signing.key"
+TOLD_APART: Cache[ToldApart | None] = Cache(64)  # by folder and structure: neither the trees nor the folder change
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -175,6 +178,8 @@ class HostOperator:
         As of :class:`backend.protocols.host_state.Answering`.
     counterparts : Counterparts
         What is agreed with those who ask.
+    read_records : callable, optional
+        Reads the Host's records, to measure what a model's own splits tell apart; None if they are not here.
     """
 
     def __init__(
@@ -188,8 +193,10 @@ class HostOperator:
         decides: bool = True,
         named: float = NAMED,
         counterparts: Counterparts = Counterparts(),  # noqa: B008 - it is frozen
+        read_records: Callable[[], PartyTable] | None = None,
     ) -> None:
         self._counterparts = counterparts
+        self._read_records = read_records
         self.name, self.require, self.limits, self.decides, self._named = name, who, limits, decides, named
         self._folder, self._database = folder, database
         self.features = {feature.name: feature for feature in features}
@@ -231,9 +238,21 @@ class HostOperator:
             limits=self.limits,
             named=named,
             guest=self._counterparts.title(found.guest),
-            facts=facts_of(found, self._counterparts, self.features, used, self.limits, named),
+            facts=facts_of(
+                found, self._counterparts, self.features, used, self.limits, named, self._told_apart(found, model)
+            ),
             proposal=proposal_of(found, self._counterparts, self.limits, book.today()),
         )
+
+    def _told_apart(self, approval: Approval, model: HostModel | None) -> ToldApart | None:
+        """Return what a model's own splits tell apart here, measured once a process; None if the records cannot be read."""
+        read = self._read_records
+        if model is None or read is None:
+            return None
+        try:
+            return TOLD_APART.get((self._folder, approval.subject), lambda: told_apart(model, read()))
+        except GlassleafError:  # the request is shown all the same
+            return None
 
     @operators
     def approve(self, number: int, until: date, per_day: int) -> Request:
@@ -398,10 +417,20 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
         agreement = load_agreement(signed) if signed.exists() else None
         named = NAMED if agreement is None else named_share(agreement)
         about = config.party, config.path(config.keys), database, config.features(), limits_of(config, agreement)
-        return HostOperator(*about, who, named=named, counterparts=Counterparts.of_agreement(agreement))
+        counterparts = Counterparts.of_agreement(agreement)
+        return HostOperator(
+            *about, who, named=named, counterparts=counterparts, read_records=partial(_records_of, config)
+        )
     if not (folder / FILE).exists():
         raise StoreError("no_host_folder", folder=folder.absolute(), config=CONFIG, store=FILE)
     return HostOperator(folder.resolve().name, folder, Database(folder), (), Limits(usual_limit(False)), who)
+
+
+def _records_of(config: HostConfig) -> PartyTable:
+    """Read the records of a Host at its own company."""
+    from backend.services.host_service import read_source  # noqa: PLC0415 (extra link)
+
+    return read_source(config)[0]
 
 
 def host_files(place: Path) -> tuple[Path, Path]:
@@ -449,4 +478,5 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
     about = host, folder, database, party.features, limits
     named = 0.0 if federation.synthetic else NAMED
     counterparts = Counterparts.of_federation(federation)
-    return HostOperator(*about, lambda: actor, party.approval == "ask", named, counterparts)
+    asks = party.approval == "ask"
+    return HostOperator(*about, lambda: actor, asks, named, counterparts, partial(read_table, federation, host))

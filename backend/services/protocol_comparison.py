@@ -18,7 +18,6 @@ from backend.crypto.registry import Cipher
 from backend.crypto.workers import Workers
 from backend.data.table import PartyTable
 from backend.errors import NotAvailable, ParameterError
-from backend.i18n import Text
 from backend.jobs import Job, work
 from backend.protocols.baselines.batch_sizes import BATCHES, PAIR, BatchTimes, expected_seconds, leads, points
 from backend.protocols.baselines.comparison import PROTOCOLS, Comparison, compare, protocols
@@ -26,6 +25,7 @@ from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.simulation.synthetic_model import SHAPE_LIMITS, SYNTHETIC, Shape, SyntheticFederation, make_up
 from backend.protocols.transport.simulated_latency import Link
+from backend.remark import Remark
 from backend.results import ModelRecord
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
@@ -54,7 +54,6 @@ LONGEST = 30.0  # seconds of compute; a batch that is expected to take longer is
 NODE_BY_NODE = "multi-interactive-node"
 # from more samples on it is left out unless asked for: a round trip for every node of every sample
 NODE_BY_NODE_SAMPLES = 20
-OTHER_PROTOCOLS = Text("what the other protocols would show of it", "其他协议会透露的内容")
 
 
 def usual_protocols(samples: int) -> tuple[str, ...]:
@@ -162,7 +161,7 @@ class ProtocolComparison:
         self, record: ModelRecord, runtime: GuestRuntime, request: ComparisonRequest, job: Job[Compared]
     ) -> Compared:
         if not runtime.simulated:
-            raise NotAvailable(record.hosts[0], OTHER_PROTOCOLS)
+            raise NotAvailable(record.hosts[0], Remark("its_other_protocols"))
         available = len(self._models.test_ids(record))
         check(request, available)
         own = runtime.table.take(self._models.test_rows(record, available, request.seed))

@@ -9,8 +9,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 
+import numpy as np
+
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
+from backend.data.table import PartyTable
 from backend.i18n import Text
 from backend.link.agreement import Agreement, Purpose
 from backend.protocols.approvals.messages import REASONS, SCORING, TRAINING
@@ -21,6 +24,8 @@ from backend.protocols.training.messages import StartRanks, StartTraining
 from backend.remark import Remark
 from backend.store.accountant import SCORE, Limits
 from backend.store.approvals import Approval
+from backend.trees.compiled import Conjunctions, own_conditions
+from backend.trees.ensemble import HostModel
 
 WHO = Text("Who asks", "请求方")
 WHAT_FOR = Text("What for", "用途")
@@ -29,6 +34,7 @@ BITS = Text("Reveals about a person", "对一个人透露的信息")
 SUM = Text("In sum", "合计")
 GIVE_AWAY = Text("What scores give away", "评分透露的信息")
 NARROW = Text("You can narrow", "可以收紧")
+MEASURED = 20_000  # records on which it is measured what a model's own splits tell apart
 # purpose of an approval → the messages that it is about
 MESSAGES = {
     TRAINING: (StartTraining, StartRanks),
@@ -86,6 +92,37 @@ class Counterparts:
         return tuple(purpose for purpose in self.purposes or () if kinds & set(purpose.kinds))
 
 
+@dataclass(frozen=True)
+class ToldApart:
+    """How finely a model's own splits tell some of the Host's records apart.
+
+    Attributes
+    ----------
+    records : int
+        Records that were looked at.
+    groups : int
+        Groups of records that get the same answer in every tree.
+    alone : float
+        Share of the records whose group has no other record, 0 … 1.
+    """
+
+    records: int
+    groups: int
+    alone: float
+
+
+def told_apart(model: HostModel, table: PartyTable) -> ToldApart | None:
+    """Measure what a model's own splits tell apart among the first :data:`MEASURED` records; None if there is nothing to measure."""
+    n = min(len(table.ids), MEASURED)
+    if not n or not model.rules:
+        return None
+    columns = table.take(np.arange(n, dtype=np.intp)).columns
+    conditions = own_conditions(model.skeletons, model.rules)
+    answers = np.packbits(Conjunctions(model.rules, conditions).matrix(columns, n), axis=1)
+    _, sizes = np.unique(answers, axis=0, return_counts=True)
+    return ToldApart(n, len(sizes), float(np.count_nonzero(sizes == 1)) / n)
+
+
 def facts_of(
     approval: Approval,
     counterparts: Counterparts,
@@ -93,6 +130,7 @@ def facts_of(
     used: Sequence[str],
     limits: Limits,
     named: float,
+    measured: ToldApart | None,
 ) -> tuple[Fact, ...]:
     """Return what the operator reads, in order.
 
@@ -104,13 +142,15 @@ def facts_of(
         Names of the Host's features that the model's own splits use.
     named : float
         Share of a group's people whom sums could name; 0 if the request is not about sums or the share is not limited.
+    measured : ToldApart, optional
+        What the model's own splits tell apart here.
     """
     return (
         Fact(WHO, counterparts.title(approval.guest)),
         *(Fact(WHAT_FOR, purpose) for purpose in _purposes(approval, counterparts)),
         Fact(COLUMNS, _columns(approval, own, used)),
         *_bits(approval, limits),
-        *(Fact(GIVE_AWAY, remark) for remark in _give_away(approval, named)),
+        *(Fact(GIVE_AWAY, remark) for remark in _give_away(approval, named, measured)),
         Fact(NARROW, _narrow(approval)),
     )
 
@@ -200,7 +240,7 @@ def _bits(approval: Approval, limits: Limits) -> list[Fact]:
     return facts
 
 
-def _give_away(approval: Approval, named: float) -> list[Remark]:
+def _give_away(approval: Approval, named: float, measured: ToldApart | None) -> list[Remark]:
     """Return how many people scores or sums could name."""
     about = approval.about
     remarks = []
@@ -210,14 +250,14 @@ def _give_away(approval: Approval, named: float) -> list[Remark]:
         else:
             values = {"share": _percent(about["named"]), "bound": _percent(about["most_named"])}
             remarks.append(Remark("request_named", values))
-        if "alone" in about:
-            values = {
+        if measured is not None:
+            apart: dict[str, object] = {
                 "splits": about["own_splits"],
-                "groups": about["groups"],
-                "people": about["records"],
-                "share": _percent(about["alone"]),
+                "groups": measured.groups,
+                "people": measured.records,
+                "share": _percent(measured.alone),
             }
-            remarks.append(Remark("request_alone", values))
+            remarks.append(Remark("request_alone", apart))
     if named:
         remarks.append(Remark("request_sums_named", {"share": _percent(named)}))
     return remarks

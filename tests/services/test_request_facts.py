@@ -1,0 +1,109 @@
+"""What a Host's operator reads before deciding: who asks, what for, own columns, bits, what splits tell apart, and the terms needed."""
+
+from datetime import date, timedelta
+
+import numpy as np
+import pytest
+
+from backend.data.dictionary import Feature
+from backend.data.table import PartyTable
+from backend.i18n import Text
+from backend.link.agreement import Purpose
+from backend.services.request_facts import Counterparts, ToldApart, facts_of, proposal_of, told_apart
+from backend.store.accountant import Limits
+from backend.store.approvals import Approval
+from backend.trees.ensemble import Fork, HostModel, Skeleton, SplitRule
+
+TODAY = date(2026, 11, 29)
+END = TODAY + timedelta(days=10)
+LIMITS = Limits(1)
+OWN = {
+    "bill": Feature(name="bill", meaning=Text("Monthly bill", "月账单")),
+    "age": Feature(name="age", meaning=Text("Age", "年龄")),
+}
+
+
+def purpose(*kinds: str) -> Purpose:
+    return Purpose(
+        name="score",
+        title="Credit scores",
+        legal_basis="Consent",
+        kinds=kinds,
+        dictionaries={},
+        retention_days=30,
+        valid_until=END,
+    )
+
+
+AGREED = Counterparts(
+    {"bank": Text("Linden Bank")}, (purpose("DecisionVectors", "StartTraining"), purpose("AskReasons"))
+)
+ABOUT = {"trees": 2, "own_trees": 1, "own_splits": 1, "rows": 40, "capacity": 2.5, "hosts": ["shop"]}
+SCORING = Approval(guest="bank", purpose="scoring", subject="s" * 64, name="m1", about=ABOUT)
+TERMS = {"algorithm": "secureboost", "trees": 3, "depth": 2, "bins": 8, "exclude": ["age"], "epsilon": 0.0, "rows": 90}
+TRAINING = Approval(guest="bank", purpose="training", subject="t" * 64, name="secureboost", about=TERMS)
+
+
+def codes(
+    approval: Approval, counterparts: Counterparts = AGREED, used: tuple[str, ...] = ("bill", "bill")
+) -> list[str]:
+    facts = facts_of(approval, counterparts, OWN, used, LIMITS, 0.0, ToldApart(10, 4, 0.2))
+    return [fact.value.code for fact in facts if not isinstance(fact.value, Text)]
+
+
+def test_the_purpose_comes_from_the_agreement_with_its_legal_basis_and_retention() -> None:
+    facts = facts_of(SCORING, AGREED, OWN, ("bill",), LIMITS, 0.0, None)
+    assert facts[0].value == Text("Linden Bank")
+    assert facts[1].value.values == {"title": "Credit scores", "basis": "Consent", "days": 30, "until": END}
+    assert codes(SCORING).count("request_purpose") == 1
+
+
+def test_a_question_that_no_purpose_allows_is_said_to_be_outside_the_agreement() -> None:
+    other = Approval(guest="bank", purpose="validation", subject="v" * 64, name="m1", about=ABOUT)
+    assert "request_purpose_not_agreed" in codes(other)
+    assert "request_purpose_unstated" in codes(SCORING, Counterparts())
+
+
+def test_own_columns_are_named_by_their_meaning_and_counted_once() -> None:
+    facts = {fact.label.en: fact.value for fact in facts_of(SCORING, AGREED, OWN, ("bill", "bill"), LIMITS, 0.0, None)}
+    assert facts["Our columns"].values == {"count": 1, "total": 2, "names": (Text("Monthly bill", "月账单"),)}
+    facts = {fact.label.en: fact.value for fact in facts_of(TRAINING, AGREED, OWN, (), LIMITS, 0.0, None)}
+    assert facts["Our columns"].values["names"] == (Text("Monthly bill", "月账单"),)  # age is left out
+
+
+def test_bits_are_stated_for_a_person_and_in_sum() -> None:
+    facts = {fact.label.en: fact.value for fact in facts_of(SCORING, AGREED, OWN, ("bill",), LIMITS, 0.0, None)}
+    assert facts["Reveals about a person"].values["bits"] == 2.5
+    assert facts["In sum"].values == {"bits": 100.0, "people": 40}
+
+
+def test_the_guests_measure_is_marked_as_its_word_and_the_hosts_own_stands_beside_it() -> None:
+    about = {**ABOUT, "named": 0.03, "most_named": 0.05}
+    stated = Approval(guest="bank", purpose="scoring", subject="s" * 64, name="m1", about=about)
+    assert {"request_named", "request_alone"} <= set(codes(stated))
+    assert "request_named_unmeasured" in codes(SCORING)
+
+
+def test_what_own_splits_tell_apart_is_counted_over_the_hosts_records() -> None:
+    skeleton = Skeleton({0: Fork("shop", 1, 2)})
+    rules = {(0, 0): SplitRule("bill", False, 10.0)}
+    model = HostModel("shop", "bank", ("shop",), (skeleton,), rules, "salt")
+    table = PartyTable("shop", ("a", "b", "c", "d"), {"bill": np.array([5.0, 20.0, 30.0, 40.0])})
+    assert told_apart(model, table) == ToldApart(4, 2, 0.25)  # "a" alone is below 10
+    assert told_apart(HostModel("shop", "bank", ("shop",), (skeleton,), {}, "salt"), table) is None
+
+
+@pytest.mark.parametrize(
+    ("approval", "counterparts", "until", "per_day"),
+    [
+        (TRAINING, Counterparts(), TODAY + timedelta(days=1), 1),
+        (SCORING, Counterparts(), TODAY + timedelta(days=28), 40),
+        (SCORING, AGREED, END, 40),  # no longer than the purpose
+    ],
+)
+def test_nothing_is_proposed_longer_or_wider_than_the_purpose_needs(
+    approval: Approval, counterparts: Counterparts, until: date, per_day: int
+) -> None:
+    proposal = proposal_of(approval, counterparts, LIMITS, TODAY)
+    assert (proposal.until, proposal.per_day) == (until, per_day)
+    assert proposal.latest == (END if counterparts is AGREED else None)

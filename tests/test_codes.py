@@ -1,0 +1,127 @@
+"""Every error is raised by a code, and every code has a sentence in both languages at all three doors: page, shell and HTTP."""
+
+import ast
+import re
+import string
+import tomllib
+from collections.abc import Iterator
+from importlib.resources import files
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from backend import errors
+from backend.errors import GlassleafError
+from backend.remark import catalogue, fields, known
+
+ROOT = Path(__file__).resolve().parents[1]
+AVOID = tomllib.loads((files("assets") / "glossary.toml").read_text(encoding="utf-8"))["avoid"]
+CHINESE = "[\u4e00-\u9fff]"
+CODES = sorted({key.removesuffix(".one").removesuffix(".other") for key in catalogue()})
+PLACES = ("at_cell", "at_row", "at_column", "and_more", "error_line")  # sentences that others stand in
+ERRORS = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, GlassleafError)}
+
+
+def sample(code: str) -> dict[str, object]:
+    """Return a value for each field of a code: a number if its sentence formats one, else a text."""
+    numbers = {"n"}
+    for key in (code, f"{code}.one", f"{code}.other"):
+        if key in catalogue():
+            for sentence in (catalogue()[key].en, catalogue()[key].zh):
+                for _, name, spec, _ in string.Formatter().parse(sentence):
+                    if name and spec:
+                        numbers.add(name)
+    return {name: 3 if name in numbers else "x7" for name in fields(code)}
+
+
+def calls() -> Iterator[tuple[str, ast.Call]]:
+    """Yield every place where backend and app make an error or a remark, with the call."""
+    for folder in ("backend", "app", "pages"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call):
+                    name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+                    if name in ERRORS | {"Remark"} and node.args:
+                        yield f"{file.relative_to(ROOT)}:{node.lineno}", node
+
+
+def texts_of(node: ast.expr) -> list[str]:
+    """Return the texts that an argument may be; f-strings and sums of texts with \0 where a value stands."""
+    if isinstance(node, ast.IfExp):
+        return texts_of(node.body) + texts_of(node.orelse)
+    if isinstance(node, ast.Constant):
+        return [node.value] if isinstance(node.value, str) else []
+    if isinstance(node, ast.JoinedStr):
+        return ["".join(str(part.value) if isinstance(part, ast.Constant) else "\0" for part in node.values)]
+    if isinstance(node, ast.BinOp):
+        return ["\0".join(texts_of(node.left) + texts_of(node.right))]
+    return []
+
+
+def is_code(text: str) -> bool:
+    """Return whether a text is a code, or an f-string of which some codes come."""
+    if "\0" not in text:
+        return known(text)
+    pattern = re.compile(".+".join(map(re.escape, text.split("\0"))))
+    return any(pattern.fullmatch(code) for code in CODES)
+
+
+def test_no_error_is_raised_with_a_sentence() -> None:
+    wrong = []
+    for place, call in calls():
+        # The first argument of these classes is the Host; their code is fixed.
+        name = getattr(call.func, "id", getattr(call.func, "attr", ""))
+        if name in ("NotAgreed", "ApprovalPending", "ApprovalDenied", "NotAvailable"):
+            continue
+        wrong += [f"{place}: {text[:80]!r}" for text in texts_of(call.args[0]) if not is_code(text)]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_code_is_used() -> None:
+    source = ""
+    for folder in ("backend", "app", "pages"):
+        for file in (ROOT / folder).rglob("*.py"):
+            source += file.read_text(encoding="utf-8")
+    stems = {text.replace("\0", "") for _, call in calls() for text in texts_of(call.args[0]) if "\0" in text}
+    unused = []
+    for code in CODES:
+        by_stem = any(stem and (code.startswith(stem) or code.endswith(stem)) for stem in stems)
+        if f'"{code}"' not in source and not by_stem:
+            unused.append(code)
+    assert not unused
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_every_code_is_said_in_its_language(language: str) -> None:
+    wrong = []
+    for code in CODES:
+        for n in (1, 3):
+            error = GlassleafError(code, **{**sample(code), "n": n})
+            sentence = error.sentence(language)
+            has_chinese = re.search(CHINESE, sentence) is not None
+            if "{" in sentence.replace("{}", "") or has_chinese != (language == "zh"):
+                wrong.append(f"{code}: {sentence}")
+    assert not wrong
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_no_sentence_uses_a_word_that_is_avoided(language: str) -> None:
+    words = [(word, right) for right, wrong in AVOID[language].items() for word in wrong]
+    used = []
+    for (key, text), (word, right) in product(catalogue().items(), words):
+        if word.casefold() in text.in_language(language).casefold():
+            used.append(f"{key}: “{word}”, say “{right}”")
+    assert not used
+
+
+def test_chinese_is_set_apart_from_latin_and_uses_its_own_punctuation() -> None:
+    tight = re.compile(rf"{CHINESE}[A-Za-z0-9]|[A-Za-z0-9]{CHINESE}|{CHINESE} {CHINESE}")
+    half = re.compile(rf"{CHINESE}[,:;!?()]|[,;!?()]{CHINESE}|\.\.\.")
+    wrong = []
+    for key, text in catalogue().items():
+        plain = re.sub(r"\{[^}]*\}", "", text.zh.replace(" {", "{").replace("} ", "}"))
+        found = tight.search(re.sub(r"`[^`]*`", "", plain)) or half.search(plain)
+        if found:
+            wrong.append(f"{key}: {found[0]!r} in {text.zh}")
+    assert not wrong
