@@ -131,6 +131,8 @@ def inbox(
     as_json: AsJson = False,
 ) -> None:
     """List the requests that wait for a decision, newest first."""
+    from backend.cli import language_of_shell
+
     found = operator.requests(waiting=not everything)
     language = language_of_shell()
     lines = [_line(one, language) for one in found]
@@ -141,6 +143,8 @@ def inbox(
 @at_host
 def show(operator: HostOperator, number: Number, as_json: AsJson = False) -> None:
     """Show one request: who asks for what, what it costs, and the Host's own splits with their thresholds."""
+    from backend.cli import language_of_shell
+
     found = operator.request(number)
     print_result(_request_json(found), _details(found, language_of_shell()), as_json)
 
@@ -155,6 +159,8 @@ def approve(
     as_json: AsJson = False,
 ) -> None:
     """Allow a request, up to a day and a volume; signed with the Host's key."""
+    from backend.cli import language_of_shell
+
     found = operator.approve(number, day_of(until), per_day)
     print_result(
         _request_json(found),
@@ -167,6 +173,8 @@ def approve(
 @at_host
 def deny(operator: HostOperator, number: Number, because: Because, as_json: AsJson = False) -> None:
     """Refuse a request that waits."""
+    from backend.cli import language_of_shell
+
     found = operator.deny(number, because)
     print_result(_request_json(found), f"Denied.\n{_line(found, language_of_shell())}", as_json)
 
@@ -175,6 +183,8 @@ def deny(operator: HostOperator, number: Number, because: Because, as_json: AsJs
 @at_host
 def withdraw(operator: HostOperator, number: Number, because: Because, as_json: AsJson = False) -> None:
     """End an approval at once, for work that is under way, too."""
+    from backend.cli import language_of_shell
+
     found = operator.withdraw(number, because)
     print_result(_request_json(found), f"Withdrawn.\n{_line(found, language_of_shell())}", as_json)
 
