@@ -208,6 +208,7 @@ class HostOperator:
         return f"HostOperator({self.name})"
 
     @property
+    @operators
     def title(self) -> Text:
         """Return what the Host is called, or its name."""
         return self._counterparts.title(self.name)

@@ -338,6 +338,6 @@ def test_what_sums_could_name_is_said_beside_a_request_that_asks_for_them(tmp_pa
         found = {one.approval.purpose: one for one in operator.requests()}
     assert [found[purpose].named for purpose in ("disparity", "scoring")] == [0.05, 0.0]
     assert [_request_json(found[purpose])["named"] for purpose in ("disparity", "scoring")] == [0.05, 0.0]
-    assert [any("name 5 %" in line for line in _details(found[purpose], "en")) for purpose in found] == [
+    assert [any("at most 5 %" in line for line in _details(found[purpose], "en")) for purpose in found] == [
         purpose == "disparity" for purpose in found
     ]
