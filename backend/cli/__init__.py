@@ -24,6 +24,7 @@ COMMANDS = {
     "alternatives": "alternatives",
     "federations": "federations",
     "models": "models",
+    "policy": "policy",
     "compare-models": "retraining",
     "samples": "scoring",
     "score": "scoring",

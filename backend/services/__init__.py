@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from backend.services.operation import Operation
     from backend.services.own_data import OwnData
     from backend.services.people import People
+    from backend.services.policies import PolicyService
     from backend.services.protocol_comparison import ProtocolComparison
     from backend.services.reasons import ReasonsService
     from backend.services.report_details import ReportDetails
@@ -403,11 +404,18 @@ class Glassleaf:
         return ReviewService(self._shared.workspace, self.models, self._auditor, self.compliance)
 
     @cached_property
+    def policies(self) -> PolicyService:
+        """The policies that models decide by."""
+        from backend.services.policies import PolicyService
+
+        return PolicyService(self._shared.workspace, self.models, self._auditor)
+
+    @cached_property
     def lifecycle(self) -> Lifecycle:
         """What models are called, and their way from draft to retirement."""
         from backend.services.lifecycle import Lifecycle
 
-        return Lifecycle(self._shared.workspace, self.models, self._auditor, self.reviews)
+        return Lifecycle(self._shared.workspace, self.models, self._auditor, self.reviews, self.policies)
 
     @cached_property
     def reports(self) -> Reports:

@@ -13,6 +13,7 @@ from backend.errors import ParameterError, SecurityError
 from backend.i18n import Text, catalogue, wide
 from backend.results import ModelRecord
 from backend.services.audit import Auditor, Note, recorded
+from backend.services.policies import PolicyService, check_second_person, of_policy
 from backend.services.registry import Registry
 from backend.services.reviews import ReviewService
 from backend.services.roles import ANALYST, OPERATOR, REGULATOR, TITLES, titles_of
@@ -99,8 +100,19 @@ class NextStep:
 class Lifecycle:
     """Names and states of models."""
 
-    def __init__(self, workspace: Workspace, models: Registry, auditor: Auditor, reviews: ReviewService) -> None:
-        self._workspace, self._models, self._auditor, self._reviews = workspace, models, auditor, reviews
+    def __init__(
+        self,
+        workspace: Workspace,
+        models: Registry,
+        auditor: Auditor,
+        reviews: ReviewService,
+        policies: PolicyService,
+    ) -> None:
+        self._workspace = workspace
+        self._models = models
+        self._auditor = auditor
+        self._reviews = reviews
+        self._policies = policies
 
     def standing(self, model_id: str) -> Standing:
         """One model, and the approval that it has."""
@@ -191,8 +203,14 @@ class Lifecycle:
         if role not in wanted.roles:
             raise SecurityError("step_of_other_role", step=step, roles=titles_of(wanted.roles), role=TITLES[role])
         undecided = self._undecided(record) if step == "approve" else 0
+        policies = self._workspace.policies(record.federation)
+        proposed = policies.proposed(record.id) if step == "approve" else None
         if step == "approve":
             _check_approver(person, self._auditor.person, before, states.steps(record.id))
+        if proposed is not None:
+            # The line is approved with the model: the second person has read both.
+            check_second_person(proposed, {person, self._auditor.person})
+            note.body |= of_policy(proposed.policy)
         reason = _reason(reason, step, wanted.reason, undecided)
         note.body |= {"undecided": undecided} if undecided else {}
         note.body |= {"reason_sha256": sha256(reason.encode()).hexdigest()} if reason else {}
@@ -201,6 +219,8 @@ class Lifecycle:
 
         def keep() -> None:
             states.step(record.id, before.state, wanted.after, person=person, role=role, reason=reason)
+            if proposed is not None:
+                policies.approve(record.id, proposed.version, person=person, note=reason)
 
         note.keep = keep
 
@@ -216,6 +236,7 @@ class Lifecycle:
             if not states.of(first.id).name:
                 self.describe(first.id, name=catalogue("en")["document.demo_name"])
             self._use_as_demo(first)
+            self._policies.open_demo(first.id)
 
     @recorded("state")
     def _use_as_demo(self, note: Note, record: ModelRecord) -> None:

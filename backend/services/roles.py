@@ -19,6 +19,8 @@ WHOSE: Mapping[str, tuple[str, ...]] = {
         ("train", "import", "retrain", "alternatives", "alternative-choice", "dossier", "own-data", "backup"),
         (OPERATOR,),
     ),
+    "policy-proposal": (OPERATOR, ANALYST),
+    "policy-approval": (REGULATOR,),
     **dict.fromkeys(
         ("score", "reasons", "notice", "cohort", "describe", "details", "notice-details"), (OPERATOR, ANALYST)
     ),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from backend.store.measurements import Measurements
     from backend.store.model_states import ModelStates
     from backend.store.party_store import PartyStore
+    from backend.store.policies import Policies
     from backend.store.receipts import Stated
     from backend.store.reviews import Reviews
 
@@ -299,6 +300,12 @@ class Workspace:
         from backend.store.model_states import ModelStates  # noqa: PLC0415 (as above)
 
         return ModelStates(self.database(federation))
+
+    def policies(self, federation: str) -> Policies:
+        """Return the policies of a federation's models."""
+        from backend.store.policies import Policies  # noqa: PLC0415 (as above)
+
+        return Policies(self.database(federation))
 
     def measurements(self, federation: str) -> Measurements:
         """What was measured as evidence about a federation's models."""

@@ -63,6 +63,7 @@ RETENTION = {
     ),
     "records": Period(None, "what is known about the model"),
     "model_states": Period(None, "what the model is called, who answers for it, whether it may be used"),
+    "policies": Period(None, "evidence about decisions: which line was in force, who proposed and who approved it"),
     "model_steps": Period(None, "evidence about the model: who submitted, approved or retired it, and why"),
     "measurements": Period(None, "evidence about the model, of groups; measured again, it is replaced"),
     "reviews": Period(None, "evidence about the model: who decided what, and why"),

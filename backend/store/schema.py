@@ -6,6 +6,7 @@ Until 1.0 nothing is migrated; from then on a table that changes needs a step in
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, Literal
 
@@ -25,10 +26,13 @@ from sqlalchemy import (
 from sqlalchemy.engine import Connection, Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, MappedAsDataclass, mapped_column
 
+from backend.policy.bands import Policy, read_policy
+
 NAME = 200  # characters of a party's, feature's or person's name
 ID = 40  # characters of a model's id
 TIME = 40  # characters: UTC, ISO 8601
 ApprovalState = Literal["waiting", "granted", "denied", "withdrawn"]
+PolicyState = Literal["proposed", "approved", "superseded"]
 _IN_USE = "state = 'in_use'"  # one model of a federation, never two
 _HAS_REPLY = "reply IS NOT NULL"  # a few of the questions of a month
 
@@ -107,6 +111,46 @@ class ModelStepRow(Base):
     person: Mapped[str] = mapped_column(String(NAME))
     role: Mapped[str] = mapped_column(String(20))
     time: Mapped[str] = mapped_column(String(TIME))
+
+
+class PolicyVersion(MappedAsDataclass, Base):
+    """One version of a model's policy, proposed by one person and approved by another: stored, computed with and shown.
+
+    Attributes
+    ----------
+    version : int
+        Of the model, from 1.
+    body : dict of str to Any
+        :meth:`backend.policy.bands.Policy.plain`.
+    state : {"proposed", "approved", "superseded"}
+        "superseded": another version was proposed before this one was approved.
+    first_day : str
+        UTC day from which it holds, ISO 8601.
+    proposed, approved : str
+        UTC, ISO 8601; `approved` is empty while it waits.
+    note : str
+        What the second person says.
+    """
+
+    __tablename__ = "policies"
+    model_id: Mapped[str] = mapped_column(String(ID), ForeignKey("records.model_id"), index=True)
+    version: Mapped[int] = mapped_column(Integer)
+    body: Mapped[dict[str, Any]] = mapped_column(JsonText)
+    owner: Mapped[str] = mapped_column(String(NAME))
+    reason: Mapped[str] = mapped_column(Text)
+    first_day: Mapped[str] = mapped_column(String(10))
+    proposed_by: Mapped[str] = mapped_column(String(NAME))
+    proposed: Mapped[str] = mapped_column(String(TIME))
+    state: Mapped[PolicyState] = mapped_column(String(20), default="proposed")
+    approved_by: Mapped[str] = mapped_column(String(NAME), default="")
+    approved: Mapped[str] = mapped_column(String(TIME), default="")
+    note: Mapped[str] = mapped_column(Text, default="")
+    number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True, init=False)
+
+    @property
+    def policy(self) -> Policy:
+        """Return the policy of this version."""
+        return replace(read_policy(self.body), version=self.version)
 
 
 class AuditRow(Base):
