@@ -17,6 +17,7 @@ GlassleafError
 │   │   ├── NotAgreed        it has not agreed to what a measurement is for
 │   │   ├── ApprovalPending  its operator has not decided yet
 │   │   └── ApprovalDenied   its operator has denied it, or withdrawn what was allowed
+│   ├── WrongAnswer      a Host's answer contradicts what the Guest holds
 │   ├── QuestionRefused  a question will not be answered under its request id, however often it is repeated
 │   └── SignInError      nobody is signed in, or no longer, or in no role
 ├── StoreError        a party's database cannot be opened, read or written
@@ -191,6 +192,19 @@ class SecurityError(GlassleafError):
 
 class HostRefused(SecurityError):  # noqa: N818 - reads as what happened
     """A Host will not or cannot answer; at the Guest with code `host_refused`, and `why` is the Host's own remark."""
+
+
+class WrongAnswer(SecurityError):  # noqa: N818 - reads as what was found
+    """A Host's answer contradicts what the Guest itself holds: the exchange ends, and both sides log it.
+
+    The values name the Host that answered as `host`, or several as `hosts`.
+    """
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Return the names of the Hosts that answered."""
+        hosts = self.values.get("hosts", (self.values.get("host", ""),))
+        return tuple(hosts) if isinstance(hosts, tuple) else ()
 
 
 class QuestionRefused(SecurityError):  # noqa: N818 - reads as what happened

@@ -117,6 +117,7 @@ class ModelRecord:
     retrained_from: str = ""
     release: ReleaseCheck | None = None
     label_bits: float | None = None
+    choice_bits: float = 0.0
     test_from: str = ""
 
 

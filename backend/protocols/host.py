@@ -193,7 +193,7 @@ class HostParty:
         by_name = {f.name: f for f in features}
         protocols = (
             self._gate,
-            TrainingHandler(self.name, table, features, answering),
+            TrainingHandler(self.name, table, features, answering, self.approvals.log if self.approvals else None),
             self._scoring,
             PermutedValuesHandler(table, by_name, answering),
             WalkHandler(table, self._partial_models, self._sessions, self._simulated),

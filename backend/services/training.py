@@ -269,6 +269,7 @@ def _record(
         exclude=request.exclude,
         task=trained.model.outputs.task,
         label_bits=trained.label_bits,
+        choice_bits=trained.choice_bits,
         test_from=trained.test_from,
     )
 

@@ -100,5 +100,6 @@ def grow(joint: Joint, parameters: DecisionTreeParameters) -> Grown:
         margins=margins,
         units=quantise(table, parameters.score_bits)[tree.leaf],
         label_bits=grower.label_bits,
+        choice_bits=max(grower.choice_bits.values(), default=0.0),
         leaves=(tree.leaf.astype(np.uint16),),
     )

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from backend.errors import SecurityError
 from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
+from backend.protocols.training.checks import check_bins, check_histogram, check_split_rows
 from backend.protocols.training.effort import TreeEffort, is_first
 from backend.protocols.training.growing import Flags, Growing, GrowingNode, GrownTree, IntArray, TreeJob, flags, root
 from backend.protocols.training.joint import FeatureKey, Joint
@@ -81,9 +82,7 @@ def start(joint: Joint, bins: int, *, hide_order: bool = False) -> TreeGrower:
     columns = BinnedColumns(joint.features[joint.guest], joint.table.columns, joint.training, bins)
     answers_of = session.expect_each(FeatureBins, session.hosts)
     for host, answer in answers_of.items():
-        named = tuple(f.name for f in joint.features[host])
-        if answer.names != named or not len(named) == len(answer.bins) == len(answer.categorical):
-            raise SecurityError("host_reports_other_features", host=host)
+        check_bins(host, answer, joint.features[host], bins)
     return TreeGrower(joint, columns, {host: answers_of[host] for host in session.hosts})
 
 
@@ -105,6 +104,8 @@ class TreeGrower:
         Which bins go left at each split, as its owner numbers them.
     label_bits : float or None
         Most that a set of records told to a Host has told about labels so far; None where the label is a number.
+    choice_bits : dict of str to float
+        Per Host: bits that the choice of splits may have told it about labels so far, all nodes together.
     """
 
     def __init__(self, joint: Joint, columns: BinnedColumns, host_bins: Mapping[str, FeatureBins]) -> None:
@@ -120,7 +121,9 @@ class TreeGrower:
         self.rules: dict[NodeKey, SplitRule] = {}
         self.choices: dict[NodeKey, tuple[int, ...]] = {}
         self._classes = joint.labels.astype(np.intp)
+        self._training_rows = int(np.count_nonzero(joint.training))
         self.label_bits: float | None = None if joint.task == "number" else 0.0
+        self.choice_bits: dict[str, float] = dict.fromkeys(host_bins, 0.0)
 
     def send_pairs(
         self,
@@ -144,6 +147,8 @@ class TreeGrower:
         effort = self.effort(int(np.count_nonzero(jobs[0].rows)), depth)
         done = effort.levels[0] / effort.growing
         trees = [root(job, self._n, self._sums.of_rows(job)) for job in jobs]
+        for tree in trees:
+            self._count_choices(tree.job, tree.level)
         self._sums.fill([(tree, tree.level[0]) for tree in trees])
         work.reached(done)
         for level in range(depth + 1):
@@ -158,6 +163,8 @@ class TreeGrower:
                     else:
                         chosen.append(_chosen(tree, node, *found))
             self._ask_owners([c.split for c in chosen])
+            for c in chosen:
+                self._check_rows(c)
             families = [
                 (c.tree, c.node, *c.tree.divide(c.node, c.split.owner, c.split.feature, c.best, c.split.left))
                 for c in chosen
@@ -166,6 +173,8 @@ class TreeGrower:
                 if c.split.owner != self._guest or (level + 1 < depth and self._sums.asks(tree.job, left)):
                     self._note_told(tree.job, left, right)
             if level + 1 < depth:
+                for tree, _, left, right in families:
+                    self._count_choices(tree.job, (left, right))
                 self._fill_children(families)
                 done += effort.levels[level + 1] / effort.growing
                 work.reached(done)
@@ -182,6 +191,24 @@ class TreeGrower:
                 if found is not None and (winner is None or found.gain > winner[2].gain):
                     winner = (*key, found)
         return winner
+
+    def _count_choices(self, job: TreeJob, nodes: Sequence[GrowingNode]) -> None:
+        """Count what the splits of these nodes may tell the Hosts about labels; keep the nodes from the Hosts if the bound leaves no room.
+
+        Of two children both are counted: the sums of one follow from those of the other.
+        """
+        if any(node.untold for node in nodes):
+            return
+        counted = dict(self.choice_bits)
+        for host in self._hosts:
+            counted[host] += len(nodes) * self._sums.choice_bits(job, host)
+        if job.reported is not None and job.reported.bound is not None:
+            most = job.reported.bound.bits * self._training_rows
+            if max(counted.values(), default=0.0) > most:
+                for node in nodes:
+                    node.untold = True
+                return
+        self.choice_bits = counted
 
     def _note_told(self, job: TreeJob, *nodes: GrowingNode) -> None:
         if self.label_bits is not None:
@@ -207,6 +234,15 @@ class TreeGrower:
             if (answer.tree, answer.node) != (split.tree, split.node):
                 raise SecurityError("answered_out_of_turn", host=host)
             split.left = flags(split.rows[unpack_rows(answer.left, len(split.rows))], self._n)
+
+    def _check_rows(self, chosen: _Chosen) -> None:
+        """Compare the rows that a Host says go left with the sums that chose its split."""
+        split = chosen.split
+        if split.owner == self._guest:
+            return
+        left = split.rows[split.left[split.rows]]
+        left_sums = self._sums.of_some(chosen.tree.job, left)
+        check_split_rows(split.owner, split.feature, left_sums, chosen.best.left)
 
     def take_up(
         self, first: int, trees: Sequence[GuestTree], choices: Mapping[NodeKey, tuple[int, ...]]
@@ -251,9 +287,13 @@ class TreeGrower:
             for tree, _, left, right in families
         ]
         self._sums.fill([(family[0], child) for family, child in zip(families, small, strict=True)])
-        for (_, parent, left, right), known in zip(families, small, strict=True):
+        for (tree, parent, left, right), known in zip(families, small, strict=True):
             other = right if known is left else left
             other.histograms = {k: parent.histograms[k].minus(sums) for k, sums in known.histograms.items()}
+            for (party, feature), histogram in other.histograms.items():
+                if party != self._guest:
+                    not_negative = self._sums.not_negative(tree.job)
+                    check_histogram(party, feature, histogram, other.sums, not_negative)
             parent.histograms = {}
 
 

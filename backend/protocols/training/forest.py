@@ -157,6 +157,7 @@ def grow(joint: Joint, parameters: ForestParameters) -> Grown:
         units=np.rint(forest.predict(every, parameters.score_bits)).astype(np.int64),
         sides_hidden=parameters.shuffle_sides,
         label_bits=grower.label_bits,
+        choice_bits=max(grower.choice_bits.values(), default=0.0),
         leaves=tuple(forest.leaves),
     )
 

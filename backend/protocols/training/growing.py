@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,7 @@ class GrownTree:
 class GrowingNode:
     """A node under growth: indices of its joint records (training, validation and test) and its sums over the rows that count.
 
-    No Host is told of a node that is `untold`, nor of any below it.
+    No Host is told of a node that is `untold`, nor of any below it. `parent_sums` are those of the node above; None for the root.
     """
 
     number: int
@@ -78,6 +78,7 @@ class GrowingNode:
     bounds: Bounds
     histograms: Histograms = field(default_factory=dict)
     untold: bool = False
+    parent_sums: IntArray | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -94,8 +95,12 @@ class Growing:
         return self.job.rows & flags(node.rows, len(self.leaf))
 
     def end(self, node: GrowingNode) -> None:
-        """Make a node a leaf."""
-        self.nodes[node.number] = self.job.criterion.leaf(node.sums, node.bounds)
+        """Make a node a leaf. A leaf without rows that count has no weight of its own: it takes that of the node above."""
+        leaf = self.job.criterion.leaf(node.sums, node.bounds)
+        if node.parent_sums is not None and not self.job.rows[node.rows].any():
+            above = self.job.criterion.leaf(node.parent_sums, node.bounds)
+            leaf = replace(above, cover=0.0)
+        self.nodes[node.number] = leaf
         self.leaf[node.rows] = node.number
 
     def divide(
@@ -110,8 +115,22 @@ class Growing:
         # of either: the other is what remains of the parent
         untold = node.untold or not self.job.may_tell(best.left, right)
         children = (
-            GrowingNode(number, node.rows[goes_left], best.left, best.bounds[0], untold=untold),
-            GrowingNode(number + 1, node.rows[~goes_left], right, best.bounds[1], untold=untold),
+            GrowingNode(
+                number,
+                node.rows[goes_left],
+                best.left,
+                best.bounds[0],
+                untold=untold,
+                parent_sums=node.sums,
+            ),
+            GrowingNode(
+                number + 1,
+                node.rows[~goes_left],
+                right,
+                best.bounds[1],
+                untold=untold,
+                parent_sums=node.sums,
+            ),
         )
         self.level += children
         return children

@@ -5,8 +5,10 @@ Holds nothing of a Host's.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,7 +20,7 @@ from backend.crypto.plain import PlainKeySide
 from backend.data.federation import Federation
 from backend.data.medians import medians
 from backend.data.table import PartyTable
-from backend.errors import FederationError
+from backend.errors import FederationError, PartyUnreachable, WrongAnswer
 from backend.jobs import work
 from backend.protocols.alignment.exchange import align
 from backend.protocols.alignment.outcome import Alignment
@@ -28,7 +30,7 @@ from backend.protocols.scoring.packing import Packing
 from backend.protocols.training import effort
 from backend.protocols.training.algorithms import Parameters, grow, rounds
 from backend.protocols.training.joint import TEST, TRAINING, VALIDATION, FromTheStart, Grown, Joint, Resumed
-from backend.protocols.training.messages import KeepModel, ModelKept
+from backend.protocols.training.messages import KeepModel, ModelKept, ReportWrongAnswer
 from backend.protocols.training.parameters import PARTS, SHARES, SecureBoostParameters, TreeProgress
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import OfferKey
@@ -36,6 +38,8 @@ from backend.trees.backgrounds import ScoreBands, score_bands
 from backend.trees.ensemble import GuestModel
 from backend.trees.metrics import Metrics, measure
 from backend.trees.serialization import content_hash, dump_guest, dump_skeleton
+
+_log = logging.getLogger("glassleaf")
 
 MIN_ROWS = 10  # joint records below which a 60/20/20 split means nothing
 
@@ -62,6 +66,7 @@ class Trained:
         Part → labels ``(n,)`` and margins ``(n, outputs.count)`` as they would be released; the test rows alone where they had to
         be scored.
     label_bits : float or None
+    choice_bits : float
         As of :class:`~backend.protocols.training.joint.Grown`.
     test_from : str
         First period of the test records, where these are the latest ones; empty where they were drawn.
@@ -77,6 +82,7 @@ class Trained:
     alignment: Alignment
     scores: Scores
     label_bits: float | None = None
+    choice_bits: float = 0.0
     test_from: str = ""
 
 
@@ -133,7 +139,11 @@ class TrainingClient:
         joint = self._joint(rows, labels[rows], key or PlainKeySide())
         self.on_stage("tree")
         with plan.part("grow"):
-            grown = grow(joint, self.parameters)
+            try:
+                grown = grow(joint, self.parameters)
+            except WrongAnswer as error:
+                self._report_wrong_answer(error)
+                raise
         self.on_stage("store")
         model = self._model(joint, grown)
         # one id for a federation and model
@@ -152,8 +162,17 @@ class TrainingClient:
             alignment=alignment,
             scores=scores,
             label_bits=grown.label_bits,
+            choice_bits=grown.choice_bits,
             test_from="" if self.times is None else str(np.sort(self.times[rows][joint.parts == TEST])[0]),
         )
+
+    def _report_wrong_answer(self, error: WrongAnswer) -> None:
+        """Log that a Host's answer cannot be true, and tell the Host, whose operator finds it in the Host's log."""
+        why = error.remarks[0]
+        _log.warning("training %s: %s", self.session.name, why.loggable())
+        for host in error.hosts:
+            with suppress(PartyUnreachable):
+                self.session.send(host, ReportWrongAnswer(self.session.name, why))
 
     def _planned(self, key: TrainingKeySide | None) -> work.Plan:
         """``align``, ``grow`` and ``store``."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ from backend.protocols.training.messages import (
     ModelKept,
     MoreGradients,
     NodePairs,
+    ReportWrongAnswer,
     StartRanks,
     StartTraining,
     TakeRankSplits,
@@ -36,11 +38,23 @@ from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.message import Message
 from backend.store.accountant import EVERYBODY, TABLE, Question
+from backend.store.audit_log import AuditLog
 from backend.store.trainings import KeptModel
 from backend.trees.ensemble import HostModel, Layout
 from backend.trees.serialization import load_skeleton
 
+_log = logging.getLogger("glassleaf")
+
 NO_TRAINING = "no_training"
+WRONG_ANSWERS = frozenset(
+    {
+        "bins_exceed_request",
+        "host_reports_other_features",
+        "rows_changed_after_break",
+        "rows_do_not_fit_sums",
+        "sums_do_not_add_up",
+    }
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,8 +67,18 @@ class _Alignment:
 class TrainingHandler:
     """Answers alignment and training."""
 
-    def __init__(self, name: str, table: PartyTable, features: Sequence[Feature], answering: Answering) -> None:
-        self._name, self._table, self._features = name, table, tuple(features)
+    def __init__(
+        self,
+        name: str,
+        table: PartyTable,
+        features: Sequence[Feature],
+        answering: Answering,
+        log: AuditLog | None = None,
+    ) -> None:
+        self._name = name
+        self._table = table
+        self._features = tuple(features)
+        self._log = log
         self._answering, self._partial_models = answering, answering.partial_models
         self._sessions = answering.sessions
         self._noisy = NoisyColumns(table, self._features)
@@ -75,6 +99,7 @@ class TrainingHandler:
             StartRanks: self._start_ranks,
             TakeRankSplits: self._take_rank_splits,
             KeepModel: self._keep_model,
+            ReportWrongAnswer: self._wrong_answer,
         }
 
     def _start_alignment(self, sender: str, start: StartAlignment) -> Answer:
@@ -156,6 +181,19 @@ class TrainingHandler:
 
     def _take_split(self, sender: str, split: TakeSplit) -> Answer:
         yield sender, self._summing(split).take_split(split)
+
+    def _wrong_answer(self, sender: str, report: ReportWrongAnswer) -> None:
+        """Log that the Guest found this Host's answers to be wrong: this process may not be the one that its operator started."""
+        session = self._sessions.of(report.conversation)
+        if session.kept(ReportWrongAnswer) is not None or report.why.code not in WRONG_ANSWERS:
+            raise SecurityError("unexpected_report")
+        session.keep(ReportWrongAnswer, report)
+        session.drop(HostTraining)
+        _log.warning("%s: %s reports a wrong answer: %s", self._name, sender, report.why.loggable())
+        if self._log is not None:
+            self._log.add(
+                "wrong answer", {"guest": sender, **report.why.plain(), "salt": secrets.token_hex(16)}, sender, "guest"
+            )
 
     def _keep_model(self, sender: str, keep: KeepModel) -> Answer:
         session = self._sessions.of(keep.conversation)

@@ -178,6 +178,9 @@ class Grown:
     label_bits : float or None
         Most that a set of training records told to a Host tells about labels, see :mod:`backend.protocols.training.label_bound`; None
         where the label is a number or no sets are told.
+    choice_bits : float
+        Bits about labels that the choice of splits may have told a Host which bins its records as it likes, the most of any Host; see
+        :func:`backend.protocols.training.label_bound.choice_bits`.
     sides_hidden : bool
         Whether the Hosts keep to themselves which side of a split holds the lower values.
     leaves : tuple of ndarray of uint16
@@ -192,4 +195,5 @@ class Grown:
     units: IntArray | None
     sides_hidden: bool = False
     label_bits: float | None = None
+    choice_bits: float = 0.0
     leaves: tuple[NDArray[np.uint16], ...] = ()

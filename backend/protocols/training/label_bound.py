@@ -2,10 +2,15 @@
 
 A Host is told which records are in a node. If labels inside are other than outside, it learns who shares a label, and needs no key for it
 (ID2Graph). Per set: the larger of the divergences from the labels of all records to those inside, and to those outside, in bits.
+
+A Host that bins its records as it likes chooses the patterns of records among which the Guest then chooses by labels. No sum shows this, so
+it is counted: a node tells log2 of the number of answers that the Host can tell apart (:func:`choice_bits`), whatever it is told.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,6 +55,28 @@ class BoundedSplits(SecondOrder):
             return gain
         sides = left[COUNTS:], total[COUNTS:, None, None] - left[COUNTS:]
         return np.where(self.bound.allows(sides[0]) & self.bound.allows(sides[1]), gain, -np.inf)
+
+
+def choice_bits(bins: Sequence[int], categorical: Sequence[bool]) -> float:
+    """Bits that a Host learns at most from which of its cuts splits a node, or that none does.
+
+    Parameters
+    ----------
+    bins : sequence of int
+        Bins of each of the features that it was asked for.
+    categorical : sequence of bool
+        Whether a feature's bins are unordered: then any of them may go left.
+
+    Examples
+    --------
+    >>> choice_bits([8, 1], [False, False])  # 7 cuts with missing values on either side, or no split
+    3.9068905956085187
+    """
+    answers = 1
+    for count, unordered in zip(bins, categorical, strict=True):
+        cuts = 2**count if unordered else max(0, count - 1)
+        answers += 2 * cuts  # missing values go left or right
+    return math.log2(answers)
 
 
 def told_bits(counts: IntArray, total: IntArray) -> Floats:

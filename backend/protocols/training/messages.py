@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from backend.protocols.transport.codec import RemarkOnWire
 from backend.protocols.transport.message import GUEST, GUEST_KEY, HOST, LISTS, NUMBERS, PEOPLE, WHOLE, Lane, Message
 
 
@@ -138,6 +139,13 @@ class TakeRankSplits(Message, readable_by=HOST, max_bytes=LISTS, lane=Lane.TRAIN
     columns: tuple[int, ...]
     cuts: tuple[int, ...]
     default_left: tuple[bool, ...]
+
+
+class ReportWrongAnswer(Message, readable_by=HOST, lane=Lane.TRAINING):
+    """Guest → Host: your answer contradicts what the Guest holds, so the training has ended; the Host logs it for its operator."""
+
+    HOLDS = "which check the Host's answer failed, about which of its features"
+    why: RemarkOnWire
 
 
 class KeepModel(Message, readable_by=HOST, max_bytes=PEOPLE, lane=Lane.TRAINING):

@@ -15,8 +15,10 @@ from backend.data.dictionary import Kind
 from backend.errors import SecurityError
 from backend.jobs import work
 from backend.protocols.training.binned import BinnedColumns
+from backend.protocols.training.checks import check_histogram
 from backend.protocols.training.growing import Flags, Growing, GrowingNode, Histograms, IntArray, TreeJob, Wanted
 from backend.protocols.training.joint import Joint
+from backend.protocols.training.label_bound import choice_bits
 from backend.protocols.training.messages import (
     AskBinSums,
     AskNodeSums,
@@ -53,6 +55,7 @@ class NodeSums:
         self._session, self._guest = joint.conversation, joint.guest
         self._channels = np.empty((0, len(joint.parts)))
         self._flags: list[bool] = []  # channels that hold nothing but 0 and 1
+        self._not_negative = np.empty(0, dtype=bool)
         self._key, self._half = joint.key, 0
 
     def send(
@@ -81,6 +84,7 @@ class NodeSums:
         sent = self._joint.training if rows is None else rows
         self._channels = np.array([channel for pair in batches for channel in pair], dtype=np.float64)
         self._flags = [bool(((channel == 0) | (channel == 1)).all()) for channel in self._channels]
+        self._not_negative = np.asarray((self._channels >= 0).all(axis=1))
         if guest_only or not self._host_bins or not isinstance(self._key, PairKeySide):
             return
         chosen, name = np.flatnonzero(sent), self._session.name
@@ -104,8 +108,18 @@ class NodeSums:
 
     def of_rows(self, job: TreeJob) -> IntArray:
         """``(channels,)``: a job's sums over all its rows."""
-        sums: IntArray = self._values(job, np.flatnonzero(job.rows)).sum(axis=1).astype(np.int64)
+        return self.of_some(job, np.flatnonzero(job.rows))
+
+    def of_some(self, job: TreeJob, rows: NDArray[np.intp]) -> IntArray:
+        """``(channels,)``: a job's sums over those of some rows that count; exact, as integers below 2**53."""
+        counted = rows[job.rows[rows]]
+        sums: IntArray = self._values(job, counted).sum(axis=1).astype(np.int64)
         return sums
+
+    def not_negative(self, job: TreeJob) -> Flags:
+        """``(channels,)``: which of a job's channels hold no negative number."""
+        flags: Flags = self._not_negative[_channels_of(job)]
+        return flags
 
     def _values(self, job: TreeJob, rows: NDArray[np.intp]) -> Floats:
         """``(channels, len(rows))``: a job's channels of some rows."""
@@ -133,7 +147,7 @@ class NodeSums:
             if (answer.trees, answer.nodes) != _numbers(piece) or [len(sums) for sums in answer.sums] != blobs:
                 raise SecurityError("answered_out_of_turn", host=host)
             for (tree, node), sums in zip(piece, answer.sums, strict=True):
-                node.histograms |= self._read_sums(key, host, tree.job, sums)
+                node.histograms |= self._checked(host, tree.job, node, self._read_sums(key, host, tree.job, sums))
 
     def _send_nodes(
         self, key: NodeKeySide, wanted: Sequence[Wanted], asked: Mapping[str, deque[list[Wanted]]]
@@ -184,7 +198,24 @@ class NodeSums:
         numbers, rows = self._numbers_of(key, tree.job), int(np.count_nonzero(tree.counted(node)))
         shape = self._counts(host, tree.job), blocks[name], len(numbers.channels)
         sums = numbers.split(key.decrypt(answer.sums[0][0], rows, *shape))
-        node.histograms |= self._histograms(host, tree.job, sums)
+        node.histograms |= self._checked(host, tree.job, node, self._histograms(host, tree.job, sums))
+
+    def _checked(self, host: str, job: TreeJob, node: GrowingNode, histograms: Histograms) -> Histograms:
+        """Return a Host's histograms of a node once each adds up to the node's sums."""
+        not_negative = self.not_negative(job)
+        for (_, feature), histogram in histograms.items():
+            check_histogram(host, feature, histogram, node.sums, not_negative)
+        return histograms
+
+    def choice_bits(self, job: TreeJob, host: str) -> float:
+        """Return what a Host learns at most from the split of one node of a job; see :func:`label_bound.choice_bits`."""
+        if host not in self._host_bins:
+            return 0.0
+        bins = self._host_bins[host]
+        uses = self._uses(job, host)
+        counts = [count for count, used in zip(bins.bins, uses, strict=True) if used]
+        categorical = [unordered for unordered, used in zip(bins.categorical, uses, strict=True) if used]
+        return choice_bits(counts, categorical)
 
     def asks(self, job: TreeJob, node: GrowingNode) -> bool:
         """Whether a Host is asked for a node's sums, and so told which records are in it."""

@@ -1,10 +1,15 @@
-"""Finished rounds of a training at the Guest, kept and taken up again. Holds no Host's threshold, and of no record which way it goes."""
+"""Finished rounds of a training at the Guest, stored and taken up again. Holds no Host's threshold, and of no record which way it goes.
+
+The hash of a tree's leaves, over all joint records, shows whether the Hosts divide them after a break as they did before it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from typing import Any
 
+from backend.errors import WrongAnswer
 from backend.protocols.training.federated_trees import GrownTree, TreeGrower
 from backend.protocols.training.joint import Joint
 from backend.trees.serialization import dump_trees, load_trees
@@ -25,10 +30,16 @@ def round_of(
     """
     finished = joint.resumed.rounds
     if index < len(finished):
-        kept = finished[index]
-        choices = {(tree, node): tuple(bins) for tree, node, bins in kept["choices"]}
-        grower.label_bits = kept["label_bits"]
-        return grower.take_up(first, load_trees(kept["trees"]), choices)
+        stored = finished[index]
+        choices = {(tree, node): tuple(bins) for tree, node, bins in stored["choices"]}
+        grower.label_bits = stored["label_bits"]
+        grower.choice_bits = dict(stored["choice_bits"])
+        grown = grower.take_up(first, load_trees(stored["trees"]), choices)
+        for tree, leaves in zip(grown, stored["leaves"], strict=True):
+            if _hash(tree) != leaves:
+                owners = {split.owner for split in tree.tree.splits.values()} - {joint.guest}
+                raise WrongAnswer("rows_changed_after_break", hosts=tuple(sorted(owners)))
+        return grown
     grown = grow()
     joint.resumed.add(_dumped(grower, first, grown))
     return grown
@@ -37,4 +48,15 @@ def round_of(
 def _dumped(grower: TreeGrower, first: int, grown: Sequence[GrownTree]) -> dict[str, Any]:
     numbers = range(first, first + len(grown))
     choices = [[tree, node, list(bins)] for (tree, node), bins in grower.choices.items() if tree in numbers]
-    return {"trees": dump_trees([one.tree for one in grown]), "choices": choices, "label_bits": grower.label_bits}
+    return {
+        "trees": dump_trees([tree.tree for tree in grown]),
+        "choices": choices,
+        "leaves": [_hash(tree) for tree in grown],
+        "label_bits": grower.label_bits,
+        "choice_bits": grower.choice_bits,
+    }
+
+
+def _hash(tree: GrownTree) -> str:
+    """Return the SHA-256 of the leaf of every joint record, in hexadecimal."""
+    return sha256(tree.leaf.astype("<i4").tobytes()).hexdigest()

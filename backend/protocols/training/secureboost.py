@@ -208,6 +208,7 @@ class _Boosting:
             margins=ensemble.margins,
             units=ensemble.units,
             label_bits=self._grower.label_bits,
+            choice_bits=max(self._grower.choice_bits.values(), default=0.0),
             leaves=ensemble.leaves,
         )
 

@@ -1,0 +1,58 @@
+"""What a Host answers in a training, compared with what the Guest holds in plaintext. Exact, since all sums are integers.
+
+A Host adds up ciphertexts that it cannot read, so the Guest alone can tell whether it added up what it was asked to. Three checks:
+
+1. A feature has no more bins than were asked for. More bins let a Host tell more patterns of labels apart.
+2. Over its bins, that of missing values included, a feature's sums are the node's, and what cannot be negative is not.
+3. The rows that a Host says go left have the sums by which the Guest chose the split.
+
+A Host that bins its records as it likes passes them; what it learns is in the label meter (:mod:`backend.protocols.training.label_bound`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.dictionary import Feature, Kind
+from backend.errors import WrongAnswer
+from backend.protocols.training.messages import FeatureBins
+from backend.trees.growth import Histogram, IntArray
+
+
+def check_bins(host: str, answer: FeatureBins, features: Sequence[Feature], max_bins: int) -> None:
+    """Check 1: raise WrongAnswer if a Host's features are not those of its dictionary, or have more bins than were asked for."""
+    names = tuple(feature.name for feature in features)
+    categorical = tuple(feature.kind is Kind.CATEGORICAL for feature in features)
+    fits = answer.names == names and answer.categorical == categorical and len(answer.bins) == len(names)
+    if not fits:
+        raise WrongAnswer("host_reports_other_features", host=host)
+    for feature, count in zip(features, answer.bins, strict=True):
+        # A categorical feature of which every training record lacks a value has no bin but that of missing values.
+        if not 0 <= count <= max_bins:
+            raise WrongAnswer("bins_exceed_request", host=host, feature=feature.name, asked=max_bins, got=count)
+
+
+def check_histogram(
+    host: str, feature: str, histogram: Histogram, node_sums: IntArray, not_negative: NDArray[np.bool_]
+) -> None:
+    """Check 2: raise WrongAnswer if a feature's sums do not add up to the node's.
+
+    Parameters
+    ----------
+    node_sums : ndarray of int64
+        ``(channels,)``, which the Guest has worked out from its own rows.
+    not_negative : ndarray of bool
+        ``(channels,)``: channels without a negative number, so that no bin's sum is negative.
+    """
+    adds_up = np.array_equal(histogram.sums.sum(axis=1), node_sums)
+    if not adds_up or (histogram.sums[not_negative] < 0).any():
+        raise WrongAnswer("sums_do_not_add_up", host=host, feature=feature)
+
+
+def check_split_rows(host: str, feature: str, left_sums: IntArray, chosen: IntArray) -> None:
+    """Check 3: raise WrongAnswer if the rows that a Host named left have other sums, ``(channels,)``, than the split was chosen by."""
+    if not np.array_equal(left_sums, chosen):
+        raise WrongAnswer("rows_do_not_fit_sums", host=host, feature=feature)
