@@ -87,6 +87,8 @@ class ModelRecord:
     label_bits : float or None
         Most that a set of training records told to a Host told it about labels (docs/training.md); None in older records, for imported
         models, for numbers, and where no sets are told.
+    choice_bits : float
+        Bits about labels that the choice of splits may have told a Host that bins its records as it likes (docs/training.md).
     test_from : str
         First period of the test records, where these are the latest ones; empty where they were drawn.
     """

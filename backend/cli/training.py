@@ -160,11 +160,16 @@ def _release_text(r: ModelRecord) -> list[str]:
 
 
 def _leak_text(r: ModelRecord) -> list[str]:
-    if not r.label_bits:
-        return []
-    return [
-        f"A set of records that a Host was told of tells up to {r.label_bits:.3f} bits about labels (--label-bound limits it)."
-    ]
+    lines = []
+    if r.label_bits:
+        lines.append(
+            f"A set of records that a Host was told of tells up to {r.label_bits:.3f} bits about labels (--label-bound limits it)."
+        )
+    if r.choice_bits:
+        lines.append(
+            f"The choice of splits tells a Host that bins its records as it likes up to {r.choice_bits:,.0f} bits about labels."
+        )
+    return lines
 
 
 def _alignment_text(r: ModelRecord) -> list[str]:

@@ -142,8 +142,8 @@ class SecureBoostParameters(CheckedParameters):
     complete : bool
         The first round is grown from the Guest's features alone (docs/attacks.md T4).
     label_bound : float
-        Bits that a set of records a Host is told of may tell about labels at most (:mod:`backend.protocols.training.label_bound`); nodes
-        beyond it are grown from the Guest's features alone. 0 = off.
+        Bits that a set of records a Host is told of may tell about labels at most, and bits a training record that all choices of splits
+        may tell one (:mod:`backend.protocols.training.label_bound`); nodes beyond it are grown from the Guest's features alone. 0 = off.
     row_sample, column_sample : float
         Share of the training rows, and of all parties' features, that a round uses; drawn again each round.
     goss_top, goss_other : float
