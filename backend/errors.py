@@ -28,11 +28,11 @@ GlassleafError
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
+from typing import Any
 
 from backend.i18n import Text
-from backend.remark import Remark, Title, known, one_line
+from backend.remark import Remark, Title, known
 
 
 class GlassleafError(Exception):
@@ -42,6 +42,8 @@ class GlassleafError(Exception):
     ----------
     code : str
         A key of assets/errors.
+    problems : iterable of Remark
+        In place of code and values: several problems, each with its place.
     **values : object
         What the sentence names; see :class:`backend.remark.Remark`.
 
@@ -51,15 +53,21 @@ class GlassleafError(Exception):
     'There is no federation cards;'
     """
 
-    def __init__(self, code: str = "", /, **values: object) -> None:
-        self.code = code
-        self.values = values
-        super().__init__(code)
+    def __init__(self, code: str = "", /, **values: Any) -> None:
+        self._problems: tuple[Remark, ...] = tuple(values.pop("problems", ()))
+        self.code = self._problems[0].code if self._problems else code
+        self.values = dict(self._problems[0].values) if self._problems else values
+        super().__init__(self.code)
 
     @property
     def remarks(self) -> tuple[Remark, ...]:
         """Return what the error says, one remark a line."""
-        return (Remark(self.code, self.values),)
+        return self._problems or (Remark(self.code, self.values),)
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Return what the error says in English, one text a remark."""
+        return tuple(self.sentence("en").split("\n"))
 
     def sentence(self, language: str = "en", title: Title = str) -> str:
         """Return the error's text in a language. `title` gives the title of a Host by its name."""
@@ -78,33 +86,7 @@ class GlassleafError(Exception):
 
 
 class FederationError(GlassleafError):
-    """A federation file, a feature dictionary or a party's table is not usable.
-
-    Parameters
-    ----------
-    code : str
-        Of the only problem; or, in place of code and values:
-    problems : iterable of Remark
-        Several problems, each with file, field, what was found and what was expected.
-    """
-
-    def __init__(
-        self, code: str | Iterable[Remark] | Iterable[str] = "", /, problems: Iterable[Remark] = (), **values: object
-    ) -> None:
-        if not isinstance(code, str):  # TODO(issue 34): a list of sentences
-            code = "\n".join(map(str, code))
-        self._problems = tuple(problems)
-        super().__init__(self._problems[0].code if self._problems else code, **values)
-
-    @property
-    def remarks(self) -> tuple[Remark, ...]:
-        """Return the problems."""
-        return self._problems or super().remarks
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """Return the problems in English."""
-        return tuple(self.sentence("en").split("\n"))
+    """A federation file, a feature dictionary or a party's table is not usable."""
 
 
 class AmbiguousFile(FederationError):  # noqa: N818 - reads as what was found
@@ -123,10 +105,7 @@ class AmbiguousFile(FederationError):  # noqa: N818 - reads as what was found
     ) -> None:
         self.question = question
         self.choices = choices or {}
-        super().__init__(code, problems=(), **values)
-
-
-Unclear = AmbiguousFile  # TODO(issue 34): rename where it is used
+        super().__init__(code, **values)
 
 
 class RulePackError(GlassleafError):
@@ -142,24 +121,7 @@ class ModelError(GlassleafError):
 
 
 class ParameterError(GlassleafError):
-    """A training or scoring parameter is outside its range.
-
-    Parameters
-    ----------
-    code : str
-        Of the only problem; or, in place of code and values:
-    problems : iterable of Remark
-        Several problems, each with the parameter, its value and its range.
-    """
-
-    def __init__(self, code: str = "", /, problems: Iterable[Remark] = (), **values: object) -> None:
-        self._problems = tuple(problems)
-        super().__init__(self._problems[0].code if self._problems else code, **values)
-
-    @property
-    def remarks(self) -> tuple[Remark, ...]:
-        """Return the problems."""
-        return self._problems or super().remarks
+    """A training or scoring parameter is outside its range."""
 
 
 class FewRecords(ParameterError):  # noqa: N818 - reads as what was found
@@ -314,6 +276,3 @@ class PartyUnreachable(GlassleafError):  # noqa: N818 - reads as what happened
 
 class Cancelled(GlassleafError):  # noqa: N818 - not a fault
     """The user stopped a long job; nothing half-done was kept."""
-
-
-plain = one_line  # TODO(issue 34): rename where it is used

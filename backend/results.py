@@ -13,10 +13,10 @@ from backend.trees.metrics import Metrics
 
 if TYPE_CHECKING:
     from backend.data.label import Task
-    from backend.data.remark import Remark
     from backend.protocols.alignment.outcome import Alignment
     from backend.protocols.training.parameters import TreeProgress
     from backend.protocols.transport.transcript import TranscriptEntry
+    from backend.remark import Remark
 
 DEMO = "demo"  # the built-in federation
 RANKS = "ranks"  # how an OpBoost training's data travelled: as noisy ranks

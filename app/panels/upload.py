@@ -12,7 +12,7 @@ import streamlit as st
 
 from app import session
 from app.texts import Texts, markdown, size
-from backend.errors import Unclear
+from backend.errors import AmbiguousFile
 from backend.services.samples import SUFFIXES, Reading
 
 if TYPE_CHECKING:
@@ -72,17 +72,18 @@ def read(t: Texts, key: str, name: str, data: bytes, take: Callable[[Reading], T
     for _ in range(3):  # encoding, decimals, sheet
         try:
             return take(how)
-        except Unclear as unclear:
-            answer = _ask(t, key, name, unclear)
+        except AmbiguousFile as file:
+            answer = _ask(t, key, name, file)
             if answer is None:
                 return None
-            how = replace(how, **{unclear.question: answer})
+            how = replace(how, **{file.question: answer})
     return take(how)
 
 
-def _ask(t: Texts, key: str, name: str, unclear: Unclear) -> str | None:
-    """The answer to what a file leaves open, beside what it says in each case; None as long as nothing is chosen."""
-    question, choices = unclear.question, list(unclear.choices)
+def _ask(t: Texts, key: str, name: str, file: AmbiguousFile) -> str | None:
+    """Return the answer to what a file leaves open, next to what it says in each case; None until one is chosen."""
+    question = file.question
+    choices = list(file.choices)
     with st.container(border=True):
         st.markdown(f":material/help: {t(f'upload.why_{question}', file=markdown(name))}")
         words: dict[str, Callable[[str], str]] = {
@@ -96,7 +97,7 @@ def _ask(t: Texts, key: str, name: str, unclear: Unclear) -> str | None:
             index=None,
             key=f"{key}_{question}",
             format_func=words[question],
-            captions=["  \n".join(markdown(line) for line in unclear.choices[choice]) for choice in choices],
+            captions=["  \n".join(markdown(line) for line in file.choices[choice]) for choice in choices],
             persist_state="session",
         )
     return answer
@@ -109,7 +110,7 @@ def sheet(t: Texts, found: SampleSheet) -> None:
     if not found.usable:
         st.warning(t("upload.none_usable"), icon=":material/block:")
     for note in found.notes:
-        st.caption(f":material/info: {markdown(note.text(t.language))}")
+        st.caption(f":material/info: {markdown(note.sentence(t.language))}")
     if found.problems:
         problems(t, found)
 

@@ -137,7 +137,7 @@ def score(
         plain = None
         if check:
             plain = glassleaf.scoring.start(ScoringRequest(model, read, cutoff, "none"), counted=False).get()
-        document, text = _in_words(batch, [note.text() for note in read.notes], plain, written)
+        document, text = _in_words(batch, [note.sentence() for note in read.notes], plain, written)
         print_result(document, text, as_json)
         glassleaf.scoring.handed_over(batch)
     if document.get("equal_to_plain") is False or failed == len(batch.scores):
@@ -175,7 +175,7 @@ def _ended(job: Job[T], again: str) -> T:
 def _streamed(glassleaf: Glassleaf, request: StreamRequest, again: str, as_json: bool) -> None:
     """Score a table of any length; what was stopped goes on where it was."""
     done = _ended(glassleaf.streaming.start(request), again)
-    lines = [f"Note: {note.text()}" for note in done.notes]
+    lines = [f"Note: {note.sentence()}" for note in done.notes]
     went_on = f", {done.resumed:,} of them before" if done.resumed else ""
     where = f"written to {request.out}" if done.written else f"{request.out} was left as it is"
     pace = f"{(done.rows - done.resumed) / max(done.seconds, 1e-9):,.0f} rows/s"
@@ -184,7 +184,9 @@ def _streamed(glassleaf: Glassleaf, request: StreamRequest, again: str, as_json:
     )
     if done.dither > 0:
         lines.append(f"Margins are within ±{done.dither:g} of the model's: the last Host has added dither.")
-    print_result(asdict(done) | {"notes": [note.text() for note in done.notes]}, lines, as_json, ok=bool(done.scored))
+    print_result(
+        asdict(done) | {"notes": [note.sentence() for note in done.notes]}, lines, as_json, ok=bool(done.scored)
+    )
     if done.failed:
         raise typer.Exit(SOME_FAILED)
 

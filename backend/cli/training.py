@@ -112,7 +112,8 @@ def import_file(
 
 
 def _proof_document(proof: Proof) -> dict[str, Any]:
-    return {"proof": asdict(proof), "notes": proof.notes}
+    notes = [note.sentence() for note in proof.notes]
+    return {"proof": asdict(proof) | {"notes": notes}, "notes": notes}
 
 
 def _proof_text(proof: Proof) -> list[str]:
@@ -123,7 +124,7 @@ def _proof_text(proof: Proof) -> list[str]:
     )
     auc = "" if math.isnan(proof.auc) else f" AUC {proof.auc:.4f}."
     return [
-        *(f"Note: {note}" for note in proof.notes),
+        *(f"Note: {note.sentence()}" for note in proof.notes),
         f"{proof.rows:,} records score as {against}: at most {proof.difference:.2g} apart, {proof.bound:.2g} is allowed.{auc}",
     ]
 

@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from backend.compliance.concepts import Concept, Key, Lists, Pattern, Text, Vocabulary
 from backend.compliance.phrases import Phrase
 from backend.data.csv_file import shown
-from backend.data.validation import sentences
+from backend.data.validation import field_problems, place
 from backend.errors import RulePackError
+from backend.remark import Remark
 
 RULES = Path(str(files("backend.compliance") / "rules"))
 WORDS = RULES / "words.yaml"
@@ -371,9 +372,9 @@ def _read(file: Path, model: type[_Model]) -> tuple[_Model, yaml.Node | None]:
         raise RulePackError(
             f"{file.name}{line}: found text that is not YAML ({getattr(error, 'problem', error)}). Correct that line."
         ) from None
-    problems += sentences(file.name, model, data, lambda location: _line(node, location))
+    problems += field_problems(file.name, model, data, line_of=lambda location: _line(node, location))
     if problems:
-        raise RulePackError("\n".join(problems))
+        raise RulePackError(problems=problems)
     return model.model_validate(data), node
 
 
@@ -391,14 +392,15 @@ def _refuse_tricks(file: Path, text: str) -> None:
             raise RulePackError(f"{file.name}: found lists nested too deeply, expected a rule pack. Flatten it.")
 
 
-def _repeated_keys(file: str, node: yaml.Node | None) -> Iterator[str]:
+def _repeated_keys(file: str, node: yaml.Node | None) -> Iterator[Remark]:
     """Keys that occur twice in a mapping; YAML would silently keep the last."""
     if isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode):
                 if key.value in seen:
-                    yield f"{file}, line {key.start_mark.line + 1}: found the key {shown(key.value)} twice. Delete one."
+                    where = place(file, key.start_mark.line + 1)
+                    yield Remark("key_repeated", {"where": where, "key": shown(key.value)})
                 seen.add(key.value)
             yield from _repeated_keys(file, value)
     elif isinstance(node, yaml.SequenceNode):

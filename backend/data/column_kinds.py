@@ -6,12 +6,12 @@ What cannot be told is refused with the words that settle it. What is not descri
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.csv_file import BOOLEANS, TableText, listed, shown, to_column
+from backend.data.csv_file import BOOLEANS, TableText, shown, to_column
 from backend.data.decimal_mark import POINT, Marks
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import capped
@@ -19,9 +19,10 @@ from backend.data.label import MAX_CLASSES, MIN_CLASSES, Label, Task
 from backend.data.missing import is_no_outcome, looks_missing
 from backend.data.overview import look_like_dates
 from backend.data.party_file import AMOUNT
-from backend.data.validation import sentences
+from backend.data.validation import field_problems
 from backend.errors import FederationError
 from backend.i18n import NO_MEANING, Text
+from backend.remark import Remark
 
 MAX_CODES = 100  # different texts up to which an undescribed column counts as categorical
 MAX_CLASS_NUMBERS = 10  # different whole numbers up to which a label may be codes as well as amounts
@@ -43,23 +44,20 @@ def guess(text: TableText, column: str, missing: Sequence[str]) -> Feature:
     return Feature.model_construct(name=column, meaning=Text(f"{readable(column)} {NO_MEANING}"[-500:]), kind=kind)
 
 
-def code_problems(text: TableText, guessed: Iterable[Feature]) -> list[str]:
-    """Columns taken for codes that hold too many different texts to be codes."""
+def code_problems(text: TableText, guessed: Iterable[Feature]) -> list[Remark]:
+    """Return a problem for each column that is taken for codes and has too many different texts."""
     problems = []
     for feature in guessed:
         codes = {cell: None for cell in text.cells(feature.name) if cell and cell not in feature.missing}
-        if feature.kind is Kind.CATEGORICAL and len(codes) > MAX_CODES:
-            unread = to_column(text.cells(feature.name), feature.model_copy(update={"kind": Kind.NUMERIC}))[1]
-            row, cell = next(iter(unread.items()))
-            problems.append(
-                f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts that look like dates, expected numbers or "
-                f"at most {MAX_CODES} codes. Leave the column out, or turn them into a number (days, years), or describe it in a "
-                "dictionary."
-                if look_like_dates(codes)
-                else f"{text.name}, column {shown(feature.name)}: found {len(codes)} different texts, expected numbers or at most "
-                f"{MAX_CODES} codes. Leave the column out, or correct {shown(cell)} on line {text.lines[row]} if it holds numbers, or "
-                "describe it in a dictionary."
-            )
+        if feature.kind is not Kind.CATEGORICAL or len(codes) <= MAX_CODES:
+            continue
+        where = {"file": text.name, "feature": shown(feature.name), "found": len(codes), "limit": MAX_CODES}
+        if look_like_dates(codes):
+            problems.append(Remark("texts_look_like_dates", where))
+            continue
+        unread = to_column(text.cells(feature.name), feature.model_copy(update={"kind": Kind.NUMERIC}))[1]
+        row, cell = next(iter(unread.items()))
+        problems.append(Remark("too_many_codes", {**where, "cell": shown(cell), "line": text.lines[row]}))
     return problems
 
 
@@ -67,12 +65,10 @@ def label_of(
     text: TableText, column: str, task: str | None, positive: str | None, meaning: str | None, described: Feature | None
 ) -> Label:
     """The label for the federation file; what the caller leaves open is inferred from its cells."""
-    where = f"{text.name}, column {shown(column)} (label)"
+    where = {"file": text.name, "label": shown(column)}
     values = _ordered({cell for cell in text.cells(column) if cell == positive or not is_no_outcome(cell)})
     if len(values) < 2:
-        raise FederationError(
-            f"{where}: found {len(values)} different value{'s' * (not values)}, expected at least 2. Choose a column whose values differ."
-        )
+        raise FederationError("label_does_not_differ", **where, n=len(values))
     data: dict[str, object] = {
         "column": column,
         "task": task or (_task(values, where) if positive is None else "binary"),
@@ -91,11 +87,11 @@ def label_of(
         data["meaning"] = Text(meaning or described.meaning.en, described.meaning.zh)
     else:
         data["meaning"] = meaning or f"{guessed} {NO_MEANING}"
-    refuse(sentences(f"{text.name}, label", Label, data))
+    refuse(field_problems(text.name, Label, data, ("label",)))
     return Label.model_validate(data)
 
 
-def _task(values: Sequence[str], where: str) -> Task:
+def _task(values: Sequence[str], where: Mapping[str, str]) -> Task:
     """Infer the task from the label's different values; whole numbers that may be codes as well as amounts are refused."""
     numbers = label_numbers(values)
     if len(values) == 2:
@@ -104,10 +100,7 @@ def _task(values: Sequence[str], where: str) -> Task:
         return "classes"
     if len(values) > MAX_CLASS_NUMBERS or np.any(numbers % 1):
         return "number"
-    raise FederationError(
-        f"{where}: found {len(values)} different whole numbers ({listed(values, 5)}), which may be the codes of classes "
-        "or amounts. Say which with --task classes or --task number."
-    )
+    raise FederationError("label_task_unclear", **where, found=len(values), values=tuple(values))
 
 
 def label_numbers(values: Sequence[str], marks: Marks = POINT) -> NDArray[np.float64] | None:
@@ -123,47 +116,34 @@ def _ordered(values: Iterable[str]) -> list[str]:
     return texts if numbers is None else [texts[i] for i in np.argsort(numbers, kind="stable")]
 
 
-def _positive(values: Sequence[str], where: str) -> str:
+def _positive(values: Sequence[str], where: Mapping[str, str]) -> str:
     """The one of the label's two values that plainly means 1."""
-    found = listed([shown(value) for value in values], 5)
+    cells = tuple(shown(value) for value in values)
     if len(values) != 2:
-        raise FederationError(
-            f"{where}: found {len(values)} different values ({found}), expected exactly 2. "
-            "Choose a column with two outcomes, or --task classes or --task number."
-        )
+        raise FederationError("label_not_two_values", **where, found=len(values), values=cells)
     plain = [
         value for value in values if PLAIN.get(next(v for v in values if v != value).casefold()) == value.casefold()
     ]
     if len(plain) != 1:
-        raise FederationError(
-            f"{where}: found {found}; which value is the positive one is unclear. Name the bad outcome with --positive: people "
-            "whose score speaks for it are declined."
-        )
+        raise FederationError("label_positive_unclear", **where, values=cells)
     return plain[0]
 
 
-def _class_problems(text: TableText, column: str, values: Sequence[str], where: str) -> list[str]:
-    """Whether the label's different values can be classes; `values` in their order."""
-    found = f"{where}: found {len(values)} different values ({listed([shown(value) for value in values], 5)})"
-    expected = f"expected {MIN_CLASSES} to {MAX_CLASSES} classes"
+def _class_problems(text: TableText, column: str, values: Sequence[str], where: Mapping[str, str]) -> list[Remark]:
+    """Return why the label's different values cannot be classes; `values` in their order."""
+    cells = tuple(shown(value) for value in values)
+    counted = {**where, "found": len(values), "values": cells, "least": MIN_CLASSES, "limit": MAX_CLASSES}
     if len(values) < MIN_CLASSES:
-        return [f"{found}, {expected}. Choose --task binary."]
+        return [Remark("label_too_few_classes", counted)]
     unread = to_column(text.cells(column), AMOUNT)[1]
     if len(values) > MAX_CLASSES and unread:
         row, cell = next(iter(unread.items()))
-        return [
-            f"{found}, {expected}. Merge the rare ones or choose another column; if it holds numbers, correct "
-            f"{shown(cell)} on line {text.lines[row]} and choose --task number."
-        ]
+        return [Remark("label_too_many_classes", {**counted, "cell": shown(cell), "line": text.lines[row]})]
     if len(values) > MAX_CLASSES:
-        return [f"{found}, {expected}. Choose --task number if these are amounts; otherwise merge the rare ones."]
+        return [Remark("label_too_many_numbers", counted)]
     numbers = label_numbers(values)
     same = [] if numbers is None else np.flatnonzero(numbers[1:] == numbers[:-1]).tolist()
-    return [
-        f"{where}: found {shown(values[i])} and {shown(values[i + 1])}, which are the same number, expected "
-        "every class written in one way. Write them alike."
-        for i in same
-    ]
+    return [Remark("label_classes_alike", {**where, "first": cells[i], "second": cells[i + 1]}) for i in same]
 
 
 def readable(name: str) -> str:
@@ -176,7 +156,7 @@ def readable(name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def refuse(problems: Sequence[str]) -> None:
-    """Raise FederationError with every problem, where there is one."""
+def refuse(problems: Sequence[Remark]) -> None:
+    """Raise FederationError with every problem, if there is one."""
     if problems:
-        raise FederationError(capped(problems))
+        raise FederationError(problems=capped(problems))

@@ -109,10 +109,7 @@ def fetch_credit_card(file: Path) -> Path:
     try:
         bunch = fetched.result()
     except OSError as error:
-        raise FederationError(
-            f"OpenML: data set {OPENML_ID} cannot be fetched ({error}); expected a connection to openml.org. Check it, or get "
-            "'Default of credit card clients' from the UCI repository and split it with 'glassleaf init'."
-        ) from None
+        raise FederationError("openml_unreachable", number=OPENML_ID, reason=str(error)) from None
     table = _named(bunch.data, bunch.target)
     file.parent.mkdir(parents=True, exist_ok=True)
     table.to_csv(file, index=False, lineterminator="\n")
@@ -123,9 +120,14 @@ def _named(data: pd.DataFrame, target: pd.Series) -> pd.DataFrame:
     """Name the columns by their order, and check by their values that the order is right."""
     names = list(CREDIT_CARD_FEATURES)
     if data.shape != (ROWS, len(names)) or len(target) != ROWS:
+        rows, columns = data.shape
         raise FederationError(
-            f"OpenML: data set {OPENML_ID} has {data.shape[0]:,} rows and {data.shape[1]} columns, expected {ROWS:,} and {len(names)}. "
-            "Get the table from the UCI repository."
+            "openml_of_other_size",
+            number=OPENML_ID,
+            rows=rows,
+            columns=columns,
+            expected_rows=ROWS,
+            expected_columns=len(names),
         )
     table = data.set_axis(names, axis=1).astype(float).astype(np.int64)
     table.insert(0, ID_COLUMN, np.arange(1, ROWS + 1))
@@ -139,8 +141,5 @@ def _named(data: pd.DataFrame, target: pd.Series) -> pd.DataFrame:
     }
     strange = [column for column, holds in sound.items() if not holds]
     if strange:
-        raise FederationError(
-            f"OpenML: data set {OPENML_ID} holds values that {', '.join(strange)} cannot have; its columns are in another order than "
-            "expected. Get the table from the UCI repository."
-        )
+        raise FederationError("openml_in_other_order", number=OPENML_ID, columns=tuple(strange))
     return table

@@ -11,6 +11,7 @@ import stat
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -21,6 +22,7 @@ from backend.data.decimal_mark import POINT, Marks, plain
 from backend.data.dictionary import Feature, Kind
 from backend.errors import FederationError
 from backend.jobs import work
+from backend.remark import Remark
 
 BOOLEANS = dict.fromkeys(("1", "true", "yes", "1.0", "1,0"), 1.0) | dict.fromkeys(
     ("0", "false", "no", "0.0", "0,0"), 0.0
@@ -34,6 +36,8 @@ MAX_NAME = 500  # characters of a column's name
 PACKED = 6  # a full sheet of samples is 5 MB as CSV and 25 MB as the XML of a workbook
 MAX_ROW = 1_000_000  # characters of one row
 SHOWN_CELL = 40  # characters of a cell that a problem repeats
+# kind of a workbook's fault → code of its remark
+FAULTS = {"formula": "formula_without_result", "error": "cell_shows_error", "rounded": "number_rounded"}
 SHOWN_EXAMPLES = 3  # cells or lines that one problem names before it only counts
 
 
@@ -112,14 +116,25 @@ class TableText:
         index = self.header.index(column)
         return [row[index] if index < len(row) else "" for row in self.rows]
 
-    def located(self, cells: Mapping[int, str]) -> str:
-        """A few of some rows' cells with their lines, for a problem's text."""
+    def located(self, cells: Mapping[int, str]) -> tuple[Remark, ...] | Remark:
+        """Return a few of some rows' cells with their lines, as values of a problem."""
         return located(cells, self.lines)
 
 
-def located(cells: Mapping[int, str], lines: Sequence[int]) -> str:
-    """A few of some rows' cells with the lines that these rows are on, for a problem's text."""
-    return listed([f"{shown(cell)} on line {lines[row]}" for row, cell in cells.items()], SHOWN_EXAMPLES)
+def located(cells: Mapping[int, str], lines: Sequence[int]) -> tuple[Remark, ...] | Remark:
+    """Return a few of some rows' cells with the lines of these rows, as values of a problem."""
+    first = islice(cells.items(), SHOWN_EXAMPLES)
+    return examples(
+        [Remark("cell_on_line", {"cell": shown(cell), "line": lines[row]}) for row, cell in first], len(cells)
+    )
+
+
+def examples(items: Sequence[Remark], total: int) -> tuple[Remark, ...] | Remark:
+    """Return the first :data:`SHOWN_EXAMPLES` of `total` items, and how many more there are."""
+    rest = total - SHOWN_EXAMPLES
+    if rest <= 0:
+        return tuple(items)
+    return Remark("and_more", {"items": tuple(items[:SHOWN_EXAMPLES]), "rest": rest})
 
 
 def shown(text: str) -> str:
@@ -145,24 +160,18 @@ def read_csv_groups(
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):  # a pipe would keep us waiting
-            raise FederationError(
-                f"{path.name}: cannot be read (a folder or a pipe); expected a CSV file. Correct its name."
-            )
+            raise FederationError("no_regular_file", file=path.name)
         if status.st_size > limits.max_bytes:
-            raise _too_many_bytes(path.name, limits)
+            raise too_many_bytes(path.name, limits)
         with path.open("rb") as file:
             yield from csv_groups(path.name, file, UTF_8, limits, max_rows, max_characters)
     except FileNotFoundError:
-        raise FederationError(
-            f"{path.name}: no such file in {path.absolute().parent}; expected a CSV file. Put it there or correct its name."
-        ) from None
+        raise FederationError("no_such_table", file=path.name, folder=str(path.absolute().parent)) from None
     except UnicodeDecodeError:
         raise not_text(path.name, path.read_bytes(), UTF_8) from None
     except (OSError, ValueError) as error:  # ValueError: a name with a zero character
         reason = getattr(error, "strerror", None) or error
-        raise FederationError(
-            f"{path.name}: cannot be read ({reason}); expected a readable CSV file. Check its name and its permissions."
-        ) from None
+        raise FederationError("table_unreadable", file=path.name, reason=str(reason)) from None
 
 
 def parse_csv(name: str, data: bytes, limits: FileLimits = TABLE, encoding: str = UTF_8) -> TableText:
@@ -177,7 +186,7 @@ def parse_csv(name: str, data: bytes, limits: FileLimits = TABLE, encoding: str 
         Not UTF-8, larger than `limits`, no header, an empty or repeated column name, or a quotation mark that never closes.
     """
     if len(data) > limits.max_bytes:
-        raise _too_many_bytes(name, limits)
+        raise too_many_bytes(name, limits)
     try:
         return next(csv_groups(name, io.BytesIO(data), encoding, limits, limits.max_rows + 1, len(data) + 1))
     except UnicodeDecodeError:
@@ -213,8 +222,9 @@ def csv_groups(
             if len(group.rows) % CHECKED == 0:
                 work.check()
             if before + len(group.rows) == in_all:
-                wide = f" of {len(header):,} columns" if in_all < limits.max_rows else ""
-                raise too_large(name, f"more than {in_all:,} rows{wide}", f"{in_all:,}")
+                if in_all < limits.max_rows:
+                    raise FederationError("too_many_rows_of_columns", file=name, columns=len(header), limit=in_all)
+                raise FederationError("too_many_rows", file=name, limit=in_all)
             if len(group.rows) == max_rows or characters > max_characters:
                 yield group
                 before, characters = before + len(group.rows), 0
@@ -226,9 +236,7 @@ def csv_groups(
             group.lines.append(line)
             characters += sum(map(len, row))
     if not header:
-        raise FederationError(
-            f"{name}: the file is empty; expected a header line and at least one row. Export it again."
-        )
+        raise FederationError("file_empty", file=name)
     yield group
 
 
@@ -241,9 +249,7 @@ def _parsed(name: str, text: TextIO, separator: str) -> Iterator[tuple[int, list
         while line := text.readline(MAX_ROW + 1):
             taken += len(line)
             if taken > MAX_ROW:
-                raise too_large(
-                    f"{name}, line {ended + 1}", f"a row of more than {MAX_ROW:,} characters", f"{MAX_ROW:,}"
-                )
+                raise FederationError("row_too_long", file=name, line=ended + 1, limit=MAX_ROW)
             yield line
 
     ended = 0
@@ -255,19 +261,12 @@ def _parsed(name: str, text: TextIO, separator: str) -> Iterator[tuple[int, list
                 yield ended + 1, cells
             ended, taken = reader.line_num, 0
     except csv.Error as error:
-        raise FederationError(
-            f"{name}, line {ended + 1}: the row that starts here is not CSV ({error}); expected every quotation mark to be closed and "
-            "doubled inside a quoted cell. Correct the line."
-        ) from None
+        raise FederationError("line_not_csv", file=name, line=ended + 1, reason=str(error)) from None
 
 
-def too_large(where: str, found: str, limit: str) -> FederationError:
-    """The refusal of a file that is larger than its limits."""
-    return FederationError(f"{where}: found {found}, expected at most {limit}. Split the file.")
-
-
-def _too_many_bytes(name: str, limits: FileLimits) -> FederationError:
-    return too_large(name, f"more than {limits.max_bytes:,} bytes", f"{limits.max_bytes:,}")
+def too_many_bytes(name: str, limits: FileLimits) -> FederationError:
+    """Return the refusal of a file that has too many bytes."""
+    return FederationError("file_too_large", file=name, megabytes=limits.max_bytes / 1e6, bytes=limits.max_bytes)
 
 
 def not_text(name: str, data: bytes, encoding: str) -> FederationError:
@@ -277,10 +276,7 @@ def not_text(name: str, data: bytes, encoding: str) -> FederationError:
         data.decode(encoding)
     except UnicodeDecodeError as error:
         found, line = data[error.start], data.count(b"\n", 0, error.start) + 1
-    return FederationError(
-        f"{name}, line {line}: found a byte that is not {shown_as} (0x{found:02x}); expected {shown_as} text. "
-        "Save the file as 'CSV UTF-8'."
-    )
+    return FederationError("byte_not_text", file=name, line=line, byte=f"{found:02x}", encoding=shown_as)
 
 
 def _separator(data: bytes, encoding: str) -> str:
@@ -301,23 +297,18 @@ def check_header(name: str, header: tuple[str, ...], limits: FileLimits) -> None
     """Raise FederationError where a table has too many columns, or one without a name or with another's."""
     if len(header) > limits.max_columns or max(map(len, header)) > MAX_NAME:
         raise FederationError(
-            f"{name}, header: found {len(header):,} columns, expected at most {limits.max_columns:,} with names of at most "
-            f"{MAX_NAME} characters. Delete the columns that are not needed."
+            "too_many_columns", file=name, found=len(header), limit=limits.max_columns, letters=MAX_NAME
         )
     problems = []
-    empty = [str(number) for number, column in enumerate(header, start=1) if not column]
+    empty = tuple(number for number, column in enumerate(header, start=1) if not column)
     if empty:
-        problems.append(
-            f"{name}, header: column {listed(empty)} has no name; expected a name for every column. Name it or delete the column."
-        )
+        problems.append(Remark("column_without_name", {"file": name, "numbers": empty}))
     repeated = sorted(column for column, times in Counter(header).items() if column and times > 1)
     if repeated:
-        problems.append(
-            f"{name}, header: found {listed([shown(column) for column in repeated])} more than once, expected every "
-            "column name once. Rename or delete the repeated column."
-        )
+        columns = tuple(shown(column) for column in repeated)
+        problems.append(Remark("column_repeated", {"file": name, "columns": columns}))
     if problems:
-        raise FederationError(problems)
+        raise FederationError(problems=problems)
 
 
 def to_column(
@@ -366,6 +357,6 @@ def _numbers(cells: Sequence[str], kind: Kind, marks: Marks) -> NDArray[np.float
     return values
 
 
-def expected_cells(feature: Feature) -> str:
-    """The values that `to_column` reads, in words."""
-    return "yes or no (1/0, true/false)" if feature.kind is Kind.BOOLEAN else "a finite number with a decimal point"
+def expected_cells(feature: Feature) -> Remark:
+    """Return what `to_column` reads."""
+    return Remark("expected_yes_or_no" if feature.kind is Kind.BOOLEAN else "expected_number")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, ValidationInfo, field_validator
 
-from backend.data.strict_model import StrictModel
+from backend.data.strict_model import FieldError, StrictModel
 from backend.i18n import NO_MEANING, Text
 
 UNSHOWN = ("Cc", "Cf", "Cs", "Zl", "Zp")  # Unicode's categories
@@ -40,7 +40,7 @@ def check_shown(text: str) -> str:
         return text
     strange = next((c for c in text if unicodedata.category(c) in UNSHOWN and c not in JOINERS), None)
     if strange is not None:
-        raise ValueError(f"text without the invisible character U+{ord(strange):04X}")
+        raise FieldError("expected_visible_text", letter=f"U+{ord(strange):04X}")
     return text
 
 
@@ -140,8 +140,7 @@ class Feature(StrictModel):
         named = info.data.get("categories", {})
         wrong = [text for text in value if text in named or text != text.strip()]
         if wrong:
-            raise ValueError(
-                f"texts as cells hold them, none of which is a category too; {wrong[0]!r} is "
-                + ("one of 'categories'" if wrong[0] in named else "surrounded by white space")
-            )
+            if wrong[0] in named:
+                raise FieldError("expected_no_category", found=repr(wrong[0]))
+            raise FieldError("expected_trimmed_text", found=repr(wrong[0]))
         return value

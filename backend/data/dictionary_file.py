@@ -11,11 +11,12 @@ import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from backend.data.csv_file import TableText, listed, read_csv, shown
+from backend.data.csv_file import TableText, read_csv, shown
 from backend.data.dictionary import Feature
-from backend.data.validation import sentences
+from backend.data.validation import field_problems, place
 from backend.errors import FederationError
 from backend.i18n import Text
+from backend.remark import Remark
 
 COLUMNS = (
     "name",
@@ -52,55 +53,48 @@ def read_dictionary(path: Path) -> dict[str, Feature]:
 
 def parse_dictionary(text: TableText) -> dict[str, Feature]:
     """As :func:`read_dictionary`, of a table that was read."""
-    problems = [
-        f"{text.name}: there is no column {shown(column)}, expected {listed(COLUMNS)}. Add the column."
-        for column in NEEDED
-        if column not in text.header
-    ]
-    problems += [
-        f"{text.name}: found an unknown column {shown(column)}, expected {listed(COLUMNS)}. Rename or delete it."
-        for column in text.header
-        if column not in COLUMNS
-    ]
+    problems = []
+    for column in NEEDED:
+        if column not in text.header:
+            problems.append(Remark("dictionary_lacks_column", {"file": text.name, "name": column, "columns": COLUMNS}))
+    for column in text.header:
+        if column not in COLUMNS:
+            unknown = {"file": text.name, "name": shown(column), "columns": COLUMNS}
+            problems.append(Remark("dictionary_unknown_column", unknown))
     if problems:
-        raise FederationError(problems)
+        raise FederationError(problems=problems)
     features: dict[str, Feature] = {}
     for index, line in enumerate(text.lines):
-        where = f"{text.name}, line {line}"
         if index in text.ragged:
-            problems.append(
-                f"{where}: found {text.ragged[index]} cells, expected {len(text.header)} as in the header. "
-                "Put quotation marks around cells that hold the separator."
-            )
+            ragged = {"where": place(text.name, line), "found": text.ragged[index], "expected": len(text.header)}
+            problems.append(Remark("dictionary_ragged_row", ragged))
             continue
         cells = {column: cell.strip() for column, cell in zip(text.header, text.rows[index], strict=True)}
-        entry, unread = _entry(where, cells)
-        found = [*unread, *sentences(where, Feature, entry)]
+        entry, unread = _entry(text.name, line, cells)
+        of_row = [*unread, *field_problems(text.name, Feature, entry, line=line)]
         if cells["name"] in features:
-            found.append(
-                f"{where}: found {shown(cells['name'])} a second time, expected every feature once. Delete one row."
-            )
-        if not found:
+            repeated = {"where": place(text.name, line), "name": shown(cells["name"])}
+            of_row.append(Remark("dictionary_repeats_feature", repeated))
+        if not of_row:
             features[cells["name"]] = Feature.model_validate(entry)
-        problems += found
+        problems += of_row
     if problems:
-        raise FederationError(problems)
+        raise FederationError(problems=problems)
     return features
 
 
 def features_from(entries: Mapping[str, Mapping[str, str]]) -> dict[str, Feature]:
     """Features from what a dictionary's cells say about each, beside its name; raises FederationError with every problem."""
     features: dict[str, Feature] = {}
-    problems: list[str] = []
+    problems: list[Remark] = []
     for name, cells in entries.items():
-        where = f"column {shown(name)}"
-        entry, unread = _entry(where, {**cells, "name": name})
-        found = [*unread, *sentences(where, Feature, entry)]
-        problems += found
-        if not found:
+        entry, unread = _entry(shown(name), 0, {**cells, "name": name})
+        of_entry = [*unread, *field_problems(shown(name), Feature, entry)]
+        problems += of_entry
+        if not of_entry:
             features[name] = Feature.model_validate(entry)
     if problems:
-        raise FederationError(problems)
+        raise FederationError(problems=problems)
     return features
 
 
@@ -130,10 +124,10 @@ def _pairs(labels: Mapping[str, str]) -> str:
     return ";".join(f"{code}={label}" for code, label in labels.items() if label)
 
 
-def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[str]]:
+def _entry(file: str, line: int, cells: dict[str, str]) -> tuple[dict[str, object], list[Remark]]:
     """Return a row's cells as a feature's fields, and what cannot be read; empty cells leave the default."""
     entry: dict[str, object] = {}
-    problems = []
+    problems: list[Remark] = []
     for column in PLAIN:
         if cells.get(column):
             entry[column] = cells[column]
@@ -142,14 +136,16 @@ def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[s
         if text:
             entry[column] = text
     for column in CODED:
-        english, unread = _codes(f"{where}, {column}", cells.get(column, ""))
+        english, unread = _codes(place(file, line, [column]), cells.get(column, ""))
         problems += unread
-        chinese, unread = _codes(f"{where}, {column}{CHINESE}", cells.get(column + CHINESE, ""))
+        chinese, unread = _codes(place(file, line, [column + CHINESE]), cells.get(column + CHINESE, ""))
         problems += unread
         unknown = [code for code in chinese if column == "categories" and code not in english]
         if unknown:
+            where = place(file, line, [column + CHINESE])
+            expected = Remark("expected_listed_codes")
             problems.append(
-                f"{where}, {column}{CHINESE}: found {shown(unknown[0])}, expected codes that 'categories' has too. Correct it."
+                Remark("field_does_not_fit", {"where": where, "found": shown(unknown[0]), "expected": expected})
             )
         codes = {**english, **chinese}
         if codes:
@@ -160,18 +156,16 @@ def _entry(where: str, cells: dict[str, str]) -> tuple[dict[str, object], list[s
     return entry, problems
 
 
-def _codes(where: str, cell: str) -> tuple[dict[str, str], list[str]]:
+def _codes(where: str | Remark, cell: str) -> tuple[dict[str, str], list[Remark]]:
     """What codes stand for, and what cannot be read."""
     categories: dict[str, str] = {}
     problems = []
     for part in filter(None, (part.strip() for part in cell.split(";"))):
         code, equals, label = (piece.strip() for piece in part.partition("="))
         if not equals or not code or not label:
-            problems.append(
-                f"{where}: found {shown(part)}, expected code=label pairs between semicolons. Correct the pair."
-            )
+            problems.append(Remark("no_code_and_label", {"where": where, "found": shown(part)}))
         elif code in categories:
-            problems.append(f"{where}: found the code {shown(code)} twice, expected it once. Delete one.")
+            problems.append(Remark("code_repeated", {"where": where, "code_text": shown(code)}))
         categories[code] = label
     return categories, problems
 

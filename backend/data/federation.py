@@ -15,13 +15,14 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 import tomli_w
 from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, ValidationError
 
-from backend.data.csv_file import listed, shown
+from backend.data.csv_file import shown
 from backend.data.dictionary import Feature
 from backend.data.label import Label, Line, Prose
 from backend.data.party_file import read_party_file
-from backend.data.strict_model import StrictModel
-from backend.data.validation import SLUG_FORM, sentences
+from backend.data.strict_model import FieldError, StrictModel
+from backend.data.validation import SLUG_FORM, field_problems
 from backend.errors import FederationError
+from backend.remark import Remark
 
 FILE_NAME = "federation.toml"
 MAX_PROBLEMS = 20  # listed in one error; the rest is counted
@@ -46,20 +47,20 @@ MAX_BITS = 1_000_000  # the largest limit of what answers may tell about a perso
 MAX_DITHER = 0.25  # width on the margin
 
 
-def _number(largest: float, words: str, kinds: type[float] | tuple[type[float], ...] = (int, float)) -> BeforeValidator:
-    """A number from 0 to `largest`, which `words` describe where it is none."""
+def _number(largest: float, code: str, kinds: type[float] | tuple[type[float], ...] = (int, float)) -> BeforeValidator:
+    """Return the check of a number from 0 to `largest`; `code` says what was expected."""
 
     def check(value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, kinds) or not 0 <= value <= largest:
-            raise ValueError(words)
+            raise FieldError(code, limit=largest)
         return value
 
     return BeforeValidator(check)
 
 
-Budget = Annotated[int, _number(MAX_QUERIES, f"a whole number from 0 (no limit) to {MAX_QUERIES:,}", int)]
-Bits = Annotated[float, _number(MAX_BITS, f"a number of bits from 0 (no limit) to {MAX_BITS:,}")]
-Dither = Annotated[float, _number(MAX_DITHER, f"a width on the margin from 0 (none) to {MAX_DITHER:g}")]
+Budget = Annotated[int, _number(MAX_QUERIES, "expected_budget", int)]
+Bits = Annotated[float, _number(MAX_BITS, "expected_bits")]
+Dither = Annotated[float, _number(MAX_DITHER, "expected_dither")]
 Slug = Annotated[str, StringConstraints(pattern=SLUG_FORM)]
 
 
@@ -181,10 +182,8 @@ class Federation(StrictModel):
         for party in self.parties:
             if party.name == name:
                 return party
-        names = listed([party.name for party in self.parties])
-        raise FederationError(
-            f"{self.name}: there is no party {shown(name)}; the parties are {names}. Choose one of them."
-        )
+        names = tuple(party.name for party in self.parties)
+        raise FederationError("unknown_party", federation=self.name, party=shown(name), parties=names)
 
     def features(self) -> tuple[tuple[str, Feature], ...]:
         """Every feature with its owner's name, the Guest's first, then the Hosts' in their order."""
@@ -208,20 +207,16 @@ def load_federation(path: Path, *, check_tables: bool = True) -> Federation:
     """
     file = path / FILE_NAME if path.is_dir() else path
     data = _read_toml(file)
-    problems = sentences(file.name, Federation, data)
+    problems = field_problems(file.name, Federation, data)
     if "folder" in data:
-        problems.append(
-            f"{file.name}, folder: found an unknown key. Delete it; files are found next to the federation file."
-        )
+        problems.append(Remark("folder_is_no_key", {"file": file.name}))
     label = _readable(Label, data.get("label"))
     guest = _readable(Party, data.get("guest"))
     raw_hosts = data.get("hosts", [])
     hosts = [host for raw in raw_hosts if (host := _readable(Party, raw))] if isinstance(raw_hosts, list) else []
     parties = [party for party in (guest, *hosts) if party]
     if raw_hosts == []:
-        problems.append(
-            f"{file.name}, hosts: found no Host, expected at least one. Add a [[hosts]] table with its features."
-        )
+        problems.append(Remark("no_hosts", {"file": file.name}))
     linked = "link" in data
     problems += _party_problems(file.name, parties, linked)
     problems += _name_problems(file.name, parties, label)
@@ -229,7 +224,7 @@ def load_federation(path: Path, *, check_tables: bool = True) -> Federation:
     if check_tables:
         problems += _table_problems(file, parties[:1] if linked and guest else parties, guest, label)
     if problems:
-        raise FederationError(capped(problems))
+        raise FederationError(problems=capped(problems))
     return Federation.model_validate(data | {"folder": file.parent})
 
 
@@ -247,10 +242,12 @@ def write_federation(federation: Federation, folder: Path) -> Path:
     return file
 
 
-def capped(problems: Sequence[str]) -> list[str]:
-    """The first `MAX_PROBLEMS` problems and a count of the rest."""
+def capped(problems: Sequence[Remark]) -> list[Remark]:
+    """Return the first `MAX_PROBLEMS` problems and a count of the rest."""
     rest = len(problems) - MAX_PROBLEMS
-    return [*problems[:MAX_PROBLEMS], *([f"… and {rest} more."] if rest > 0 else [])]
+    if rest <= 0:
+        return list(problems)
+    return [*problems[:MAX_PROBLEMS], Remark("more_problems", {"rest": rest})]
 
 
 def _without_blanks(value: Any) -> Any:
@@ -269,24 +266,16 @@ def _read_toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
     except FileNotFoundError:
-        raise FederationError(
-            f"{file.name}: no such file in {file.absolute().parent}; expected a federation file. "
-            "Give its path, or make one with 'glassleaf init'."
-        ) from None
+        folder = str(file.absolute().parent)
+        raise FederationError("no_such_federation_file", file=file.name, folder=folder) from None
     except OSError as error:
-        raise FederationError(
-            f"{file.name}: cannot be read ({error.strerror}); expected a readable TOML file. Check its permissions."
-        ) from None
+        raise FederationError("file_unreadable", file=file.name, reason=str(error.strerror)) from None
     except UnicodeDecodeError:
-        raise FederationError(
-            f"{file.name}: found bytes that are not UTF-8, expected UTF-8 text. Save it as UTF-8."
-        ) from None
+        raise FederationError("file_not_utf8", file=file.name) from None
     except tomllib.TOMLDecodeError as error:
-        raise FederationError(f"{file.name}: found text that is not TOML: {error}. Correct that line.") from None
+        raise FederationError("not_toml", file=file.name, reason=str(error)) from None
     except RecursionError:
-        raise FederationError(
-            f"{file.name}: found brackets in brackets beyond what can be read, expected a federation file. Correct it."
-        ) from None
+        raise FederationError("nested_too_deep", file=file.name) from None
 
 
 def _readable(model: type[Part], data: object) -> Part | None:
@@ -297,20 +286,16 @@ def _readable(model: type[Part], data: object) -> Part | None:
         return None
 
 
-def _party_problems(file: str, parties: Sequence[Party], linked: bool) -> list[str]:
+def _party_problems(file: str, parties: Sequence[Party], linked: bool) -> list[Remark]:
     problems = []
     for party in parties:
+        where = {"file": file, "party": party.name}
         if not party.features:
-            problems.append(
-                f"{file}, {party.name}, features: found none, expected at least one. Add a [[…features]] table or leave the party out."
-            )
+            problems.append(Remark("party_without_features", where))
         if not party.file and not (linked and party is not parties[0]):
-            problems.append(f"{file}, {party.name}, file: missing, expected the name of its table. Add it.")
+            problems.append(Remark("party_without_table", where))
         if _leads_out(party.file):
-            problems.append(
-                f"{file}, {party.name}, file: found {shown(party.file)}, expected a path inside the federation "
-                "file's folder. Move the table there and name it without '..' or a leading slash."
-            )
+            problems.append(Remark("table_outside_folder", {**where, "table": shown(party.file)}))
     return problems
 
 
@@ -320,44 +305,42 @@ def _leads_out(file: str) -> bool:
     return bool(path.drive or path.root or ".." in path.parts or not file.isprintable())
 
 
-def _name_problems(file: str, parties: Sequence[Party], label: Label | None) -> list[str]:
-    problems = [
-        f"{file}, name: found {count} parties called {shown(name)}, expected a name of its own for each party. Rename one."
-        for name, count in Counter(party.name for party in parties).items()
-        if count > 1
-    ]
+def _name_problems(file: str, parties: Sequence[Party], label: Label | None) -> list[Remark]:
+    problems = []
+    for name, count in Counter(party.name for party in parties).items():
+        if count > 1:
+            problems.append(Remark("party_name_repeated", {"file": file, "party": shown(name), "count": count}))
     holders: dict[str, list[str]] = {}
     for party in parties:
         for feature in party.features:
             holders.setdefault(feature.name, []).append(party.name)
             if feature.name == party.id or (label and party is parties[0] and feature.name == label.column):
-                role = "the id column" if feature.name == party.id else "the label"
-                problems.append(
-                    f"{file}, {party.name}, features: found {shown(feature.name)}, which is {role}; expected only "
-                    "features that may be learned from. Delete it from the features."
-                )
+                role = "id_column" if feature.name == party.id else "label_column"
+                values = {"file": file, "party": party.name, "feature": shown(feature.name), "role": Remark(role)}
+                problems.append(Remark("feature_has_other_role", values))
     for name, holder in holders.items():
         if len(holder) > 1:
-            problems.append(
-                f"{file}, features: found {shown(name)} at {' and '.join(holder)}, expected every feature name once "
-                "in the federation. Rename the column at one of them."
-            )
+            values = {"file": file, "feature": shown(name), "parties": tuple(holder)}
+            problems.append(Remark("feature_at_two_parties", values))
     return problems
 
 
-def _time_problems(file: str, guest: Party | None, label: Label | None, time: object) -> list[str]:
+def _time_problems(file: str, guest: Party | None, label: Label | None, time: object) -> list[Remark]:
     """A time column that is something else already; what is in it is checked when it is read."""
     if not isinstance(time, str) or not time or guest is None:
         return []
-    taken = {guest.id: "the id column", **({label.column: "the label"} if label else {})}
-    taken |= {feature.name: "a feature, from which a model would learn" for feature in guest.features}
-    if time not in taken:
+    roles = {guest.id: "id_column"}
+    if label:
+        roles[label.column] = "label_column"
+    for feature in guest.features:
+        roles[feature.name] = "feature_column"
+    if time not in roles:
         return []
-    return [f"{file}, time: found {shown(time)}, which is {taken[time]}; expected a column of its own. Name another."]
+    return [Remark("time_has_other_role", {"file": file, "time": shown(time), "role": Remark(roles[time])})]
 
 
-def _table_problems(file: Path, parties: Sequence[Party], guest: Party | None, label: Label | None) -> list[str]:
-    problems: list[str] = []
+def _table_problems(file: Path, parties: Sequence[Party], guest: Party | None, label: Label | None) -> list[Remark]:
+    problems: list[Remark] = []
     ids: dict[str, frozenset[str]] = {}
     for party in parties:
         path = file.parent / party.file
@@ -365,20 +348,16 @@ def _table_problems(file: Path, parties: Sequence[Party], guest: Party | None, l
             continue
         # resolve() raises where links go in a circle
         if not Path(os.path.realpath(path)).is_relative_to(file.parent.resolve()):
-            problems.append(
-                f"{file.name}, {party.name}, file: found {shown(party.file)}, a link out of the federation file's "
-                "folder; expected the table itself. Put it there."
-            )
+            values = {"file": file.name, "party": party.name, "table": shown(party.file)}
+            problems.append(Remark("table_linked_outside", values))
             continue
         read = read_party_file(path, party.id, party.features, label if party is guest else None)
         problems += read.problems
         if read.ids:
             ids[party.name] = frozenset(read.ids)
     if guest and guest.name in ids:
-        problems += [
-            f"{party.file}, column {shown(party.id)}: none of its ids occurs in {guest.file}, expected the same "
-            "people's ids. Check that both files write ids in the same way."
-            for party in parties
-            if party is not guest and party.name in ids and not ids[party.name] & ids[guest.name]
-        ]
+        for party in parties:
+            if party is not guest and party.name in ids and not ids[party.name] & ids[guest.name]:
+                values = {"file": party.file, "name": shown(party.id), "guest_file": guest.file}
+                problems.append(Remark("no_common_ids", values))
     return problems

@@ -13,7 +13,7 @@ from pydantic import (
 )
 
 from backend.data.dictionary import Meaning, Shown, Unit, check_shown
-from backend.data.strict_model import StrictModel
+from backend.data.strict_model import FieldError, StrictModel
 from backend.i18n import Text
 
 MIN_CLASSES, MAX_CLASSES = 3, 32  # two outcomes are the task "binary"
@@ -62,11 +62,11 @@ class Label(StrictModel):
         task = info.data.get("task")
         owner = {"positive": "binary", "classes": "classes", "unit": "number"}[str(info.field_name)]
         if value and task not in (owner, None):
-            raise ValueError(f'nothing, because it belongs to task = "{owner}" and the task is "{task}"')
+            raise FieldError("expected_nothing_of_other_task", owner=owner, task=str(task))
         if not value and task == owner == "binary":
-            raise ValueError('the cell text that counts as 1, because the task is "binary"')
+            raise FieldError("expected_positive_text")
         if task == owner == "classes" and not (
             MIN_CLASSES <= len(value) <= MAX_CLASSES and all(value) and len(set(value)) == len(value)
         ):
-            raise ValueError(f"{MIN_CLASSES} to {MAX_CLASSES} different cell texts, one a class")
+            raise FieldError("expected_class_texts", least=MIN_CLASSES, limit=MAX_CLASSES)
         return value

@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from backend.data.csv_file import PACKED, FileLimits, TableText, check_header, shown, too_large
+from backend.data.csv_file import PACKED, FileLimits, TableText, check_header, shown
 from backend.data.xlsx_file import as_text
 from backend.errors import FederationError
 
@@ -36,9 +36,7 @@ def parquet_groups(
         import pyarrow as pa  # noqa: PLC0415 - only who hands in Parquet needs it
         from pyarrow import parquet  # noqa: PLC0415 (as above)
     except ImportError:
-        raise FederationError(
-            f"{name}: to read Parquet, install pyarrow (pip install 'glassleaf[tables]'), or save the table as 'CSV UTF-8'."
-        ) from None
+        raise FederationError("pyarrow_missing", file=name) from None
     try:
         table = parquet.ParquetFile(file)
         _check_footer(name, table.metadata, limits)
@@ -50,7 +48,7 @@ def parquet_groups(
         for batch in table.iter_batches(BATCH, use_threads=False):
             taken += batch.nbytes
             if taken > limits.max_bytes * PACKED or before + len(rows) + batch.num_rows > limits.max_rows:
-                raise too_large(name, "more than it says once unpacked", f"{limits.max_rows:,} rows")
+                raise FederationError("unpacks_larger_than_stated", file=name, limit=limits.max_rows)
             if len(rows) + batch.num_rows > max_rows or unpacked > max_unpacked:
                 yield TableText(name, header, rows, list(range(before + 1, before + len(rows) + 1)), {})
                 before, rows, unpacked = before + len(rows), [], 0
@@ -58,9 +56,7 @@ def parquet_groups(
             rows += [list(row) for row in zip(*columns, strict=True)]
             unpacked += batch.nbytes
     except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
-        raise FederationError(
-            f"{name}: the Parquet file cannot be read ({type(error).__name__}). Write it again, or save it as 'CSV UTF-8'."
-        ) from None
+        raise FederationError("parquet_unreadable", file=name, reason=type(error).__name__) from None
     yield TableText(name, header, rows, list(range(before + 1, before + len(rows) + 1)), {})
 
 
@@ -74,7 +70,7 @@ def rows_of(file: Path) -> int:
     except ImportError:
         return 0  # whoever reads it says what is to be installed
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise FederationError(f"{file.name}: the Parquet file cannot be read ({type(error).__name__}).") from None
+        raise FederationError("parquet_unreadable", file=file.name, reason=type(error).__name__) from None
 
 
 def _check_footer(name: str, footer: Any, limits: FileLimits) -> None:
@@ -86,13 +82,14 @@ def _check_footer(name: str, footer: Any, limits: FileLimits) -> None:
     )
     rows, unpacked = footer.num_rows, sum(group.total_byte_size for group in groups)
     if rows > limits.max_rows or (footer.num_row_groups and not groups):
-        raise too_large(name, f"{rows:,} rows", f"{limits.max_rows:,}")
+        raise FederationError("too_many_rows_found", file=name, found=rows, limit=limits.max_rows)
     if rows * footer.num_columns > limits.max_cells:
-        raise too_large(name, f"{rows * footer.num_columns:,} cells", f"{limits.max_cells:,}")
+        raise FederationError("too_many_cells", file=name, found=rows * footer.num_columns, limit=limits.max_cells)
     if unpacked > limits.max_bytes * PACKED or rows < 0 or unpacked < 0:
-        raise too_large(name, f"{unpacked / 1e6:,.0f} MB once unpacked", f"{limits.max_bytes * PACKED / 1e6:,.0f} MB")
+        limit = limits.max_bytes * PACKED / 1e6
+        raise FederationError("unpacks_too_large", file=name, found=unpacked / 1e6, limit=limit)
     if footer.num_columns == 0:
-        raise FederationError(f"{name}: the table has no columns. Write it again.")
+        raise FederationError("table_without_columns", file=name)
 
 
 def _check_types(name: str, schema: pa.Schema) -> None:
@@ -107,9 +104,7 @@ def _check_types(name: str, schema: pa.Schema) -> None:
 
     odd = [f"{shown(field.name)} ({field.type})" for field in schema if not plain(field.type)]
     if odd:
-        raise FederationError(
-            f"{name}: the cells of {', '.join(odd)[:300]} are no single values. Leave them out, or write text."
-        )
+        raise FederationError("no_single_values", file=name, columns=tuple(odd))
 
 
 def _cells(column: pa.Array) -> list[str]:

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.data.csv_file import (
-    SHOWN_EXAMPLES,
     TableText,
+    examples,
     expected_cells,
-    listed,
     located,
     read_csv_groups,
     shown,
@@ -29,6 +28,7 @@ from backend.data.dictionary import Feature, Kind
 from backend.data.label import Label
 from backend.data.missing import is_no_outcome, looks_missing
 from backend.errors import FederationError
+from backend.remark import Remark
 
 AMOUNT = Feature(name="label", meaning="A label that is a number")
 
@@ -42,14 +42,14 @@ class PartyFile:
     columns : dict of str to ndarray, each ``(n_rows,)``
     labels : ndarray of float64, ``(n_rows,)``
         0/1, the number of the class, or the value; ``(0,)`` without a label.
-    problems : tuple of str
-        One sentence each: file, column, found, expected, what to do.
+    problems : tuple of Remark
+        Each with file, column, what was found and what was expected.
     """
 
     ids: tuple[str, ...] = ()
     columns: dict[str, NDArray[np.generic]] = field(default_factory=dict, repr=False)
     labels: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0), repr=False)
-    problems: tuple[str, ...] = ()
+    problems: tuple[Remark, ...] = ()
 
 
 def read_party_file(
@@ -66,7 +66,7 @@ def read_party_file(
         try:
             return _checked(groups, id_column, features, label)
         except FederationError as error:
-            return PartyFile(problems=error.problems)
+            return PartyFile(problems=error.remarks)
 
 
 def check_party(
@@ -135,86 +135,79 @@ class _Read:
     ragged: dict[int, int] = field(default_factory=dict)
 
 
-def _examples(items: Sequence[str]) -> str:
-    return listed(items, SHOWN_EXAMPLES)
+def _absent_columns(
+    read: _Read, id_column: str | None, features: Sequence[Feature], label: Label | None
+) -> list[Remark]:
+    roles = []
+    if id_column is not None:
+        roles.append(("id_column", id_column))
+    if label:
+        roles.append(("label_column", label.column))
+    roles += [("feature_column", feature.name) for feature in features]
+    problems = []
+    for role, name in roles:
+        if name not in read.header:
+            values = {"file": read.name, "name": shown(name), "role": Remark(role), "columns": read.header}
+            problems.append(Remark("table_lacks_column", values))
+    return problems
 
 
-def _absent_columns(read: _Read, id_column: str | None, features: Sequence[Feature], label: Label | None) -> list[str]:
-    wanted = [("id column", id_column)] if id_column is not None else []
-    wanted += [("label column", label.column)] if label else []
-    wanted += [("feature", feature.name) for feature in features]
-    return [
-        f"{read.name}: there is no column {shown(column)} ({what}); the file has {listed(read.header)}. "
-        "Correct the name in the federation file or add the column."
-        for what, column in wanted
-        if column not in read.header
-    ]
-
-
-def _row_problems(read: _Read) -> list[str]:
+def _row_problems(read: _Read) -> list[Remark]:
     if not read.lines:
-        return [f"{read.name}: found a header and no rows, expected at least one row. Export the file again."]
+        return [Remark("table_without_rows", {"file": read.name})]
     if not read.ragged:
         return []
-    ragged = [f"{cells} on line {read.lines[row]}" for row, cells in read.ragged.items()]
-    return [
-        f"{read.name}: found rows with a wrong number of cells ({_examples(ragged)}), expected {len(read.header)} as "
-        "in the header. Put quotation marks around cells that hold the separator."
-    ]
+    rows = [Remark("cells_on_line", {"n": n, "line": read.lines[row]}) for row, n in read.ragged.items()]
+    values = {"file": read.name, "rows": examples(rows, len(rows)), "expected": len(read.header)}
+    return [Remark("rows_ragged", values)]
 
 
-def _id_problems(read: _Read, column: str, ids: Sequence[str]) -> list[str]:
+def _id_problems(read: _Read, column: str, ids: Sequence[str]) -> list[Remark]:
     problems = []
-    empty = [f"line {read.lines[row]}" for row, value in enumerate(ids) if not value]
+    empty = [Remark("on_line", {"line": read.lines[row]}) for row, value in enumerate(ids) if not value]
+    where = {"file": read.name, "name": shown(column)}
     if empty:
-        problems.append(
-            f"{read.name}, column {shown(column)}: found no id on {_examples(empty)}, expected an id in every row. "
-            "Fill it in or delete the row."
-        )
+        problems.append(Remark("rows_without_id", {**where, "lines": examples(empty, len(empty))}))
     if len(set(ids)) < len(ids):
         first: dict[str, int] = {}
         repeats = []
         for line, value in zip(read.lines, ids, strict=True):
             if value and first.setdefault(value, line) != line:
-                repeats.append(f"{shown(value)} on lines {first[value]} and {line}")
+                repeats.append(Remark("id_on_lines", {"id": shown(value), "first": first[value], "line": line}))
         if repeats:
-            problems.append(
-                f"{read.name}, column {shown(column)}: found the same id twice ({_examples(repeats)}), expected "
-                "every id once. Keep one row per person."
-            )
+            problems.append(Remark("ids_repeated", {**where, "ids": examples(repeats, len(repeats))}))
     return problems
 
 
-def _cell_problems(read: _Read, feature: Feature, unread: dict[int, str]) -> list[str]:
+def _cell_problems(read: _Read, feature: Feature, unread: dict[int, str]) -> list[Remark]:
     if not unread:
         return []
+    values: dict[str, object] = {
+        "file": read.name,
+        "feature": shown(feature.name),
+        "kind": feature.kind.value,
+        "cells": located(unread, read.lines),
+        "expected": expected_cells(feature),
+    }
     marks = sorted({cell for cell in unread.values() if looks_missing(cell)})
-    listed_marks = json.dumps(marks, ensure_ascii=False)
-    advice = (
-        f"If {listed([shown(mark) for mark in marks])} means that there is no value, say so: missing = {listed_marks} in "
-        f"the federation file, or --missing {shlex.quote(f'{feature.name}={marks[0]}')} for init; "
-        'a column of codes has kind = "categorical", and then it is one of them.'
-        if marks
-        else 'Correct the file, or set kind = "categorical" for a column of codes.'
-    )
-    return [
-        f"{read.name}, column {shown(feature.name)} ({feature.kind}): found {located(unread, read.lines)}, expected "
-        f"{expected_cells(feature)} or an empty cell. {advice}"
-    ]
+    if not marks:
+        return [Remark("cells_unreadable", values)]
+    values["texts"] = tuple(shown(mark) for mark in marks)
+    values["missing"] = json.dumps(marks, ensure_ascii=False)
+    values["option"] = shlex.quote(f"{feature.name}={marks[0]}")
+    return [Remark("cells_look_missing", values)]
 
 
-def _labels(read: _Read, label: Label) -> tuple[NDArray[np.float64], list[str]]:
+def _labels(read: _Read, label: Label) -> tuple[NDArray[np.float64], list[Remark]]:
     """The label's cells as numbers, ``(n_rows,)``, and what is wrong with them."""
-    where = f"{read.name}, column {shown(label.column)} (label)"
+    where = {"file": read.name, "label": shown(label.column)}
     cells = read.texts[label.column]
     declared = {label.positive, *label.classes} - {""}  # never missing, even "none"
     held = {row: cell for row, cell in enumerate(cells) if cell in declared or not is_no_outcome(cell)}
-    empty = [f"line {line}" for row, line in enumerate(read.lines) if row not in held]
+    empty = [Remark("on_line", {"line": line}) for row, line in enumerate(read.lines) if row not in held]
     problems = []
     if empty:
-        problems.append(
-            f"{where}: found no value on {_examples(empty)}, expected a label in every row. Fill it in or delete the row."
-        )
+        problems.append(Remark("rows_without_label", {**where, "lines": examples(empty, len(empty))}))
     if label.task == "number":
         labels, more = _amounts(read, where, cells, held)
     elif label.task == "classes":
@@ -224,7 +217,7 @@ def _labels(read: _Read, label: Label) -> tuple[NDArray[np.float64], list[str]]:
     return labels, problems + (more if held else [])
 
 
-def known_outcomes(text: TableText, label: Label, own: Collection[str]) -> tuple[NDArray[np.float64], list[str]]:
+def known_outcomes(text: TableText, label: Label, own: Collection[str]) -> tuple[NDArray[np.float64], list[Remark]]:
     """Outcomes as far as they are known, ``(n_rows,)`` with NaN for the others, and what is wrong with cells.
 
     Parameters
@@ -232,73 +225,61 @@ def known_outcomes(text: TableText, label: Label, own: Collection[str]) -> tuple
     own : collection of str
         Cells of the Guest's own label column; of two outcomes no other text is one.
     """
-    where = f"{text.name}, column {shown(label.column)} (label)"
+    where = {"file": text.name, "label": shown(label.column)}
     declared = {label.positive, *label.classes} - {""}
     cells = [cell if cell in declared or not is_no_outcome(cell) else "" for cell in text.cells(label.column)]
     if label.task == "number":
         column, wrong = to_column(cells, AMOUNT, text.marks)
-        labels, expected = column.astype(np.float64), expected_cells(AMOUNT)
+        labels = column.astype(np.float64)
+        expected = expected_cells(AMOUNT)
     else:
         names = label.classes or sorted({cell for cell in own if not is_no_outcome(cell)} | {label.positive})
         number = {name: float(i if label.classes else name == label.positive) for i, name in enumerate(names)}
         labels = np.array([number.get(cell, np.nan) for cell in cells], dtype=np.float64)
         wrong = {row: cell for row, cell in enumerate(cells) if cell and cell not in number}
-        expected = f"one of {listed([shown(name) for name in names])}, or nothing where the outcome is not known"
-    return labels, [f"{where}: found {text.located(wrong)}, expected {expected}. Correct the cell."] if wrong else []
+        expected = Remark("expected_known_outcome", {"names": tuple(shown(name) for name in names)})
+    if not wrong:
+        return labels, []
+    return labels, [Remark("outcomes_unreadable", {**where, "cells": text.located(wrong), "expected": expected})]
 
 
 def _two_outcomes(
-    where: str, cells: Sequence[str], held: Mapping[int, str], positive: str
-) -> tuple[NDArray[np.float64], list[str]]:
+    where: Mapping[str, str], cells: Sequence[str], held: Mapping[int, str], positive: str
+) -> tuple[NDArray[np.float64], list[Remark]]:
     values = sorted(set(held.values()))
-    found = listed([shown(value) for value in values], 5)
+    texts = tuple(shown(value) for value in values)
     problems = []
     if len(values) != 2:
-        problems.append(
-            f"{where}: found {len(values)} different value{'s' if len(values) > 1 else ''} ({found}), expected "
-            "exactly 2. Choose a column with two outcomes, merge the others, or choose another task: classes or number."
-        )
+        problems.append(Remark("label_not_two_outcomes", {**where, "n": len(values), "values": texts}))
     if positive not in values:
-        problems.append(
-            f"{where}: the positive value {shown(positive)} does not occur, found {found}. "
-            "Set 'positive' to the value that means the bad outcome, written as in the file."
-        )
+        problems.append(Remark("positive_does_not_occur", {**where, "positive": shown(positive), "values": texts}))
     return np.array([cell == positive for cell in cells], dtype=np.float64), problems
 
 
 def _classes(
-    read: _Read, where: str, cells: Sequence[str], held: Mapping[int, str], classes: Sequence[str]
-) -> tuple[NDArray[np.float64], list[str]]:
+    read: _Read, where: Mapping[str, str], cells: Sequence[str], held: Mapping[int, str], classes: Sequence[str]
+) -> tuple[NDArray[np.float64], list[Remark]]:
     number = {name: float(i) for i, name in enumerate(classes)}
     problems = []
     unknown = {row: cell for row, cell in held.items() if cell not in number}
     if unknown:
-        problems.append(
-            f"{where}: found {located(unknown, read.lines)}, expected one of the classes "
-            f"{listed([shown(name) for name in classes])}. Correct the cell, or add the class to 'classes'."
-        )
-    absent = [shown(name) for name in classes if name not in set(held.values())]
+        texts = tuple(shown(name) for name in classes)
+        problems.append(Remark("class_unknown", {**where, "cells": located(unknown, read.lines), "classes": texts}))
+    occurring = set(held.values())
+    absent = tuple(shown(name) for name in classes if name not in occurring)
     if absent:
-        problems.append(
-            f"{where}: found no row of {listed(absent)}, expected every class at least once. "
-            "Delete the class from 'classes', or write it as in the file."
-        )
+        problems.append(Remark("class_does_not_occur", {**where, "classes": absent}))
     return np.array([number.get(cell, np.nan) for cell in cells], dtype=np.float64), problems
 
 
 def _amounts(
-    read: _Read, where: str, cells: Sequence[str], held: Mapping[int, str]
-) -> tuple[NDArray[np.float64], list[str]]:
+    read: _Read, where: Mapping[str, str], cells: Sequence[str], held: Mapping[int, str]
+) -> tuple[NDArray[np.float64], list[Remark]]:
     column, unread = to_column(cells, AMOUNT)
     labels = column.astype(np.float64)
     if unread:
-        return labels, [
-            f"{where}: found {located(unread, read.lines)}, expected {expected_cells(AMOUNT)}. Correct the cell, or choose "
-            "another task: binary or classes."
-        ]
+        values = {**where, "cells": located(unread, read.lines), "expected": expected_cells(AMOUNT)}
+        return labels, [Remark("label_no_number", values)]
     if len(np.unique(labels[list(held)])) == 1:
-        return labels, [
-            f"{where}: found the same number in every row ({shown(next(iter(held.values())))}), expected at least 2 "
-            "different ones. Choose a column whose values differ."
-        ]
+        return labels, [Remark("label_always_same", {**where, "cell": shown(next(iter(held.values())))})]
     return labels, []

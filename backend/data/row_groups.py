@@ -27,7 +27,6 @@ from backend.data.csv_file import (
     check_header,
     csv_groups,
     shown,
-    too_large,
 )
 from backend.data.decimal_mark import MarkEvidence, Marks, chosen
 from backend.data.federation import Federation
@@ -105,8 +104,7 @@ class LongFile:
                 yield from csv_groups(self.name, file, encoding, LONG, GROUP, CHARACTERS)
             except UnicodeDecodeError as error:
                 raise FederationError(
-                    f"{self.name}: found a byte that is not {error.encoding}. Name the file's encoding (--encoding "
-                    f"{', '.join(ENCODINGS)}), or save it as 'CSV UTF-8'."
+                    "encoding_not_named", file=self.name, encoding=error.encoding, encodings=tuple(ENCODINGS)
                 ) from None
 
 
@@ -156,9 +154,7 @@ class DatabaseTable:
                 check_header(self.name, header, LONG)
                 keys = [column for column in read if column.name.strip().casefold() == self.key.casefold()]
                 if len(keys) != 1:
-                    raise FederationError(
-                        f"{self.name}: the id column {shown(self.key)} is missing. Name a table or view that has it."
-                    )
+                    raise FederationError("database_without_ids", table=self.name, column=shown(self.key))
                 # the order of an id that is there twice
                 others = [column for column in read if column is not keys[0]]
                 result = connection.execution_options(yield_per=GROUP).execute(select(*read).order_by(keys[0], *others))
@@ -168,7 +164,7 @@ class DatabaseTable:
                     yield TableText(self.name, header, rows, list(range(before + 1, before + len(rows) + 1)), {})
                     before += len(rows)
                     if before > MAX_ROWS:
-                        raise too_large(self.name, f"more than {MAX_ROWS:,} rows", f"{MAX_ROWS:,}")
+                        raise FederationError("too_many_rows", file=self.name, limit=MAX_ROWS)
                 if not before:
                     yield TableText(self.name, header, [], [], {})
         except SQLAlchemyError as error:
@@ -182,14 +178,8 @@ class DatabaseTable:
     def _unusable(self, error: Exception) -> FederationError:
         """Without the error's own words, but for a driver's name: they may hold the password, or values."""
         if isinstance(error, ModuleNotFoundError):
-            return FederationError(
-                f"{self.name}: the database's driver {error.name} is not installed here. Install it; for PostgreSQL: pip install "
-                "'glassleaf[postgres]' (from a clone: pip install '.[postgres]')."
-            )
-        return FederationError(
-            f"{self.name}: the database cannot be read ({type(error).__name__}). Check its URL, the table's name, and "
-            "that you may read it."
-        )
+            return FederationError("database_driver_missing", table=self.name, driver=error.name)
+        return FederationError("database_unreadable", table=self.name, reason=type(error).__name__)
 
 
 def read_database(table: DatabaseTable, limits: FileLimits = TABLE) -> tuple[TableText, str]:
@@ -209,7 +199,7 @@ def read_database(table: DatabaseTable, limits: FileLimits = TABLE) -> tuple[Tab
             rows += part.rows
             version.update(json.dumps(part.rows).encode())
             if len(rows) > limits.max_rows:
-                raise too_large(table.name, f"more than {limits.max_rows:,} rows", f"{limits.max_rows:,}")
+                raise FederationError("too_many_rows", file=table.name, limit=limits.max_rows)
     return TableText(table.name, header, rows, list(range(1, len(rows) + 1)), {}), version.hexdigest()
 
 
@@ -248,7 +238,7 @@ def survey(federation: Federation, source: TableSource, how: Reading) -> Survey:
 
     Raises
     ------
-    Unclear
+    AmbiguousFile
         The numbers can be read in several ways, and `how` does not say in which.
     FederationError, SampleError
         It is no table, too long, or has not the Guest's columns.
@@ -307,9 +297,7 @@ def sheets(
 
 
 def _changed(source: TableSource) -> SampleError:
-    return SampleError(
-        f"{source.name} was changed while it was read; what was not read yet was not scored. Leave it as it is, and begin again."
-    )
+    return SampleError("table_changed", file=source.name)
 
 
 def _digest(text: TableText) -> str:

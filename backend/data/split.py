@@ -17,7 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from backend.data.column_kinds import code_problems, guess, label_of, readable, refuse
-from backend.data.csv_file import TableText, listed, shown
+from backend.data.csv_file import FAULTS, TableText, listed, shown
 from backend.data.decimal_mark import POINT, like_a_number, plain
 from backend.data.dictionary import Feature, Kind
 from backend.data.dictionary_file import read_dictionary, write_dictionary
@@ -25,10 +25,11 @@ from backend.data.federation import FILE_NAME, Federation, Party, load_federatio
 from backend.data.label import Label
 from backend.data.party_file import check_party
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
-from backend.data.validation import sentences
+from backend.data.validation import field_problems
 from backend.errors import FederationError
 from backend.i18n import Text
 from backend.jobs import work
+from backend.remark import Remark
 
 GUEST = "guest"  # the Guest's name in a federation made from one table
 ROW_IDS = "id"  # the column of row numbers where the table has no ids
@@ -128,7 +129,7 @@ def split_table(
 
     Raises
     ------
-    Unclear
+    AmbiguousFile
         The table can be read in several ways, and the division does not say in which.
     FederationError
         With every problem found: file, field, found, expected, what to do.
@@ -146,13 +147,11 @@ def plan_table(text: TableText, division: Division) -> Planned:
     meanings = {**(read_dictionary(division.dictionary) if division.dictionary else {}), **division.meanings}
     parties = {GUEST: tuple(division.guest)} | {host: tuple(columns) for host, columns in hosts.items()}
     if GUEST in hosts:
-        raise FederationError(f"hosts: found a Host called {GUEST!r}, which is the Guest's name here. Rename the Host.")
+        raise FederationError("host_called_guest", name=repr(GUEST))
     titles = division.titles
-    problems = [
-        problem
-        for host in hosts
-        for problem in sentences(f"hosts {shown(host)}", Party, _party(host, "id", [], titles))
-    ]
+    problems = []
+    for host in hosts:
+        problems += field_problems("hosts", Party, _party(host, "id", [], titles), (shown(host),))
     refuse(problems + _column_problems(text, id_column, label, parties))
     refuse(_fault_problems(text, {id_column, label, *(column for held in parties.values() for column in held)}))
     text = _with_points(text, [c for c in text.header if c != id_column], meanings, division.reading.decimal)
@@ -183,7 +182,7 @@ def plan_table(text: TableText, division: Division) -> Planned:
             for host, columns in hosts.items()
         ],
     }
-    refuse(sentences(FILE_NAME, Federation, data))
+    refuse(field_problems(FILE_NAME, Federation, data))
     return Planned(Federation.model_validate(data), text, checked.ids)
 
 
@@ -206,10 +205,8 @@ def write_planned(planned: Planned, out: Path) -> Federation:
         load_federation(draft)
         out.mkdir(exist_ok=True)
         for file in sorted(draft.iterdir(), key=lambda file: file.name == FILE_NAME):
-            refuse(
-                [f"{out.name}: found {file.name}, which would be overwritten. Choose another folder."]
-                * (out / file.name).exists()
-            )
+            if (out / file.name).exists():
+                raise FederationError("would_be_overwritten", folder=out.name, files=(file.name,))
             moved.append(file.rename(out / file.name))
     except BaseException:
         for file in moved:
@@ -220,19 +217,14 @@ def write_planned(planned: Planned, out: Path) -> Federation:
     return load_federation(out, check_tables=False)
 
 
-def _fault_problems(text: TableText, used: Collection[str | None]) -> list[str]:
-    """A workbook's cells without a value; also rounded numbers, for an id or a code may be one of them."""
-    words = {
-        "formula": "holds a formula without a stored result. Open the workbook in Excel and save it, or enter the value.",
-        "error": "shows an error. Correct it, or leave it empty.",
-        "rounded": "has more than 15 digits, which a workbook rounds. Format the column as text and enter it again.",
-    }
-    return [
-        f"{text.name}, row {text.lines[row]}, column {shown(fault.column)}: {shown(fault.cell)} {words[fault.kind]}"
-        for row, faults in text.faults.items()
-        for fault in faults
-        if fault.column in used
-    ]
+def _fault_problems(text: TableText, used: Collection[str | None]) -> list[Remark]:
+    """Return a workbook's cells without a value; also rounded numbers, which may be ids or codes."""
+    problems = []
+    for row, faults in text.faults.items():
+        for fault in faults:
+            if fault.column in used:
+                problems.append(Remark(FAULTS[fault.kind], {"cell": shown(fault.cell)}, text.lines[row], fault.column))
+    return problems
 
 
 def _with_points(text: TableText, columns: Sequence[str], meanings: Mapping[str, Feature], decimal: str) -> TableText:
@@ -240,7 +232,8 @@ def _with_points(text: TableText, columns: Sequence[str], meanings: Mapping[str,
     text = with_marks(text, columns, decimal)
     if text.marks == POINT:
         return text
-    rows, problems = [list(row) for row in text.rows], list[str]()
+    rows = [list(row) for row in text.rows]
+    problems: list[Remark] = []
     for column in columns:
         if (entry := meanings.get(column)) and (entry.kind is Kind.CATEGORICAL or entry.categories):
             continue
@@ -251,10 +244,8 @@ def _with_points(text: TableText, columns: Sequence[str], meanings: Mapping[str,
             continue  # dates, codes, words
         for row in filled:
             if (number := numbers[row]) is None:
-                problems.append(
-                    f"{text.name}, row {text.lines[row]}, column {shown(column)}: {shown(cells[row])} is not written as the other numbers "
-                    "of the file. Correct it."
-                )
+                values = {"cell": shown(cells[row]), "file": text.name}
+                problems.append(Remark("number_written_otherwise", values, text.lines[row], column))
             else:
                 rows[row][index] = number
     refuse(problems)
@@ -284,62 +275,45 @@ def _party(
 
 def _column_problems(
     text: TableText, id_column: str | None, label: str, parties: Mapping[str, Sequence[str]]
-) -> list[str]:
-    """Whether every column is there and belongs to one party."""
+) -> list[Remark]:
+    """Return why a column is missing or does not belong to one party."""
     problems = []
+    file = {"file": text.name, "columns": text.header}
     if len(parties) < 2:
-        problems.append("hosts: found no Host, expected at least one. Give one as --host name=COLUMN,COLUMN.")
+        problems.append(Remark("no_host_given"))
     if id_column == label:
-        problems.append(
-            f"label: found {shown(label)}, which is the id column too. Name the column that holds the outcome."
-        )
+        problems.append(Remark("label_is_id_column", {"label": shown(label)}))
     if id_column is None and ROW_IDS in text.header:
-        problems.append(
-            f"{text.name}: found a column {ROW_IDS!r} and no --id; rows without ids are "
-            f"numbered in a column of that name. Name it with --id {ROW_IDS}, or rename it."
-        )
+        problems.append(Remark("row_number_column_taken", {"file": text.name, "name": ROW_IDS}))
     if id_column is not None and id_column not in text.header:
-        problems.append(
-            f"{text.name}: there is no id column {shown(id_column)}; the table has {listed(text.header, 12)}. "
-            "Name the column that tells the rows apart, or leave out --id to have the rows numbered."
-        )
+        problems.append(Remark("no_such_id_column", {**file, "name": shown(id_column)}))
     if label not in text.header:
-        problems.append(
-            f"{text.name}: there is no label column {shown(label)}; the table has {listed(text.header, 12)}. "
-            "Name the column that holds the outcome."
-        )
+        problems.append(Remark("no_such_label_column", {**file, "label": shown(label)}))
     holder: dict[str, str] = {}
     for party, columns in parties.items():
         if not columns:
-            problems.append(
-                f"{party}: found no columns, expected at least one. Name its columns or leave the party out."
-            )
+            problems.append(Remark("party_without_columns", {"party": party}))
         for column in columns:
+            of_party: dict[str, object] = {"party": party, "name": shown(column)}
             if column in (id_column, label):
-                role = "the id column" if column == id_column else "the label"
-                problems.append(
-                    f"{party}: found {shown(column)}, which is {role}; every party's ids are added. Leave it out."
-                )
+                role = Remark("id_column" if column == id_column else "label_column")
+                problems.append(Remark("party_column_has_other_role", {**of_party, "role": role}))
             elif column not in text.header:
-                problems.append(
-                    f"{party}: found {shown(column)}, which {text.name} does not have; it has {listed(text.header, 12)}. Correct the name."
-                )
+                problems.append(Remark("party_column_missing", {**of_party, **file}))
             elif column in holder:
-                problems.append(
-                    f"{party}: found {shown(column)}, which {holder[column]} holds already; expected every column at "
-                    "one party. Leave it out at one of them."
-                )
+                problems.append(Remark("party_column_taken", {**of_party, "holder": holder[column]}))
             holder.setdefault(column, party)
     return problems
 
 
-def _target_problems(out: Path, parties: Iterable[str]) -> list[str]:
+def _target_problems(out: Path, parties: Iterable[str]) -> list[Remark]:
     if out.exists() and not out.is_dir():
-        return [f"{out.name}: found a file, expected a folder to write into. Choose another folder."]
-    there = [file for file in (FILE_NAME, TO_FILL_IN, *(f"{party}.csv" for party in parties)) if (out / file).exists()]
-    if not there:
+        return [Remark("file_in_place_of_folder", {"folder": out.name})]
+    files = (FILE_NAME, TO_FILL_IN, *(f"{party}.csv" for party in parties))
+    existing = tuple(file for file in files if (out / file).exists())
+    if not existing:
         return []
-    return [f"{out.name}: found {listed(there)}, which would be overwritten. Choose another folder or delete them."]
+    return [Remark("would_be_overwritten", {"folder": out.name, "files": existing})]
 
 
 def _missing_texts(
@@ -352,10 +326,8 @@ def _missing_texts(
         for mark in marks:
             holders = [name for name in found if column in (name, EVERYWHERE) and mark in set(text.cells(name))]
             if not holders:
-                problems.append(
-                    f"{text.name}, missing: found {shown(mark)} for {shown(column)}, expected a text of a feature's cells. "
-                    "Write column and text as the file does."
-                )
+                values = {"file": text.name, "text": shown(mark), "name": shown(column)}
+                problems.append(Remark("missing_text_not_found", values))
             for name in holders:
                 found[name].append(mark)
     refuse(problems)
@@ -371,7 +343,7 @@ def _described(text: TableText, column: str, entry: Feature | None, missing: Seq
         if entry is not None:
             found = entry.model_copy(update={"kind": Kind.CATEGORICAL if entry.categories else found.kind})
     data = found.model_dump() | {"missing": tuple(dict.fromkeys((*found.missing, *missing)))}
-    refuse(sentences(f"{text.name}, column {shown(column)}", Feature, data))
+    refuse(field_problems(text.name, Feature, data, (shown(column),)))
     return Feature.model_validate(data)
 
 

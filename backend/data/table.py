@@ -18,15 +18,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.csv_file import FileLimits, TableText, listed, read_csv, shown, to_column
+from backend.data.csv_file import FAULTS, FileLimits, TableText, read_csv, shown, to_column
 from backend.data.decimal_mark import Marks, like_a_number
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation, Party, capped
 from backend.data.held import HeldColumns, RowsOf
 from backend.data.party_file import known_outcomes, read_party_file
-from backend.data.remark import Remark
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
-from backend.errors import FederationError, NotAvailable, SampleError, Unclear
+from backend.errors import AmbiguousFile, FederationError, NotAvailable, SampleError
+from backend.i18n import Text, joined
+from backend.remark import Remark
 
 MAX_COLUMNS = 200
 MAX_CELL = 500  # characters
@@ -100,8 +101,8 @@ class SampleSheet:
         return SampleSheet(own.ids, own, hosts, problems, self.notes)
 
     def problem(self, row: int, language: str = "en") -> str:
-        """Why a row cannot be scored, in words; empty where it can."""
-        return " ".join(remark.text(language) for remark in self.problems.get(row, ()))
+        """Return why a row cannot be scored, as a text; empty if it can."""
+        return joined(*(remark.sentence(language) for remark in self.problems.get(row, ())))
 
 
 def read_table(federation: Federation, party: str) -> PartyTable:
@@ -119,7 +120,7 @@ def read_table(federation: Federation, party: str) -> PartyTable:
         raise NotAvailable(party)
     read = read_party_file(federation.folder / holder.file, holder.id, holder.features)
     if read.problems:
-        raise FederationError(capped(read.problems))
+        raise FederationError(problems=capped(read.problems))
     return PartyTable(party, read.ids, HeldColumns(read.columns))
 
 
@@ -161,7 +162,7 @@ def read_labels(federation: Federation) -> NDArray[np.float64]:
     guest = federation.guest
     read = read_party_file(federation.folder / guest.file, guest.id, (), federation.label)
     if read.problems:
-        raise FederationError(capped(read.problems))
+        raise FederationError(problems=capped(read.problems))
     return read.labels
 
 
@@ -181,16 +182,13 @@ def read_times(federation: Federation) -> NDArray[np.str_] | None:
     if not federation.time:
         return None
     text = read_csv(federation.folder / federation.guest.file)
-    where = f"{text.name}, column {shown(federation.time)} (time)"
+    where = {"file": text.name, "time": shown(federation.time)}
     if federation.time not in text.header:
-        raise FederationError(f"{where}: there is no such column. Correct `time` in the federation file.")
+        raise FederationError("no_time_column", **where)
     cells = text.cells(federation.time)
     wrong = [line for line, cell in zip(text.lines, cells, strict=True) if not _is_time(cell, len(cells[0]))]
     if wrong:
-        raise FederationError(
-            f"{where}: found no day, month or year like the first record's on line {wrong[0]}; expected 2026-11-22, 2026-11 or 2026 "
-            "in every row. Correct the file."
-        )
+        raise FederationError("no_time_in_cell", **where, line=wrong[0])
     return np.array(cells, dtype=np.str_)
 
 
@@ -227,7 +225,7 @@ def read_samples(
 
     Raises
     ------
-    Unclear
+    AmbiguousFile
         The file can be read in several ways.
     SampleError
         The sheet as a whole is not usable: too large, no table, no id column, no rows, some Guest columns absent.
@@ -254,25 +252,25 @@ def read_later_sheet(
 
     Raises
     ------
-    Unclear, SampleError
+    AmbiguousFile, SampleError
         As :func:`read_samples`; or `label` is no column of the sheet, or a feature, or an outcome cannot be read.
     """
     wanted = federation.label.model_copy(update={"column": label or federation.label.column})
     if label in (federation.guest.id, *(feature.name for _, feature in federation.features())):
-        raise SampleError(f"{shown(label)} is an id or a feature, no outcome; name the column that holds the outcomes.")
+        raise SampleError("feature_is_no_outcome", name=shown(label))
     number = (wanted.column,) if wanted.task == "number" else ()
     text = _sheet_text(federation, source, name, how, SAMPLES, number)
     sheet = sheet_of(federation, text, _repeated(text.cells(federation.guest.id), text.lines), hosts_allowed=False)
     used = ("label_ignored",) if wanted.column == federation.label.column else ()
-    sheet = replace(sheet, notes=tuple(note for note in sheet.notes if note.key not in used))
+    sheet = replace(sheet, notes=tuple(note for note in sheet.notes if note.code not in used))
     if wanted.column not in text.header:
         if label:
-            raise SampleError(f"{text.name}: there is no column {shown(label)}; the file has {listed(text.header)}.")
+            raise SampleError("sheet_lacks_column", file=text.name, name=shown(label), columns=text.header)
         return sheet, np.full(len(sheet.ids), np.nan)
     own = read_csv(federation.folder / federation.guest.file).cells(federation.label.column)
     outcomes, problems = known_outcomes(text, wanted, set(own))
     if problems:
-        raise SampleError("\n".join(capped(problems)))
+        raise SampleError(problems=capped(problems))
     return sheet, outcomes
 
 
@@ -290,10 +288,10 @@ def _sheet_text(
         text = named_alike(text, federation)
         there = [column for column in numbers if column in text.header]
         text = with_marks(text, [*number_columns(federation, text.header), *there], how.decimal)
-    except Unclear:
+    except AmbiguousFile:
         raise
     except FederationError as error:
-        raise SampleError(str(error)) from None
+        raise SampleError(problems=error.remarks) from None
     check_columns(text, federation.guest)
     return text
 
@@ -325,7 +323,7 @@ def sheet_of(
         own, unread = _columns(text, guest, ids)
     else:
         own, unread = _own_records(federation, text, ids, records)
-        notes.append(_about("own_records", guest))
+        notes.append(_about("guest_records_used", guest))
     hosts: dict[str, PartyTable] = {}
     for host in federation.hosts if hosts_allowed else ():
         held = [feature.name for feature in host.features if feature.name in text.header]
@@ -346,9 +344,8 @@ def sample_from_values(federation: Federation, sample_id: str, values: Mapping[s
     names = [feature.name for feature in guest.features]
     strangers = [shown(name) for name in values if name not in names]
     if strangers:
-        raise SampleError(
-            f"{listed(strangers)}: no feature of {guest.title}, which has {listed(names)}. Leave the others out."
-        )
+        title = Text(guest.title, guest.title_zh)
+        raise SampleError("no_features_of_guest", names=tuple(strangers), party=title, features=tuple(names))
     header = (guest.id, *names)
     cells = ["" if (value := values.get(name)) is None else str(value).strip() for name in names]
     text = TableText("sample", header, [[sample_id.strip(), *cells]], [0], {})
@@ -358,9 +355,9 @@ def sample_from_values(federation: Federation, sample_id: str, values: Mapping[s
     return SampleSheet(ids, own, {}, unread | _sheet_problems(text, ids, federation, {}), notes)
 
 
-def _about(key: str, party: Party, **values: object) -> Remark:
-    """A remark that names a party, by its title in either language."""
-    return Remark(key, {"party": party.title, **values}, chinese={"party": party.title_zh or party.title})
+def _about(code: str, party: Party, row: int = 0, **values: object) -> Remark:
+    """Return a remark that names a party by its title."""
+    return Remark(code, {"party": Text(party.title, party.title_zh), **values}, row)
 
 
 def named_alike(text: TableText, federation: Federation) -> TableText:
@@ -380,10 +377,8 @@ def named_alike(text: TableText, federation: Federation) -> TableText:
         names = alike.get(column.casefold(), [])
         written = [other for other in text.header if other.casefold() == column.casefold()]
         if names and not known.issuperset(written) and (len(written) > 1 or len(names) > 1):
-            raise SampleError(
-                f"{text.name}, header: {listed([shown(one) for one in written])} may mean {listed([shown(n) for n in names])}. "
-                "Write every column's name as the federation does, once."
-            )
+            columns, meant = tuple(map(shown, written)), tuple(map(shown, names))
+            raise SampleError("columns_unclear", file=text.name, columns=columns, meant=meant)
         renamed[column] = column if column in known or not names else names[0]
     header = tuple(renamed[column] for column in text.header)
     faults = {
@@ -403,18 +398,13 @@ def number_columns(federation: Federation, header: Sequence[str]) -> list[str]:
 def check_columns(text: TableText, guest: Party) -> None:
     """Raise SampleError where a sheet has no rows, no ids, or a part of the Guest's features."""
     if not text.rows:
-        raise SampleError(f"{text.name}: there is a header but no row. Add a row for each person.")
+        raise SampleError("sheet_without_rows", file=text.name)
     if guest.id not in text.header:
-        raise SampleError(
-            f"{text.name}: the id column {shown(guest.id)} is missing; the file has {listed(text.header)}. "
-            "Add the column, with an id in every row."
-        )
-    absent = [feature.name for feature in guest.features if feature.name not in text.header]
+        raise SampleError("sheet_without_ids", file=text.name, name=shown(guest.id), columns=text.header)
+    absent = tuple(shown(feature.name) for feature in guest.features if feature.name not in text.header)
     if absent and len(absent) < len(guest.features):
-        raise SampleError(
-            f"{text.name}: {'columns are' if len(absent) > 1 else 'a column is'} missing: {listed([shown(name) for name in absent])}. Add "
-            f"every feature of {guest.title} (cells may be empty), or give ids alone to score {guest.title}'s own records."
-        )
+        title = Text(guest.title, guest.title_zh)
+        raise SampleError("sheet_lacks_features", file=text.name, names=absent, n=len(absent), party=title)
 
 
 def _repeated(ids: Sequence[str], lines: Sequence[int]) -> dict[int, int]:
@@ -430,13 +420,14 @@ def _sheet_problems(
     problems: dict[int, tuple[Remark, ...]] = {}
     for row, (value, line) in enumerate(zip(ids, text.lines, strict=True)):
         if max(map(len, text.rows[row]), default=0) > MAX_CELL:
-            problems[row] = (Remark("too_long", {"most": MAX_CELL}, line),)
+            problems[row] = (Remark("cell_too_long", {"most": MAX_CELL}, line),)
         elif row in text.ragged:
-            problems[row] = (Remark("cells", {"found": text.ragged[row], "expected": len(text.header)}, line),)
+            values = {"found": text.ragged[row], "expected": len(text.header)}
+            problems[row] = (Remark("row_ragged", values, line),)
         elif not value:
-            problems[row] = (Remark("no_id", {}, line),)
+            problems[row] = (Remark("row_without_id", {}, line),)
         elif row in repeated:
-            problems[row] = (Remark("id_twice", {"id": shown(value), "first": repeated[row]}, line),)
+            problems[row] = (Remark("id_repeated", {"id": shown(value), "first": repeated[row]}, line),)
         elif faults := _faults(text, row, federation):
             problems[row] = faults
     return problems
@@ -447,7 +438,7 @@ def _faults(text: TableText, row: int, federation: Federation) -> tuple[Remark, 
     kinds = {feature.name: feature.kind for _, feature in federation.features()}
     kinds[federation.guest.id] = Kind.CATEGORICAL
     return tuple(
-        Remark(fault.kind, {"cell": shown(fault.cell)}, text.lines[row], fault.column)
+        Remark(FAULTS[fault.kind], {"cell": shown(fault.cell)}, text.lines[row], fault.column)
         for fault in text.faults.get(row, ())
         if fault.column in kinds and (fault.kind != "rounded" or kinds[fault.column] is Kind.CATEGORICAL)
     )
@@ -461,18 +452,18 @@ def _columns(text: TableText, party: Party, ids: tuple[str, ...]) -> tuple[Party
         cells = text.cells(feature.name) if feature.name in text.header else [""] * len(ids)
         columns[feature.name], unread = to_column(cells, feature, text.marks)
         for row, cell in unread.items():
-            key = _unreadable(cell, feature, text.marks)
-            unreadable.setdefault(row, []).append(Remark(key, {"cell": shown(cell)}, text.lines[row], feature.name))
+            code = _unreadable(cell, feature, text.marks)
+            unreadable.setdefault(row, []).append(Remark(code, {"cell": shown(cell)}, text.lines[row], feature.name))
     return PartyTable(party.name, ids, columns), {row: tuple(found) for row, found in unreadable.items()}
 
 
 def _unreadable(cell: str, feature: Feature, marks: Marks) -> str:
-    """Why a cell is none of its feature's values."""
+    """Return the code of why a cell is not a value of its feature."""
     if feature.kind is Kind.BOOLEAN:
-        return "not_yes_or_no"
+        return "cell_not_yes_or_no"
     if like_a_number(cell):
-        return "wrong_mark_point" if marks.decimal == "." else "wrong_mark_comma"
-    return "not_a_number"
+        return "cell_without_point" if marks.decimal == "." else "cell_without_comma"
+    return "cell_not_a_number"
 
 
 def _joined(
@@ -493,7 +484,7 @@ def _own_records(
         blank: Any = None if column.dtype == object else np.nan
         columns[name] = np.where(held < 0, blank, column)
     unknown: dict[int, tuple[Remark, ...]] = {
-        int(row): (replace(_about("unknown_id", federation.guest, id=shown(ids[row])), row=text.lines[row]),)
+        int(row): (_about("id_not_at_guest", federation.guest, text.lines[row], id=shown(ids[row])),)
         for row in np.flatnonzero(held < 0)
     }
     return PartyTable(federation.guest.name, ids, columns), unknown
@@ -504,21 +495,23 @@ def _ignored(federation: Federation, text: TableText, hosts_allowed: bool) -> li
     guest, label = federation.guest, federation.label.column
     notes = []
     if label in text.header:
-        notes.append(Remark("label_ignored", {"column": shown(label)}))
+        notes.append(Remark("label_ignored", {"name": shown(label)}))
     of_hosts = {feature.name for host in federation.hosts for feature in host.features} - {label}
-    held = [shown(column) for column in text.header if column in of_hosts]
+    held = tuple(shown(column) for column in text.header if column in of_hosts)
     if held and not hosts_allowed:
-        notes.append(Remark("hosts_ignored", {"columns": listed(held)}))
+        notes.append(Remark("host_columns_ignored", {"columns": held}))
     known = of_hosts | {feature.name for feature in guest.features} | {guest.id, label}
-    strangers = [shown(column) for column in text.header if column not in known]
+    strangers = tuple(shown(column) for column in text.header if column not in known)
     if strangers:
-        notes.append(Remark("columns_ignored", {"columns": listed(strangers)}))
+        notes.append(Remark("columns_ignored", {"columns": strangers}))
     return notes
 
 
 def _partly_held(host: Party, held: Sequence[str]) -> Remark:
-    absent = [shown(feature.name) for feature in host.features if feature.name not in held]
-    return _about("plays_partly", host, columns=listed(absent)) if absent else _about("plays", host)
+    absent = tuple(shown(feature.name) for feature in host.features if feature.name not in held)
+    if absent:
+        return _about("host_partly_simulated", host, columns=absent)
+    return _about("host_simulated", host)
 
 
 def _undisclosed(party: Party, tables: Mapping[str, PartyTable]) -> list[Remark]:
@@ -529,6 +522,7 @@ def _undisclosed(party: Party, tables: Mapping[str, PartyTable]) -> list[Remark]
             codes = {str(code) for code in tables[party.name].columns[feature.name] if code is not None}
             strange = sorted(codes - feature.categories.keys())
             if strange:
-                found, known = listed([shown(code) for code in strange], 3), listed(list(feature.categories))
-                notes.append(Remark("undisclosed", {"column": feature.name, "codes": found, "known": known}))
+                codes_found = tuple(shown(code) for code in strange)
+                values = {"name": feature.name, "codes": codes_found, "known": tuple(feature.categories)}
+                notes.append(Remark("codes_not_listed", values))
     return notes

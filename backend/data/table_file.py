@@ -14,9 +14,10 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from backend.data.csv_file import TABLE, FileLimits, TableText, parse_csv, shown
+from backend.data.csv_file import TABLE, FileLimits, TableText, parse_csv, shown, too_many_bytes
 from backend.data.decimal_mark import chosen, decided, plain
-from backend.errors import FederationError, ParameterError, Unclear
+from backend.errors import AmbiguousFile, FederationError, ParameterError
+from backend.remark import Remark
 
 # as offered: Python's, which reads what Excel adds to it
 ENCODINGS = {"utf-16": "utf-16", "gbk": "gb18030", "latin-1": "cp1252"}
@@ -50,7 +51,7 @@ class Reading:
     def __post_init__(self) -> None:
         for what, value, known in (("encoding", self.encoding, ENCODINGS), ("decimal", self.decimal, DECIMALS)):
             if value and value not in known:
-                raise ParameterError(f"The {what} is {shown(value)}; choose one of {', '.join(known)}.")
+                raise ParameterError("unknown_reading", what=what, value=shown(value), choices=tuple(known))
 
 
 AS_IT_IS = Reading()
@@ -68,7 +69,7 @@ def read_table_file(
 
     Raises
     ------
-    Unclear
+    AmbiguousFile
         The encoding is not UTF-8 and was not named, or several sheets have cells and none was named.
     FederationError
         It is absent, too large, damaged or no table.
@@ -76,9 +77,7 @@ def read_table_file(
     if isinstance(source, Path):
         name, source = name or source.name, _bytes_of(source, limits)
     if len(source) > limits.max_bytes:
-        raise FederationError(
-            f"{name}: the file is larger than {limits.max_bytes / 1e6:,.0f} MB ({limits.max_bytes:,} bytes). Split it."
-        )
+        raise too_many_bytes(name, limits)
     if source.startswith(ZIP):
         from backend.data.xlsx_file import parse_xlsx  # noqa: PLC0415 - seldom needed
 
@@ -88,9 +87,7 @@ def read_table_file(
 
         return parse_parquet(name, source, limits)
     if source.startswith(OLE):
-        raise FederationError(
-            f"{name}: this is an old .xls workbook, or one with a password. Save it as .xlsx without a password, or as 'CSV UTF-8'."
-        )
+        raise FederationError("old_workbook", file=name)
     if how.encoding:
         return parse_csv(name, source, limits, codec_of(how.encoding, source))
     if not _is_utf8(source):
@@ -103,7 +100,7 @@ def with_marks(text: TableText, columns: Iterable[str], decimal: str = "") -> Ta
 
     Raises
     ------
-    Unclear
+    AmbiguousFile
         They prove neither a decimal point nor a decimal comma, or both.
     """
     if decimal:
@@ -115,24 +112,17 @@ def with_marks(text: TableText, columns: Iterable[str], decimal: str = "") -> Ta
     raise unclear_decimals(text.name, {cell: row_of_cell(text, cell) for cell in found})
 
 
-def unclear_decimals(name: str, rows: Mapping[str, int]) -> Unclear:
-    """The question how decimals are written, by the one or two cells that leave it open and the rows that they stand in."""
-    found = tuple(rows)
-    if len(found) == 2:
-        where = " and ".join(f"{shown(cell)} in row {row}" for cell, row in rows.items())
-        problem = (
-            f"{name}: some numbers have a decimal comma and others a decimal point ({where}). Say which of them it is."
-        )
-    else:
-        problem = (
-            f"{name}, row {rows[found[0]]}: {shown(found[0])} may be a number with decimals or one with thousands, and no other "
-            "number tells which. Say whether decimals have a comma or a point."
-        )
-    choices = {
-        mark: tuple(f"{cell} → {plain([cell], chosen(DECIMALS[mark]))[0] or '?'}" for cell in found)
-        for mark in DECIMALS
-    }
-    return Unclear(f"{problem} (--decimal point or --decimal comma)", "decimal", choices)
+def unclear_decimals(name: str, rows: Mapping[str, int]) -> AmbiguousFile:
+    """Return the question how decimals are written, by the one or two cells that leave it open and their rows."""
+    cells = tuple(rows)
+    choices = {}
+    for mark, letter in DECIMALS.items():
+        choices[mark] = tuple(f"{cell} → {plain([cell], chosen(letter))[0] or '?'}" for cell in cells)
+    if len(cells) == 2:
+        examples = tuple(Remark("cell_in_row", {"cell": shown(cell), "row": row}) for cell, row in rows.items())
+        return AmbiguousFile("decimal_marks_differ", "decimal", choices, file=name, cells=examples)
+    cell = cells[0]
+    return AmbiguousFile("decimal_mark_unclear", "decimal", choices, file=name, row=rows[cell], cell=shown(cell))
 
 
 def row_of_cell(text: TableText, cell: str) -> int:
@@ -153,17 +143,17 @@ def opened(path: Path) -> BinaryIO:
     """A regular file, open to be read; raises FederationError where it is absent or cannot be."""
     try:
         if not stat.S_ISREG(path.stat().st_mode):  # a pipe would keep us waiting
-            raise FederationError(f"{path.name}: this is a folder or a pipe, not a file. Correct its name.")
+            raise FederationError("no_regular_file", file=path.name)
         return path.open("rb")
     except FileNotFoundError:
-        raise FederationError(f"{path.name}: no such file in {path.absolute().parent}. Correct its name.") from None
+        raise FederationError("no_such_table", file=path.name, folder=str(path.absolute().parent)) from None
     except (OSError, ValueError) as error:  # ValueError: a name with a zero character
         raise _unreadable(path, error) from None
 
 
 def _unreadable(path: Path, error: Exception) -> FederationError:
     reason = getattr(error, "strerror", None) or error
-    return FederationError(f"{path.name}: cannot be read ({reason}). Check its name and its permissions.")
+    return FederationError("table_unreadable", file=path.name, reason=str(reason))
 
 
 def codec_of(encoding: str, start: bytes) -> str:
@@ -196,14 +186,9 @@ def _unclear_encoding(name: str, data: bytes) -> FederationError:
     likely = sorted(texts, key=lambda encoding: _plausible(encoding, texts[encoding]), reverse=True)
     choices = {encoding: _telling_lines(texts[encoding]) for encoding in likely}
     if not choices:
-        return FederationError(f"{name}: this is no text in UTF-8, UTF-16, GBK or Latin-1. Save it as 'CSV UTF-8'.")
-    as_read = "; ".join(f"{encoding}: {lines[-1]}" for encoding, lines in choices.items())
-    return Unclear(
-        f"{name}: the text is not UTF-8, and its encoding has to be named (--encoding {', '.join(choices)}). A line of it as "
-        f"{as_read}. Or save it as 'CSV UTF-8'.",
-        "encoding",
-        choices,
-    )
+        return FederationError("no_known_encoding", file=name)
+    lines = "; ".join(f"{encoding}: {lines[-1]}" for encoding, lines in choices.items())
+    return AmbiguousFile("encoding_unclear", "encoding", choices, file=name, encodings=tuple(choices), lines=lines)
 
 
 def _plausible(encoding: str, text: str) -> float:

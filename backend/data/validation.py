@@ -1,4 +1,4 @@
-"""Problems of a data file in plain words: which field, what was found, what was expected, what to do."""
+"""Problems of a data file's fields: which field, what was found, what was expected, what to do."""
 
 from __future__ import annotations
 
@@ -9,84 +9,117 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from backend.data.csv_file import shown
+from backend.data.strict_model import FieldError
+from backend.remark import Remark
 
 SLUG_FORM = r"^[a-z][a-z0-9_]{0,30}$"
-SLUG = "a small letter, then small letters, digits or underscores, 31 at most"
+_EXPECTED = {  # kind of the problem → code of what the field may hold
+    "string_type": "expected_text",
+    "bool_type": "expected_true_or_false",
+    "bool_parsing": "expected_true_or_false",
+    "tuple_type": "expected_list",
+    "list_type": "expected_list",
+    "dict_type": "expected_table",
+    "model_type": "expected_table",
+    "model_attributes_type": "expected_table",
+    "date_type": "expected_date",
+    "date_parsing": "expected_date",
+    "date_from_datetime_parsing": "expected_date",
+}
+_BOUNDS = {  # kind of the problem → code, and the name of the bound
+    "greater_than": ("expected_above", "gt"),
+    "greater_than_equal": ("expected_from", "ge"),
+    "less_than": ("expected_below", "lt"),
+    "less_than_equal": ("expected_up_to", "le"),
+}
 
 
-def sentences(
-    file: str, model: type[BaseModel], data: object, line_of: Callable[[Sequence[int | str]], int] | None = None
-) -> list[str]:
-    """Check `data` against `model` and return one sentence per problem, each starting with file, line and field.
+def field_problems(
+    file: str,
+    model: type[BaseModel],
+    data: object,
+    at: Sequence[str] = (),
+    line: int = 0,
+    line_of: Callable[[Sequence[int | str]], int] | None = None,
+) -> list[Remark]:
+    """Check `data` against `model` and return a problem for each field that does not fit.
 
     Parameters
     ----------
     file : str
         As problems name it.
+    at : sequence of str
+        The way to `data` within the file.
+    line : int
+        On which `data` is; 0 if it is not on one line.
     line_of : function of a field's path to its line, optional
     """
     try:
         model.model_validate(data)
     except ValidationError as error:
-        return [
-            _sentence(f"{file}, line {line_of(detail['loc'])}" if line_of else file, data, detail)
-            for detail in error.errors(include_url=False)
-        ]
+        problems = []
+        for detail in error.errors(include_url=False):
+            field_line = line_of(detail["loc"]) if line_of else line
+            where = place(file, field_line, [*at, *_path(data, detail["loc"])])
+            problems.append(_problem(where, detail))
+        return problems
     return []
 
 
-def _sentence(file: str, data: object, detail: ErrorDetails) -> str:
-    where = ", ".join([file, *_path(data, detail["loc"])])
+def place(file: str, line: int = 0, path: Sequence[str] = ()) -> str | Remark:
+    """Return where in a file something is, as a value of a problem; line 0 is not named."""
+    if not line:
+        return ", ".join([file, *path])
+    if not path:
+        return Remark("line_of_file", {"file": file, "line": line})
+    return Remark("field_on_line", {"file": file, "line": line, "path": ", ".join(path)})
+
+
+def _problem(where: str | Remark, detail: ErrorDetails) -> Remark:
     kind = detail["type"]
     context = detail.get("ctx", {})
     if kind == "missing":
-        return f"{where}: found nothing, expected a value. Add it."
+        return Remark("field_missing", {"where": where})
     if kind == "extra_forbidden":
-        return f"{where}: found an unknown key. Correct its spelling or delete it."
+        return Remark("field_unknown", {"where": where})
+    found = _value(detail["input"])
     if kind == "string_pattern_mismatch" and context["pattern"] == SLUG_FORM:
-        return f"{where}: found {_value(detail['input'])}, expected {SLUG}. Rename it."
-    return f"{where}: found {_value(detail['input'])}, expected {_expected(kind, context)}. Correct it."
+        return Remark("field_no_short_name", {"where": where, "found": found})
+    return Remark("field_does_not_fit", {"where": where, "found": found, "expected": _expected(kind, context)})
 
 
-def _expected(kind: str, context: Mapping[str, Any]) -> str:
-    """What a field may hold, by the kind of the problem."""
-    fixed = {
-        "string_type": "text in quotation marks",
-        "bool_type": "true or false",
-        "bool_parsing": "true or false",
-        "tuple_type": "a list",
-        "dict_type": "a table",
-        "model_type": "a table",
-        "model_attributes_type": "a table",
-        "date_type": "a date",
-        "date_parsing": "a date (year-month-day)",
-        "date_from_datetime_parsing": "a date (year-month-day)",
-        "greater_than": f"a number above {context.get('gt')}",
-        "greater_than_equal": f"a number from {context.get('ge')} on",
-        "less_than": f"a number below {context.get('lt')}",
-        "less_than_equal": f"a number up to {context.get('le')}",
-    }
-    if kind in fixed:
-        return fixed[kind]
-    if kind in {"enum", "literal_error"}:
-        return f"one of {context['expected']}"
-    if kind in {"string_too_short", "too_short"}:
-        return "something" if context["min_length"] == 1 else f"at least {context['min_length']}"
-    if kind == "string_too_long":
-        return f"at most {context['max_length']} characters"
-    if kind == "value_error":
-        return str(context["error"])
-    return f"text of the form {context['pattern']}" if kind == "string_pattern_mismatch" else "another kind of value"
+def _expected(kind: str, context: Mapping[str, Any]) -> str | Remark:
+    """Return what a field may hold, by the kind of the problem."""
+    match kind:
+        case "value_error":
+            error = context["error"]
+            expected = error.remark if isinstance(error, FieldError) else str(error)
+        case "enum" | "literal_error":
+            expected = Remark("expected_one_of", {"choices": context["expected"]})
+        case "string_too_short" | "too_short" if context["min_length"] == 1:
+            expected = Remark("expected_something")
+        case "string_too_short" | "too_short":
+            expected = Remark("expected_at_least", {"least": context["min_length"]})
+        case "string_too_long":
+            expected = Remark("expected_letters", {"limit": context["max_length"]})
+        case "string_pattern_mismatch":
+            expected = Remark("expected_form", {"form": context["pattern"]})
+        case _ if kind in _BOUNDS:
+            code, bound = _BOUNDS[kind]
+            expected = Remark(code, {"bound": context.get(bound)})
+        case _:
+            expected = Remark(_EXPECTED.get(kind, "expected_another_kind"))
+    return expected
 
 
 def _path(data: object, location: Sequence[int | str]) -> list[str]:
-    """The field's path; an entry of a list goes by its name, or by its number from 1."""
+    """Return the way to a field; an entry of a list goes by its name, or by its number from 1."""
     words: list[str] = []
     for step in location:
         if isinstance(step, int):
             entry = data[step] if isinstance(data, list | tuple) and step < len(data) else None
             name = (entry.get("name") or entry.get("id")) if isinstance(entry, Mapping) else None
-            label = shown(name) if isinstance(name, str) and name else f"entry {step + 1}"
+            label = shown(name) if isinstance(name, str) and name else f"#{step + 1}"
             words[-1:] = [f"{words[-1]} {label}"] if words else [label]
             data = entry
         else:
@@ -95,13 +128,13 @@ def _path(data: object, location: Sequence[int | str]) -> list[str]:
     return words
 
 
-def _value(found: object) -> str:
+def _value(found: object) -> str | Remark:
     if isinstance(found, str):
-        return shown(found) if found else "an empty text"
+        return shown(found) if found else Remark("found_empty_text")
     if isinstance(found, Mapping):
-        return "a table"
+        return Remark("found_table")
     if isinstance(found, list | tuple):
-        return "a list"
+        return Remark("found_list")
     if isinstance(found, bool):
         return str(found).lower()
     return shown(str(found)).strip("'")

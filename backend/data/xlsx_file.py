@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
-from backend.data.csv_file import PACKED, Fault, FileLimits, TableText, check_header, shown, too_large
-from backend.errors import FederationError, Unclear
+from backend.data.csv_file import PACKED, Fault, FileLimits, TableText, check_header, shown
+from backend.errors import AmbiguousFile, FederationError
 
 if TYPE_CHECKING:
     from openpyxl import Workbook
@@ -29,7 +29,7 @@ def parse_xlsx(name: str, data: bytes, limits: FileLimits, sheet: str = "") -> T
 
     Raises
     ------
-    Unclear
+    AmbiguousFile
         Several sheets have cells, and none was named.
     FederationError
         It is no workbook, damaged, too large once unpacked, or the sheet is no table.
@@ -38,9 +38,7 @@ def parse_xlsx(name: str, data: bytes, limits: FileLimits, sheet: str = "") -> T
     try:
         import openpyxl  # noqa: PLC0415 - only who hands in a workbook needs it
     except ImportError:
-        raise FederationError(
-            f"{name}: to read workbooks, install openpyxl (pip install 'glassleaf[tables]'), or save the sheet as 'CSV UTF-8'."
-        ) from None
+        raise FederationError("openpyxl_missing", file=name) from None
     try:
         with warnings.catch_warnings():  # of styles and the like, which nobody reads here
             warnings.simplefilter("ignore")
@@ -51,9 +49,7 @@ def parse_xlsx(name: str, data: bytes, limits: FileLimits, sheet: str = "") -> T
     except FederationError:
         raise
     except Exception as error:  # openpyxl raises whatever comes out of a damaged part
-        raise FederationError(
-            f"{name}: the workbook cannot be read ({type(error).__name__}). Open it, save it again as .xlsx, or save it as 'CSV UTF-8'."
-        ) from error
+        raise FederationError("workbook_unreadable", file=name, reason=type(error).__name__) from error
 
 
 def _check_packed(name: str, data: bytes, limits: FileLimits) -> None:
@@ -64,27 +60,23 @@ def _check_packed(name: str, data: bytes, limits: FileLimits) -> None:
             parts = packed.infolist()
             unpacked = sum(part.file_size for part in parts)
             if len(parts) > MAX_PARTS:
-                raise too_large(name, f"{len(parts):,} parts", f"{MAX_PARTS:,}")
+                raise FederationError("too_many_parts", file=name, found=len(parts), limit=MAX_PARTS)
             if unpacked > max_bytes:
-                raise too_large(name, f"{unpacked / 1e6:,.0f} MB once unpacked", f"{max_bytes / 1e6:,.0f} MB")
+                raise FederationError("unpacks_too_large", file=name, found=unpacked / 1e6, limit=max_bytes / 1e6)
             if "[Content_Types].xml" not in packed.namelist() or not any(p.filename.startswith("xl/") for p in parts):
-                raise FederationError(f"{name}: this is a packed file, but no .xlsx workbook. Save the sheet as .xlsx.")
+                raise FederationError("no_workbook", file=name)
             cells = 0
             for part in parts:
                 if not part.filename.endswith((".xml", ".rels")):
                     continue
                 text = packed.read(part)  # never more than the size that was checked
                 if b"<!DOCTYPE" in text or b"<!ENTITY" in text or b"\0" in text[:64]:
-                    raise FederationError(
-                        f"{name}: the workbook holds definitions that Excel never writes. Save it again."
-                    )
+                    raise FederationError("workbook_with_definitions", file=name)
                 cells = max(cells, len(_CELL.findall(text)))
             if cells > limits.max_cells:
-                raise too_large(name, f"{cells:,} cells", f"{limits.max_cells:,}")
+                raise FederationError("too_many_cells", file=name, found=cells, limit=limits.max_cells)
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, OSError, EOFError, ValueError, zlib.error):
-        raise FederationError(
-            f"{name}: the workbook is damaged or encrypted. Open it, and save it again as .xlsx without a password."
-        ) from None
+        raise FederationError("workbook_damaged", file=name) from None
 
 
 def _all_sheets(data: bytes) -> bytes:
@@ -96,19 +88,17 @@ def _chosen_sheet(name: str, book: Workbook, sheet: str, limits: FileLimits) -> 
     titles = [one.title for one in book.worksheets if one.sheet_state == "visible"]
     if sheet:
         if sheet not in titles:
-            known = ", ".join(shown(title) for title in titles)
-            raise FederationError(f"{name}: there is no sheet {shown(sheet)}; the workbook has {known}. Choose one.")
+            raise FederationError("no_such_sheet", file=name, sheet=shown(sheet), sheets=tuple(map(shown, titles)))
         return sheet
     filled = [title for title in titles if _first_rows(book[title], limits)]
     if len(filled) > 1:
-        listed = ", ".join(shown(title) for title in filled)
-        raise Unclear(
-            f"{name}: the workbook has {len(filled)} sheets with cells ({listed}). Choose one (--sheet).",
-            "sheet",
-            {title: tuple(" · ".join(row) for row in _first_rows(book[title], limits)[:3]) for title in filled},
-        )
+        choices = {}
+        for title in filled:
+            choices[title] = tuple(" · ".join(row) for row in _first_rows(book[title], limits)[:3])
+        sheets = tuple(map(shown, filled))
+        raise AmbiguousFile("several_sheets", "sheet", choices, file=name, count=len(filled), sheets=sheets)
     if not filled:
-        raise FederationError(f"{name}: the workbook is empty. Put a header and at least one row into its first sheet.")
+        raise FederationError("workbook_empty", file=name)
     return filled[0]
 
 
@@ -144,7 +134,7 @@ def _bounded(rows: Any, limits: FileLimits) -> Iterator[tuple[int, Any]]:
     for index, row in enumerate(rows(max_col=limits.max_columns + 1)):
         cells += len(row)
         if index >= MAX_LINES or cells > limits.max_cells + MAX_LINES:
-            raise FederationError(f"A sheet of more than {MAX_LINES:,} rows or {limits.max_cells:,} cells. Split it.")
+            raise FederationError("sheet_too_large", rows=MAX_LINES, cells=limits.max_cells)
         yield index, row
 
 
@@ -166,7 +156,7 @@ def _text(name: str, rows: Any, formulas: dict[tuple[int, int], str], limits: Fi
             check_header(name, header, limits)
             continue
         if len(found) == limits.max_rows:
-            raise too_large(name, f"more than {limits.max_rows:,} rows", f"{limits.max_rows:,}")
+            raise FederationError("too_many_rows", file=name, limit=limits.max_rows)
         if len(cells) > len(header):
             ragged[len(found)] = len(cells)
         for column, head in enumerate(header[: len(cells)]):
@@ -176,7 +166,7 @@ def _text(name: str, rows: Any, formulas: dict[tuple[int, int], str], limits: Fi
         found.append(cells[: len(header)] + [""] * (len(header) - len(cells)))
         lines.append(index + 1)
     if not header:
-        raise FederationError(f"{name}: the sheet is empty. Put a header and at least one row into it.")
+        raise FederationError("sheet_empty", file=name)
     return TableText(name, header, found, lines, ragged, faults)
 
 

@@ -24,8 +24,9 @@ from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import MEASURES, Bits, Budget, Dither, Measure, Slug
 from backend.data.label import Line, Prose
 from backend.data.strict_model import StrictModel
-from backend.data.validation import sentences
+from backend.data.validation import field_problems
 from backend.errors import FederationError, SecurityError
+from backend.remark import Remark
 
 MAX_FILE = 1 << 20  # bytes of a configuration or of a secret's file
 _PASSWORD = re.compile(r"//[^/@\s:]*:[^/@\s]+@")  # of a user in a URL
@@ -43,14 +44,12 @@ MaybeAddress = Annotated[str, AfterValidator(lambda value: value and _address(va
 T = TypeVar("T", bound=BaseModel)
 
 
-def _passwords(file: str, data: object, path: str = "") -> list[str]:
-    """A sentence for each URL that has a password in it, which is not repeated."""
+def _passwords(file: str, data: object, path: str = "") -> list[Remark]:
+    """Return a problem for each URL that has a password in it, which is not repeated."""
     if isinstance(data, dict):
         return [one for key, value in data.items() for one in _passwords(file, value, f"{path}, {key}")]
     if isinstance(data, str) and _PASSWORD.search(data):
-        return [
-            f"{file}{path}: found a password in a URL. Write the whole URL into a file that you alone can read, and name that file."
-        ]
+        return [Remark("password_in_url", {"where": f"{file}{path}"})]
     return []
 
 
@@ -281,8 +280,8 @@ def read_toml(path: Path) -> dict[str, object]:
 def read_form(path: Path, form: type[T]) -> T:
     """What a TOML file says in this form; raises FederationError with every problem, an unknown key among them."""
     data = read_toml(path)
-    if problems := sentences(path.name, form, data):
-        raise FederationError(problems)
+    if problems := field_problems(path.name, form, data):
+        raise FederationError(problems=problems)
     return form.model_validate(data)
 
 
@@ -295,8 +294,8 @@ def load_config(path: Path) -> HostConfig:
         With every problem: an unknown key, a wrong value, a password in a URL.
     """
     data = read_toml(path)
-    if problems := _passwords(path.name, data) or sentences(path.name, HostConfig, data):
-        raise FederationError(problems)
+    if problems := _passwords(path.name, data) or field_problems(path.name, HostConfig, data):
+        raise FederationError(problems=problems)
     try:
         return HostConfig.model_validate({**data, "folder": path.parent})
     except ValidationError as error:  # pragma: no cover - the sentences above have found everything

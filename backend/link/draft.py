@@ -15,7 +15,7 @@ from backend.data.dictionary import Feature
 from backend.data.federation import Slug
 from backend.data.label import Line
 from backend.data.strict_model import StrictModel
-from backend.data.validation import sentences
+from backend.data.validation import field_problems
 from backend.errors import FederationError, ParameterError
 from backend.link.agreement import AgreedParty, Agreement, dictionary_hash
 from backend.link.config import HostConfig, read_form
@@ -118,6 +118,6 @@ def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: AgreementTe
     }
     begins = {"valid_from": today, "valid_until": terms.until}
     document = {"title": terms.title, **begins, "parties": found, "purposes": [purpose]}
-    if problems := sentences("agreement.toml", Agreement, document):
-        raise FederationError(problems)
+    if problems := field_problems("agreement.toml", Agreement, document):
+        raise FederationError(problems=problems)
     return tomli_w.dumps(document, multiline_strings=True)

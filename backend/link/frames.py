@@ -16,7 +16,8 @@ from typing import Annotated, Any, Literal, TypeVar, cast, get_args, get_type_hi
 import msgpack
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
-from backend.errors import SecurityError, plain
+from backend.errors import SecurityError
+from backend.remark import one_line
 
 PROTOCOL = (1, 0)  # major, minor: neighbours in minor talk to each other (N and N-1)
 # bytes; above 4 MiB pieces are what fills a long line (30 MB in 89 instead of 512 ms at 20 ms and 1 Gbit/s)
@@ -33,7 +34,7 @@ Lane = Literal["online", "bulk", "training"]
 LANES: tuple[Lane, ...] = get_args(Lane)
 _Id = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 _Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
-_Name = Annotated[str, StringConstraints(max_length=300), AfterValidator(plain)]
+_Name = Annotated[str, StringConstraints(max_length=300), AfterValidator(one_line)]
 _Count = Annotated[int, Field(ge=0, lt=1 << 53)]
 _Seconds = Annotated[float, Field(ge=0, lt=1e12)]
 T = TypeVar("T")
@@ -76,7 +77,7 @@ class Header:
     conversation: _Name
     sequence: _Count
     id: _Id
-    kind: Annotated[str, StringConstraints(max_length=64), AfterValidator(plain)]
+    kind: Annotated[str, StringConstraints(max_length=64), AfterValidator(one_line)]
     chunk: _Count
     chunks: Annotated[int, Field(ge=1, lt=1 << 31)]
     length: _Count
@@ -92,7 +93,7 @@ class DeliveryReceipt:
 
     id: _Id
     result: Literal["taken", "busy", "refused"]
-    words: Annotated[str, StringConstraints(max_length=1000), AfterValidator(plain)] = ""
+    words: Annotated[str, StringConstraints(max_length=1000), AfterValidator(one_line)] = ""
     after: _Seconds = 0.0
 
 

@@ -8,16 +8,17 @@ from typing import Annotated
 import msgpack
 from pydantic import AfterValidator, Field, StringConstraints
 
-from backend.errors import SecurityError, plain
+from backend.errors import SecurityError
 from backend.link.frames import MALFORMED, PROTOCOL, read_as
 from backend.link.kinds import schemas_hash
+from backend.remark import one_line
 
 MAX_SKEW = 120.0  # seconds that two clocks may be apart
 MAX_GREETING = 16_384  # bytes
 CAPABILITIES = ("envelopes", "lanes")
 CHECK = "check"  # of a greeting that only looks whether a link would stand
 AMENDS = "amends "  # and a hash: of the agreement that the one of the greeting amends
-_Text = Annotated[str, StringConstraints(max_length=300), AfterValidator(plain)]
+_Text = Annotated[str, StringConstraints(max_length=300), AfterValidator(one_line)]
 _Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 _Number = Annotated[int, Field(ge=0, lt=10_000)]
 

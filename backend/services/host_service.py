@@ -211,7 +211,7 @@ def read_source(config: HostConfig) -> tuple[PartyTable, str]:
         text, version = read_table_file(path, path.name), sha256(path.read_bytes()).hexdigest()
     read = check_party(text, source.id, features)
     if read.problems:
-        raise FederationError(capped(read.problems))
+        raise FederationError(problems=capped(read.problems))
     return PartyTable(config.party, read.ids, HeldColumns(read.columns)), records_version(version, features)
 
 

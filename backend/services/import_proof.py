@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from backend.data.csv_file import listed, read_csv, shown
+from backend.data.csv_file import read_csv, shown
 from backend.data.dictionary import Feature
 from backend.data.federation import Federation
 from backend.data.missing import looks_missing
@@ -25,6 +25,7 @@ from backend.errors import FederationError, ModelError
 from backend.evaluation.performance import performance
 from backend.jobs import work
 from backend.protocols.training.guest import MIN_ROWS
+from backend.remark import Remark
 from backend.results import JOINT
 from backend.trees.ensemble import GuestTree, Split
 from backend.trees.importers.partition import PartialModels
@@ -55,8 +56,8 @@ class Proof:
         Margins differ by no more than the first, and may by the second (docs/import.md).
     auc : float
         Of these records; NaN for a number.
-    notes : tuple of str
-        What whoever imports should know of file and records.
+    notes : tuple of Remark
+        What the person who imports should know about file and records.
     """
 
     rows: int
@@ -64,7 +65,7 @@ class Proof:
     difference: float
     bound: float
     auc: float
-    notes: tuple[str, ...]
+    notes: tuple[Remark, ...]
 
 
 def prove(
@@ -124,7 +125,7 @@ def prove(
         work.reached(READ + (1 - READ) * done / len(rows))
     undivided, ours, walked = map(np.concatenate, zip(*pieces, strict=True))
     rounding, quantised = _rounding(read), (read.trees_an_output + 1) * 2.0 ** -(parts.guest.score_bits + 1)
-    difference = _difference(file.name, "the undivided model", ours, walked, quantised + rounding)
+    difference = _difference(file.name, Remark("the_undivided_model"), ours, walked, quantised + rounding)
     if theirs is not None:
         difference += _difference(file.name, against, undivided, theirs, rounding)
     auc, ranked = _ranking(federation, file.name, parts, labels[rows], ours, label_is)
@@ -132,7 +133,7 @@ def prove(
     return Proof(len(rows), against, difference, quantised + 2 * rounding, auc, tuple(notes))
 
 
-def library_margins(file: Path, read: WholeModel, values: Floats) -> tuple[str, Floats | None, list[str]]:
+def library_margins(file: Path, read: WholeModel, values: Floats) -> tuple[str, Floats | None, list[Remark]]:
     """Margins by the library that wrote the file, ``(n, outputs.count)``; none where it is not installed or refuses, which is said.
 
     scikit-learn is not asked: its own object is a pickle.
@@ -143,7 +144,8 @@ def library_margins(file: Path, read: WholeModel, values: Floats) -> tuple[str, 
     try:
         name, raw = LIBRARIES[library](file.read_bytes(), values)
     except ValueError as error:
-        return "", None, [f"{library} is installed and cannot score this file ({str(error).splitlines()[0][:200]})."]
+        reason = str(error).splitlines()[0][:200]
+        return "", None, [Remark("library_cannot_score", {"library": library, "reason": reason})]
     return name, raw.astype(np.float64).reshape(len(values), -1) * read.raw_scale, []
 
 
@@ -201,10 +203,7 @@ def _joint_rows(
     guest = tables[federation.guest.name]
     held = [row for row, i in enumerate(guest.ids) if all(i in table.row_of for table in tables.values())]
     if len(held) < MIN_ROWS or len(np.unique(labels[held])) < 2:
-        raise FederationError(
-            f"{len(held)} records are held by every party that owns a split; at least {MIN_ROWS}, with more than one "
-            "label, are needed to prove and measure the model. Check that the files use the same ids."
-        )
+        raise FederationError("too_few_records_to_prove", found=len(held), least=MIN_ROWS)
     return np.array(held, dtype=np.intp)[
         np.unique(np.linspace(0, len(held) - 1, min(len(held), limit)).astype(np.intp))
     ]
@@ -212,11 +211,12 @@ def _joint_rows(
 
 def _columns(
     federation: Federation, file: str, read: WholeModel, parts: PartialModels, given: Collection[str]
-) -> tuple[dict[int, tuple[str, Floats]], list[str]]:
+) -> tuple[dict[int, tuple[str, Floats]], list[Remark]]:
     """Columns of the model that a split asks about, from the cells as they are written: owner, and numbers or codes."""
     held = {feature.name: (party, feature) for party, feature in federation.features()}
     texts = {party.name: read_csv(federation.folder / party.file) for party in federation.parties}
-    columns, notes = {}, []
+    columns = {}
+    notes: list[Remark] = []
     for i in sorted({node.feature for tree in read.trees for node in tree if isinstance(node, WholeSplit)}):
         work.check()
         party, feature = held[read.features[i]]
@@ -230,12 +230,12 @@ def _columns(
         columns[i] = party, np.array([known[cell] for cell in cells], dtype=np.float64)
         strange = sorted({cell for cell in known if cell and cell not in feature.missing} - codes.keys())
         if strange:
-            column, own = shown(feature.name), listed([shown(text) for text in strange], 3)
-            notes.append(
-                f"Column {column} holds texts that are none of the model's categories ({own}): they count as missing."
-                if party == federation.guest.name
-                else f"Column {column} holds texts that are none of the model's categories: they count as missing."
-            )
+            note = {"name": shown(feature.name)}
+            if party == federation.guest.name:
+                cells_shown = tuple(shown(text) for text in strange)
+                notes.append(Remark("texts_not_in_model_listed", {**note, "texts": cells_shown}))
+            else:
+                notes.append(Remark("texts_not_in_model", note))
     return columns, notes
 
 
@@ -258,21 +258,15 @@ def _number(text: str) -> float:
 
 def _refuse_unmet(file: str, cells: Sequence[str], feature: Feature, codes: Mapping[str, int], given: bool) -> None:
     """Refuse categories that no cell has where that shows that cells and categories are written in different ways."""
-    where = f"{file}, feature {shown(feature.name)}"
+    where = {"file": file, "feature": shown(feature.name)}
     blank = [cell for cell in cells if not cell or cell in feature.missing]
     held = set(cells) - set(blank)
     if held and not held & codes.keys():
-        raise ModelError(
-            f"{where}: no cell of the column is one of the model's categories {listed([shown(text) for text in codes], 5)}, "
-            "so all would count as missing. Give the federation's texts in the order of the model's codes (--categories)."
-        )
+        texts = tuple(shown(text) for text in codes)
+        raise ModelError("no_cell_in_categories", **where, categories=texts)
     odd = [text for text in codes if text and looks_missing(text) and text not in held]
     if odd and blank and not given and "" not in codes:
-        raise ModelError(
-            f"{where}: the model has a category {shown(odd[0])}, which no cell is, and the column has empty cells: were those this "
-            "category in training? Give the texts in the order of the model's codes (--categories), with null in its place if "
-            "they were, or with the text if not."
-        )
+        raise ModelError("category_may_be_missing", **where, category=shown(odd[0]))
 
 
 def _rounding(read: WholeModel) -> float:
@@ -281,24 +275,29 @@ def _rounding(read: WholeModel) -> float:
     return (read.trees_an_output + 4) * FLOAT32 * read.reach + 4 * FLOAT32 * float(np.exp(min(base, 20.0)))
 
 
-def _difference(file: str, other: str, ours: Floats, theirs: Floats, allowed: float) -> float:
+def _difference(file: str, other: str | Remark, ours: Floats, theirs: Floats, allowed: float) -> float:
     if ours.shape != theirs.shape:
-        raise ModelError(
-            f"{file}: found {theirs.shape[1]} outputs by {other}, expected {ours.shape[1]}. It is not imported."
-        )
+        found, expected = theirs.shape[1], ours.shape[1]
+        raise ModelError("import_of_other_outputs", file=file, other=other, found=found, expected=expected)
     apart = np.abs(ours - theirs).max(axis=1)
     worst = float(apart.max())
     if not worst <= allowed:
+        differ = int((~(apart <= allowed)).sum())
         raise ModelError(
-            f"{file}: {int((~(apart <= allowed)).sum()):,} of {len(apart):,} records score otherwise than by {other}, by up to "
-            f"{worst:.3g} where {allowed:.1g} is allowed. It is not imported: please report it with the library's version."
+            "import_scores_differ",
+            file=file,
+            other=other,
+            found=differ,
+            records=len(apart),
+            difference=worst,
+            allowed=allowed,
         )
     return worst
 
 
 def _ranking(
     federation: Federation, file: str, parts: PartialModels, labels: Floats, margins: Floats, label_is: str | None
-) -> tuple[float, list[str]]:
+) -> tuple[float, list[Remark]]:
     """AUC on the federation's labels; raises ModelError where the model surely ranks the wrong way round."""
     outputs, label = parts.guest.outputs, federation.label
     auc = measure(labels, margins, JOINT, outputs).auc
@@ -306,21 +305,21 @@ def _ranking(
         return auc, []
     found = performance(labels, margins, outputs, JOINT).figure("auc")
     surely = found is not None and found.high < CHANCE
-    figure = f"AUC {auc:.4f}" + (f" (95 % interval {found.low:.4f} to {found.high:.4f})" if found else "")
+    figure = f"AUC {auc:.4f}" + (f" (95 %: {found.low:.4f} … {found.high:.4f})" if found else "")
     if not surely or label_is is not None:
-        return auc, [f"On the federation's labels the model has {figure}: it ranks people no better than chance does."]
+        return auc, [Remark("ranks_by_chance", {"figure": figure})]
+    where = {"file": file, "figure": figure, "chance": CHANCE}
     if label.task == "classes":
-        raise ModelError(
-            f"{file}: found {figure} on the federation's labels, expected more than {CHANCE:g}. The classes may have "
-            f"been numbered in another order than {listed([shown(name) for name in label.classes], 5)}: train on the label's texts, "
-            "or list 'classes' in the order of the model's numbers in the federation file."
-        )
-    other = next(iter(sorted(label_texts(federation) - {label.positive})), "the other outcome")
+        classes = tuple(shown(name) for name in label.classes)
+        raise ModelError("classes_in_other_order", **where, classes=classes)
+    other = next(iter(sorted(label_texts(federation) - {label.positive})), "")
     raise ModelError(
-        f"{file}: found {figure} on the federation's labels, expected more than {CHANCE:g}: taken to speak for {shown(label.positive)}, "
-        f"its scores are the wrong way round. Say which label its positive class is: --label-is {shlex.quote(other)} if a higher score "
-        f"speaks for {shown(other)} (scores are then turned round), --label-is {shlex.quote(label.positive)} if it does speak for "
-        f"{shown(label.positive)} and the model is as bad as that."
+        "scores_wrong_way_round",
+        **where,
+        positive=shown(label.positive),
+        other=shown(other),
+        positive_option=shlex.quote(label.positive),
+        other_option=shlex.quote(other),
     )
 
 
@@ -329,18 +328,16 @@ def label_texts(federation: Federation) -> set[str]:
     return set(read_csv(federation.folder / federation.guest.file).cells(federation.label.column))
 
 
-def _gaps(federation: Federation, read: WholeModel, guest: PartyTable) -> list[str]:
+def _gaps(federation: Federation, read: WholeModel, guest: PartyTable) -> list[Remark]:
     """Notes where training seems to have met no missing value: what was filled in then is not filled in here."""
     owner = {feature.name: party for party, feature in federation.features()}
     names = [read.features[i] for i in sorted(read.gapless) if read.features[i] in owner]
     own = {name: int(pd.isna(guest.columns[name]).sum()) for name in names if name in guest.columns}
-    empty = [f"{shown(name)} in {count:,} records" for name, count in own.items() if count]
+    empty = [Remark("missing_in_records", {"name": shown(name), "n": n}) for name, n in own.items() if n]
     others = [shown(name) for name in names if owner[name] != federation.guest.name]
     if not empty and not others:
         return []
-    return [
-        f"The model seems to have been trained without a missing value of {listed([shown(name) for name in names], 5)}. "
-        "Where one is missing, the score takes a way that the library chose without data. If training filled such cells in, fill "
-        "them in alike.",
-        *([f"Missing at the Guest: {listed(empty, 5)}."] if empty else []),
-    ]
+    notes = [Remark("trained_without_gaps", {"names": tuple(shown(name) for name in names)})]
+    if empty:
+        notes.append(Remark("missing_at_guest", {"columns": tuple(empty)}))
+    return notes

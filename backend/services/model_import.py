@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.crypto.plain import PlainKeySide
-from backend.data.csv_file import listed, shown
+from backend.data.csv_file import shown
 from backend.data.federation import Federation
 from backend.errors import ParameterError
 from backend.jobs import Job, work
@@ -210,7 +210,7 @@ def divide(
     score_bits = meanings.get("score_bits", SecureBoostParameters.score_bits)
     label_is, categories = meanings.get("label_is"), meanings.get("categories")
     if not SCORE_BITS[0] <= score_bits <= SCORE_BITS[1]:
-        raise ParameterError(f"score_bits is {score_bits}; choose a value from {SCORE_BITS[0]} to {SCORE_BITS[1]}.")
+        raise ParameterError("score_bits_out_of_range", bits=score_bits, least=SCORE_BITS[0], limit=SCORE_BITS[1])
     federation = runtime.federation
     whole = read_model(file, meanings.get("features"))
     texts = read_categories(categories) if categories is not None else {}
@@ -236,14 +236,11 @@ def _check_label_is(federation: Federation, label_is: str | None) -> None:
     if label_is is None:
         return
     if federation.label.task != "binary":
-        raise ParameterError(
-            f"--label-is is {shown(label_is)}, and the label {shown(federation.label.column)} has no two outcomes; leave it out."
-        )
+        raise ParameterError("label_is_without_outcomes", found=shown(label_is), label=shown(federation.label.column))
     texts = label_texts(federation)
     if label_is not in texts:
-        raise ParameterError(
-            f"--label-is is {shown(label_is)}; choose one of {listed([shown(t) for t in sorted(texts)])}."
-        )
+        choices = tuple(shown(text) for text in sorted(texts))
+        raise ParameterError("label_is_unknown", found=shown(label_is), choices=choices)
 
 
 def import_model(runtime: GuestRuntime, file: Path, divided: Divided, job: Job[Any]) -> Imported:

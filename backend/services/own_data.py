@@ -169,7 +169,7 @@ class OwnData:
 
         Raises
         ------
-        Unclear
+        AmbiguousFile
             The file can be read in several ways, and `how` does not say in which.
         FederationError
             It is no table that could be used.
@@ -178,7 +178,7 @@ class OwnData:
         text = read_table_file(data, name, how, UPLOAD)
         with_marks(text, text.header, how.decimal)
         if not text.rows:
-            raise FederationError(f"{name}: there is a header but no row. Add a row for each person.")
+            raise FederationError("sheet_without_rows", file=name)
         draft = Draft(
             id=secrets.token_hex(8), owner=self._owner, file=name, reading=how, title=readable(Path(name).stem)
         )
@@ -247,7 +247,7 @@ class OwnData:
         name = division.name or slug(Path(draft.file).stem)
         out = self._home / FOLDER / name
         if out.exists():
-            raise FederationError(f"There is a federation {name!r} already. Give this one another name.")
+            raise FederationError("federation_exists", federation=name)
         made = self._federations.init(self._folder(draft.id) / "table", division, out, draft.file)
         self.discard(draft)
         return made

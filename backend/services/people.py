@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from backend.data.csv_file import shown
 from backend.data.table import read_table
 from backend.errors import NotAvailable, ParameterError, SecurityError
 from backend.i18n import wide
@@ -110,10 +111,7 @@ class People:
 
     def _only_operator(self) -> None:
         if self._auditor.role != OPERATOR:
-            raise SecurityError(
-                f"Only the operator of the simulation may do that at every party; the role is {self._auditor.role}. "
-                "Ask each party's operator."
-            )
+            raise SecurityError("only_operator_of_all_parties", role=self._auditor.role)
 
     def _allowed(self, federation: str, party: str) -> tuple[str, ...]:
         """The parties to ask; raises where the actor may not."""
@@ -122,14 +120,11 @@ class People:
         if party in {one.name for one in about.parties} - set(names):
             raise NotAvailable(party, Remark("its_database"))
         if party and party not in names:
-            raise ParameterError(f"There is no party {party!r} in {federation}; choose one of {', '.join(names)}.")
+            raise ParameterError("unknown_party", federation=federation, party=shown(party), parties=names)
         if self._auditor.role == OPERATOR:
             return (party,) if party else names
         if party not in ("", about.guest.name):
-            raise SecurityError(
-                f"What {party} keeps is not for the Guest to see; only the operator of a simulation may ask, the role is "
-                f"{self._auditor.role}. Ask {party} itself."
-            )
+            raise SecurityError("only_operator_sees_holdings", host=party, role=self._auditor.role)
         return (about.guest.name,)
 
     def _named(self, federation: str, person: str) -> dict[str, str]:
@@ -198,9 +193,7 @@ def _forget(database: Database, person: str) -> dict[str, int]:
 def _checked(person: str) -> str:
     """An id as files hold it; raises ParameterError where it can be none."""
     if not person or person != person.strip() or not _is_text(person):
-        raise ParameterError(
-            f"{person[:80]!r} is not an id. Give the text of a party's id column, without spaces around it."
-        )
+        raise ParameterError("text_is_no_id", id=shown(person))
     return person
 
 
@@ -215,11 +208,7 @@ def _is_text(person: str) -> bool:
 def _reason(because: str, person: str) -> str:
     because = because.strip()
     if wide(because) < REASON_MIN or len(because) > TEXT_MAX:
-        raise ParameterError(
-            f"Give a reason why the person is forgotten, {REASON_MIN} to {TEXT_MAX:,} characters; this one has {len(because):,}."
-        )
+        raise ParameterError("reason_to_forget_length", least=REASON_MIN, limit=TEXT_MAX, found=len(because))
     if re.search(rf"(?<!\w){re.escape(person)}(?!\w)", because, re.IGNORECASE):
-        raise ParameterError(
-            "The reason names the id, and the audit log keeps reasons for good. Give it without the id."
-        )
+        raise ParameterError("reason_names_the_id")
     return because

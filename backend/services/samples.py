@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from backend.data import table as tables
+from backend.data.csv_file import shown
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation
 from backend.data.table import SAMPLES, SampleSheet
@@ -40,9 +41,7 @@ class Samples:
         """The Guest's record of a known id."""
         table = self._workspace.runtime(self._models.get(model_id).federation).table
         if sample_id not in table.row_of:
-            raise SampleError(
-                f"The Guest holds no record {sample_id!r}. Choose an id from its table, or enter the values."
-            )
+            raise SampleError("person_not_at_guest", id=shown(sample_id))
         own = table.take(np.array([table.row_of[sample_id]], dtype=np.intp))
         return SampleSheet((sample_id,), own, {}, {}, ())
 
@@ -55,7 +54,7 @@ class Samples:
 
         Raises
         ------
-        Unclear
+        AmbiguousFile
             The file can be read in several ways, and `how` does not say in which.
         SampleError
             The sheet as a whole is not usable.

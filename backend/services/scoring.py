@@ -30,6 +30,7 @@ from backend.protocols.scoring.guest import Scored, ScoringClient
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import Acknowledge
 from backend.protocols.transport.transcript import TranscriptEntry
+from backend.remark import Remark
 from backend.results import Evaluation, ModelRecord, Score, ScoreBatch, Stage, scores_csv
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
@@ -276,7 +277,7 @@ def score(
     began, sheet = time.perf_counter(), request.samples
     good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems], dtype=np.intp)
     if not len(good):
-        raise SampleError(nobody_to_score(sheet))
+        raise SampleError(problems=nobody_to_score(sheet))
     job.at("key", runtime.guest.name, 0)
     job.total = len(good)
     key = runtime.keys.scoring(request.cipher, request.key_bits, compiled.guest)
@@ -363,10 +364,10 @@ class _Question:
             self.runtime.ask_approval(session, chain, self.record.id, SCORING, people)
 
 
-def nobody_to_score(sheet: SampleSheet) -> str:
-    """Why nobody of a sheet can be scored, row by row."""
-    problems = [sheet.problem(row) for row in sheet.problems]
-    return "\n".join([f"None of the {len(problems):,} rows can be scored; nothing was sent.", *capped(problems)])
+def nobody_to_score(sheet: SampleSheet) -> list[Remark]:
+    """Return why no row of a sheet can be scored."""
+    problems = [remark for remarks in sheet.problems.values() for remark in remarks]
+    return [Remark("no_row_usable", {"rows": len(sheet.problems)}), *capped(problems)]
 
 
 def begun(

@@ -32,13 +32,13 @@ from pydantic import TypeAdapter, ValidationError
 from backend.atomic_file import held_alone, write_whole
 from backend.crypto.registry import Cipher
 from backend.data.federation import Federation
-from backend.data.remark import Remark
 from backend.data.row_groups import DatabaseTable, LongFile, Survey, TableSource, sheets, survey
 from backend.data.table import SAMPLES, SampleSheet
 from backend.data.table_file import AS_IT_IS, OLE, PARQUET, ZIP, Reading, opened
 from backend.errors import GlassleafError, ParameterError, SampleError, StoreError
 from backend.jobs import Job, work
 from backend.jobs.memory import keep_no_large_blocks
+from backend.remark import Remark
 from backend.results import ModelRecord, Score, ScoreBatch, Streamed, scores_head, scores_rows
 from backend.services.registry import Registry
 from backend.services.scoring import KEY_BITS, Scoring, ScoringRequest, failed_score
@@ -110,7 +110,7 @@ class Streaming:
 
     def _stream(self, request: StreamRequest, job: Job[Streamed]) -> Streamed:
         if not 0.0 <= request.cutoff <= 1.0:
-            raise ParameterError(f"The cut-off is {request.cutoff:g}; choose a probability from 0 to 1.")
+            raise ParameterError("cutoff_no_probability", cutoff=request.cutoff)
         record = self._models.get(request.model_id)
         federation = self._workspace.federation(record.federation)
         form = form_of(request.out, record.task == "classes")
@@ -168,7 +168,7 @@ class Streaming:
             try:
                 for sheet in read:
                     for note in sheet.notes:
-                        notes.setdefault((note.key, note.column), note)
+                        notes.setdefault((note.code, note.column), note)
                     flying.append((sheet, self._begun(record, sheet, cipher, request)))
                     if len(flying) == IN_FLIGHT:
                         land()
@@ -237,15 +237,12 @@ class _Partial:
         try:
             found = _STORED.validate_json(self._note.read_bytes())
         except (OSError, ValidationError) as error:
-            raise StoreError(f"{self._note} is damaged; delete it and {self._file.name}, and begin again.") from error
+            raise StoreError("progress_damaged", file=str(self._note), partial=self._file.name) from error
         size = self._file.stat().st_size if self._file.exists() else 0
         if found.plan != plan:
-            raise ParameterError(
-                f"{self._note} belongs to another scoring: another model, table, cut-off or cipher. Repeat that one, name another file, "
-                f"or delete it and {self._file.name}; whom it has scored stays counted."
-            )
+            raise ParameterError("progress_of_another_scoring", file=str(self._note), partial=self._file.name)
         if size < found.size and not (found.finished and not size):
-            raise StoreError(f"{self._file} is shorter than {self._note.name} says; delete both, and begin again.")
+            raise StoreError("partial_file_shortened", file=str(self._file), progress=self._note.name)
         return found
 
     def add(self, scores: tuple[Score, ...], run: str, dither: float) -> None:
@@ -266,9 +263,7 @@ class _Partial:
                 os.fsync(file.fileno())
             self._note_down(replace(then, size=then.size + len(lines)))
         except OSError as error:
-            raise GlassleafError(
-                f"{self._out} cannot be written ({error.strerror}). Make room, and repeat the command: it goes on where it was."
-            ) from error
+            raise GlassleafError("scores_unwritable", file=str(self._out), reason=str(error.strerror)) from error
 
     def _note_down(self, progress: _Progress) -> None:
         write_whole(self._note, json.dumps(asdict(progress)).encode())
@@ -316,9 +311,7 @@ def form_of(out: Path, classes: bool) -> _Form:
     try:
         import pyarrow as pa  # noqa: PLC0415 - only who asks for Parquet needs it
     except ImportError:
-        raise ParameterError(
-            f"{out.name}: to write Parquet, install pyarrow (pip install 'glassleaf[tables]'), or name a .csv file."
-        ) from None
+        raise ParameterError("pyarrow_missing_to_write", file=out.name) from None
     texts, numbers = pa.string(), pa.float64()
     kinds = {"id": texts, "status": texts, "score": numbers, "probability": numbers, "decision": texts}
     kinds |= {"predicted": texts} if classes else {}
@@ -378,16 +371,14 @@ def source_of(request: StreamRequest, federation: Federation) -> TableSource:
     """
     if isinstance(request.source, str):
         if not request.table:
-            raise ParameterError("Name the database's table or view, with the Guest's id column (--table).")
+            raise ParameterError("database_table_not_named")
         return DatabaseTable(request.source, request.table, federation.guest.id)
     if request.table:
-        raise ParameterError("--table goes with the URL of a database.")
+        raise ParameterError("table_without_database")
     with opened(request.source) as file:
         begins = file.read(len(OLE))
     if begins.startswith((ZIP, OLE)):
-        raise SampleError(
-            f"{request.source.name}: a workbook is read whole, up to {SAMPLES.max_rows:,} rows; save it as CSV or Parquet."
-        )
+        raise SampleError("workbook_not_in_groups", file=request.source.name, limit=SAMPLES.max_rows)
     return LongFile(request.source, request.how.encoding)
 
 

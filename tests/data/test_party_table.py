@@ -187,7 +187,7 @@ def test_a_table_read_in_groups_has_the_same_values_and_problems_as_one_read_who
     try:
         read.append(party_file.check_party(read_csv(path), ids, features, label))
     except FederationError as error:
-        assert read[0].problems == error.problems
+        assert read[0].problems == error.remarks
     assert read[0].problems
     for other in read[1:]:
         assert (other.problems, other.ids) == (read[0].problems, read[0].ids)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from backend.data.federation import load_federation
-from backend.data.remark import Remark
 from backend.data.table import SAMPLES, read_later_sheet, read_samples, sample_from_values
 from backend.errors import SampleError
+from backend.i18n import Text
+from backend.remark import Remark
 
 
 @pytest.fixture
@@ -36,11 +37,11 @@ def test_a_bad_row_gets_a_problem_and_keeps_its_place(federation):
     sheet = read_samples(federation, data)
     assert sheet.ids == ("x", "y", "", "x", "z", "v", "w")
     assert sheet.problems == {
-        1: (Remark("not_a_number", {"cell": "'lots'"}, 3, "income"),),
-        2: (Remark("no_id", {}, 4),),
-        3: (Remark("id_twice", {"id": "'x'", "first": 2}, 5),),
-        4: (Remark("cells", {"found": 2, "expected": 3}, 6),),
-        5: (Remark("too_long", {"most": 500}, 7),),
+        1: (Remark("cell_not_a_number", {"cell": "'lots'"}, 3, "income"),),
+        2: (Remark("row_without_id", {}, 4),),
+        3: (Remark("id_repeated", {"id": "'x'", "first": 2}, 5),),
+        4: (Remark("row_ragged", {"found": 2, "expected": 3}, 6),),
+        5: (Remark("cell_too_long", {"most": 500}, 7),),
     }
     np.testing.assert_array_equal(sheet.guest.columns["income"], [1, np.nan, 1, 2, 1, 1, 3])
 
@@ -56,8 +57,8 @@ def test_all_bad_cells_of_a_row_are_reported(federation):
 def test_the_label_and_unknown_columns_are_ignored_with_a_note(federation):
     sheet = read_samples(federation, b"id,income,home,late,colour\nx,1,own,yes,red\n")
     assert sheet.notes == (
-        Remark("label_ignored", {"column": "'late'"}),
-        Remark("columns_ignored", {"columns": "'colour'"}),
+        Remark("label_ignored", {"name": "'late'"}),
+        Remark("columns_ignored", {"columns": ("'colour'",)}),
     )
     assert list(sheet.guest.columns) == ["income", "home"]
 
@@ -66,7 +67,7 @@ def test_a_code_that_is_not_disclosed_is_noted(edit):
     coded = 'name = "home"\ncategories = { own = "owned", rent = "rented" }'
     federation = load_federation(edit("federation.toml", 'name = "home"', coded))
     notes = read_samples(federation, b"id,income,home\nx,1,castle\ny,1,own\nz,1,\n").notes
-    assert notes == (Remark("undisclosed", {"column": "home", "codes": "'castle'", "known": "own, rent"}),)
+    assert notes == (Remark("codes_not_listed", {"name": "home", "codes": ("'castle'",), "known": ("own", "rent")}),)
     assert sample_from_values(federation, "me", {"home": "castle"}).notes == notes
 
 
@@ -74,22 +75,24 @@ def test_a_hosts_columns_play_that_host(federation):
     sheet = read_samples(federation, b"id,income,home,member\nx,1,own,yes\n")
     np.testing.assert_array_equal(sheet.hosts["shop"].columns["member"], [1])
     assert sheet.hosts["shop"].ids == ("x",)
-    assert [note.key for note in sheet.notes] == ["plays"]
+    assert [note.code for note in sheet.notes] == ["host_simulated"]
 
 
 def test_a_hosts_columns_are_ignored_in_a_later_sheet(federation):
     sheet, _ = read_later_sheet(federation, b"id,income,home,member\nx,1,own,maybe\n")
     assert (sheet.hosts, sheet.problems) == ({}, {})
-    assert sheet.notes == (Remark("hosts_ignored", {"columns": "'member'"}),)
+    assert sheet.notes == (Remark("host_columns_ignored", {"columns": ("'member'",)}),)
 
 
 def test_ids_alone_stand_for_the_guests_own_records(federation):
     sheet = read_samples(federation, b"id\nc\nnobody\na\n")
     np.testing.assert_array_equal(sheet.guest.columns["income"], [30.5, np.nan, 10])
     assert list(sheet.guest.columns["home"]) == [None, None, "own"]
-    values = {"party": "The bank", "id": "'nobody'"}
-    assert [(row, p.key, p.values, p.row) for row, (p,) in sheet.problems.items()] == [(1, "unknown_id", values, 3)]
-    assert sheet.notes[0].key == "own_records"
+    values = {"party": Text("The bank"), "id": "'nobody'"}
+    assert [(row, p.code, p.values, p.row) for row, (p,) in sheet.problems.items()] == [
+        (1, "id_not_at_guest", values, 3)
+    ]
+    assert sheet.notes[0].code == "guest_records_used"
 
 
 @pytest.mark.parametrize(
@@ -135,14 +138,14 @@ def test_a_typed_in_sample_is_read_like_a_row(federation):
 
 def test_a_typed_in_value_that_cannot_be_read_is_a_problem_of_the_row(federation):
     for person, values, problem in (
-        ("me", {"income": "lots"}, Remark("not_a_number", {"cell": "'lots'"}, 0, "income")),
-        ("me", {"income": float("inf")}, Remark("not_a_number", {"cell": "'inf'"}, 0, "income")),
-        (" ", {"income": 1}, Remark("no_id")),
-        ("me", {"home": "h" * 501}, Remark("too_long", {"most": 500})),
+        ("me", {"income": "lots"}, Remark("cell_not_a_number", {"cell": "'lots'"}, 0, "income")),
+        ("me", {"income": float("inf")}, Remark("cell_not_a_number", {"cell": "'inf'"}, 0, "income")),
+        (" ", {"income": 1}, Remark("row_without_id")),
+        ("me", {"home": "h" * 501}, Remark("cell_too_long", {"most": 500})),
     ):
         assert sample_from_values(federation, person, values).problems == {0: (problem,)}
 
 
 def test_a_typed_in_value_for_no_feature_of_the_guest_is_refused(federation):
-    with pytest.raises(SampleError, match="'member': no feature of The bank, which has income, home"):
+    with pytest.raises(SampleError, match="'member': not a feature of The bank, which has income, home"):
         sample_from_values(federation, "me", {"member": "yes"})

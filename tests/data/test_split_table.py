@@ -128,7 +128,7 @@ def test_a_label_whose_positive_value_is_unclear_has_to_name_it(tmp_path):
         ({"guest": []}, "guest: found no columns"),
         ({"hosts": {}}, "hosts: found no Host"),
         ({"hosts": {"guest": ["job"]}}, "found a Host called 'guest'"),
-        ({"hosts": {"../up": ["job"]}}, "hosts '../up', name: found '../up', expected a small letter"),
+        ({"hosts": {"../up": ["job"]}}, "hosts, '../up', name: found '../up', expected a small letter"),
         ({"name": "My Federation"}, "name: found 'My Federation', expected a small letter"),
         ({"positive": "maybe"}, "the positive value 'maybe' does not occur"),
     ],
@@ -237,7 +237,7 @@ def test_a_dictionary_gives_the_unit_of_a_number_and_of_nothing_else(tmp_path):
         (["5", "5.0"], {"task": "number"}, "found the same number in every row"),
         (["a", "b", "c"], {"task": "classes", "positive": "a"}, "positive: found 'a', expected nothing"),
         (["a", "b", "c"], {"task": "ranks"}, "task: found 'ranks', expected one of 'binary', 'classes' or 'number'"),
-        (["a", "b", "c" * 201], {}, "classes entry 3: found 'ccc"),
+        (["a", "b", "c" * 201], {}, "classes #3: found 'ccc"),
     ],
 )
 def test_a_label_that_cannot_be_predicted_is_refused_and_nothing_is_written(tmp_path, cells, changed, expected):

@@ -16,10 +16,10 @@ from pyarrow import parquet
 from backend.data.csv_file import FileLimits
 from backend.data.decimal_mark import Marks, decided, plain
 from backend.data.federation import load_federation
-from backend.data.remark import Remark
 from backend.data.table import SAMPLES, read_samples
 from backend.data.table_file import Reading, read_table_file, with_marks
-from backend.errors import FederationError, SampleError, Unclear
+from backend.errors import AmbiguousFile, FederationError, SampleError
+from backend.remark import Remark
 
 HEADER = ("id", "income", "home")
 numbers = st.none() | st.integers(-(10**9), 10**9) | st.floats(-1e9, 1e9, allow_nan=False).map(lambda x: round(x, 4))
@@ -88,7 +88,7 @@ def test_a_sheet_says_the_same_in_every_form(federation, found):
         same(read_samples(federation, commas, how=Reading(decimal="comma")), expected)
         try:
             undoubted = read_samples(federation, commas)
-        except Unclear as unclear:
+        except AmbiguousFile as unclear:
             assert unclear.question == "decimal"
         else:
             same(undoubted, expected)
@@ -104,7 +104,7 @@ def test_a_named_encoding_says_the_same_and_an_unnamed_one_is_asked(federation, 
     data = as_csv(rows, encoding=encoding)
     expected = read_samples(federation, as_csv(rows))
     same(read_samples(federation, data, how=Reading(encoding=encoding)), expected)
-    with pytest.raises(Unclear) as unclear:
+    with pytest.raises(AmbiguousFile) as unclear:
         read_samples(federation, data)
     assert unclear.value.question == "encoding"
     assert any(letters in line for line in unclear.value.choices[encoding])
@@ -124,7 +124,7 @@ def test_a_named_encoding_says_the_same_and_an_unnamed_one_is_asked(federation, 
 )
 def test_the_encoding_that_reads_as_writing_is_asked_first(text: str, encoding: str) -> None:
     data = text.encode({"latin-1": "cp1252"}.get(encoding, encoding))
-    with pytest.raises(Unclear) as unclear:
+    with pytest.raises(AmbiguousFile) as unclear:
         read_table_file(data, "people.csv")
     named, lines = next(iter(unclear.value.choices.items()))
     assert encoding.startswith(named) and lines == tuple(text.splitlines()[:3])
@@ -169,7 +169,7 @@ def test_a_thousand_or_one_and_a_bit_is_never_guessed(federation):
         b"id;income;home\nx;1,234;own\n",
         b"id;income;home\nx;1.234;own\n",
     ):
-        with pytest.raises(Unclear, match="row 2"):
+        with pytest.raises(AmbiguousFile, match="row 2"):
             read_samples(federation, data)
     thousand = read_samples(federation, b'id,income,home\nx,"1,234",own\n', how=Reading(decimal="point"))
     assert thousand.guest.columns["income"][0] == 1234
@@ -200,9 +200,9 @@ def test_a_workbook_is_read_as_it_was_stored(federation):
     book.save(out)
     sheet = read_samples(federation, out.getvalue(), name="people.xlsx")
     assert sheet.problems == {
-        0: (Remark("formula", {"cell": "'=1+1'"}, 2, "income"),),
-        1: (Remark("error", {"cell": "'#DIV/0!'"}, 3, "home"),),
-        2: (Remark("rounded", {"cell": "'1.101011990030712e+17'"}, 4, "id"),),
+        0: (Remark("formula_without_result", {"cell": "'=1+1'"}, 2, "income"),),
+        1: (Remark("cell_shows_error", {"cell": "'#DIV/0!'"}, 3, "home"),),
+        2: (Remark("number_rounded", {"cell": "'1.101011990030712e+17'"}, 4, "id"),),
     }
     assert sheet.guest.columns["home"][3] == "2024-01-31"
     assert sheet.guest.columns["income"][3] == 1e16
@@ -210,7 +210,7 @@ def test_a_workbook_is_read_as_it_was_stored(federation):
 
 def test_of_several_sheets_one_is_chosen(federation):
     data = as_xlsx([("x", 1, "own")], "Other")
-    with pytest.raises(Unclear) as unclear:
+    with pytest.raises(AmbiguousFile) as unclear:
         read_samples(federation, data)
     assert (unclear.value.question, list(unclear.value.choices)) == ("sheet", ["Sheet", "Other"])
     assert read_samples(federation, data, how=Reading(sheet="Sheet")).ids == ("x",)
@@ -235,7 +235,7 @@ def test_what_would_unpack_to_too_much_is_refused_before_any_work():
     wide = io.BytesIO()
     parquet.write_table(pa.table({"id": ["x" * 20_000] * 4000}), wide)
     assert len(wide.getvalue()) < 30_000
-    with pytest.raises(FederationError, match="once unpacked"):
+    with pytest.raises(FederationError, match="than its footer states"):
         read_table_file(wide.getvalue(), "wide.parquet", limits=SAMPLES)
 
 

@@ -40,7 +40,7 @@ from backend.data.dictionary_file import read_dictionary
 from backend.data.federation import load_federation
 from backend.data.split import Division, split_table
 from backend.data.table import read_samples
-from backend.errors import GlassleafError, Unclear
+from backend.errors import AmbiguousFile, GlassleafError
 from backend.protocols.training.messages import AskBinSums, AskNodeSums, FeatureBins, KeepModel
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.codec import decode, encode
@@ -250,7 +250,7 @@ def test_every_kind_of_file_is_damaged(kinds: dict[str, Kind]) -> None:
     assert tuple(kinds) == NAMES
     for kind in kinds.values():
         for blob in kind.sound:
-            with suppress(Unclear):  # a question is no damage
+            with suppress(AmbiguousFile):  # a question is no damage
                 kind.read(blob)  # sound as it is: what is refused below, is refused for its damage
 
 

@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 
 from backend.data import split
-from backend.errors import FederationError, Unclear
+from backend.errors import AmbiguousFile, FederationError
 from backend.i18n import Text
 from backend.services import Glassleaf
 from backend.services.federations import Division
@@ -100,7 +100,7 @@ def test_what_is_no_table_or_leaves_something_open_begins_nothing(glassleaf):
     ):
         with pytest.raises(FederationError, match=f"people.csv.*{told}"):
             service.begin("people.csv", data)
-    with pytest.raises(Unclear):
+    with pytest.raises(AmbiguousFile):
         service.begin("people.csv", "id,Stra\xdfe\n1,x\n".encode("latin-1"))
     assert not (glassleaf.home / "drafts").exists()
 

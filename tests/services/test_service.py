@@ -137,7 +137,7 @@ def test_host_columns_in_the_sheet_play_the_host(glassleaf):
     blank = ",".join([known, *("" for _ in host.features)])
     sheet = glassleaf.samples.read("latest", f"{','.join(header)}\n{blank}\n".encode())
     played, own = score(glassleaf, sheet).scores[0], score(glassleaf, sheet_of(glassleaf, known)).scores[0]
-    assert played.not_held_by == () and any(note.key.startswith("plays") for note in sheet.notes)
+    assert played.not_held_by == () and any(note.code.startswith("host_") for note in sheet.notes)
     assert played.guest_part == own.guest_part
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import create_engine
 from backend.data import row_groups
 from backend.data.row_groups import LongFile, survey
 from backend.data.table_file import Reading
-from backend.errors import Cancelled, GlassleafError, ParameterError, SampleError, StoreError, Unclear
+from backend.errors import AmbiguousFile, Cancelled, GlassleafError, ParameterError, SampleError, StoreError
 from backend.services import Glassleaf, streaming
 from backend.services.scoring import ScoringRequest
 from backend.services.streaming import StreamRequest, in_groups
@@ -126,7 +126,7 @@ def test_decimal_commas_in_the_last_group_hold_for_the_first(glassleaf, home, tm
     read = row_groups.sheets(federation, LongFile(tmp_path / "commas.csv"), known, None)
     assert next(read).guest.columns[numeric.name][0] == 1.234
     (tmp_path / "open.csv").write_text("\n".join(lines[:-1]))
-    with pytest.raises(Unclear):
+    with pytest.raises(AmbiguousFile):
         survey(federation, LongFile(tmp_path / "open.csv"), Reading())
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.data.validation import sentences
+from backend.data.validation import field_problems
 from backend.errors import ParameterError
 
 Sense = Literal["min", "max"]
@@ -457,7 +457,7 @@ def read_config(file: Path) -> OperatorConfig:
         raise ParameterError(f"{file} cannot be read ({error.strerror}).") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ParameterError(f"{file} cannot be read as TOML ({error}).") from None
-    problems = sentences(file.name, OperatorConfig, data)
+    problems = field_problems(file.name, OperatorConfig, data)
     if problems:
-        raise ParameterError("\n".join(problems))
+        raise ParameterError(problems=problems)
     return OperatorConfig.model_validate(data)

@@ -19,8 +19,6 @@ from backend.trees.importers.ubjson import parse_ubjson
 from backend.trees.importers.whole import WholeModel
 from backend.trees.importers.xgboost_file import read_xgboost
 
-READABLE = "XGBoost's JSON or UBJ, LightGBM's text, or scikit-learn's JSON as docs/import.md writes it"
-
 EXAMPLE = '{"home": ["own", "rent"]}'
 
 
@@ -41,10 +39,8 @@ def read_model(path: Path, features: Sequence[str] | None = None) -> WholeModel:
     if features is None:
         return model
     if len(features) != len(model.features):
-        raise ModelError(
-            f"{path.name}: found {len(features)} feature names, expected one for each of the model's "
-            f"{len(model.features)} columns. Name them in the order in which they were trained."
-        )
+        found, expected = len(features), len(model.features)
+        raise ModelError("feature_names_do_not_fit", file=path.name, found=found, expected=expected)
     return replace(model, features=tuple(features))
 
 
@@ -52,10 +48,10 @@ def read_categories(path: Path) -> dict[str, tuple[str | None, ...]]:
     """Read a JSON object of feature → texts in the order of the model's category codes; null is the empty cell."""
     document = parse_json(path.name, read_bytes(path))
     if not isinstance(document, dict):
-        raise ModelError(f"{path.name}: found no object, expected {EXAMPLE}. Correct it.")
+        raise ModelError("categories_no_object", file=path.name, example=EXAMPLE)
     for feature, texts in document.items():
         if not (isinstance(texts, list) and all(text is None or isinstance(text, str) for text in texts)):
-            raise ModelError(f"{path.name}, {shown(feature)}: found no list of texts, expected {EXAMPLE}. Correct it.")
+            raise ModelError("categories_no_list", file=path.name, feature=shown(feature), example=EXAMPLE)
     return {feature: tuple(texts) for feature, texts in document.items()}
 
 
@@ -67,11 +63,8 @@ def _read(name: str, data: bytes) -> WholeModel:
     if data.startswith((b"tree\n", b"tree\r\n")):
         return read_lightgbm(name, data)
     if data.startswith((b"\x80", b"PK\x03\x04", b"\x78\x9c")):
-        raise ModelError(
-            f"{name}: found a pickle or an archive, expected {READABLE}. Opening one can run any code, so it is never "
-            "opened; write the model out as docs/import.md shows."
-        )
-    raise ModelError(f"{name}: found a file of unknown format, expected {READABLE}. Save the model in one of these.")
+        raise ModelError("model_is_pickle", file=name)
+    raise ModelError("model_of_unknown_format", file=name)
 
 
 def _read_json(name: str, document: Any) -> WholeModel:
@@ -81,14 +74,9 @@ def _read_json(name: str, document: Any) -> WholeModel:
     if document == {} or keys & {"format"}:
         if keys and document["format"] == FORMAT:
             return read_sklearn(name, document)
-        raise ModelError(f"{name}, format: found another format, expected {FORMAT!r}. Write the model out again.")
+        raise ModelError("model_of_other_format", file=name, format=FORMAT)
     if "tree_info" in keys:
-        raise ModelError(
-            f"{name}: found LightGBM's dump, which rounds numbers; expected its model file. Write it with booster.save_model('model.txt')."
-        )
+        raise ModelError("model_is_lightgbm_dump", file=name)
     if isinstance(document, list):
-        raise ModelError(
-            f"{name}: found a list, such as XGBoost's dump, which leaves out the base score; expected its model file. "
-            "Write it with booster.save_model('model.json')."
-        )
-    raise ModelError(f"{name}: found JSON of unknown format, expected {READABLE}. Save the model in one of these.")
+        raise ModelError("model_is_xgboost_dump", file=name)
+    raise ModelError("model_of_unknown_format", file=name)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from backend.data.csv_file import listed, shown
+from backend.data.csv_file import shown
 from backend.data.label import Label
 from backend.errors import ModelError
+from backend.remark import Remark
 from backend.trees.ensemble import Leaf
 from backend.trees.importers.whole import WholeModel, WholeTree, numbered
 
@@ -32,13 +33,11 @@ def fit_to_label(model: WholeModel, label: Label, label_is: str | None = None) -
     ModelError
         The label is of another task, or has other classes.
     """
-    found = _described(model.outputs.task, model.outputs.classes)
-    wanted = _described(label.task, label.classes)
-    if found != wanted:
-        raise ModelError(
-            f"{model.file}: found a model that predicts {found}, expected {wanted} as the federation's label "
-            f"{shown(label.column)} has it. Import it into a federation with such a label, or train one for this label."
-        )
+    found = _predicted(model.outputs.task, model.outputs.classes)
+    expected = _predicted(label.task, label.classes)
+    if found != expected:
+        column = shown(label.column)
+        raise ModelError("model_of_other_task", file=model.file, found=found, expected=expected, label=column)
     if label.task == "binary":
         if label_is is not None:
             return model if label_is == label.positive else _turned_round(model)
@@ -46,8 +45,11 @@ def fit_to_label(model: WholeModel, label: Label, label_is: str | None = None) -
     return _in_order_of(model, label.classes) if label.task == "classes" else model
 
 
-def _described(task: str, classes: Sequence[str]) -> str:
-    return {"binary": "two outcomes", "classes": f"{len(classes)} classes", "number": "a number"}[task]
+def _predicted(task: str, classes: Sequence[str]) -> Remark:
+    """Return what a model or a label of this task gives."""
+    if task == "classes":
+        return Remark("this_many_classes", {"count": len(classes)})
+    return Remark("two_outcomes" if task == "binary" else "a_number")
 
 
 def _oriented_to(model: WholeModel, positive: str) -> WholeModel:
@@ -55,11 +57,9 @@ def _oriented_to(model: WholeModel, positive: str) -> WholeModel:
     if not model.outcomes or model.outcomes[-1] == positive:
         return model
     if model.outcomes[0] != positive:
-        note = (
-            f"A higher score speaks for {shown(model.outcomes[-1])}, against {shown(model.outcomes[0])}; the label's "
-            f"positive value is {shown(positive)}. Check that they mean the same; if not, say which it is with --label-is."
-        )
-        return replace(model, notes=(*model.notes, note))
+        for_text, against = shown(model.outcomes[-1]), shown(model.outcomes[0])
+        values = {"outcome": for_text, "other": against, "positive": shown(positive)}
+        return replace(model, notes=(*model.notes, Remark("outcome_written_otherwise", values)))
     return _turned_round(model)
 
 
@@ -78,14 +78,10 @@ def _in_order_of(model: WholeModel, classes: tuple[str, ...]) -> WholeModel:
     names, notes = model.outputs.classes, model.notes
     if set(names) != set(classes):
         if names != numbered(len(classes)):
-            raise ModelError(
-                f"{model.file}: found the classes {listed([shown(name) for name in names])}, expected the label's "
-                f"{listed([shown(name) for name in classes])}. Train on the label's texts, or on their numbers 0, 1, 2 …"
-            )
-        notes += (
-            f"The file numbers its classes; 0 … {len(classes) - 1} are taken for {listed([shown(c) for c in classes], len(classes))} "
-            "in this order. Check that the training numbered them so.",
-        )
+            found, expected = tuple(map(shown, names)), tuple(map(shown, classes))
+            raise ModelError("model_of_other_classes", file=model.file, found=found, expected=expected)
+        values = {"last": len(classes) - 1, "classes": tuple(map(shown, classes))}
+        notes = (*notes, Remark("classes_are_numbered", values))
         names = classes
     order = [names.index(name) for name in classes]
     return replace(

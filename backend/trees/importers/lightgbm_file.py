@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from backend.data.csv_file import listed, shown
+from backend.data.csv_file import shown
 from backend.data.label import Task
 from backend.errors import ModelError
+from backend.remark import Remark
 from backend.trees.ensemble import Leaf
 from backend.trees.importers.reading import damaged, parse_json
 from backend.trees.importers.thresholds import at_most
@@ -39,10 +40,10 @@ TASKS: dict[str, Task] = {
     "multiclass": "classes",
     **dict.fromkeys(("regression", "regression_l1", "huber", "fair", "quantile", "mape"), "number"),
 }
-REASONS = {  # why the sum of leaf weights is not what these predict
-    "sqrt": " (it predicts the square of the sum of leaf weights)",
-    "multiclassova": " (each class has a probability of its own, and they do not add up to 1)",
-    **dict.fromkeys(("poisson", "gamma", "tweedie"), " (it predicts e to the power of the sum of leaf weights)"),
+REASONS = {  # code of why the sum of leaf weights is not what these predict
+    "sqrt": "predicts_square_of_sum",
+    "multiclassova": "predicts_separate_classes",
+    **dict.fromkeys(("poisson", "gamma", "tweedie"), "predicts_power_of_sum"),
 }
 CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of a decision type; the missing type is in the two bits above
 MISSING_NONE, MISSING_ZERO, MISSING_NAN = range(3)
@@ -64,7 +65,7 @@ class _Section:
 
     def text(self, key: str) -> str:
         if key not in self.values:
-            raise damaged(self.position(key), "nothing", "a value")
+            raise damaged(self.position(key), Remark("found_nothing"), Remark("expected_something"))
         return self.values[key][1]
 
     def whole(self, key: str) -> int:
@@ -79,11 +80,11 @@ class _Section:
     def _numbers(self, key: str, n: int, read: Callable[[str], Number]) -> list[Number]:
         words = self.text(key).split()
         if len(words) != n:
-            raise damaged(self.position(key), f"{len(words)} numbers", f"{n}")
+            raise damaged(self.position(key), Remark("this_many_entries", {"n": len(words)}), n)
         try:
             return [read(word) for word in words]
         except ValueError:
-            raise damaged(self.position(key), shown(self.text(key)), "numbers") from None
+            raise damaged(self.position(key), shown(self.text(key)), Remark("expected_numbers")) from None
 
 
 def read_lightgbm(name: str, data: bytes) -> WholeModel:
@@ -92,7 +93,7 @@ def read_lightgbm(name: str, data: bytes) -> WholeModel:
     version = head.text("version")
     if version not in VERSIONS:
         raise ModelError(
-            f"{head.position('version')}: found {shown(version)}, expected {' or '.join(VERSIONS)}. Save the model with a newer LightGBM."
+            "lightgbm_version_unknown", where=head.position("version"), found=shown(version), versions=VERSIONS
         )
     task, scale = _objective(head)
     count = _outputs(head, task)
@@ -100,12 +101,15 @@ def read_lightgbm(name: str, data: bytes) -> WholeModel:
     n_features = head.whole("max_feature_idx") + 1
     if not 1 <= len(names) == n_features <= MAX_FEATURES:
         raise damaged(
-            head.position("feature_names"), f"{len(names)} names", f"{n_features}, and at most {MAX_FEATURES:,}"
+            head.position("feature_names"),
+            Remark("this_many_entries", {"n": len(names)}),
+            f"{n_features} ≤ {MAX_FEATURES}",
         )
-    if len(head.text("tree_sizes").split()) != len(trees):
-        raise damaged(head.position("tree_sizes"), f"{len(head.text('tree_sizes').split())} trees", f"{len(trees)}")
+    sizes = head.text("tree_sizes").split()
+    if len(sizes) != len(trees):
+        raise damaged(head.position("tree_sizes"), Remark("this_many_entries", {"n": len(sizes)}), len(trees))
     if len(trees) % count:
-        raise damaged(f"{name}, trees", f"{len(trees)}", f"as many for each of {count} classes")
+        raise damaged(f"{name}, trees", len(trees), Remark("expected_multiple", {"count": count}))
     if "average_output" in head.values:  # boosting=rf: the prediction is that of the mean
         scale /= max(len(trees) // count, 1)
     return WholeModel(
@@ -126,7 +130,7 @@ def _sections(name: str, data: bytes) -> tuple[_Section, list[_Section], list[st
     try:
         lines = data.decode("utf-8").splitlines()
     except UnicodeDecodeError as error:
-        raise damaged(f"{name}, byte {error.start:,}", "a byte that is not UTF-8", "UTF-8 text") from None
+        raise damaged(f"{name}, byte {error.start:,}", Remark("found_no_utf8"), "UTF-8") from None
     sections = [_Section(name, {})]
     for number, line in enumerate(lines, start=1):
         key, _, value = line.partition("=")
@@ -138,9 +142,11 @@ def _sections(name: str, data: bytes) -> tuple[_Section, list[_Section], list[st
             sections.append(_Section(f"{name}, tree {value}", {}))
         elif key:
             if key in sections[-1].values:
-                raise damaged(f"{name}, line {number}", f"{shown(key)} twice", "every key once")
+                raise damaged(
+                    f"{name}, line {number}", Remark("found_twice", {"text": shown(key)}), Remark("expected_key_once")
+                )
             sections[-1].values[key] = number, value
-    raise damaged(f"{name}, line {len(lines)}", "the end of the file", "'end of trees'")
+    raise damaged(f"{name}, line {len(lines)}", Remark("found_end_of_file"), "'end of trees'")
 
 
 def _objective(head: _Section) -> tuple[Task, float]:
@@ -148,9 +154,10 @@ def _objective(head: _Section) -> tuple[Task, float]:
     text = head.values.get("objective", (0, "no objective"))[1]
     objective, *options = text.split() or [""]
     if objective not in TASKS or "sqrt" in options:
-        reason = REASONS.get("sqrt" if "sqrt" in options else objective, "")
+        reason = REASONS.get("sqrt" if "sqrt" in options else objective, "objective_not_known")
+        where = head.position("objective")
         raise ModelError(
-            f"{head.position('objective')}: found {shown(text)}{reason}, expected {listed(list(TASKS), len(TASKS))}. Use one of them."
+            "objective_not_importable", where=where, found=shown(text), reason=Remark(reason), objectives=tuple(TASKS)
         )
     if objective != "binary":
         return TASKS[objective], 1.0
@@ -159,7 +166,7 @@ def _objective(head: _Section) -> tuple[Task, float]:
     except ValueError:
         factor = 0.0
     if not 0.0 < factor < 1e6:
-        raise damaged(head.position("objective"), shown(" ".join(options)), "sigmoid: and a positive number")
+        raise damaged(head.position("objective"), shown(" ".join(options)), "sigmoid:1")
     return "binary", factor
 
 
@@ -169,20 +176,16 @@ def _outputs(head: _Section, task: Task) -> int:
     if task == "classes":
         check_classes(head.position("num_class"), count)
     elif count != 1:
-        raise ModelError(
-            f"{head.position('num_class')}: found {shown(head.text('num_class'))}, expected 1 output a sample. Train with multiclass."
-        )
+        raise ModelError("several_outputs", where=head.position("num_class"), found=shown(head.text("num_class")))
     if head.whole("num_tree_per_iteration") != count:
         where = head.position("num_tree_per_iteration")
-        raise damaged(where, shown(head.text("num_tree_per_iteration")), f"{count}")
+        raise damaged(where, shown(head.text("num_tree_per_iteration")), count)
     return count
 
 
 def _tree(section: _Section, scale: float, n_features: int) -> WholeTree:
     if section.values.get("is_linear", (0, "0"))[1] != "0":
-        raise ModelError(
-            f"{section.where}: found linear leaves, expected one weight each. Train with linear_tree=false."
-        )
+        raise ModelError("linear_leaves", where=section.where)
     n_leaves = section.whole("num_leaves")
     weights = section.floats("leaf_value", n_leaves)
     covers = section.floats("leaf_weight", n_leaves) if n_leaves > 1 else [0.0]
@@ -202,7 +205,7 @@ def _tree(section: _Section, scale: float, n_features: int) -> WholeTree:
         default_left, threshold, codes = False, None, frozenset[int]()
         if kinds[i] & CATEGORICAL:
             if thresholds[i] not in range(len(bit_sets)):
-                raise damaged(where, f"category set {thresholds[i]:g}", f"one of {len(bit_sets)}")
+                raise damaged(f"{where}, threshold", thresholds[i], f"0 … {len(bit_sets) - 1}")
             codes = bit_sets[int(thresholds[i])]
         else:
             default_left, threshold = _numeric(where, kinds[i], thresholds[i])
@@ -233,16 +236,13 @@ def _numeric(where: str, kind: int, threshold: float) -> tuple[bool, float]:
     """Default direction and our threshold, by the split's missing type."""
     default_left, missing = bool(kind & DEFAULT_LEFT), kind >> 2
     if missing not in (MISSING_NONE, MISSING_ZERO, MISSING_NAN):
-        raise damaged(f"{where}, decision_type", f"{kind}", "a missing type of 0, 1 or 2")
+        raise damaged(f"{where}, decision_type", kind, "missing_type 0, 1, 2")
     # inf is LightGBM's for all values to the left, missing ones to the right
     if math.isnan(threshold) or threshold == -math.inf:
-        raise damaged(f"{where}, threshold", f"{threshold}", "a number")
+        raise damaged(f"{where}, threshold", threshold, Remark("expected_finite"))
     zero_left = default_left if missing == MISSING_ZERO else threshold >= 0.0
     if (zero_left and threshold < -ZERO) or (not zero_left and threshold > ZERO):
-        raise ModelError(
-            f"{where}: found a split that sends 0 to the other side than its neighbours (zero_as_missing), which one "
-            "threshold cannot say. Train with zero_as_missing=false."
-        )
+        raise ModelError("zero_as_missing", where=where)
     ours = at_most(max(threshold, ZERO)) if zero_left else min(at_most(threshold), -ZERO)
     return default_left if missing == MISSING_NAN else zero_left, ours  # else a missing value is read as 0
 
@@ -251,15 +251,13 @@ def _bit_sets(section: _Section) -> list[frozenset[int]]:
     """Category codes that go left, by category set."""
     n = section.whole("num_cat")
     if not 0 <= n <= section.whole("num_leaves"):
-        raise damaged(section.position("num_cat"), f"{n}", "at most one category set a split")
+        raise damaged(section.position("num_cat"), n, f"0 … {section.whole('num_leaves')}")
     if n == 0:
         return []
     bounds = section.wholes("cat_boundaries", n + 1)
     words = section.wholes("cat_threshold", max(bounds[-1], 0))
     if bounds[0] != 0 or bounds != sorted(bounds) or any(not 0 <= word < 1 << WORD for word in words):
-        raise damaged(
-            section.position("cat_boundaries"), "offsets that do not fit the bit sets", "rising offsets from 0"
-        )
+        raise damaged(section.position("cat_boundaries"), bounds[:10], Remark("expected_rising_offsets"))
     return [
         frozenset(i * WORD + bit for i, word in enumerate(words[start:end]) for bit in range(WORD) if word >> bit & 1)
         for start, end in pairwise(bounds)
@@ -269,18 +267,17 @@ def _bit_sets(section: _Section) -> list[frozenset[int]]:
 def _category_texts(name: str, tail: list[str], n_features: int) -> dict[int, tuple[str, ...]]:
     """Pandas' categories, which LightGBM keeps in the order of the categorical columns without naming these."""
     if "parameters:" in tail and "end of parameters" not in tail:
-        raise damaged(name, "the end of the file", "'end of parameters'")
+        raise damaged(name, Remark("found_end_of_file"), "'end of parameters'")
     named = next(_after(tail, "pandas_categorical:"), "null")
     categories = parse_json(f"{name}, pandas_categorical", named.encode())
     if not categories:
         return {}
     if not (isinstance(categories, list) and all(isinstance(column, list) for column in categories)):
-        raise damaged(f"{name}, pandas_categorical", shown(named), "a list of each column's categories")
+        raise damaged(f"{name}, pandas_categorical", shown(named), Remark("expected_category_lists"))
     columns = _categorical_columns(next(_after(tail, "[categorical_feature:"), "]"))
     if columns is None or len(columns) != len(categories) or not set(columns) <= set(range(n_features)):
         raise ModelError(
-            f"{name}, pandas_categorical: found categories of {len(categories)} columns, but {len(columns or ())} categorical features, "
-            "so which belong to which is unknown; expected as many. Train with unordered pandas categories alone, or on whole numbers."
+            "categories_of_unknown_columns", file=name, columns=len(categories), features=len(columns or ())
         )
     return {c: tuple(category_text(v) for v in values) for c, values in zip(columns, categories, strict=True)}
 

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from backend.data.csv_file import listed, shown
+from backend.data.csv_file import shown
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import capped
 from backend.data.label import Label
 from backend.errors import ModelError
+from backend.remark import Remark
 from backend.trees.ensemble import GuestModel, GuestTree, HostModel, Leaf, NodeKey, Split, SplitRule
 from backend.trees.importers.labels import fit_to_label
 from backend.trees.importers.whole import WholeModel, WholeSplit
@@ -112,10 +113,7 @@ def _check_size(model: WholeModel, score_bits: int) -> None:
     reach = model.reach
     max_reach = MAX_UNITS >> score_bits
     if reach > max_reach:
-        raise ModelError(
-            f"{model.file}: found scores of up to {reach:,.0f}, expected at most {max_reach:,} with {score_bits} score bits. "
-            "Choose fewer score bits, or train on a label in larger units."
-        )
+        raise ModelError("scores_too_large", file=model.file, found=reach, limit=max_reach, bits=score_bits)
 
 
 @dataclass(frozen=True)
@@ -148,11 +146,10 @@ def _columns(
 ) -> dict[int, _Column]:
     """Every column that some split asks about; raises ModelError with all problems."""
     held = {feature.name: (party, feature) for party, feature in dictionary if party in parties}
-    problems = [
-        f"{model.file}: category texts were given for {shown(name)}, which is none of its columns. Correct the name."
-        for name in categories
-        if name not in model.features
-    ]
+    problems = []
+    for name in categories:
+        if name not in model.features:
+            problems.append(Remark("categories_of_no_column", {"file": model.file, "name": shown(name)}))
     columns = {}
     splits: dict[int, list[WholeSplit]] = defaultdict(list)
     for node in chain.from_iterable(model.trees):
@@ -161,20 +158,20 @@ def _columns(
     for i in sorted(splits):
         name = model.features[i]
         if name not in held:
+            known = tuple(shown(feature) for feature in held)
             problems.append(
-                f"{model.file}: found splits on {shown(name)}, expected a feature that a party holds: "
-                f"{listed([shown(known) for known in held])}. Name the model's columns as the federation does, or add the feature to it."
+                Remark("split_on_unknown_feature", {"file": model.file, "name": shown(name), "known": known})
             )
             continue
         owner, feature = held[name]
         try:
             texts = _texts(model, i, splits[i], feature, categories.get(name))
         except ModelError as error:
-            problems.append(str(error))
+            problems += error.remarks
             continue
         columns[i] = _Column(owner, feature, texts)
     if problems:
-        raise ModelError("\n".join(capped(problems)))
+        raise ModelError(problems=capped(problems))
     return columns
 
 
@@ -182,66 +179,49 @@ def _texts(
     model: WholeModel, column: int, splits: Sequence[WholeSplit], feature: Feature, given: Sequence[str | None] | None
 ) -> dict[int, str]:
     """The federation's text of each category code; none for a column of numbers."""
-    where = f"{model.file}, feature {shown(feature.name)}"
+    where = {"file": model.file, "feature": shown(feature.name)}
     categorical = {split.threshold is None for split in splits}
     if len(categorical) > 1:
-        raise ModelError(
-            f"{where}: found splits by threshold and by category, expected one kind. Save the model again."
-        )
+        raise ModelError("splits_of_two_kinds", **where)
     if not categorical.pop():
         if feature.kind is Kind.CATEGORICAL and not (feature.categories and all(map(_is_number, feature.categories))):
-            raise ModelError(
-                f"{where}: the model cuts it as a number, the federation has it as {feature.kind}. Give it the kind "
-                "numeric there, list codes that are numbers, or train it as a categorical feature."
-            )
+            raise ModelError("model_cuts_as_number", **where, kind=feature.kind.value)
         return {}
     if feature.kind is not Kind.CATEGORICAL:
-        raise ModelError(
-            f"{where}: the model has it as categorical, the federation as {feature.kind}. Give it the kind categorical "
-            "there, or train it as a number."
-        )
+        raise ModelError("model_has_categories", **where, kind=feature.kind.value)
     texts = _named(where, model.categories.get(column), feature, given)
     unnamed = sorted({code for split in splits for code in split.codes} - set(texts))
     if unnamed:
-        raise ModelError(
-            f"{where}: the file does not legibly say which category the code {unnamed[0]} is, and the federation lists no such "
-            f"code; expected a text for each of {listed([str(code) for code in unnamed])}. Give the categories in the "
-            "order of their codes (--categories), or train on pandas categories."
-        )
+        raise ModelError("category_codes_unnamed", **where, first=unnamed[0], codes=tuple(unnamed))
     return texts
 
 
 def _named(
-    where: str, in_file: Sequence[str] | None, feature: Feature, given: Sequence[str | None] | None
+    where: Mapping[str, str], in_file: Sequence[str] | None, feature: Feature, given: Sequence[str | None] | None
 ) -> dict[int, str]:
     """Code → text, as given, else as in the file, else the disclosed codes that are whole numbers themselves."""
     if given is None and in_file is None:
         return {int(code): code for code in feature.categories if code.isdecimal() and str(int(code)) == code}
     texts = tuple((text or "").strip() for text in (given if given is not None else in_file or ()))  # as cells are read
     if len(set(texts)) != len(texts):
-        raise ModelError(f"{where}: found two category codes with one text, expected a text of its own for each.")
+        raise ModelError("category_text_repeated", **where)
     blank = [text for text in texts if text in feature.missing or (not text and None not in (given or ()))]
     if blank:
         raise ModelError(
-            f"{where}: found the category {shown(blank[0])}, which the model tells apart from a missing value and the federation "
-            f"counts as one: its scores would not be the model's. {_advice(blank[0], feature)}"
+            "category_counts_as_missing", **where, category=shown(blank[0]), advice=_advice(blank[0], feature)
         )
     strange = [text for text in texts if text and text not in feature.categories]
     if feature.categories and strange and (given is not None or len(strange) == len(texts)):
-        raise ModelError(
-            f"{where}: found the categories {listed([shown(text) for text in strange], 5)}, expected the federation's codes "
-            f"{listed([shown(code) for code in feature.categories], 5)}. Give them in the order of the model's codes (--categories)."
-        )
+        found, expected = tuple(map(shown, strange)), tuple(map(shown, feature.categories))
+        raise ModelError("categories_not_of_federation", **where, found=found, expected=expected)
     return dict(enumerate(texts))
 
 
-def _advice(text: str, feature: Feature) -> str:
+def _advice(text: str, feature: Feature) -> Remark:
+    """Return what to do about a category that the federation counts as missing."""
     if not text:
-        return "If that category is the empty cell, say so with --categories, null in its place; or train with such cells left missing."
-    return (
-        f"If it is a category, take {shown(text)} out of 'missing' in the federation file; if it is a missing value, train with such "
-        "cells left missing."
-    )
+        return Remark("advice_empty_category")
+    return Remark("advice_take_out_of_missing", {"text": shown(text)})
 
 
 def _is_number(text: str) -> bool:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
-from backend.data.csv_file import listed
 from backend.errors import ModelError
+from backend.remark import Remark
 from backend.trees.ensemble import Leaf
 from backend.trees.importers.reading import checked, damaged
 from backend.trees.importers.thresholds import LARGEST, at_most, at_most_float32
@@ -84,9 +84,9 @@ def read_sklearn(name: str, document: Any) -> WholeModel:
     file = checked(name, _File, document)
     n = len(file.features)
     if not 1 <= n <= MAX_FEATURES:
-        raise damaged(f"{name}, features", f"{n:,}", f"1 … {MAX_FEATURES:,}")
+        raise damaged(f"{name}, features", n, f"1 … {MAX_FEATURES:,}")
     if not set(file.categories) <= set(range(n)):
-        raise damaged(f"{name}, categories", f"{sorted(file.categories)}", f"features of 0 … {n - 1}")
+        raise damaged(f"{name}, categories", tuple(sorted(file.categories)), f"0 … {n - 1}")
     ours = at_most_float32 if file.compares == "float32" else at_most
     trees = tuple(_read_tree(f"{name}, tree {t}", tree, ours, n) for t, tree in enumerate(file.trees))
     model = WholeModel(
@@ -109,15 +109,18 @@ def _check_examples(model: WholeModel, examples: _Examples) -> None:
     """Raise ModelError where the estimator itself scored a row otherwise than the file's trees do."""
     rows, theirs, where = examples.rows, examples.margins, f"{model.file}, examples"
     if any(len(row) != len(model.features) for row in rows) or any(len(row) != model.outputs.count for row in theirs):
-        raise damaged(where, "rows of another length", "a number a feature, and one an output")
+        raise damaged(where, Remark("found_other_length"), Remark("expected_same_length"))
     if not 1 <= len(rows) == len(theirs):
-        raise damaged(where, f"{len(rows)} rows and {len(theirs)} scores", "as many, and at least one")
+        raise damaged(where, f"{len(rows)} ≠ {len(theirs)}", Remark("expected_same_length"))
     apart = np.abs(model.margins(np.array(rows)) - np.array(theirs)).max(axis=1)
     differ = ~(apart <= ROUNDING * (1.0 + model.reach))
     if differ.any():
         raise ModelError(
-            f"{where}: {int(differ.sum())} of {len(rows)} rows score otherwise by the file's trees than by the estimator itself, by up to "
-            f"{apart.max():.3g}. It is not imported: please report it with the version of scikit-learn."
+            "examples_score_differently",
+            where=where,
+            found=int(differ.sum()),
+            rows=len(rows),
+            difference=float(apart.max()),
         )
 
 
@@ -134,19 +137,19 @@ def _outputs(where: str, file: _File) -> Outputs:
 def _read_tree(where: str, tree: _Tree, ours: Callable[[float], float], n_features: int) -> WholeTree:
     columns = [column for name, column in tree if name != "left_categories"]
     if len({len(column) for column in columns}) != 1:
-        raise damaged(where, f"lists of {sorted({len(c) for c in columns})} nodes", "as many in each")
+        raise damaged(where, tuple(sorted({len(c) for c in columns})), Remark("expected_same_length"))
     nodes: dict[int, Node] = {}
     for i, (left, right, feature, threshold, missing_left, values, gain, cover) in enumerate(
         zip(*columns, strict=True)
     ):
         if left == LEAF:
             if not values:
-                raise damaged(f"{where}, node {i}", "a leaf without a value", "one, or one a class")
+                raise damaged(f"{where}, node {i}, values", Remark("found_nothing"), Remark("expected_something"))
             nodes[i] = Leaf(max(values), cover, tuple(values) if len(values) > 1 else ())
             continue
         codes = tree.left_categories.get(i)
         if not math.isfinite(threshold):
-            raise damaged(f"{where}, node {i}", f"a threshold of {threshold}", "a finite number")
+            raise damaged(f"{where}, node {i}, threshold", threshold, Remark("expected_finite"))
         nodes[i] = WholeSplit(
             feature=feature,
             left=left,
@@ -168,22 +171,17 @@ def export(estimator: Any) -> dict[str, Any]:
     names = [cls.__name__ for cls in type(estimator).__mro__]
     kind = next((name for name in names if name in WRITERS), None)
     if kind is None:
-        raise ModelError(
-            f"estimator: found {names[0]}, expected {listed(list(WRITERS), len(WRITERS))}. Train one of these."
-        )
+        raise ModelError("estimator_unknown", found=names[0], estimators=tuple(WRITERS))
     if not hasattr(estimator, "n_features_in_"):
-        raise ModelError("estimator: found one that is not fitted, expected a fitted one. Call its fit first.")
+        raise ModelError("estimator_not_fitted")
     if getattr(estimator, "n_outputs_", 1) != 1:
-        raise ModelError(f"estimator: found {estimator.n_outputs_} targets, expected 1. Train an estimator for each.")
+        raise ModelError("estimator_of_several_targets", found=int(estimator.n_outputs_))
     classes = [category_text(name) for name in getattr(estimator, "classes_", ())]
     if len(classes) == 1:
-        raise ModelError("estimator: found 1 class, expected 2 or more. Train on rows of each.")
+        raise ModelError("estimator_of_one_class")
     loss = getattr(estimator, "loss", LOSSES[0])
     if loss not in LOSSES:
-        raise ModelError(
-            f"estimator, loss: found {loss!r}, expected {' or '.join(map(repr, LOSSES))}: only their predictions are sums "
-            "of leaf weights, or such sums as logits."
-        )
+        raise ModelError("estimator_loss_unknown", found=repr(loss), losses=LOSSES)
     columns = getattr(estimator, "feature_names_in_", [f"f{i}" for i in range(estimator.n_features_in_)])
     document = {
         "format": FORMAT,
@@ -226,9 +224,7 @@ def _gradient_boosting(estimator: Any) -> dict[str, Any]:
         "stratified",
     )
     if not constant and not (isinstance(init, str) and init == "zero"):
-        raise ModelError(
-            f"estimator, init: found {type(init).__name__}, expected the default or 'zero': another estimator's score is no constant."
-        )
+        raise ModelError("estimator_init_not_constant", found=type(init).__name__)
     anyone = np.zeros((1, estimator.n_features_in_), dtype=np.float32)
     return {
         "shares": False,

@@ -11,6 +11,7 @@ from typing import Any
 
 from backend.data.csv_file import shown
 from backend.errors import ModelError
+from backend.remark import Remark
 from backend.trees.importers.reading import damaged
 
 MAX_DEPTH = 32  # XGBoost's own files nest 9 deep
@@ -23,7 +24,7 @@ def parse_ubjson(name: str, data: bytes) -> Any:
     reader = _Reader(name, data)
     value = reader.value(0)
     if reader.at != len(data):
-        raise reader.error(f"{len(data) - reader.at:,} more bytes", "the end of the file")
+        raise reader.error(Remark("found_more_bytes", {"count": len(data) - reader.at}), Remark("found_end_of_file"))
     return value
 
 
@@ -35,12 +36,12 @@ class _Reader:
     data: bytes
     at: int = 0
 
-    def error(self, found: str, expected: str) -> ModelError:
+    def error(self, found: object, expected: object) -> ModelError:
         return damaged(f"{self.name}, byte {self.at:,}", found, expected)
 
     def take(self, n: int) -> bytes:
         if not 0 <= n <= len(self.data) - self.at:
-            raise self.error(f"a length of {n:,}", f"at most the {len(self.data) - self.at:,} bytes that are left")
+            raise self.error(n, f"0 … {len(self.data) - self.at:,}")
         self.at += n
         return self.data[self.at - n : self.at]
 
@@ -56,7 +57,7 @@ class _Reader:
     def length(self) -> int:
         kind = self.marker()
         if kind not in "iUIlL":
-            raise self.error(shown(kind), "a length")
+            raise self.error(shown(kind), Remark("expected_length"))
         return int(self.number(kind))
 
     def text(self) -> str:
@@ -64,11 +65,11 @@ class _Reader:
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError:
-            raise self.error("text that is not UTF-8", "UTF-8 text") from None
+            raise self.error(Remark("found_no_utf8"), "UTF-8") from None
 
     def value(self, depth: int) -> Any:
         if depth > MAX_DEPTH:
-            raise self.error(f"values nested more than {MAX_DEPTH} deep", "a model")
+            raise self.error(Remark("found_deep_nesting", {"limit": MAX_DEPTH}), Remark("expected_model"))
         kind = self.marker()
         if kind in _NUMBERS:
             return self.number(kind)
@@ -80,7 +81,7 @@ class _Reader:
             return self.array(depth)
         if kind == "{":
             return self.object(depth)
-        raise self.error(shown(kind), "a value")
+        raise self.error(shown(kind), Remark("expected_something"))
 
     def array(self, depth: int) -> list[Any]:
         kind = ""
@@ -88,7 +89,7 @@ class _Reader:
             self.take(1)
             kind = self.marker()
             if kind not in _NUMBERS or self.peek() != b"#":
-                raise self.error(f"an array of {shown(kind)}", "an array of numbers and its length")
+                raise self.error(shown(kind), Remark("expected_numbers"))
         if self.peek() != b"#":
             values = []
             while self.peek() != b"]":
@@ -99,7 +100,7 @@ class _Reader:
         n = self.length()
         size = struct.calcsize(_NUMBERS[kind]) if kind else 1
         if not 0 <= n <= (len(self.data) - self.at) // size:
-            raise self.error(f"an array of {n:,} values", "a length that the file can hold")
+            raise self.error(n, f"0 … {(len(self.data) - self.at) // size:,}")
         if not kind:
             return [self.value(depth + 1) for _ in range(n)]
         return list(struct.unpack(f">{n}{_NUMBERS[kind][1]}", self.take(n * size)))
@@ -109,7 +110,7 @@ class _Reader:
         while self.peek() != b"}":
             key = self.text()
             if key in values:
-                raise self.error(f"the key {shown(key)} twice", "every key once")
+                raise self.error(Remark("found_twice", {"text": shown(key)}), Remark("expected_key_once"))
             values[key] = self.value(depth + 1)
         self.take(1)
         return values

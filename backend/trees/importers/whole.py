@@ -14,9 +14,10 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.data.csv_file import listed, shown
+from backend.data.csv_file import shown
 from backend.data.label import MAX_CLASSES, MIN_CLASSES, Task
 from backend.errors import ModelError
+from backend.remark import Remark
 from backend.trees.ensemble import Leaf
 from backend.trees.importers.reading import damaged
 from backend.trees.outputs import Link, Outputs
@@ -85,7 +86,7 @@ class WholeModel:
         Columns of numbers in which training seems to have met no missing value: their splits send one where the library does by default.
     raw_scale : float
         What the library's raw score is multiplied by to give a margin.
-    notes : tuple of str
+    notes : tuple of Remark
         Warnings for the person who imports.
     """
 
@@ -99,24 +100,22 @@ class WholeModel:
     outcomes: tuple[str, ...] = ()
     gapless: frozenset[int] = frozenset()
     raw_scale: float = 1.0
-    notes: tuple[str, ...] = ()
+    notes: tuple[Remark, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.trees:
-            raise damaged(self.file, "no tree", "at least one")
+            raise damaged(f"{self.file}, trees", 0, "≥ 1")
         count = self.outputs.count
         if len(self.base_scores) != count:
-            raise damaged(f"{self.file}, base score", f"{len(self.base_scores)} numbers", f"{count}")
+            raise damaged(f"{self.file}, base score", Remark("this_many_entries", {"n": len(self.base_scores)}), count)
         for score in self.base_scores:
             if not abs(score) <= MAX_WEIGHT:
-                raise damaged(f"{self.file}, base score", f"{score}", f"a number of at most {MAX_WEIGHT:,.0f}")
+                raise damaged(f"{self.file}, base score", score, Remark("expected_up_to", {"bound": MAX_WEIGHT}))
         self._check_outputs()
         repeated = [name for name, count in Counter(self.features).items() if count > 1]
         if repeated:
-            raise ModelError(
-                f"{self.file}, feature names: found {listed([shown(name) for name in repeated], 3)} more than once, "
-                "expected every name once. Name the columns again."
-            )
+            names = tuple(shown(name) for name in repeated)
+            raise ModelError("model_names_repeated", file=self.file, names=names)
 
     @property
     def trees_an_output(self) -> int:
@@ -153,15 +152,15 @@ class WholeModel:
         """Every tree adds to one output that is there, or every leaf to all of them."""
         of_tree, count = self.outputs.of_tree, self.outputs.count
         if of_tree and (len(of_tree) != len(self.trees) or not set(of_tree) <= set(range(count))):
-            raise damaged(
-                f"{self.file}, classes of the trees", "ones that do not fit", f"0 … {count - 1} for each tree"
-            )
+            raise damaged(f"{self.file}, tree_info", of_tree[:10], f"0 … {count - 1}")
         expected = 0 if of_tree or count == 1 else count
         for t, tree in enumerate(self.trees):
             found = next((n for n in tree if isinstance(n, Leaf) and len(n.weights) != expected), None)
             if found is not None:
                 raise damaged(
-                    f"{self.file}, tree {t}", f"a leaf of {len(found.weights) or 1} weights", f"{expected or 1}"
+                    f"{self.file}, tree {t}, leaf",
+                    Remark("this_many_entries", {"n": len(found.weights) or 1}),
+                    expected or 1,
                 )
 
 
@@ -224,10 +223,7 @@ def boosted(task: Task, of_tree: tuple[int, ...], count: int) -> Outputs:
 def check_classes(where: str, count: int) -> None:
     """Refuse a number of classes that no label can have; raises ModelError."""
     if not MIN_CLASSES <= count <= MAX_CLASSES:
-        raise ModelError(
-            f"{where}: found {count:,} classes, expected {MIN_CLASSES} to {MAX_CLASSES}. Train two classes as one "
-            "binary score; merge classes where there are more."
-        )
+        raise ModelError("model_class_count", where=where, found=count, least=MIN_CLASSES, limit=MAX_CLASSES)
 
 
 def in_order(where: str, nodes: Mapping[int, Node], n_features: int, *, root: int = 0, spare: int = 0) -> WholeTree:
@@ -247,18 +243,18 @@ def in_order(where: str, nodes: Mapping[int, Node], n_features: int, *, root: in
         key, depth = stack.pop()
         node = nodes.get(key)
         if node is None:
-            raise damaged(where, f"a way to node {key}, which is not there", "every child to be a node")
+            raise damaged(f"{where}, node {key}", Remark("found_nothing"), Remark("expected_one_tree"))
         if key in number:
-            raise damaged(where, f"two ways to node {key}", "one binary tree")
+            raise damaged(f"{where}, node {key}", Remark("found_two_ways"), Remark("expected_one_tree"))
         if depth > MAX_DEPTH:
-            raise ModelError(f"{where}: found more than {MAX_DEPTH} splits on one path. Train shallower trees.")
+            raise ModelError("tree_too_deep", where=where, limit=MAX_DEPTH)
         _check(f"{where}, node {key}", node, n_features)
         number[key] = len(order)
         order.append(node)
         if isinstance(node, WholeSplit):
             stack += [(node.right, depth + 1), (node.left, depth + 1)]
     if len(order) + spare != len(nodes):
-        raise damaged(where, f"{len(nodes) - spare} nodes of which {len(order)} can be reached", "one binary tree")
+        raise damaged(where, f"{len(order)} / {len(nodes) - spare}", Remark("expected_one_tree"))
     return tuple(
         replace(node, left=number[node.left], right=number[node.right]) if isinstance(node, WholeSplit) else node
         for node in order
@@ -267,20 +263,20 @@ def in_order(where: str, nodes: Mapping[int, Node], n_features: int, *, root: in
 
 def _check(where: str, node: Node, n_features: int) -> None:
     if not 0.0 <= node.cover < math.inf:
-        raise damaged(where, f"a cover of {node.cover}", "a finite one, not negative")
+        raise damaged(f"{where}, cover", node.cover, Remark("expected_not_negative"))
     if isinstance(node, Leaf):
         for weight in node.weights or (node.weight,):
             if not abs(weight) <= MAX_WEIGHT:
-                raise damaged(where, f"a leaf weight of {weight}", f"a number of at most {MAX_WEIGHT:,.0f}")
+                raise damaged(f"{where}, weight", weight, Remark("expected_up_to", {"bound": MAX_WEIGHT}))
         return
     if not 0 <= node.feature < n_features:
-        raise damaged(where, f"feature {node.feature}", f"one of 0 … {n_features - 1}")
+        raise damaged(f"{where}, feature", node.feature, f"0 … {n_features - 1}")
     if not math.isfinite(node.gain):
-        raise damaged(where, f"a gain of {node.gain}", "a finite one")
+        raise damaged(f"{where}, gain", node.gain, Remark("expected_finite"))
     if node.threshold is not None and not math.isfinite(node.threshold):
-        raise damaged(where, f"a threshold of {node.threshold}", "a number")
+        raise damaged(f"{where}, threshold", node.threshold, Remark("expected_finite"))
     if not all(0 <= code < MAX_CODE for code in node.codes):
-        raise damaged(where, "a category code out of range", f"codes of 0 … {MAX_CODE - 1}")
+        raise damaged(f"{where}, categories", max(node.codes), f"0 … {MAX_CODE - 1}")
 
 
 def category_text(value: object) -> str:

@@ -12,9 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import AliasPath, BaseModel, Field, StrictBool
 
-from backend.data.csv_file import listed, shown
+from backend.data.csv_file import shown
 from backend.data.label import Task
 from backend.errors import ModelError
+from backend.remark import Remark
 from backend.trees.ensemble import Leaf
 from backend.trees.importers.reading import checked, damaged
 from backend.trees.importers.thresholds import below_float32
@@ -119,14 +120,16 @@ def read_xgboost(name: str, document: Any) -> WholeModel:
     task, count = _outputs(name, learner.objective, param)
     if not 1 <= param.num_feature <= MAX_FEATURES:
         where = f"{name}, learner.learner_model_param.num_feature"
-        raise damaged(where, f"{param.num_feature:,}", f"1 … {MAX_FEATURES:,}")
+        raise damaged(where, param.num_feature, f"1 … {MAX_FEATURES:,}")
     names = learner.feature_names or [f"f{i}" for i in range(param.num_feature)]
     if len(names) != param.num_feature:
-        raise damaged(f"{name}, learner.feature_names", f"{len(names)} names", f"{param.num_feature}")
+        raise damaged(
+            f"{name}, learner.feature_names", Remark("this_many_entries", {"n": len(names)}), param.num_feature
+        )
     model, drop = _booster(name, document["learner"]["gradient_booster"], learner.booster)
     if len(model.trees) != model.num_trees or len(drop) != len(model.trees):
         where = f"{name}, learner.gradient_booster"
-        raise damaged(where, f"{len(model.trees)} trees", f"{model.num_trees}, with one weight each")
+        raise damaged(where, Remark("this_many_entries", {"n": len(model.trees)}), model.num_trees)
     trees = tuple(
         _tree(f"{name}, tree {t}", tree, weight, param.num_feature)
         for t, (tree, weight) in enumerate(zip(model.trees, drop, strict=True))
@@ -147,17 +150,17 @@ def read_xgboost(name: str, document: Any) -> WholeModel:
 def _outputs(name: str, objective: str, param: _ModelParam) -> tuple[Task, int]:
     """The task, and how many outputs a sample has."""
     if objective not in TASKS:
-        reason = " (it predicts e to the power of the sum of leaf weights)" if objective in LOG_LINK else ""
+        reason = Remark("predicts_power_of_sum" if objective in LOG_LINK else "objective_not_known")
+        where = f"{name}, learner.objective"
         raise ModelError(
-            f"{name}, learner.objective: found {shown(objective)}{reason}, expected {listed(list(TASKS), len(TASKS))}. Train with "
-            "one of them."
+            "objective_not_importable", where=where, found=shown(objective), reason=reason, objectives=tuple(TASKS)
         )
     where, task = f"{name}, learner.learner_model_param", TASKS[objective]
     if task == "classes":
         check_classes(where, param.num_class)
     several = max(param.num_target, 0 if task == "classes" else param.num_class)
     if several > 1:
-        raise ModelError(f"{where}: found {several} outputs a sample, expected one. Train a model for each.")
+        raise ModelError("several_outputs", where=where, found=several)
     return task, param.num_class if task == "classes" else 1
 
 
@@ -170,16 +173,15 @@ def _booster(name: str, document: Any, kind: str) -> tuple[_Trees, list[float]]:
     if kind == "dart":
         dart = checked(where, _DartBooster, document)
         return dart.gbtree.model, dart.weight_drop
-    raise ModelError(f"{where}: found {shown(kind)}, expected gbtree or dart: only trees can be divided. Train one.")
+    raise ModelError("booster_without_trees", where=where, found=shown(kind))
 
 
 def _base_scores(name: str, text: str, objective: str, count: int) -> tuple[float, ...]:
     """Margins before any tree; written as ``5E-1``, ``[5E-1]`` or one number a class."""
-    wanted = (
-        "one probability, not 0 and not 1"
-        if objective in PROBABILITY
-        else f"finite numbers: one, or one for each of {count}"
-    )
+    if objective in PROBABILITY:
+        expected = Remark("expected_probability")
+    else:
+        expected = Remark("expected_base_scores", {"count": count})
     words = text.removeprefix("[").removesuffix("]").split(",")
     try:
         with np.errstate(over="ignore"):
@@ -188,7 +190,7 @@ def _base_scores(name: str, text: str, objective: str, count: int) -> tuple[floa
         scores = []
     fits = all(0.0 < s < 1.0 if objective in PROBABILITY else math.isfinite(s) for s in scores)
     if len(scores) not in (1, count) or not fits:
-        raise damaged(f"{name}, learner.learner_model_param.base_score", shown(text), wanted)
+        raise damaged(f"{name}, learner.learner_model_param.base_score", shown(text), expected)
     if objective in PROBABILITY:
         scores = [min(max(p, PROBABILITY_EDGE), 1.0 - PROBABILITY_EDGE) for p in scores]
         scores = [math.log(p / (1.0 - p)) for p in scores]
@@ -198,14 +200,12 @@ def _base_scores(name: str, text: str, objective: str, count: int) -> tuple[floa
 def _tree(where: str, tree: _Tree, weight: float, n_features: int) -> WholeTree:
     n = tree.num_nodes
     if tree.size_leaf_vector > 1:
-        raise ModelError(
-            f"{where}: found leaves of several weights, expected one each. Train with multi_strategy=one_output_per_tree."
-        )
+        raise ModelError("leaves_of_several_weights", where=where)
     kinds = tree.split_type or [0] * len(tree.left_children)
     columns = (tree.left_children, tree.right_children, tree.split_indices, tree.default_left, kinds)
     lengths = {len(column) for column in (*columns, tree.split_conditions, tree.loss_changes, tree.sum_hessian)}
     if lengths != {n}:
-        raise damaged(where, f"lists of {listed([str(length) for length in sorted(lengths)])} nodes", f"{n} in each")
+        raise damaged(where, tuple(sorted(lengths)), n)
     with np.errstate(over="ignore", invalid="ignore"):
         numbers = np.array(tree.split_conditions).astype(np.float32)
         weights = (numbers * np.float32(weight)).astype(np.float64).tolist()
@@ -219,9 +219,9 @@ def _tree(where: str, tree: _Tree, weight: float, n_features: int) -> WholeTree:
             nodes[i] = Leaf(weights[i], covers[i])
             continue
         if kind == 1 and i not in codes:
-            raise damaged(f"{where}, node {i}", "a categorical split without categories", "its categories")
+            raise damaged(f"{where}, node {i}, categories", Remark("found_nothing"), Remark("expected_something"))
         if kind != 1 and not math.isfinite(numbers[i]):
-            raise damaged(f"{where}, node {i}", f"a threshold of {tree.split_conditions[i]}", "a number of float32")
+            raise damaged(f"{where}, node {i}, threshold", tree.split_conditions[i], "float32")
         nodes[i] = WholeSplit(
             feature=feature,
             left=left,
@@ -240,12 +240,12 @@ def _codes(where: str, tree: _Tree) -> dict[int, frozenset[int]]:
     """Node → category codes that go right."""
     starts, sizes = tree.categories_segments, tree.categories_sizes
     if not len(tree.categories_nodes) == len(starts) == len(sizes):
-        raise damaged(f"{where}, categories", "lists of different lengths", "an entry in each for every node")
+        raise damaged(f"{where}, categories", Remark("found_other_length"), Remark("expected_same_length"))
     codes = {}
     for node, start, size in zip(tree.categories_nodes, starts, sizes, strict=True):
         if not (start >= 0 and size >= 1 and start + size <= len(tree.categories)):
             raise damaged(
-                f"{where}, categories of node {node}", f"entries {start} … {start + size - 1}", "ones in them"
+                f"{where}, node {node}, categories", f"{start} … {start + size - 1}", f"0 … {len(tree.categories) - 1}"
             )
         codes[node] = frozenset(tree.categories[start : start + size])
     return codes
@@ -255,7 +255,7 @@ def _category_texts(
     name: str, encodings: list[_CategoryNames], n_features: int, version: tuple[int, int, int]
 ) -> dict[int, tuple[str, ...]]:
     if encodings and len(encodings) != n_features:
-        raise damaged(f"{name}, cats", f"{len(encodings)} entries", f"{n_features}, one a feature")
+        raise damaged(f"{name}, cats", Remark("this_many_entries", {"n": len(encodings)}), n_features)
     texts = {}
     for feature, encoding in enumerate(encodings):
         if encoding.offsets is None:
@@ -267,22 +267,18 @@ def _category_texts(
 
 def _split_text(where: str, values: list[int], offsets: list[int]) -> tuple[str, ...]:
     if offsets != sorted(offsets) or (offsets and (offsets[0] != 0 or offsets[-1] != len(values))):
-        raise damaged(where, "texts that do not fit their bytes", "rising offsets from 0 to the end")
+        raise damaged(where, tuple(offsets[:10]), Remark("expected_rising_offsets"))
     if any(not -128 <= value <= 255 for value in values):
-        raise damaged(where, "a number that is no byte", "UTF-8 bytes")
+        raise damaged(where, Remark("found_no_utf8"), "UTF-8")
     raw = bytes(value & 0xFF for value in values)  # written as signed bytes
     try:
         return tuple(raw[a:b].decode("utf-8") for a, b in pairwise(offsets))
     except UnicodeDecodeError:
-        raise damaged(where, "bytes that are not UTF-8", "UTF-8 text") from None
+        raise damaged(where, Remark("found_no_utf8"), "UTF-8") from None
 
 
-def _notes(attributes: dict[str, str], rounds: list[int], n_trees: int) -> tuple[str, ...]:
+def _notes(attributes: dict[str, str], rounds: list[int], n_trees: int) -> tuple[Remark, ...]:
     best = attributes.get("best_iteration", "")
     if not best.isdecimal() or len(rounds) < 2 or int(best) + 2 >= len(rounds):
         return ()
-    return (
-        f"The file names iteration {best} its best and goes on to {len(rounds) - 2}. All {n_trees} trees are imported, as "
-        "Booster.predict uses them; predict of XGBClassifier and XGBRegressor stops at the best. To import those alone, save "
-        "booster[: booster.best_iteration + 1].",
-    )
+    return (Remark("trained_past_best", {"best": int(best), "last": len(rounds) - 2, "trees": n_trees}),)

@@ -6,6 +6,7 @@ import pytest
 
 from backend.data.label import Label
 from backend.errors import ModelError
+from backend.remark import Remark
 from backend.trees.ensemble import Leaf
 from backend.trees.importers.labels import fit_to_label
 from backend.trees.importers.whole import WholeModel, WholeSplit
@@ -75,10 +76,7 @@ def test_trees_of_a_class_each_follow_their_class():
 def test_numbered_classes_are_the_labels_by_place_and_it_is_said():
     fitted = fit_to_label(forest(("0", "1", "2")), CLASSES)
     assert fitted.outputs.classes == ("low", "mid", "high") and fitted.trees == forest(CLASSES.classes).trees
-    assert fitted.notes == (
-        "The file numbers its classes; 0 … 2 are taken for 'low', 'mid', 'high' in this order. Check that the training "
-        "numbered them so.",
-    )
+    assert fitted.notes == (Remark("classes_are_numbered", {"last": 2, "classes": ("'low'", "'mid'", "'high'")}),)
 
 
 def test_numbered_classes_are_taken_by_name_where_the_labels_are_these_numbers():
@@ -112,7 +110,5 @@ def test_a_score_that_speaks_against_it_is_turned_round(outputs, after):
 def test_outcomes_of_other_names_are_taken_in_their_order_and_it_is_said():
     fitted = fit_to_label(binary(LOGIT, ("False", "True")), BINARY)
     assert fitted.trees == binary(LOGIT, ()).trees
-    assert fitted.notes == (
-        "A higher score speaks for 'True', against 'False'; the label's positive value is '1'. Check that they mean the same; if not, "
-        "say which it is with --label-is.",
-    )
+    values = {"outcome": "'True'", "other": "'False'", "positive": "'1'"}
+    assert fitted.notes == (Remark("outcome_written_otherwise", values),)

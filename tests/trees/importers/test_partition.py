@@ -108,7 +108,7 @@ def test_given_texts_are_checked_against_the_federations_codes(tmp_path):
     ]:
         with pytest.raises(ModelError, match=words):
             score_texts(coded_xgboost(tmp_path), cities, ["Bern"], categories={"c": given_texts})
-    with pytest.raises(ModelError, match="given for 'z', which is none of its columns"):
+    with pytest.raises(ModelError, match="given for 'z', which is not one of its columns"):
         score_texts(coded_xgboost(tmp_path), cities, ["Bern"], categories={"c": CITIES, "z": ()})
 
 

@@ -194,10 +194,16 @@ def test_estimators_whose_predictions_are_no_sums_are_not_written_out():
     few = {"n_estimators": 2}
     boosted = GradientBoostingClassifier(init=DummyClassifier(strategy="uniform"), **few).fit(x, y > 0)
     for estimator, words in [
-        (LogisticRegression().fit(x, y > 0), "found LogisticRegression, expected GradientBoostingClassifier, Gradient"),
+        (
+            LogisticRegression().fit(x, y > 0),
+            "found LogisticRegression, expected one of GradientBoostingClassifier, Gradient",
+        ),
         (AdaBoostClassifier(**few).fit(x, y > 0), "found AdaBoostClassifier"),
         (RandomForestRegressor(**few), "not fitted"),
-        (GradientBoostingClassifier(loss="exponential", **few).fit(x, y > 0), "'exponential', expected 'log_loss'"),
+        (
+            GradientBoostingClassifier(loss="exponential", **few).fit(x, y > 0),
+            "'exponential', expected one of log_loss",
+        ),
         (HistGradientBoostingRegressor(loss="poisson").fit(x, y), "loss: found 'poisson', expected"),
         (DecisionTreeRegressor().fit(x, np.column_stack([y, y])), "found 2 targets, expected 1"),
         (DecisionTreeClassifier().fit(x, np.ones(12)), "found 1 class, expected 2 or more"),
@@ -210,14 +216,14 @@ def test_estimators_whose_predictions_are_no_sums_are_not_written_out():
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"base_scores": [0.0]}, "base score: found 1 numbers, expected 3"),
-        ({"base_scores": [0.0, 1e30, 0.0]}, "base score: found 1e\\+30, expected a number of at most"),
-        ({"of_tree": [0]}, "tree 0: found a leaf of 3 weights, expected 1"),
+        ({"base_scores": [0.0]}, "base score: found 1 entry, expected 3"),
+        ({"base_scores": [0.0, 1e30, 0.0]}, "base score: found 1e\\+30, expected a number up to"),
+        ({"of_tree": [0]}, "tree 0, leaf: found 3 entries, expected 1"),
         ({"classes": ["a"]}, "classes: found 1 classes, expected 3 to 32"),
-        ({"classes": ["a", "b", "c", "d"], "base_scores": [0.0] * 4}, "tree 0: found a leaf of 3 weights, expected 4"),
-        ({"classes": [], "base_scores": [0.0]}, "tree 0: found a leaf of 3 weights, expected 1"),
-        ({"values": [[]]}, "node 0: found a leaf without a value"),
-        ({"values": [[0.0, 0.0, -1e30]]}, "node 0: found a leaf weight of -1e\\+30"),
+        ({"classes": ["a", "b", "c", "d"], "base_scores": [0.0] * 4}, "tree 0, leaf: found 3 entries, expected 4"),
+        ({"classes": [], "base_scores": [0.0]}, "tree 0, leaf: found 3 entries, expected 1"),
+        ({"values": [[]]}, "node 0, values: found nothing"),
+        ({"values": [[0.0, 0.0, -1e30]]}, "node 0, weight: found -1e\\+30"),
         ({"format": "glassleaf-sklearn-1"}, "expected 'glassleaf-sklearn-2'. Write the model out again"),
     ],
 )
