@@ -271,7 +271,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise FederationError("file_unreadable", file=file.name, reason=str(error.strerror)) from None
     except UnicodeDecodeError:
-        raise FederationError("file_not_utf8", file=file.name) from None
+        raise FederationError("toml_not_utf8", file=file.name) from None
     except tomllib.TOMLDecodeError as error:
         raise FederationError("not_toml", file=file.name, reason=str(error)) from None
     except RecursionError:
