@@ -27,6 +27,7 @@ meaning = "Income"
 name = "home"
 meaning = "Home"
 kind = "categorical"
+missing = ["NA"]
 
 [[hosts]]
 name = "shop"

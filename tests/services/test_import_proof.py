@@ -247,8 +247,8 @@ def test_a_category_that_the_model_never_saw_is_named_at_the_guest_and_not_at_a_
     federate(glassleaf, tmp_path, frame)
     train("XGBoost", tmp_path / "m.json", learnt(seen), seen["class"] == 2, max_depth=6)
     proof = glassleaf.model_import.check("odd", tmp_path / "m.json", features=FEATURES)
-    text = " ".join(proof.notes)
-    assert "'purpose' holds texts that are none of the model's categories ('car, new')" in text
+    text = " ".join(note.sentence() for note in proof.notes)
+    assert "'purpose' holds texts that are not among the model's categories ('car, new')" in text
     assert "guarantor" not in text
 
 
