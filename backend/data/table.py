@@ -357,7 +357,7 @@ def sample_from_values(federation: Federation, sample_id: str, values: Mapping[s
 
 def _about(code: str, party: Party, row: int = 0, **values: object) -> Remark:
     """Return a remark that names a party by its title."""
-    return Remark(code, {"party": Text(party.title, party.title_zh), **values}, row)
+    return Remark(code, {"party": party.title, **values}, row)
 
 
 def named_alike(text: TableText, federation: Federation) -> TableText:

@@ -43,7 +43,7 @@ def outline(report: Report, language: str) -> Outline:
     blocks: list[Block] = []
     for number, (key, section) in enumerate(SECTIONS.items(), start=1):
         blocks += [Heading(f"{number}. {write(key)}"), *section(write)]
-    title = write("title", title=write.words.either(identity.title, identity.title_zh))
+    title = write("title", title=write.words.text(identity.title))
     return Outline(
         title,
         write("subtitle", model=identity.model, time=minute(report.issued.time), version=report.version),
