@@ -29,6 +29,7 @@ from backend.errors import ParameterError
 from backend.i18n import NO_TEXT, Catalogue, Text, joined
 from backend.jobs.apart import apart
 from backend.reports.blocks import Block, Facts, Heading, Outline, Paragraph
+from backend.reports.language import words_in
 from backend.reports.render.fonts import language_of_pdf
 from backend.reports.render.html_form import page
 from backend.store.model_states import Standing
@@ -245,7 +246,7 @@ class Notice:
         ParameterError
             A reason has no text in the dictionary, or there are more than a notice states.
         """
-        words = Catalogue(language)
+        words = words_in(language)
         address = words.text(self.address)
         facts = (
             ("notice.creditor_address", address or absent(words, "address")),
@@ -362,7 +363,7 @@ def draw(notice: Notice, language: str, kind: str) -> bytes:
             _pages, notice.outline(shown), shown, dt.datetime.fromisoformat(notice.date).replace(tzinfo=dt.UTC)
         )
     drawn = notice.outline(language)
-    return (page(drawn, language) if kind == "html" else _as_text(drawn, Catalogue(language))).encode()
+    return (page(drawn, language) if kind == "html" else _as_text(drawn, words_in(language))).encode()
 
 
 def _pages(drawn: Outline, language: str, time: dt.datetime) -> bytes:

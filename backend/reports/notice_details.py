@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from backend.data.federation import Federation, Party
 from backend.data.label import Paragraphs, Prose
 from backend.errors import ParameterError
-from backend.i18n import Catalogue, Text
+from backend.i18n import Text
 from backend.reports import toml_file
+from backend.reports.language import words_in
 
 REACHED = ("name", "address", "phone")
 SUPERVISED = "supervisor"  # of the creditor alone
@@ -139,7 +140,7 @@ def from_toml(text: str, federation: Federation) -> dict[str, NoticeParty]:
 
 def to_toml(federation: Federation, language: str = "en") -> str:
     """What stands for every party, each field under what it is for; empty ones to be filled in."""
-    words = Catalogue(language)
+    words = words_in(language)
     lines = [f"# {words('notice_details.file_note')}"]
     for party, given in of_file(federation).items():
         lines.append(f"\n[{party}]")

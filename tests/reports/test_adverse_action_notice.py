@@ -164,7 +164,9 @@ def test_sources_are_named_by_what_they_are_and_a_score_beside_an_agency_only(la
 
     def shown(*sources):
         return draw(
-            notice(OWN, sources=sources, probability=0.634, phone="1", address="2", supervisor="3"), language, "txt"
+            notice(OWN, sources=sources, probability=0.634, phone="1", address=Text("2"), supervisor=Text("3", "3")),
+            language,
+            "txt",
         ).decode()
 
     own, lender, agency = shown(), shown(LENDER), shown(LENDER, AGENCY)

@@ -141,7 +141,7 @@ def test_records_that_changed_are_not_signed_twice_within_four_weeks(glassleaf, 
     before = file.read_text()
     try:
         file.write_text(before.rstrip("\n").rsplit("\n", 1)[0] + "\n")  # one person has left
-        with pytest.raises(ParameterError, match="who came or left"):
+        with pytest.raises(ParameterError, match="who joined or left"):
             host.sign(FILLED, today=DAY + timedelta(days=DAYS_BETWEEN - 1))
         later = host.sign(FILLED, today=DAY + timedelta(days=DAYS_BETWEEN)).dossier
         assert {c.drift for c in later.columns} == {"still"}
