@@ -406,7 +406,8 @@ def _people(
             replace(known[feature], side=known[feature].asked if feature in found.marked[k] else "")
             for _, feature in found.names[k] or ()
         )
-        people[i] = PersonReasons(batch.scores[i], reasons, found.refused.get(k, ""))
+        refused = found.refused[k].sentence() if k in found.refused else ""
+        people[i] = PersonReasons(batch.scores[i], reasons, refused)
     return tuple(people)
 
 
