@@ -177,7 +177,7 @@ def test_messages_of_another_length_are_refused(pair):
     choices, strings = np.ones(9, dtype=bool), np.zeros((9, 12), dtype=np.uint8)
     message = receiver.choose(0, choices)
     assert len(message) == COLUMNS * 2
-    with pytest.raises(SecurityError, match="128 columns of 2 bytes were expected"):
+    with pytest.raises(SecurityError, match="128 items of 2 bytes were expected"):
         sender.send(0, 0, strings, message[:-1])
     for wrong in (receiver.choose_either(0, choices)[:-1], message, b""):
         with pytest.raises(SecurityError, match="128 columns of 18 bytes were expected"):
