@@ -41,7 +41,7 @@ from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import Acknowledge, HeldRecords, OfferKey
 from backend.protocols.transport.packing import chunks, from_bitmap, from_numbers, to_bitmap
 from backend.protocols.transport.transcript import TranscriptEntry
-from backend.remark import Remark
+from backend.remark import Remark, read_plain
 from backend.store.accountant import LIMITS
 from backend.store.journal import Batch, Run
 
@@ -248,7 +248,7 @@ class ScoringClient:
 
     def _answer_bytes(self, batch: slice, dither: int) -> bytes:
         """What the journal keeps of a batch that was answered."""
-        refused = {i - batch.start: why for i, why in self._refused.items() if batch.start <= i < batch.stop}
+        refused = {i - batch.start: why.plain() for i, why in self._refused.items() if batch.start <= i < batch.stop}
         held = {host: to_bitmap(known[batch]) for host, known in self._held.items()}
         units = [str(unit) for unit in self._units[batch]]  # may be longer than msgpack's integers
         packed: bytes = msgpack.packb([units, held, refused, dither, self._days])
@@ -263,7 +263,7 @@ class ScoringClient:
         self._units[batch] = [int(unit) for unit in units]
         for host, bitmap in held.items():
             self._held[host][batch] = from_bitmap(bitmap, batch.stop - batch.start)
-        self._refused |= {batch.start + i: why for i, why in refused.items()}
+        self._refused |= {batch.start + i: read_plain(why) for i, why in refused.items()}
         self._dither = max(self._dither, dither)
         self._days = max(self._days, days)
         return True
