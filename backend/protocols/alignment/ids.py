@@ -46,8 +46,8 @@ def encoded(ids: Sequence[str], *, own: str = "") -> list[bytes]:
         before = first.setdefault(value, row)
         if before != row:
             if own:
-                raise FederationError("id_repeated_here", party=who, first=before + 1, second=row + 1, id=ids[row])
-            raise FederationError("id_repeated", party=who, first=before + 1, second=row + 1)
+                raise FederationError("aligned_id_twice_here", party=who, first=before + 1, second=row + 1, id=ids[row])
+            raise FederationError("aligned_id_twice", party=who, first=before + 1, second=row + 1)
     return data
 
 

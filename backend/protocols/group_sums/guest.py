@@ -286,7 +286,7 @@ class GroupQuestions:
         parts = zip(answer.features, groups, np.split(sums, ends[:-1], axis=1), strict=True)
         tables = {feature: GroupTable(of_feature, part) for feature, of_feature, part in parts}
         if not all(_possible(table, sent) for table in tables.values()):
-            raise SecurityError("sums_do_not_add_up", host=host)
+            raise SecurityError("group_sums_do_not_add_up", host=host)
         return tables
 
 
