@@ -83,10 +83,10 @@ def test_a_common_unit_has_its_chinese_word_and_the_owners_word_comes_first() ->
     assert shown(EN, age, 41) == "41 years"
     assert shown(ZH, age, 41) == "41 岁"
     assert ZH.unit(age.model_copy(update={"meaning": Text("Age", "合作时间")})) == "年"
-    assert ZH.unit(age.model_copy(update={"unit": "NT$"})) == ZH("unit.nt$")
+    assert ZH.unit(age.model_copy(update={"unit": Text("NT$")})) == ZH("unit.nt$")
     assert ZH.unit(age.model_copy(update={"unit": Text("years", "周岁")})) == "周岁"
-    assert ZH.unit(age.model_copy(update={"unit": "kWh"})) == "kWh"
-    assert ZH.unit(age.model_copy(update={"unit": ""})) == ""
+    assert ZH.unit(age.model_copy(update={"unit": Text("kWh")})) == "kWh"
+    assert ZH.unit(age.model_copy(update={"unit": Text()})) == ""
 
 
 def test_a_code_is_in_the_readers_language_where_its_owner_gave_it() -> None:

@@ -17,6 +17,7 @@ from backend.privacy.attacks import (
     forged_evidence,
     garbled_filter,
     host_reaction,
+    label_theft,
     one_round,
     phe_leaks,
     raw_curve,
@@ -56,6 +57,7 @@ SMALL = {
     "T3": lambda: raw_curve.run(1),
     "T4": lambda: shared_nodes.run(1),
     "T5": lambda: one_round.run(1, BITS, PEOPLE, targets=15),
+    "H4": lambda: label_theft.run(1, PEOPLE),
 }
 # What they attack is neither how ids are aligned nor how a ciphertext is made fresh.
 LIGHT = {"A5", "A6", "A7", "A8", "P1", "P2", "P5", "P10", "T4", "T5"}

@@ -47,6 +47,7 @@ def test_the_attacks_stand_in_the_order_of_the_security_page():
         "T3",
         "T4",
         "T5",
+        "H4",
     ]
     assert list(ATTACKS) == rows
     assert all(id_ == attack.id for id_, attack in ATTACKS.items())

@@ -1,0 +1,22 @@
+"""Attacks of a Host that departs from the protocol: they work without their check, and are noticed with it."""
+
+from backend.privacy.attacks import label_theft
+from backend.privacy.attacks.label_theft import SPLITS, STOLEN, subset
+from backend.privacy.attacks.result import AttackResult, works
+
+
+def test_forged_sums_read_every_label_until_the_guest_compares_rows_with_sums(monkeypatch):
+    outcome = label_theft.run(0)
+    assert outcome.off.rate == 1.0
+    assert outcome.rates == {"caught_off": 0.0, "caught_on": 1.0}
+    assert not works(AttackResult("H4", "x", "high", outcome))
+    # with the one check removed the attack works against what is shipped, too
+    monkeypatch.setattr(label_theft, "check_split_rows", lambda *arguments: None)
+    assert works(AttackResult("H4", "x", "high", label_theft.run(0)))
+
+
+def test_every_subset_of_the_chosen_records_has_a_cut_of_its_own():
+    cuts = label_theft.BINS // 2
+    subsets = {tuple(subset(feature, cut)) for feature in range(label_theft.FEATURES) for cut in range(cuts)}
+    assert len(subsets) == 2**STOLEN
+    assert SPLITS * STOLEN == 140
