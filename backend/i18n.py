@@ -58,9 +58,6 @@ class Text:
         return self.en
 
 
-NO_TEXT = Text()
-
-
 class Catalogue:
     """One language's words: ``words("document.title", name=value)``.
 

@@ -77,6 +77,10 @@ class Remark:
             shown[name] = _shown(value, language, title if name in HOSTS else str, title)
         return self._place(language) + fill(template(self.code, language, self.values), language, shown)
 
+    def __str__(self) -> str:
+        """Return code and values for a line of a log, without what names a person."""
+        return _logged(self.loggable())
+
     def loggable(self) -> dict[str, object]:
         """Return code and values for a log, without what names a person or quotes a cell."""
         values = {}
@@ -178,15 +182,14 @@ def template(code: str, language: str, values: Mapping[str, object] | None = Non
     return texts[f"{code}.{form}"].in_language(language)
 
 
-@cache
-def fields(code: str) -> frozenset[str]:
+def fields(code: str) -> set[str]:
     """Return the names of the values that a code's sentences have, in either language and either number."""
     names = set()
     for key, text in catalogue().items():
         if key in (code, f"{code}.one", f"{code}.other"):
             for sentence in (text.en, text.zh):
                 names |= {name for _, name, _, _ in string.Formatter().parse(sentence) if name}
-    return frozenset(names)
+    return names
 
 
 @cache
@@ -251,6 +254,14 @@ def _read_table(plain: dict[str, object], depth: int) -> object:
         case {"time": str(time)}:
             return datetime.fromisoformat(time) if "T" in time else date.fromisoformat(time)
     raise ValueError("a remark's table is two languages, a time, or a remark")
+
+
+def _logged(values: Mapping[str, object]) -> str:
+    """Return what :meth:`Remark.loggable` gives on one line: `link_down (host=shop, why=link_cut)`."""
+    shown = [f"{name}={_logged(value) if isinstance(value, dict) else value}" for name, value in values.items()]
+    code, *rest = shown
+    text = code.removeprefix("code=")
+    return one_line(f"{text} ({', '.join(rest)})" if rest else text)
 
 
 def _shown(value: object, language: str, name: Title, title: Title) -> object:

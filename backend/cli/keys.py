@@ -137,14 +137,14 @@ def show(folder: KeysFolder = Path("keys"), as_json: AsJson = False) -> None:
 
 
 def _public(identity: PartyKeys) -> dict[str, str]:
-    from backend.link.identity import fingerprint, validity_words
+    from backend.link.identity import fingerprint, validity
 
     return {
         "spiffe": identity.spiffe,
         "root": fingerprint(identity.bundle),
         "signing": identity.signing.public,
         "sealing": identity.sealing_public,
-        "leaf": validity_words(identity.expires, datetime.now(UTC)),
+        "leaf": validity(identity.expires, datetime.now(UTC)).sentence(),
     }
 
 

@@ -17,12 +17,11 @@ from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, Valid
 
 from backend.data.csv_file import shown
 from backend.data.dictionary import Feature
-from backend.data.label import Label, Line, Paragraphs, Prose, Title
+from backend.data.label import Label, Line, Prose
 from backend.data.party_file import read_party_file
 from backend.data.strict_model import FieldError, StrictModel
 from backend.data.validation import SLUG_FORM, field_problems
 from backend.errors import FederationError
-from backend.i18n import Text
 from backend.remark import Remark
 
 FILE_NAME = "federation.toml"
@@ -72,7 +71,7 @@ class Party(StrictModel):
     ----------
     name : str
         Short name for commands and messages: a small letter, then small letters, digits or underscores, at most 31.
-    title, about : Text
+    title, title_zh, about, about_zh : str
         For people to read.
     file : str
         CSV file, relative to the federation file's folder and inside it; empty of a Host at its own company.
@@ -84,12 +83,11 @@ class Party(StrictModel):
         Hosts only: the same over all Guests and models; 0 = not limited, none = `budget`.
     max_bits : float, optional
         Hosts only: upper bound of what all answers of four weeks together may tell about a person, bits; 0 or none = no limit.
-    address : Text
-    phone : str
+    address, address_zh, phone : str
         As a notice states them: where the creditor is reached, or a consumer reporting agency.
-    supervisor : Text
-        Guests only. In English name and address of the agency that supervises the creditor under the Equal Credit Opportunity Act, in
-        Chinese of the department that is responsible for the protection of personal information in China: neither translates the other.
+    supervisor, supervisor_zh : str
+        Guests only: name and address of the agency that supervises the creditor under the Equal Credit Opportunity Act, and of the
+        department that is responsible for the protection of personal information in China.
     reporting_agency : bool
         Hosts only: whether it is a consumer reporting agency (15 USC 1681a(f)), which a notice says in other words.
     dither : float, optional
@@ -101,17 +99,21 @@ class Party(StrictModel):
     """
 
     name: Slug
-    title: Title
-    about: Paragraphs = Text()
+    title: Line
+    title_zh: Prose = ""
+    about: Prose = ""
+    about_zh: Prose = ""
     file: Prose = ""
     id: Line
     budget: Budget | None = None
     budget_total: Budget | None = None
     max_bits: Bits | None = None
     dither: Dither | None = None
-    address: Paragraphs = Text()
+    address: Prose = ""
+    address_zh: Prose = ""
     phone: Prose = ""
-    supervisor: Paragraphs = Text()
+    supervisor: Prose = ""
+    supervisor_zh: Prose = ""
     reporting_agency: bool = False
     measures: tuple[Measure, ...] | None = None
     approval: Literal["ask", "none"] | None = None
@@ -154,8 +156,9 @@ class Federation(StrictModel):
     """
 
     name: Slug
-    title: Title
-    about: Paragraphs = Text()
+    title: Line
+    title_zh: Prose = ""
+    about: Prose = ""
     synthetic: bool = False
     time: Prose = ""
     label: Label

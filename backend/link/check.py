@@ -16,13 +16,16 @@ from urllib.parse import urlsplit
 
 from backend.errors import GlassleafError, SecurityError
 from backend.link.agreement import days_left, load_in_force
+from backend.link.causes import cause_of
 from backend.link.frames import ECHO
-from backend.link.identity import load_identity, validity_words
+from backend.link.handshake import MAX_SKEW
+from backend.link.identity import load_identity, validity
 from backend.link.node import Node
 from backend.link.outbox import Outgoing
 from backend.link.peers import MIB, LinkSettings, Peer
 from backend.link.rpc import HELLO, require_grpc
 from backend.protocols.transport.wire import new_conversation
+from backend.remark import Remark
 
 if TYPE_CHECKING:
     from backend.link.dialler import Connection
@@ -37,7 +40,12 @@ class CheckedStep:
 
     step: str
     ok: bool
-    words: str
+    said: Remark
+
+    @property
+    def words(self) -> str:
+        """Return what was found, in English."""
+        return self.said.sentence()
 
 
 def check_link(party: str, agreement: Path, keys: Path, settings: LinkSettings) -> Iterator[CheckedStep]:
@@ -52,7 +60,7 @@ def check_link(party: str, agreement: Path, keys: Path, settings: LinkSettings) 
     try:
         node = Node(party, agreement, keys, settings)
     except GlassleafError as error:
-        yield CheckedStep("keys", False, str(error))
+        yield CheckedStep("keys", False, cause_of(error))
         return
     node.checking = True
     if node.party.address and (node.is_guest or not node.agreement.guest.address):
@@ -66,11 +74,11 @@ def _certificate(keys: Path) -> CheckedStep:
     try:
         identity = load_identity(keys)
     except GlassleafError as error:
-        return CheckedStep("certificate", False, str(error))
+        return CheckedStep("certificate", False, cause_of(error))
     now = datetime.now(UTC)
-    words = f"{identity.spiffe}, {validity_words(identity.expires, now)}"
+    values = {"spiffe": identity.spiffe, "validity": validity(identity.expires, now)}
     ok = identity.expires > now
-    return CheckedStep("certificate", ok, words if ok else f"{words}. `glassleaf keys renew` renews it.")
+    return CheckedStep("certificate", ok, Remark("check_certificate" if ok else "check_certificate_expired", values))
 
 
 def _agreement(party: str, path: Path) -> CheckedStep:
@@ -78,8 +86,9 @@ def _agreement(party: str, path: Path) -> CheckedStep:
     try:
         found = load_in_force(path, party, now)
     except GlassleafError as error:
-        return CheckedStep("agreement", False, str(error))
-    return CheckedStep("agreement", True, f"{found.hash[:12]}…, signed by all, {days_left(found, now)} days left")
+        return CheckedStep("agreement", False, cause_of(error))
+    values = {"hash": found.hash[:12], "n": days_left(found, now)}
+    return CheckedStep("agreement", True, Remark("check_agreement", values))
 
 
 def _dial(node: Node, peer: Peer) -> Iterator[CheckedStep]:
@@ -93,7 +102,7 @@ def _dial(node: Node, peer: Peer) -> Iterator[CheckedStep]:
         parts = urlsplit(proxy)
         reached = _reach("proxy", f"{parts.hostname}:{parts.port or 80}")
     else:
-        yield CheckedStep("proxy", True, "none: `https_proxy` is not set, and host.toml names none")
+        yield CheckedStep("proxy", True, Remark("check_no_proxy"))
         reached = _reach("port", address)
     yield reached
     if not reached.ok:
@@ -101,17 +110,16 @@ def _dial(node: Node, peer: Peer) -> Iterator[CheckedStep]:
     try:
         connection = Connection(node, peer)
     except (RpcError, SecurityError) as error:
-        yield CheckedStep("handshake", False, f"{peer.name}: {reason(error, node)}")
+        yield CheckedStep("handshake", False, Remark("check_peer", {"party": peer.name, "why": reason(error, node)}))
         return
     try:
-        yield CheckedStep("handshake", True, f"{peer.name} speaks the same protocol under the same agreement")
-        yield CheckedStep(
-            "clock", True, f"{abs(connection.ahead):.1f} s apart from {peer.name}; at most 120 s are accepted"
-        )
+        yield CheckedStep("handshake", True, Remark("check_handshake", {"party": peer.name}))
+        clock = {"seconds": round(abs(connection.ahead), 1), "party": peer.name, "limit": round(MAX_SKEW)}
+        yield CheckedStep("clock", True, Remark("check_clock", clock))
         yield _latency(node, connection)
         yield _echo(node, peer, connection)
     except (RpcError, SecurityError) as error:
-        yield CheckedStep("echo", False, f"{peer.name}: {reason(error, node)}")
+        yield CheckedStep("echo", False, Remark("check_peer", {"party": peer.name, "why": reason(error, node)}))
     finally:
         connection.channel.close()
 
@@ -121,20 +129,13 @@ def _reach(step: str, address: str) -> CheckedStep:
     try:
         socket.create_connection((host.strip("[]"), int(port)), timeout=TIMEOUT).close()
     except socket.gaierror:
-        return CheckedStep(
-            step, False, f"{host} is no name that this machine can resolve. Correct it, or ask for a DNS entry."
-        )
+        return CheckedStep(step, False, Remark("name_not_resolved", {"name": host}))
     except ConnectionRefusedError:
-        return CheckedStep(
-            step, False, f"{address} refuses connections: nothing listens there, or a firewall is in between."
-        )
+        return CheckedStep(step, False, Remark("connection_refused", {"address": address}))
     except OSError as error:
-        return CheckedStep(
-            step,
-            False,
-            f"{address} does not answer ({error.strerror or 'no answer in time'}). Is outgoing TCP to this port allowed?",
-        )
-    return CheckedStep(step, True, f"{address} answers")
+        why = error.strerror or type(error).__name__
+        return CheckedStep(step, False, Remark("address_silent", {"address": address, "reason": why}))
+    return CheckedStep(step, True, Remark("check_address", {"address": address}))
 
 
 def _port_here(address: str) -> CheckedStep:
@@ -144,10 +145,9 @@ def _port_here(address: str) -> CheckedStep:
         try:
             probe.bind((host.strip("[]"), int(port)))
         except OSError as error:
-            return CheckedStep(
-                "port", False, f"Nothing can listen at {address} ({error.strerror}). Does a Host run there already?"
-            )
-    return CheckedStep("port", True, f"{address} is free to listen at; the Guest dials in")
+            why = error.strerror or type(error).__name__
+            return CheckedStep("port", False, Remark("check_port_taken", {"address": address, "reason": why}))
+    return CheckedStep("port", True, Remark("check_port_free", {"address": address}))
 
 
 def _latency(node: Node, connection: Connection) -> CheckedStep:
@@ -156,7 +156,8 @@ def _latency(node: Node, connection: Connection) -> CheckedStep:
         began = time.monotonic()
         connection.channel.unary_unary(HELLO)(node.greeting(), timeout=TIMEOUT)
         seconds.append(time.monotonic() - began)
-    return CheckedStep("latency", True, f"{statistics.median(seconds) * 1000:.1f} ms there and back, median of {TIMES}")
+    values = {"milliseconds": round(statistics.median(seconds) * 1000, 1), "n": TIMES}
+    return CheckedStep("latency", True, Remark("check_latency", values))
 
 
 def _echo(node: Node, peer: Peer, connection: Connection) -> CheckedStep:
@@ -165,4 +166,4 @@ def _echo(node: Node, peer: Peer, connection: Connection) -> CheckedStep:
     began = time.monotonic()
     connection.deliver(node, message)
     seconds = max(time.monotonic() - began, math.ulp(1.0))
-    return CheckedStep("echo", True, f"1 MiB delivered in {seconds * 1000:.0f} ms")
+    return CheckedStep("echo", True, Remark("check_echo", {"milliseconds": round(seconds * 1000)}))

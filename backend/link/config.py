@@ -14,7 +14,6 @@ from pydantic import (
     BaseModel,
     Field,
     StringConstraints,
-    ValidationError,
     field_validator,
     model_validator,
 )
@@ -47,7 +46,7 @@ T = TypeVar("T", bound=BaseModel)
 def _passwords(file: str, data: object, path: str = "") -> list[Remark]:
     """Return a problem for each URL that has a password in it, which is not repeated."""
     if isinstance(data, dict):
-        return [one for key, value in data.items() for one in _passwords(file, value, f"{path}, {key}")]
+        return [remark for key, value in data.items() for remark in _passwords(file, value, f"{path}, {key}")]
     if isinstance(data, str) and _PASSWORD.search(data):
         return [Remark("password_in_url", {"where": f"{file}{path}"})]
     return []
@@ -254,12 +253,12 @@ def read_secret(path: Path) -> str:
     try:
         with path.open("rb") as file:
             if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
-                raise SecurityError(f"The secret in {path} can be read by others; run `chmod 600` on it.")
+                raise SecurityError("secret_readable_by_others", file=str(path))
             lines = file.read(MAX_FILE).decode().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise SecurityError(f"The secret in {path} cannot be read ({type(error).__name__}).") from None
+        raise SecurityError("secret_unreadable", file=str(path), reason=type(error).__name__) from None
     if not lines or not lines[0].strip():
-        raise SecurityError(f"The file {path} is empty; its first line has to be the secret.")
+        raise SecurityError("secret_empty", file=str(path))
     return lines[0].strip()
 
 
@@ -269,12 +268,14 @@ def read_toml(path: Path) -> dict[str, object]:
         with path.open("rb") as file:
             data = file.read(MAX_FILE + 1)
         if len(data) > MAX_FILE:
-            raise FederationError(f"{path.name}: found more than {MAX_FILE:,} bytes. Shorten it.")
+            raise FederationError("toml_too_long", file=path.name, limit=MAX_FILE)
         return tomllib.loads(data.decode())
     except OSError as error:
-        raise FederationError(f"{path}: cannot be read ({error.strerror}). Correct the path.") from None
+        raise FederationError(
+            "toml_unreadable", file=str(path), reason=error.strerror or type(error).__name__
+        ) from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise FederationError(f"{path.name}: is not TOML ({error}). Correct it.") from None
+        raise FederationError("config_not_toml", file=path.name, reason=str(error)) from None
 
 
 def read_form(path: Path, form: type[T]) -> T:
@@ -296,7 +297,4 @@ def load_config(path: Path) -> HostConfig:
     data = read_toml(path)
     if problems := _passwords(path.name, data) or field_problems(path.name, HostConfig, data):
         raise FederationError(problems=problems)
-    try:
-        return HostConfig.model_validate({**data, "folder": path.parent})
-    except ValidationError as error:  # pragma: no cover - the sentences above have found everything
-        raise FederationError(f"{path.name}: {error.error_count()} problems.") from None
+    return HostConfig.model_validate({**data, "folder": path.parent})

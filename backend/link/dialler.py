@@ -15,13 +15,15 @@ from tenacity import RetryCallState, Retrying, retry_if_exception, stop_when_eve
 from tenacity.nap import sleep_using_event
 
 from backend.errors import SecurityError
+from backend.link.causes import cause_of, unpacked
 from backend.link.frames import DeliveryReceipt, unpack
 from backend.link.handshake import CHECK
-from backend.link.identity import host_name, validity_words
+from backend.link.identity import host_name, validity
 from backend.link.node import Node
 from backend.link.outbox import Outgoing
 from backend.link.peers import Peer
 from backend.link.rpc import ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, Inflow, Outflow
+from backend.remark import Remark
 
 _log = logging.getLogger("glassleaf")
 SHORTEST, LONGEST = 0.2, 5.0  # seconds between tries, full jitter; so long a command of the Guest waits for its Hosts
@@ -62,7 +64,7 @@ class Connection:
         answer = self._deliver(node.outgoing_frames(message), timeout=left, metadata=self.metadata)
         receipt = unpack(answer)
         if not isinstance(receipt, DeliveryReceipt) or receipt.id != message.id:
-            raise SecurityError("A receipt was expected, something else came.")
+            raise SecurityError("not_a_receipt")
         return receipt
 
 
@@ -115,7 +117,7 @@ class Dialler:
         flow = Outflow(self._node, self._peer)
         inflow = Inflow(self._node, self._peer, flow)
         call: Any = connection.channel.stream_stream(ATTACH)(flow.frames(), metadata=connection.metadata)
-        self._connection, self._flow, why, up = connection, flow, "", False
+        self._connection, self._flow, why, up = connection, flow, Remark("link_ended"), False
         watch = threading.Thread(target=self._watch, args=(connection, call, flow), name="link watch", daemon=True)
         try:
             for frame in call:
@@ -124,11 +126,10 @@ class Dialler:
                     self._peer.came_up()
                     watch.start()
                 inflow.take(frame)
-            why = "it has ended the link"
         except grpc.RpcError as error:
             why = reason(error, self._node)
         except SecurityError as error:
-            why = str(error)
+            why = cause_of(error)
         finally:
             connection.lost.set()
             self._connection, self._flow = None, None
@@ -161,36 +162,45 @@ def _code(error: Any) -> Any:
     return error.code() if hasattr(error, "code") else None
 
 
-_NOT_THEIRS = "its certificate is not that of the party in the agreement"
-_CERTIFICATE = {
-    "certificate has expired": "its certificate has expired; its operator has to renew it",
-    "certificate is not yet valid": "its certificate is not valid yet by this machine's clock; set both clocks by NTP",
-    "CERTIFICATE_VERIFY_FAILED": _NOT_THEIRS,
-    "Hostname Verification": _NOT_THEIRS,
+_DETAILS = {
+    "certificate has expired": "peer_certificate_expired",
+    "certificate is not yet valid": "peer_certificate_not_valid_yet",
+    "CERTIFICATE_VERIFY_FAILED": "peer_certificate_of_another",
+    "Hostname Verification": "peer_certificate_of_another",
+    "Socket closed": "link_closed_by_peer",
 }
-"""What TLS says of a certificate that it refuses → the same for people; the first that fits."""
+"""What TLS and gRPC say in a failure's details → the cause's code; the first that fits."""
+_STATES = {
+    grpc.StatusCode.UNAVAILABLE: "link_unanswered",
+    grpc.StatusCode.DEADLINE_EXCEEDED: "link_late",
+    grpc.StatusCode.CANCELLED: "link_silent",
+    grpc.StatusCode.RESOURCE_EXHAUSTED: "link_busy",
+}
+"""gRPC's state of a call that failed → the cause's code."""
 
 
-def reason(error: BaseException, node: Node) -> str:
-    """Why a link fails, in words a person can act on."""
-    if not isinstance(error, grpc.RpcError):
-        return str(error)
+def reason(error: BaseException, node: Node) -> Remark:
+    """Return why a link fails: what the peer says, else what gRPC and TLS say."""
+    if isinstance(error, SecurityError):
+        return cause_of(error)
+    state = _code(error)
+    details = str(getattr(error, "details", str)() or "")
+
+    # The peer itself says why.
+    cause = unpacked(details)
+    if cause is not None:
+        return cause
+
+    # Peers refuse an expired certificate of this side without a word.
     with suppress(SecurityError):
         expires = node.identity().expires
-        if expires < datetime.now(UTC):
-            return (
-                f"certificate refused: {validity_words(expires, datetime.now(UTC))}; `glassleaf keys renew` renews it"
-            )
-    code, details = _code(error), str(getattr(error, "details", str)() or "")
-    refused = next((words for phrase, words in _CERTIFICATE.items() if phrase in details), "")
-    if refused:
-        return refused
-    if code == grpc.StatusCode.UNAVAILABLE and "Socket closed" in details:
-        return "the connection was closed; it may have refused this side's certificate"
-    known = {
-        grpc.StatusCode.UNAVAILABLE: "nothing answers at its address",
-        grpc.StatusCode.DEADLINE_EXCEEDED: "no answer in time",
-        grpc.StatusCode.CANCELLED: "no sign of life from it",
-        grpc.StatusCode.RESOURCE_EXHAUSTED: "it has no room at this moment",
-    }
-    return known.get(code, details[:500] or str(code))
+        now = datetime.now(UTC)
+        if expires < now:
+            return Remark("own_certificate_refused", {"validity": validity(expires, now)})
+
+    for phrase, code in _DETAILS.items():
+        if phrase in details:
+            return Remark(code)
+    if node.settings.proxy and "proxy" in details.lower():
+        return Remark("proxy_refused", {"proxy": node.settings.proxy})
+    return Remark(_STATES[state]) if state in _STATES else Remark("link_failed", {"state": str(state)})

@@ -93,16 +93,14 @@ def draft(parties: Sequence[Path], disclosed: Sequence[Path], terms: AgreementTe
     """
     today = datetime.now(UTC).date()
     if terms.until < today:
-        raise ParameterError(f"The last day, {terms.until}, is over; today is {today} (UTC). Name a later one.")
+        raise ParameterError("last_day_over", day=terms.until, today=today)
     found = [party.model_dump() for path in parties for party in read_form(path, _HandedOut).parties]
     hashes = {
         host.name: dictionary_hash(host.features) for path in disclosed for host in read_form(path, _Disclosed).hosts
     }
     hosts = [party["name"] for party in found if party["role"] == "host"]
     if missing := sorted(set(hosts) - set(hashes)):
-        raise ParameterError(
-            f"What {', '.join(missing)} discloses is missing; `glassleaf host disclose` writes it there."
-        )
+        raise ParameterError("disclosure_missing", hosts=tuple(missing))
     for party in found:
         party["address"] = terms.address if party["role"] == "guest" else party["address"]
     purpose: dict[str, Any] = {

@@ -123,18 +123,16 @@ class Opener:
         address, written, sealed, signature = _parts(envelope)
         sender = self._agreement.party_of(address.sender)
         if sender.role != "host" or address.receiver != self._party.spiffe or sender.spiffe == self._party.spiffe:
-            raise SecurityError("An envelope came that is not from another Host to this one; it was refused.")
+            raise SecurityError("envelope_not_between_hosts")
         if not is_signed(sender.signing, signature, KIND, _digest(written), _digest(sealed)):
-            raise SecurityError(f"An envelope came that {sender.name} has not signed; it was refused.")
+            raise SecurityError("envelope_not_signed", party=sender.name)
         if address.agreement != self._hash or address.conversation != conversation:
-            raise SecurityError("An envelope came of another conversation or agreement; it was refused.")
+            raise SecurityError("envelope_of_another_conversation", party=sender.name)
         self._check_fresh(address, now)
         try:
             return sender, SUITE.decrypt(sealed, self._sealing, _info(written, self._hash))
         except (InvalidTag, ValueError) as error:
-            raise SecurityError(
-                f"An envelope of {sender.name} cannot be opened with this Host's key; it was refused."
-            ) from error
+            raise SecurityError("envelope_not_opened", party=sender.name) from error
 
     def _check_fresh(self, address: Address, now: float) -> None:
         sender, conversation = address.sender, address.conversation
@@ -142,9 +140,7 @@ class Opener:
             marks = self._marks[sender]
             last = marks.get(conversation, (0, 0.0))[0]
             if address.sequence != last + 1 or not self._floors[sender] < address.sent <= now + SKEW:
-                raise SecurityError(
-                    f"Envelope {address.sequence} came where {last + 1} was expected, or it was sent too early; it was refused."
-                )
+                raise SecurityError("envelope_out_of_order", got=address.sequence, expected=last + 1)
             marks.pop(conversation, None)
             marks[conversation] = (address.sequence, address.sent)
             while len(marks) > MAX_MARKS:
@@ -160,11 +156,11 @@ def check_relay(agreement: str, envelope: bytes, sender: AgreedParty, receiver: 
     address, written, sealed, signature = _parts(envelope)
     between_hosts = sender.role == receiver.role == "host" and sender != receiver
     if not between_hosts or (address.sender, address.receiver) != (sender.spiffe, receiver.spiffe):
-        raise SecurityError("Only what one Host has sealed for another is passed on; this was refused.")
+        raise SecurityError("only_envelopes_relayed")
     if address.agreement != agreement or address.conversation != conversation:
-        raise SecurityError("An envelope of another conversation or agreement is not passed on.")
+        raise SecurityError("envelope_of_another_conversation", party=sender.name)
     if not is_signed(sender.signing, signature, KIND, _digest(written), _digest(sealed)):
-        raise SecurityError(f"An envelope that {sender.name} has not signed is not passed on.")
+        raise SecurityError("envelope_not_signed", party=sender.name)
 
 
 def _parts(envelope: bytes) -> tuple[Address, bytes, bytes, str]:
@@ -174,7 +170,7 @@ def _parts(envelope: bytes) -> tuple[Address, bytes, bytes, str]:
         )
         address = read_as(Address, written)
     except MALFORMED as error:
-        raise SecurityError("Something came unsealed that only travels in an envelope; it was refused.") from error
+        raise SecurityError("not_an_envelope") from error
     return address, written, sealed, signature
 
 

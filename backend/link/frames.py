@@ -17,6 +17,7 @@ import msgpack
 from pydantic import AfterValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 
 from backend.errors import SecurityError
+from backend.link.causes import MAX_PACKED
 from backend.remark import one_line
 
 PROTOCOL = (1, 0)  # major, minor: neighbours in minor talk to each other (N and N-1)
@@ -89,11 +90,11 @@ class Header:
 
 @dataclass(frozen=True)
 class DeliveryReceipt:
-    """What became of a message: taken, or to be sent again after some seconds, or refused, with why in words."""
+    """What became of a message: taken, or to be sent again after some seconds, or refused, with a remark that says why, packed."""
 
     id: _Id
     result: Literal["taken", "busy", "refused"]
-    words: Annotated[str, StringConstraints(max_length=1000), AfterValidator(one_line)] = ""
+    why: Annotated[str, StringConstraints(max_length=MAX_PACKED), AfterValidator(one_line)] = ""
     after: _Seconds = 0.0
 
 
@@ -114,9 +115,7 @@ def pack(header: Header, blob: bytes) -> bytes:
     """One frame: the piece of `blob` that the header names."""
     head: bytes = msgpack.packb(asdict(header), use_bin_type=True)
     if len(head) > MAX_HEADER:
-        raise SecurityError(
-            f"A frame's header of {len(head):,} bytes was to be sent; at most {MAX_HEADER:,} are accepted."
-        )
+        raise SecurityError("frame_header_too_long", n=len(head), limit=MAX_HEADER)
     piece = blob[header.chunk * CHUNK : (header.chunk + 1) * CHUNK]
     return b"".join((bytes((_MESSAGE,)), len(head).to_bytes(2, "big"), head, piece))
 
@@ -153,7 +152,7 @@ def unpack(frame: bytes) -> tuple[Header, bytes] | DeliveryReceipt | Beat:
             raise ValueError("header")
         return read_as(Header, frame[3:end]), frame[end:]
     except MALFORMED as error:
-        raise SecurityError("A frame came that is of no known form; it was refused.") from error
+        raise SecurityError("not_a_frame") from error
 
 
 MALFORMED = (ValueError, TypeError, KeyError, msgpack.UnpackException, ValidationError, RecursionError)
@@ -227,16 +226,14 @@ class Assembly:
         """
         if self._first is None:
             if header.length > self._limit:
-                raise SecurityError(
-                    f"A message of {header.length:,} bytes was announced; at most {self._limit:,} are accepted."
-                )
+                raise SecurityError("message_too_long", n=header.length, limit=self._limit)
             if header.chunks != length_in_chunks(header.length):
-                raise SecurityError("A message came in another number of pieces than its length needs; it was refused.")
+                raise SecurityError("message_pieces_wrong", got=header.chunks, expected=length_in_chunks(header.length))
             self._first = header
         index = len(self._pieces)
         expected = min(CHUNK, header.length - index * CHUNK)
         if header != replace(self._first, chunk=index) or len(piece) != expected:
-            raise SecurityError("A frame came that does not continue its message; it was refused.")
+            raise SecurityError("frame_out_of_order")
         if not self._memory.take(len(piece)):
             raise BusyError
         self._size += len(piece)
@@ -252,10 +249,10 @@ class Assembly:
             It is not whole, or its hash is another.
         """
         if self._first is None or len(self._pieces) != self._first.chunks:
-            raise SecurityError("A message ended before all of its pieces had come; it was refused.")
+            raise SecurityError("message_incomplete")
         blob = b"".join(self._pieces)
         if hashlib.sha256(blob).hexdigest() != self._first.sha256:
-            raise SecurityError("A message came with another hash than it announces; it was refused.")
+            raise SecurityError("message_hash_differs")
         self._pieces, self._size = [], 0
         return self._first, blob
 

@@ -68,7 +68,7 @@ def unpack_greeting(blob: bytes) -> Greeting:
             raise ValueError("length")
         return read_as(Greeting, blob)
     except MALFORMED as error:
-        raise SecurityError("What came is no greeting of a Glassleaf party; it was refused.") from error
+        raise SecurityError("not_a_greeting") from error
 
 
 def check_greeting(mine: Greeting, theirs: Greeting, expected: str) -> None:
@@ -80,16 +80,13 @@ def check_greeting(mine: Greeting, theirs: Greeting, expected: str) -> None:
         The party that the certificate names.
     """
     if theirs.party != expected:
-        raise SecurityError(f"{theirs.party} greets with the certificate of {expected}; it was refused.")
+        raise SecurityError("greeting_of_another_party", got=theirs.party, expected=expected)
     check_protocol(mine, theirs)
     check_agreement(mine, theirs)
     apart = theirs.clock - mine.clock
     if abs(apart) > MAX_SKEW:
-        ahead = "ahead of" if apart > 0 else "behind"
-        raise SecurityError(
-            f"The clock of {theirs.party} is {abs(apart):,.0f} s {ahead} that of {mine.party}; at most {MAX_SKEW:g} s are accepted. "
-            "Set both by NTP."
-        )
+        code = "clock_ahead" if apart > 0 else "clock_behind"
+        raise SecurityError(code, party=theirs.party, own=mine.party, seconds=round(abs(apart)), limit=round(MAX_SKEW))
 
 
 def check_agreement(mine: Greeting, theirs: Greeting) -> None:
@@ -99,25 +96,42 @@ def check_agreement(mine: Greeting, theirs: Greeting) -> None:
     for old, new in ((mine, theirs), (theirs, mine)):
         if f"{AMENDS}{old.agreement}" in new.capabilities:
             raise SecurityError(
-                f"{new.party} holds an agreement ({new.agreement[:12]}…) that amends the one of {old.party} ({old.agreement[:12]}…). "
-                f"{old.party} has to take the new one, signed by all, and start again."
+                "agreement_amended",
+                newer=new.party,
+                newer_hash=new.agreement[:12],
+                older=old.party,
+                older_hash=old.agreement[:12],
             )
     raise SecurityError(
-        f"{theirs.party} holds another agreement ({theirs.agreement[:12]}…) than {mine.party} ({mine.agreement[:12]}…). "
-        "Compare `glassleaf agreement show` on both sides."
+        "agreements_differ",
+        party=theirs.party,
+        party_hash=theirs.agreement[:12],
+        own=mine.party,
+        own_hash=mine.agreement[:12],
     )
 
 
 def check_protocol(mine: Greeting, theirs: Greeting) -> None:
     """Raise SecurityError, naming who has to upgrade, unless the two versions are the same or neighbours."""
-    (major, minor), (their_major, their_minor) = mine.protocol, theirs.protocol
-    if major != their_major or abs(minor - their_minor) > 1:
+    if not are_neighbours(mine.protocol, theirs.protocol):
         older = mine.party if mine.protocol < theirs.protocol else theirs.party
         raise SecurityError(
-            f"{theirs.party} speaks protocol {their_major}.{their_minor}, {mine.party} {major}.{minor}: {older} has to upgrade Glassleaf."
+            "protocols_differ",
+            party=theirs.party,
+            party_protocol=dotted(theirs.protocol),
+            own=mine.party,
+            own_protocol=dotted(mine.protocol),
+            older=older,
         )
     if mine.protocol == theirs.protocol and mine.schemas != theirs.schemas:
-        raise SecurityError(
-            f"{theirs.party} and {mine.party} speak protocol {major}.{minor} with different messages: "
-            "one of them runs an altered version. Install the same release on both sides."
-        )
+        raise SecurityError("messages_differ", party=theirs.party, own=mine.party, protocol=dotted(mine.protocol))
+
+
+def are_neighbours(mine: tuple[int, int], theirs: tuple[int, int]) -> bool:
+    """Return whether two versions of the protocol talk to each other: one major number, minor numbers at most one apart."""
+    return mine[0] == theirs[0] and abs(mine[1] - theirs[1]) <= 1
+
+
+def dotted(protocol: tuple[int, int]) -> str:
+    """Return a version of the protocol as people write it: 1.0."""
+    return f"{protocol[0]}.{protocol[1]}"

@@ -31,6 +31,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from backend.atomic_file import write_first, write_whole
 from backend.crypto.signing import SigningKey
 from backend.errors import ParameterError, SecurityError
+from backend.remark import Remark
 from backend.store.key_file import kept_key, read_key
 
 Role = Literal["guest", "host"]
@@ -47,7 +48,7 @@ _SPIFFE = re.compile(r"spiffe://(?P<domain>[a-z0-9.-]{1,120})/(?P<path>[a-z0-9-]
 def spiffe_id(domain: str, role: Role) -> str:
     """The SPIFFE id of a party in its company's trust domain."""
     if not _DOMAIN.fullmatch(domain):
-        raise ParameterError(f"The domain is {domain!r}; a name such as shop.example in small letters is expected.")
+        raise ParameterError("not_a_domain", domain=domain[:120])
     return f"spiffe://{domain}/glassleaf/{role}"
 
 
@@ -61,7 +62,7 @@ def host_name(spiffe: str) -> str:
     """
     found = _SPIFFE.fullmatch(spiffe)
     if found is None:
-        raise ParameterError(f"{spiffe!r} is no SPIFFE id such as spiffe://shop.example/glassleaf/host.")
+        raise ParameterError("not_a_spiffe_id", spiffe=spiffe[:200])
     return ".".join([*reversed(found["path"].split("/")), found["domain"]])
 
 
@@ -107,9 +108,7 @@ def make_identity(folder: Path, domain: str, role: Role, root: Path | None = Non
     root = root or folder / "root"
     there = folder / LEAF if (folder / LEAF).exists() else folder / ROOT
     if there.exists() and (there.name == LEAF or not (root / ROOT_KEY).exists()):
-        raise SecurityError(
-            f"{there} is there already; keys are never replaced. `glassleaf keys renew` renews the leaf."
-        )
+        raise SecurityError("party_keys_exist", file=str(there))
     write_first(root / ROOT_KEY, _private_pem(ec.generate_private_key(ec.SECP256R1())))
     made = load_pem_private_key(_private(root / ROOT_KEY), None)
     if isinstance(made, ec.EllipticCurvePrivateKey):
@@ -137,7 +136,7 @@ def _root_of(folder: Path, root: Path) -> tuple[ec.EllipticCurvePrivateKey, x509
     key = load_pem_private_key(_private(root / ROOT_KEY), None)
     certificate = x509.load_pem_x509_certificate(_read(folder / ROOT))
     if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != certificate.public_key():
-        raise SecurityError(f"{root / ROOT_KEY} is not the key of the root in {folder / ROOT}.")
+        raise SecurityError("root_key_differs", key=str(root / ROOT_KEY), root=str(folder / ROOT))
     return key, certificate
 
 
@@ -156,11 +155,11 @@ def load_identity(folder: Path) -> PartyKeys:
         sealing = X25519PrivateKey.from_private_bytes(bytes.fromhex((read_key(folder / SEALING) or {})["secret"]))
         numbers = read_key(folder / SIGNING)
     except (ValueError, KeyError, TypeError) as error:
-        raise SecurityError(f"The keys in {folder} are damaged; bring them back from a backup.") from error
+        raise SecurityError("party_keys_damaged", folder=str(folder)) from error
     if key.public_key() != chain[0].public_key() or not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise SecurityError(f"Key and certificate in {folder / LEAF} do not belong together.")
+        raise SecurityError("leaf_key_differs", file=str(folder / LEAF))
     if numbers is None:
-        raise SecurityError(f"The signing key is not in {folder}; bring it back from a backup.")
+        raise SecurityError("signing_key_missing", folder=str(folder))
     return PartyKeys(
         spiffe=spiffe_of(chain[0]),
         chain=b"".join(one.public_bytes(Encoding.PEM) for one in chain),
@@ -195,7 +194,7 @@ def spiffe_of(certificate: x509.Certificate) -> str:
     except (x509.ExtensionNotFound, ValueError):
         ids = []
     if len(ids) != 1 or not _SPIFFE.fullmatch(ids[0]):
-        raise SecurityError("The certificate does not name exactly one SPIFFE id.")
+        raise SecurityError("certificate_without_name")
     return ids[0]
 
 
@@ -205,17 +204,15 @@ def check_chain(chain: list[x509.Certificate], bundle: bytes, spiffe: str, now: 
     TLS has checked the leaf against the roots of all parties; this is what keeps one party's root from vouching for another's name.
     """
     if not chain or spiffe_of(chain[0]) != spiffe:
-        raise SecurityError(f"The certificate does not name {spiffe}.")
+        raise SecurityError("certificate_of_another", spiffe=spiffe)
     roots = x509.load_pem_x509_certificates(bundle)
     current = chain[0]
     for _ in range(MAX_CHAIN):
         if now < current.not_valid_before_utc:
-            raise SecurityError(
-                f"The certificate of {spiffe} is not valid yet by this machine's clock. Set both clocks by NTP."
-            )
+            raise SecurityError("certificate_not_valid_yet", spiffe=spiffe)
         if now > current.not_valid_after_utc:
             raise SecurityError(
-                f"The certificate of {spiffe} is not valid: {validity_words(current.not_valid_after_utc, now)}."
+                "certificate_not_valid", spiffe=spiffe, validity=validity(current.not_valid_after_utc, now)
             )
         if any(_issued(current, root) for root in roots):
             return
@@ -223,21 +220,17 @@ def check_chain(chain: list[x509.Certificate], bundle: bytes, spiffe: str, now: 
         if above is None:
             break
         current = above
-    raise SecurityError(f"The certificate of {spiffe} was not issued by its party's own root.")
+    raise SecurityError("certificate_of_another_root", spiffe=spiffe)
 
 
-def validity_words(expires: datetime, now: datetime) -> str:
-    """`expired 3 days ago`, `expires in 9 days` or `valid until 2026-12-22`."""
-    seconds = (expires - now).total_seconds()
-    count, unit = abs(seconds) / 86400, "day"
-    if count < 1:
-        count, unit = abs(seconds) / 3600, "hour"
-    amount = f"{int(count)} {unit}{'' if int(count) == 1 else 's'}"
-    if seconds < 0:
-        return f"expired {amount} ago"
-    if seconds < WARN_DAYS * 86400:
-        return f"expires in {amount}"
-    return f"valid until {expires:%Y-%m-%d}"
+def validity(expires: datetime, now: datetime) -> Remark:
+    """Return how long a certificate is valid: expired, expires soon, or valid until a day."""
+    left = expires - now
+    if left < timedelta():
+        return Remark("certificate_expired", {"ago": -left})
+    if left < timedelta(days=WARN_DAYS):
+        return Remark("certificate_expires", {"left": left})
+    return Remark("certificate_valid", {"day": expires.date()})
 
 
 def is_ending(expires: datetime, now: datetime) -> bool:
@@ -331,12 +324,10 @@ def _read(path: Path, *, secret: bool = False) -> bytes:
     try:
         with path.open("rb") as file:  # another may take its name meanwhile, and for a moment none
             if secret and os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
-                raise SecurityError(f"The key file {path} can be read by others; run `chmod 600` on it.")
+                raise SecurityError("secret_readable_by_others", file=str(path))
             return file.read()
     except OSError:
-        raise SecurityError(
-            f"{path} is not there. Run `glassleaf keys init`, or name the folder with --keys."
-        ) from None
+        raise SecurityError("party_keys_missing", file=str(path)) from None
 
 
 def fingerprint(pem: bytes) -> str:

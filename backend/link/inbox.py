@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 
 from backend.errors import PartyUnreachable, SecurityError
 from backend.link.agreement import AgreedParty
+from backend.link.causes import cause_of, packed
 from backend.link.frames import ENVELOPE, DeliveryReceipt, Header, Lane, Memory
 from backend.protocols.transport.messages import EndConversation
+from backend.remark import Remark
 
 MAX_IDS = 65_536  # of messages that were taken: delivered again they are acknowledged, not taken again
 MAX_CONVERSATIONS = 16_384  # of which the last sequence is remembered
@@ -171,31 +173,33 @@ class Inbox:
                     self._ids.popitem(last=False)
             return receipt
 
-    def refuse(self, header: Header, words: str) -> DeliveryReceipt:
+    def refuse(self, header: Header, why: Remark) -> DeliveryReceipt:
         """Refuse a message of which nothing was taken; the next one of its conversation follows it."""
         with self._lock:
             last = self._sequences.get(header.conversation, 0)
             if header.sequence > last + 1:
                 return DeliveryReceipt(header.id, "busy", after=GAP_SECONDS)
             self._sequences[header.conversation] = max(last, header.sequence)
-            return DeliveryReceipt(header.id, "refused", words)
+            return DeliveryReceipt(header.id, "refused", packed(why))
 
     def _judge(self, peer: AgreedParty, header: Header, blob: bytes, now: float) -> DeliveryReceipt:
         last = self._sequences.get(header.conversation, 0)
         if header.sequence <= last:
-            return DeliveryReceipt(header.id, "refused", f"message {header.sequence} of the conversation came before")
+            return DeliveryReceipt(
+                header.id, "refused", packed(Remark("message_repeated", {"number": header.sequence}))
+            )
         if header.sequence > last + 1:  # it overtook one that found no room
             return DeliveryReceipt(header.id, "busy", after=GAP_SECONDS)
         receipt = DeliveryReceipt(header.id, "taken")
         try:
             if header.deadline <= now:
-                raise SecurityError("Its deadline was over when it came; nobody was asked.")
+                raise SecurityError("deadline_passed")
             if not self._hand(peer, header, blob):
                 return DeliveryReceipt(header.id, "busy", after=BUSY_SECONDS)
         except SecurityError as error:
-            receipt = DeliveryReceipt(header.id, "refused", str(error)[:1000])
+            receipt = DeliveryReceipt(header.id, "refused", packed(cause_of(error)))
         except PartyUnreachable as error:  # of whom it is to be passed on to; later it may be there
-            receipt = DeliveryReceipt(header.id, "refused", str(error)[:1000], after=AGAIN)
+            receipt = DeliveryReceipt(header.id, "refused", packed(cause_of(error)), after=AGAIN)
         self._sequences.pop(header.conversation, None)
         self._sequences[header.conversation] = header.sequence
         while len(self._sequences) > MAX_CONVERSATIONS:

@@ -13,11 +13,13 @@ from typing import Any, cast
 import grpc
 
 from backend.errors import ParameterError, SecurityError
+from backend.link.causes import cause_of, packed
 from backend.link.frames import BusyError, pack_control
 from backend.link.handshake import CHECK, MAX_GREETING
 from backend.link.node import Node
 from backend.link.peers import Peer
 from backend.link.rpc import AFTER, ATTACH, DELIVER, HELLO, INSTANCE, OPTIONS, WAIT, Inflow, Outflow, delivered
+from backend.remark import Remark
 
 _log = logging.getLogger("glassleaf")
 BUSY_SECONDS = 0.5
@@ -62,9 +64,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         try:
             self.port: int = self._server.add_secure_port(address, credentials)
         except RuntimeError:
-            raise ParameterError(
-                f"Nothing can listen at {address}: the port is taken, or the address is not this machine's."
-            ) from None
+            raise ParameterError("cannot_listen", address=address) from None
         self._server.start()
         self._watcher = threading.Thread(target=self._watch, name="link watch", daemon=True)
         self._watcher.start()
@@ -115,19 +115,19 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         try:
             return self._node.peer_of(spiffe, chain)
         except SecurityError as error:
-            _log.warning("A call was refused: %s", str(error))
-            context.abort(grpc.StatusCode.UNAUTHENTICATED, str(error))
+            _log.warning("A call was refused: %s", cause_of(error))
+            context.abort(grpc.StatusCode.UNAUTHENTICATED, packed(cause_of(error)))
             raise
 
     def _hello(self, request: bytes, context: _Context) -> bytes:
         peer = self._peer(context)
         try:
             if len(request) > MAX_GREETING:
-                raise SecurityError("The greeting is too long; it was refused.")
+                raise SecurityError("greeting_too_long", n=len(request), limit=MAX_GREETING)
             self._node.greeted(peer, request)
         except SecurityError as error:
-            peer.failed(str(error))
-            context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
+            peer.failed(cause_of(error))
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, packed(cause_of(error)))
         return self._node.greeting()
 
     def _greeted(self, context: _Context) -> Peer:
@@ -135,7 +135,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         peer = self._peer(context)
         said = dict(context.invocation_metadata()).get(INSTANCE, "")
         if not peer.instance or said != peer.instance:
-            context.abort(grpc.StatusCode.FAILED_PRECONDITION, "Greet first.")
+            context.abort(grpc.StatusCode.FAILED_PRECONDITION, packed(Remark("greet_first")))
         return peer
 
     def _deliver(self, requests: Iterator[bytes], context: _Context) -> bytes:
@@ -148,8 +148,8 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         except BusyError:
             self._busy(context)
         except SecurityError as error:
-            _log.warning("%s: %s", peer.name, str(error))
-            context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            _log.warning("%s: %s", peer.name, cause_of(error))
+            context.abort(grpc.StatusCode.INVALID_ARGUMENT, packed(cause_of(error)))
         except grpc.RpcError as error:  # the call was cut, by the other side or for being idle
             error.__traceback__ = None  # gRPC keeps the error with the call: a circle that would keep the call open
         finally:
@@ -160,7 +160,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
     @staticmethod
     def _busy(context: _Context) -> None:
         context.set_trailing_metadata(((AFTER, str(BUSY_SECONDS)),))
-        context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "No room at this moment; send it again.")
+        context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, packed(Remark("link_busy")))
 
     def _in_time(self, requests: Iterator[bytes], context: _Context) -> Iterator[bytes]:
         """The same, cut where nothing comes for longer than is accepted."""
@@ -192,7 +192,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             with self._lock:
                 if self._flows.get(peer.name) is flow:
                     del self._flows[peer.name]
-            peer.went_down("it has stopped" if inflow.left else ended.why or "the link was cut", inflow.left)
+            peer.went_down(Remark("link_left") if inflow.left else ended.why or Remark("link_cut"), inflow.left)
 
     @staticmethod
     def _read(requests: Iterator[bytes], inflow: Inflow, flow: Outflow, ended: _Ended) -> None:
@@ -201,7 +201,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
             for frame in requests:
                 inflow.take(frame)
         except SecurityError as error:
-            ended.why = str(error)
+            ended.why = cause_of(error)
         except grpc.RpcError as error:
             error.__traceback__ = None
         finally:
@@ -213,9 +213,7 @@ class Listener(grpc.GenericRpcHandler):  # type: ignore[type-arg]  # generic in 
         while not self._stopped.wait(min(WAIT, self._node.settings.idle / 4)):
             for attached, (peer, flow, ended) in list(self._attached.items()):
                 if peer.is_silent or flow.is_stuck:
-                    ended.why = (
-                        "no sign of life from it" if peer.is_silent else "it takes nothing of what is sent to it"
-                    )
+                    ended.why = Remark("link_silent" if peer.is_silent else "link_stuck")
                     attached.cancel()
             for context, since in list(self._watched.values()):
                 if time.monotonic() - since > self._node.settings.idle:
@@ -255,4 +253,4 @@ class _Ended:
     """Why an attached stream ended."""
 
     def __init__(self) -> None:
-        self.why = ""
+        self.why: Remark | None = None

@@ -31,7 +31,17 @@ from backend.link.frames import (
     frames,
     length_in_chunks,
 )
-from backend.link.handshake import CHECK, MAX_SKEW, Greeting, check_greeting, greeting, pack_greeting, unpack_greeting
+from backend.link.handshake import (
+    CHECK,
+    MAX_SKEW,
+    Greeting,
+    are_neighbours,
+    check_greeting,
+    dotted,
+    greeting,
+    pack_greeting,
+    unpack_greeting,
+)
 from backend.link.identity import PartyKeys, check_chain, load_identity, spiffe_of
 from backend.link.inbox import AGAIN, Letter, Mailboxes
 from backend.link.outbox import Outgoing, header_of
@@ -77,7 +87,7 @@ class Node:
         )
         identity = load_identity(keys)
         if identity.spiffe != self.party.spiffe or identity.signing.public != self.party.signing:
-            raise SecurityError(f"The keys in {keys} are those of {identity.spiffe}, not of {party} in the agreement.")
+            raise SecurityError("keys_of_another_party", folder=str(keys), spiffe=identity.spiffe, party=party)
         self.instance, self.checking = secrets.token_hex(16), False
         self.memory = Memory(settings.memory)
         self.mailboxes = Mailboxes(settings.queue, self.memory)
@@ -138,16 +148,14 @@ class Node:
         """Whom a certificate names; raises SecurityError where it is no peer, or another party's root vouches for it."""
         peer = self._by_spiffe.get(spiffe)
         if peer is None:
-            raise SecurityError(
-                f"{spiffe or 'A certificate without a SPIFFE id'} has no link to {self.party.name} in the agreement."
-            )
+            raise SecurityError("not_a_peer", spiffe=spiffe or "-", party=self.party.name)
         try:
             chain = x509.load_pem_x509_certificates(chain_pem)
         except ValueError as error:
-            raise SecurityError("The certificate cannot be read.") from error
+            raise SecurityError("certificate_unreadable") from error
         check_chain(chain, peer.party.bundle.encode(), spiffe, datetime.now(UTC))
         if spiffe_of(chain[0]) != spiffe:
-            raise SecurityError("The certificate names another party.")
+            raise SecurityError("certificate_of_another", spiffe=spiffe)
         peer.expires = chain[0].not_valid_after_utc
         return peer
 
@@ -158,26 +166,23 @@ class Node:
     def check_clock(self, peer: Peer, clock: float) -> None:
         """Raise SecurityError where a peer's clock has moved away from this one."""
         if abs(clock - time.time()) > MAX_SKEW:
-            raise SecurityError(
-                f"The clocks of {peer.name} and {self.party.name} differ by more than {MAX_SKEW:g} s. Set both by NTP."
-            )
+            raise SecurityError("clocks_differ", party=peer.name, own=self.party.name, limit=round(MAX_SKEW))
 
     def check_header(self, peer: Peer, header: Header) -> None:
         """Raise SecurityError where a frame does not say what the link proves: the stream that it came on ends."""
         if header.sender != peer.party.spiffe:
-            raise SecurityError(f"A frame of {peer.name} names {header.sender[:80]} as its sender; it was refused.")
+            raise SecurityError("frame_of_another_sender", party=peer.name, sender=header.sender[:80])
         if header.agreement != self.hash:
-            raise SecurityError(f"A frame of {peer.name} names another agreement; it was refused.")
-        (major, minor), (their_major, their_minor) = PROTOCOL, header.protocol
-        if major != their_major or abs(minor - their_minor) > 1:
-            raise SecurityError(f"A frame of {peer.name} is of protocol {their_major}.{their_minor}; it was refused.")
+            raise SecurityError("frame_of_another_agreement", party=peer.name)
+        if not are_neighbours(PROTOCOL, header.protocol):
+            raise SecurityError("frame_of_another_protocol", party=peer.name, protocol=dotted(header.protocol))
 
     def check_kind(self, kind: str) -> None:
         """Raise SecurityError where the agreement is over, or no purpose of it allows a kind of message at this moment."""
         now = datetime.now(UTC)
         check_valid(self.agreement, now)
         if kind not in self.agreement.allowed(now):
-            raise SecurityError(f"No purpose of the agreement allows {kind[:64]} at this hour; it was refused.")
+            raise SecurityError("kind_not_in_agreement", kind=kind[:64])
 
     def accept(self, peer: Peer, assembly: Assembly) -> DeliveryReceipt:
         """Take a whole message."""
@@ -192,7 +197,7 @@ class Node:
         message = decode(letter.blob)
         kind = type(message).__name__
         if letter.kind not in (kind, ENVELOPE) or message.conversation != letter.conversation:
-            raise SecurityError(f"A message of {letter.sender} is another than its frame says; it was refused.")
+            raise SecurityError("message_differs_from_frame", party=letter.sender)
         self.check_kind(kind)
         with self._lock:
             self._lanes[letter.conversation] = letter.lane  # answers go back in the lane of the question
@@ -225,11 +230,11 @@ class Node:
         size, peer = len(blob), self.peers.get(receiver)
         if peer is None:
             if self.is_guest or to == self.party:
-                raise SecurityError(f"{self.party.name} has no link to {receiver}.")
+                raise SecurityError("no_link", own=self.party.name, party=receiver)
             peer = self.peers[self.agreement.guest.name]
             blob, kind = self._sealer.seal(to, message.conversation, blob, time.time()), ENVELOPE
         if self.is_guest and not peer.is_up:  # nobody is counted for a question that does not leave
-            raise PartyUnreachable(f"{peer.words()}. Nothing was sent; repeat it when the link is up.")
+            raise PartyUnreachable("nothing_sent", why=peer.state())
         lane = self._lane_of(message)
         outgoing = Outgoing(message.conversation, kind, to.spiffe, blob, lane, time.time() + LANE_SECONDS[lane])
         peer.outbox.put(outgoing, timeout=self.settings.grace)
@@ -261,7 +266,7 @@ class Node:
         try:
             if header.kind == ENVELOPE:
                 if sender.role != "guest":
-                    raise SecurityError("An envelope came from a Host itself; only the Guest passes them on.")
+                    raise SecurityError("envelope_not_relayed")
                 author, content = self._opener.open(blob, header.conversation, time.time())
                 name = author.name
                 self.memory.give(len(blob) - len(content))
@@ -274,10 +279,10 @@ class Node:
     def _relay(self, sender: AgreedParty, header: Header, blob: bytes) -> bool:
         receiver = self._by_spiffe.get(header.receiver)
         if not self.is_guest or receiver is None or header.kind != ENVELOPE:
-            raise SecurityError("Only what one Host has sealed for another is passed on; this was refused.")
+            raise SecurityError("only_envelopes_relayed")
         check_relay(self.hash, blob, sender, receiver.party, header.conversation)
         if not receiver.is_up:
-            raise PartyUnreachable(f"{receiver.words()}; what {sender.name} sent it was not passed on.")
+            raise PartyUnreachable("not_relayed", why=receiver.state(), sender=sender.name)
         passed = Outgoing(header.conversation, ENVELOPE, header.receiver, blob, header.lane, header.deadline)
         self.memory.give(len(blob))  # from here on they are the outbox's
         try:
@@ -287,10 +292,10 @@ class Node:
             return False
         return True
 
-    def _refused(self, message: Outgoing, words: str, after: float) -> None:
+    def _refused(self, message: Outgoing, cause: Remark, after: float) -> None:
         """A message of this party, or one that it passed on, will not be delivered: whoever waits for its answer is told."""
-        _log.warning("%s: a message of %s bytes was not delivered: %s", self.party.name, len(message.blob), words)
-        why = Remark("not_delivered", {"why": words})
+        _log.warning("%s: a message of %s bytes was not delivered: %s", self.party.name, len(message.blob), cause)
+        why = Remark("not_delivered", {"why": cause})
         if self.is_guest:
             self._put_own(self._by_spiffe[message.receiver].name, Refusal(message.conversation, why, wait=after))
         elif message.kind == ENVELOPE:

@@ -14,7 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from backend.errors import PartyUnreachable, SecurityError
+from backend.link.causes import unpacked
 from backend.link.frames import LANES, DeliveryReceipt, Header, Lane, Memory
+from backend.remark import Remark
 
 
 @dataclass(eq=False)
@@ -36,7 +38,7 @@ class Outgoing:
 
 MAX_CONVERSATIONS = 16_384  # of which the last sequence is remembered
 LOST = -1
-Refused = Callable[[Outgoing, str, float], None]
+Refused = Callable[[Outgoing, Remark, float], None]
 
 
 class Outbox:
@@ -76,19 +78,15 @@ class Outbox:
         with self._changed:
             until = time.monotonic() + timeout
             if self._sequences.get(message.conversation) == LOST:
-                raise SecurityError(
-                    "An earlier message of this conversation could not be delivered in time. Repeat it."
-                )
+                raise SecurityError("earlier_message_lost")
             while not self._has_room(message):
                 left = until - time.monotonic()
                 if self._closed or left <= 0:
-                    raise PartyUnreachable(
-                        f"The lane '{message.lane}' is full: {self._depth(message.lane)} messages wait. Try again later."
-                    )
+                    raise PartyUnreachable("link_lane_full", lane=message.lane, waiting=self._depth(message.lane))
                 self._changed.wait(min(left, 1.0))
             if self._closed:
                 self._memory.give(len(message.blob))
-                raise PartyUnreachable("The link is closed.")
+                raise PartyUnreachable("link_closed")
             self._orders += 1
             message.order = self._orders
             self._number(message)
@@ -108,7 +106,7 @@ class Outbox:
         late: list[Outgoing] = []
         with self._changed:
             found = self._pick(lane, late)
-        self._tell(late, "its deadline was over before it could be delivered")
+        self._tell(late, Remark("deadline_passed_waiting"))
         return found
 
     def _pick(self, lane: Lane, late: list[Outgoing]) -> Outgoing | None:
@@ -139,7 +137,7 @@ class Outbox:
                 self._memory.give(len(message.blob))
             self._changed.notify_all()
         if receipt.result == "refused":
-            self._refused(message, receipt.words, receipt.after)
+            self._refused(message, unpacked(receipt.why) or Remark("refused_without_reason"), receipt.after)
 
     def put_back(self) -> None:
         """The link was cut: whatever was in flight is to be delivered again."""
@@ -186,11 +184,11 @@ class Outbox:
         self._sequences[conversation] = LOST
         return dropped
 
-    def _tell(self, dropped: list[Outgoing], words: str) -> None:
+    def _tell(self, dropped: list[Outgoing], why: Remark) -> None:
         for message in dropped:
             self._memory.give(len(message.blob))
         if dropped:
-            self._refused(dropped[0], words, 0.0)  # the conversation is over with the first
+            self._refused(dropped[0], why, 0.0)  # the conversation is over with the first
 
     def wait(self, timeout: float, unless: Callable[[], bool] = lambda: False) -> None:
         """Until something can be sent or :meth:`wake` is called, at most `timeout` seconds; not at all if `unless`."""

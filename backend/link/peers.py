@@ -10,10 +10,11 @@ from datetime import UTC, datetime, timedelta
 from backend.link.agreement import AgreedParty
 from backend.link.config import HostConfig
 from backend.link.frames import LANES, Lane, Memory
-from backend.link.identity import is_ending, validity_words
+from backend.link.identity import is_ending, validity
 from backend.link.inbox import Hand, Inbox
 from backend.link.outbox import Outbox, Refused
 from backend.protocols.transport.wire import Quiet
+from backend.remark import Remark
 
 MIB = 1 << 20
 _DAY = timedelta(days=1)
@@ -97,7 +98,7 @@ class Peer:
         self.latency = float("nan")
         self._attached, self._ever, self._left = 0, False, False
         self._since, self._cut_at, self._heard = time.time(), 0.0, 0.0
-        self._why = "not yet connected"
+        self._why: Remark | None = Remark("link_not_yet")
         self._lock = threading.Lock()
 
     def greeted(self, instance: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -115,13 +116,13 @@ class Peer:
             if not self._attached and time.monotonic() - self._cut_at > self._settings.grace:
                 self._since = time.time()
             self._attached += 1
-            self._ever, self._left, self._why, self._heard = True, False, "", time.monotonic()
+            self._ever, self._left, self._why, self._heard = True, False, None, time.monotonic()
 
     def heard(self) -> None:
         """Something came from it."""
         self._heard = time.monotonic()
 
-    def went_down(self, why: str, left: bool = False) -> None:
+    def went_down(self, why: Remark, left: bool = False) -> None:
         """A link to it has ended; `left` = the other side has said that it stops."""
         with self._lock:
             self._attached -= 1
@@ -129,7 +130,7 @@ class Peer:
                 self._cut_at, self._since, self._why, self._left = time.monotonic(), time.time(), why, left
         self.outbox.put_back()
 
-    def failed(self, why: str) -> None:
+    def failed(self, why: Remark) -> None:
         """It could not be reached, for this reason."""
         with self._lock:
             self._why = why
@@ -162,14 +163,21 @@ class Peer:
             back = self._ever and not self._left and time.monotonic() - self._cut_at <= self._settings.grace
             return self._attached > 0 or back
 
-    def words(self, now: datetime | None = None) -> str:
-        """The state for people: `shop: down since 14:02, certificate refused: expired 3 days ago`."""
+    def state(self, now: datetime | None = None) -> Remark:
+        """Return the link's state: `shop: down since 14:02, its certificate expired 3 days ago`."""
         now = now or datetime.now(UTC)
         since = datetime.fromtimestamp(self._since, UTC).astimezone()
-        when = f"{since:%H:%M}" if now - since.astimezone(UTC) < _DAY else f"{since:%Y-%m-%d %H:%M}"
+        recent = now - since.astimezone(UTC) < _DAY
+        values: dict[str, object] = {
+            "host": self.name,
+            "since": f"{since:%H:%M}" if recent else f"{since:%Y-%m-%d %H:%M}",
+        }
         ends = self.expires
-        ending = f", certificate {validity_words(ends, now)}" if ends is not None and is_ending(ends, now) else ""
         if self.is_attached:
-            return f"{self.name}: up since {when}{ending}"
-        why = f"{self._why}{ending if ends and ends < now else ''}"
-        return f"{self.name}: down since {when}, {why}"
+            if ends is None or not is_ending(ends, now):
+                return Remark("link_up", values)
+            return Remark("link_up_ending", {**values, "validity": validity(ends, now)})
+        why = self._why or Remark("link_cut")
+        if ends is not None and ends < now:
+            return Remark("link_down_expired", {**values, "why": why, "validity": validity(ends, now)})
+        return Remark("link_down", {**values, "why": why})

@@ -27,6 +27,7 @@ from backend.link.frames import (
 from backend.link.node import Node
 from backend.link.outbox import Outgoing
 from backend.link.peers import Peer
+from backend.remark import Remark
 
 _log = logging.getLogger("glassleaf")
 SERVICE = "glassleaf.Link"
@@ -46,7 +47,7 @@ def require_grpc() -> None:
     """Raise ParameterError, with what to install, where the extra is not there; called before gRPC is imported."""
     for module in ("grpc", "joserfc", "tenacity"):
         if find_spec(module) is None:
-            raise ParameterError(f"Links between companies need {module}. Install it: pip install 'glassleaf[link]'")
+            raise ParameterError("link_extra_missing", module=module)
     # it writes addresses to stderr; what matters stands in the link's state
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
@@ -153,7 +154,7 @@ class Inflow:
         """Raise SecurityError where a message has stopped in its midst: signs of life are no reason to keep what came of it."""
         latest = time.monotonic() - self._node.settings.idle
         if any(self._continued[lane] < latest for lane in self._assemblies):
-            raise SecurityError("A message stopped in its midst.")
+            raise SecurityError("message_stalled")
 
     def _piece(self, header: Header, piece: bytes) -> None:
         if self._skipped.get(header.lane) == header.id:  # of a message that has its receipt
@@ -162,8 +163,8 @@ class Inflow:
         if header.length > self._node.settings.message and not header.chunk:
             self._skip(header)
             limit = self._node.settings.message
-            words = f"A message of {header.length:,} bytes was announced; at most {limit:,} are accepted."
-            self._answers.receipt(self._peer.inbox.refuse(header, words))
+            why = Remark("message_too_long", {"n": header.length, "limit": limit})
+            self._answers.receipt(self._peer.inbox.refuse(header, why))
             return
         if header.lane not in self._assemblies:
             self._assemblies[header.lane] = (header.id, self._node.assembly())
@@ -205,13 +206,13 @@ def delivered(node: Node, peer: Peer, frames: Iterator[bytes], checking: bool = 
             peer.heard()
             found = unpack(frame)
             if not isinstance(found, tuple):
-                raise SecurityError("A message was expected, something else came; it was refused.")
+                raise SecurityError("not_a_message")
             node.check_header(peer, found[0])
             if checking != (found[0].kind == ECHO):
-                raise SecurityError("Greet first; whoever only checks a link sends an echo and nothing else.")
+                raise SecurityError("greet_first")
             if assembly.add(*found):
                 return _echo(node, assembly) if checking else node.accept(peer, assembly)
-        raise SecurityError("A message ended before all of its pieces had come; it was refused.")
+        raise SecurityError("message_incomplete")
     finally:
         assembly.drop()
 

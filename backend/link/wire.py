@@ -16,6 +16,7 @@ from backend.link.peers import LinkSettings, Peer
 from backend.link.rpc import require_grpc
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.wire import Delivery, Quiet
+from backend.remark import Remark
 
 if TYPE_CHECKING:
     from backend.link.agreement import Agreement
@@ -70,10 +71,7 @@ class LinkWire:
         try:
             held.enter_context(held_alone(keys / HELD))
         except StoreError:
-            raise ParameterError(
-                f"Another process has the links of {self.party}: its peers would take this one for that one, begun again, and drop what it "
-                "has open. Stop that one first, or leave it at that."
-            ) from None
+            raise ParameterError("links_held_by_process", party=self.party) from None
 
     def _bind(self) -> str:
         return self._node.settings.bind or f"[::]:{self._node.party.address.rsplit(':', 1)[1]}"
@@ -152,16 +150,16 @@ class LinkWire:
             None if self._node.is_guest else self._node.peers[self.agreement.guest.name]
         )
         if peer is None:
-            raise SecurityError(f"{party} is no party to the agreement.")
+            raise SecurityError("not_a_party", party=party)
         return peer.is_up
 
     def quiet(self, party: str) -> Quiet:
         """How long nothing has come over the link to `party`."""
         return self._node.peers[party].quiet
 
-    def states(self) -> dict[str, str]:
-        """Each link's state in words."""
-        return {name: peer.words() for name, peer in self._node.peers.items()}
+    def states(self) -> dict[str, Remark]:
+        """Return each link's state, by peer."""
+        return {name: peer.state() for name, peer in self._node.peers.items()}
 
     def peer(self, name: str) -> Peer:
         """A peer's link: whether it is attached, its latency, what waits for it."""

@@ -13,15 +13,13 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from backend.data.federation import Federation, Party
-from backend.data.label import Paragraphs, Prose
+from backend.data.label import Prose
 from backend.errors import ParameterError
-from backend.i18n import Text
+from backend.i18n import Catalogue
 from backend.reports import toml_file
-from backend.reports.language import words_in
 
-REACHED = ("name", "address", "phone")
-SUPERVISED = "supervisor"  # of the creditor alone
-BILINGUAL = frozenset({"name", "address", "supervisor"})
+REACHED = ("name", "name_zh", "address", "address_zh", "phone")
+SUPERVISED = ("supervisor", "supervisor_zh")  # of the creditor alone
 AGENCY = "reporting_agency"  # of a Host alone
 
 
@@ -30,21 +28,19 @@ class NoticeParty(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    name: Paragraphs = Text()
-    address: Paragraphs = Text()
+    name: Prose = ""
+    name_zh: Prose = ""
+    address: Prose = ""
+    address_zh: Prose = ""
     phone: Prose = ""
-    supervisor: Paragraphs = Text()
+    supervisor: Prose = ""
+    supervisor_zh: Prose = ""
     reporting_agency: bool | None = None
 
 
 def fields_of(creditor: bool) -> tuple[str, ...]:
-    """Return the texts that a notice may state of a party; those in :data:`BILINGUAL` have two languages."""
-    return (*REACHED, SUPERVISED) if creditor else REACHED
-
-
-def label_of(name: str, language: str) -> str:
-    """Return the key of a field's name in the catalogue."""
-    return f"{name}_zh" if language == "zh" and name in BILINGUAL else name
+    """Texts that a notice may state of a party."""
+    return REACHED + SUPERVISED if creditor else REACHED
 
 
 def stated(federation: Federation, kept: Mapping[str, NoticeParty]) -> Federation:
@@ -52,15 +48,10 @@ def stated(federation: Federation, kept: Mapping[str, NoticeParty]) -> Federatio
 
     def of(party: Party) -> Party:
         given = kept.get(party.name, NoticeParty())
-        update: dict[str, object] = {
-            "title": _filled(given.name, party.title),
-            "address": _filled(given.address, party.address),
-            "phone": given.phone or party.phone,
-            "supervisor": _filled(given.supervisor, party.supervisor),
-        }
-        if given.reporting_agency is not None:
-            update[AGENCY] = given.reporting_agency
-        return party.model_copy(update=update)
+        texts = {name: value for name in (*REACHED[2:], *SUPERVISED) if (value := getattr(given, name))}
+        titles = {"title": given.name or party.title, "title_zh": given.name_zh or party.title_zh}
+        flag = {} if given.reporting_agency is None else {AGENCY: given.reporting_agency}
+        return party.model_copy(update={**titles, **texts, **flag})
 
     return federation.model_copy(
         update={"guest": of(federation.guest), "hosts": tuple(of(host) for host in federation.hosts)}
@@ -72,7 +63,8 @@ def of_file(federation: Federation) -> dict[str, NoticeParty]:
     return {
         p.name: NoticeParty(
             name=p.title,
-            **{name: getattr(p, name) for name in fields_of(p.name == federation.guest.name) if name != "name"},
+            name_zh=p.title_zh,
+            **{name: getattr(p, name) for name in fields_of(p.name == federation.guest.name)[2:]},
             reporting_agency=None if p.name == federation.guest.name else p.reporting_agency,
         )
         for p in federation.parties
@@ -81,25 +73,18 @@ def of_file(federation: Federation) -> dict[str, NoticeParty]:
 
 def missing(federation: Federation, language: str) -> tuple[tuple[str, str], ...]:
     """Party and field of what a notice in that language would call not provided."""
-    lacking = []
-    for party in federation.parties:
-        creditor = party.name == federation.guest.name
-        if not creditor and not party.reporting_agency:
-            continue
-        if not party.address.in_language(language):
-            lacking.append((party.name, label_of("address", language)))
-        if not party.phone:
-            lacking.append((party.name, "phone"))
-        # No language stands in for the other: each law has its own supervisor.
-        supervisor = party.supervisor.zh if language == "zh" else party.supervisor.en
-        if creditor and not supervisor:
-            lacking.append((party.name, label_of("supervisor", language)))
-    return tuple(lacking)
+    own = "_zh" if language == "zh" else ""
+    guest = federation.guest.name
+    wanted = [(guest, f"address{own}"), (guest, "phone"), (guest, f"supervisor{own}")]
+    for host in federation.hosts:
+        if host.reporting_agency:
+            wanted += [(host.name, f"address{own}"), (host.name, "phone")]
+    return tuple((party, name) for party, name in wanted if not _given(federation.party(party), name))
 
 
-def _filled(given: Text, known: Text) -> Text:
-    """Return what was given, each language that is missing as it is known."""
-    return Text(given.en or known.en, given.zh or known.zh)
+def _given(party: Party, name: str) -> bool:
+    """An address in English stands in a Chinese notice where there is no other; a supervisor does not, as it is another one."""
+    return bool(getattr(party, name)) or (name == "address_zh" and bool(party.address))
 
 
 def checked(given: Mapping[str, Any], federation: Federation) -> dict[str, NoticeParty]:
@@ -115,7 +100,7 @@ def checked(given: Mapping[str, Any], federation: Federation) -> dict[str, Notic
             raise ParameterError(f"{party} is a table: a field and its text on each line.")
         if unknown := sorted(set(fields) - set(allowed)):
             raise ParameterError(f"[{party}] has no field {unknown[0]!r}; its fields are {', '.join(allowed)}.")
-        texts = {name: _stripped(value) for name, value in fields.items()}
+        texts = {name: value.strip() if isinstance(value, str) else value for name, value in fields.items()}
         try:
             found[party] = NoticeParty.model_validate(texts)
         except ValidationError as error:
@@ -126,13 +111,6 @@ def checked(given: Mapping[str, Any], federation: Federation) -> dict[str, Notic
     return found
 
 
-def _stripped(value: object) -> object:
-    """Return a text, or each language of one, without white space around it."""
-    if isinstance(value, Mapping):
-        return {key: _stripped(item) for key, item in value.items()}
-    return value.strip() if isinstance(value, str) else value
-
-
 def from_toml(text: str, federation: Federation) -> dict[str, NoticeParty]:
     """Inverse of :func:`to_toml`; raises ParameterError as :func:`checked`, or where the text is no TOML."""
     return checked(toml_file.tables(text, "what `glassleaf notice-details` prints"), federation)
@@ -140,18 +118,12 @@ def from_toml(text: str, federation: Federation) -> dict[str, NoticeParty]:
 
 def to_toml(federation: Federation, language: str = "en") -> str:
     """What stands for every party, each field under what it is for; empty ones to be filled in."""
-    words = words_in(language)
+    words = Catalogue(language)
     lines = [f"# {words('notice_details.file_note')}"]
     for party, given in of_file(federation).items():
         lines.append(f"\n[{party}]")
         for name in fields_of(given.reporting_agency is None):
-            value = getattr(given, name)
-            if isinstance(value, Text):
-                for key, text in (("en", value.en), ("zh", value.zh)):
-                    label = words(f"notice_details.{label_of(name, key)}")
-                    lines += [f"# {label}", f"{name}.{toml_file.line(key, text)}"]
-            else:
-                lines += [f"# {words(f'notice_details.{name}')}", toml_file.line(name, value)]
+            lines += [f"# {words(f'notice_details.{name}')}", toml_file.line(name, getattr(given, name))]
         if given.reporting_agency is not None:
             lines += [f"# {words(f'notice_details.{AGENCY}')}", toml_file.line(AGENCY, given.reporting_agency)]
     return "\n".join(lines) + "\n"

@@ -27,7 +27,8 @@ class Identity(Part):
 
     model: str
     federation: str
-    title: Text
+    title: str
+    title_zh: str
     synthetic: bool = Field(description="every person is synthetic")
     created: str
     task: str
@@ -47,7 +48,8 @@ class PartyLine(Part):
     """One party and its part in the model; shares from 0 to 1."""
 
     name: str
-    title: Text
+    title: str
+    title_zh: str
     role: Literal["guest", "host"]
     records: int | None = Field(description="brought to the alignment; null for an imported model")
     features: int

@@ -7,10 +7,12 @@ from pathlib import Path
 
 from backend.errors import GlassleafError
 from backend.link.agreement import Agreement, dictionary_hash, load_agreement, named_share
+from backend.link.causes import cause_of
 from backend.link.check import CheckedStep, check_link
 from backend.link.config import load_config
 from backend.link.peers import LinkSettings
 from backend.protocols.group_sums.messages import AskGroupSums
+from backend.remark import Remark
 from backend.services.host_service import check_dictionary, read_source
 
 LARGE = 20_000  # records whose groups can bear that sums name a tenth of their people at most
@@ -24,20 +26,23 @@ def check_host(path: Path) -> Iterator[CheckedStep]:
     try:
         table, _ = read_source(config)
         records = len(table.ids)
-        yield CheckedStep("source", True, f"{len(table.ids):,} records, {len(table.columns)} features")
-    except (GlassleafError, OSError) as error:
-        yield CheckedStep("source", False, str(error))
+        yield CheckedStep("source", True, Remark("check_source", {"records": records, "features": len(table.columns)}))
+    except GlassleafError as error:
+        yield CheckedStep("source", False, cause_of(error))
+    except OSError as error:
+        why = error.strerror or type(error).__name__
+        yield CheckedStep("source", False, Remark("check_source_unreadable", {"reason": why}))
     try:
         own = dictionary_hash(config.features())
         if agreement.exists():
             signed = load_agreement(agreement)
             check_dictionary(config, signed)
-            yield CheckedStep("dictionary", True, f"{own[:12]}…, as the agreement names it")
+            yield CheckedStep("dictionary", True, Remark("check_dictionary", {"hash": own[:12]}))
             yield from _sums(signed, records)
         else:
-            yield CheckedStep("dictionary", True, f"has the hash {own}, which belongs into the agreement")
+            yield CheckedStep("dictionary", True, Remark("check_dictionary_new", {"hash": own}))
     except GlassleafError as error:
-        yield CheckedStep("dictionary", False, str(error))
+        yield CheckedStep("dictionary", False, cause_of(error))
     yield from check_link(config.party, agreement, config.path(config.keys), LinkSettings.of(config))
 
 
@@ -45,9 +50,5 @@ def _sums(agreement: Agreement, records: int) -> Iterator[CheckedStep]:
     """What sums by group could name, where it is more than so many records have to allow."""
     share = named_share(agreement)
     if records >= LARGE and share > BEARABLE and any(AskGroupSums.__name__ in one.kinds for one in agreement.purposes):
-        yield CheckedStep(
-            "sums",
-            True,
-            f"to a Guest that lies they could name {100 * share:g} % of a group's people; {records:,} records can bear "
-            f"`named = {BEARABLE:g}` in the agreement's floors",
-        )
+        values = {"share": round(100 * share), "records": records, "bearable": BEARABLE}
+        yield CheckedStep("sums", True, Remark("check_sums", values))

@@ -22,7 +22,6 @@ from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.crypto.workers import Workers
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
-from backend.i18n import Text
 from backend.jobs import Job, work
 from backend.protocols.approvals.messages import REASONS
 from backend.protocols.explanations.encryption import ReasonKey
@@ -246,7 +245,7 @@ class ReasonsService:
         for question in assessed.unanswered:
             if question.status == "prohibited":
                 blockers.setdefault(question.feature, []).append(
-                    Blocker(Text(question.citation, question.citation_zh), "asked")
+                    Blocker(question.citation, "asked", question.citation_zh)
                 )
         for finding in assessed.findings:
             review = standing.get((finding.rule_id, finding.feature))
@@ -320,11 +319,11 @@ class ReasonsService:
 def _blocker(finding: Finding) -> Blocker | None:
     """What a finding says against stating its feature as a reason."""
     if finding.status == "prohibited":
-        return Blocker(Text(finding.citation, finding.citation_zh), "prohibited")
+        return Blocker(finding.citation, "prohibited", finding.citation_zh)
     if not finding.check:
         return None
     verdict = "open" if finding.ages is None else finding.ages.verdict
-    return None if verdict == "not_negative" else Blocker(Text(finding.citation, finding.citation_zh), verdict)
+    return None if verdict == "not_negative" else Blocker(finding.citation, verdict, finding.citation_zh)
 
 
 def give_reasons(
@@ -406,8 +405,7 @@ def _people(
             replace(known[feature], side=known[feature].asked if feature in found.marked[k] else "")
             for _, feature in found.names[k] or ()
         )
-        refused = found.refused[k].sentence() if k in found.refused else ""
-        people[i] = PersonReasons(batch.scores[i], reasons, refused)
+        people[i] = PersonReasons(batch.scores[i], reasons, found.refused.get(k, ""))
     return tuple(people)
 
 

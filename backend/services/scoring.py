@@ -415,11 +415,7 @@ def sample_scores(
     index_of = {row: k for k, row in enumerate(good.tolist())}
     for i, sample_id in enumerate(sheet.ids):
         k = index_of.get(i)
-        problem = ""
-        if k is None:
-            problem = sheet.problem(i)
-        elif k in scored.refused:
-            problem = scored.refused[k].sentence()
+        problem = sheet.problem(i) if k is None else scored.refused.get(k, "")
         if k is None or problem:
             out.append(failed_score(sample_id, problem))
             continue

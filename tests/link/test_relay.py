@@ -128,7 +128,7 @@ def test_a_guest_with_a_hosts_signature_missing_forges_nothing(sealed, companies
     with pytest.raises(SecurityError, match="not signed"):
         opener.open(forged, NAME, NOW)
     own = Sealer(agreement, agreement.guest, companies.identity("bank").signing).seal(telecom, NAME, b"x", NOW)
-    with pytest.raises(SecurityError, match="not from another Host"):
+    with pytest.raises(SecurityError, match="from another Host"):
         opener.open(own, NAME, NOW)
 
 
@@ -199,7 +199,7 @@ def test_an_envelope_from_a_host_itself_is_refused(links):
         Outgoing(name, ENVELOPE, bank._node.party.spiffe, envelope, "online", time.time() + 60)
     )
     told = bank.receive(name, timeout=IN_TIME)
-    assert "only the Guest passes them on" in told.message.why.sentence()
+    assert told.message.why.values["why"].code == "envelope_not_relayed"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a process's memory is read from /proc")

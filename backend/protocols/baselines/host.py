@@ -30,10 +30,13 @@ class WalkHandler:
     def _open(self, sender: str, request: StartWalk | AskCandidates) -> tuple[HostSession, ServedModel]:
         session = self._sessions.of(request.conversation, sender)
         if not self._simulated:
-            raise SecurityError("asked_in_the_clear", kind=type(request).__name__)
+            raise SecurityError(
+                f"{type(request).__name__} was sent: it asks which branches a record takes, in the clear. Only simulated Hosts "
+                "answer that, to be compared with Fed-EINI; score with Fed-EINI."
+            )
         partial_model = self._partial_models.get(request.model_id)
         if sender != partial_model.model.guest:
-            raise SecurityError("scored_by_other_than_guest")
+            raise SecurityError("Only the model's Guest can have samples scored.")
         return session, partial_model
 
     def _start_walk(self, sender: str, request: StartWalk) -> Answer:
