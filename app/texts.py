@@ -122,12 +122,11 @@ class Texts:
 
     def party(self, federation: Federation, name: str) -> str:
         """A party's title in the chosen language."""
-        party = federation.party(name)
-        return party.title_zh if self.language == "zh" and party.title_zh else party.title
+        return self.text(federation.party(name).title)
 
     def federation(self, federation: Federation) -> str:
         """A federation's title in the chosen language."""
-        return federation.title_zh if self.language == "zh" and federation.title_zh else federation.title
+        return self.text(federation.title)
 
     def federations(self, every: Iterable[Federation]) -> dict[str, str]:
         """Short name → title, with the short name where others have the same title: a menu cannot tell equal lines apart."""

@@ -58,6 +58,9 @@ class Text:
         return self.en
 
 
+NO_TEXT = Text()
+
+
 class Catalogue:
     """One language's words: ``words("document.title", name=value)``.
 

@@ -11,7 +11,8 @@ import streamlit as st
 from app.panels import frame, toml_file
 from app.panels.reviews import Attempt
 from app.texts import Texts, markdown
-from backend.services.notice_details import AGENCY, fields_of
+from backend.i18n import Text
+from backend.services.notice_details import AGENCY, fields_of, label_of
 
 if TYPE_CHECKING:
     from streamlit.delta_generator import DeltaGenerator
@@ -81,17 +82,22 @@ def _form(t: Texts, details: NoticeDetailsPanel, attempt: Attempt) -> None:
 def _fields(t: Texts, details: NoticeDetailsPanel, party: str) -> dict[str, Any]:
     stands = details.stands[party]
     given: dict[str, Any] = {}
-    row: Sequence[DeltaGenerator] = ()
     for name in fields_of(stands.reporting_agency is None):
-        chinese = name.endswith("_zh")
-        if not chinese:
-            row = st.columns(2, vertical_alignment="bottom")
-        with row[chinese]:
-            given[name] = st.text_input(
-                t(f"notice_details.{name}"), getattr(stands, name), MAX_CHARS, f"notice_details_{party}_{name}"
-            )
+        value = getattr(stands, name)
+        row = st.columns(2, vertical_alignment="bottom")
+        if isinstance(value, Text):
+            given[name] = {
+                "en": _input(t, row[0], party, label_of(name, "en"), value.en),
+                "zh": _input(t, row[1], party, label_of(name, "zh"), value.zh),
+            }
+        else:
+            given[name] = _input(t, row[0], party, name, value)
     if stands.reporting_agency is not None:
         given[AGENCY] = st.checkbox(
             t(f"notice_details.{AGENCY}"), stands.reporting_agency, f"notice_details_{party}_{AGENCY}"
         )
     return given
+
+
+def _input(t: Texts, place: DeltaGenerator, party: str, name: str, value: str) -> str:
+    return place.text_input(t(f"notice_details.{name}"), value, MAX_CHARS, f"notice_details_{party}_{name}")

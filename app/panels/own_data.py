@@ -107,7 +107,7 @@ def _made(t: Texts, *begun_by: str) -> None:
             session.keep("train_federation", job.result.name)
             session.choose("train_federation", job.result.name)
         with st.container(border=True):
-            st.markdown(f":material/check_circle: {t('own_data.made', name=markdown(job.result.title))}")
+            st.markdown(f":material/check_circle: {t('own_data.made', name=markdown(t.federation(job.result)))}")
             links.page("train", t("own_data.to_train"), "model_training")
 
 

@@ -38,10 +38,7 @@ def quantise(values: ArrayLike, bits: int) -> NDArray[np.int64]:
     units = np.rint(np.asarray(values, dtype=np.float64) * float(1 << bits))
     if not np.all(np.abs(units) <= float(1 << QUANTISED_BITS)):  # false for NaN, too
         worst = np.asarray(values, dtype=np.float64).ravel()[np.argmax(np.nan_to_num(np.abs(units), nan=np.inf))]
-        raise ParameterError(
-            f"The value {worst:g} does not fit the scale 2^-{bits}: expected a number of at most 2^{QUANTISED_BITS - bits}. "
-            "Use fewer bits, or check the model's weights."
-        )
+        raise ParameterError("value_exceeds_scale", value=float(worst), bits=bits, room=QUANTISED_BITS - bits)
     return units.astype(np.int64)
 
 
@@ -66,9 +63,7 @@ def join_pair(g: int, h: int, half: int = HALF_SLOT) -> int:
     Raises ParameterError where one of them is so large that :data:`MAX_ROWS` of them could overflow their slot.
     """
     if abs(g) > 1 << GRADIENT_BITS or not 0 <= h <= 1 << GRADIENT_BITS:
-        raise ParameterError(
-            f"The pair ({g}, {h}) does not fit: expected |g| and h of at most 2^{GRADIENT_BITS}, and h not negative."
-        )
+        raise ParameterError("pair_exceeds_scale", g=g, h=h, bits=GRADIENT_BITS)
     return (g << half) + h
 
 

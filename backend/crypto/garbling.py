@@ -143,7 +143,7 @@ class Evaluator:
         known = np.frombuffer(decoding, dtype="<u8").reshape(-1, 2, 2)
         matches = (known == _hash(outputs, self._hashed, len(outputs))[:, np.newaxis]).all(axis=2)
         if not (matches.sum(axis=1) == 1).all():
-            raise SecurityError("A garbled circuit gave an output that is neither 0 nor 1; it was damaged. Ask again.")
+            raise SecurityError("garbled_output_damaged")
         ones: Bits = matches[:, 1]
         return ones
 

@@ -245,12 +245,10 @@ class WeightedPublicSide(PublicSide, Protocol):
         """Re-randomised numbers, ready to be sent."""
 
 
-def check_length(blob: bytes, count: int, size: int, what: str = "ciphertexts") -> None:
-    """Raise SecurityError where a message is not so many items of so many bytes, before any of them is read."""
+def check_length(blob: bytes, count: int, size: int) -> None:
+    """Raise SecurityError if a message is not `count` items of `size` bytes, before any of them is read."""
     if len(blob) != count * size:
-        raise SecurityError(
-            f"{count:,} {what} of {size:,} bytes were expected, {len(blob):,} bytes came; the message was refused."
-        )
+        raise SecurityError("other_ciphertext_bytes", count=count, size=size, got=len(blob))
 
 
 class WholeFold(ABC):
@@ -266,11 +264,11 @@ class WholeFold(ABC):
     def add(self, blob: bytes) -> None:
         """Take the one piece."""
         if self._folded is not None:
-            raise SecurityError("A batch of one piece was followed by another piece; it was refused.")
+            raise SecurityError("piece_too_many")
         self._folded = self.fold(blob)
 
     def finish(self) -> Iterator[bytes]:
         """The one piece that goes on."""
         if self._folded is None:
-            raise SecurityError("A batch ended before its piece came; it was refused.")
+            raise SecurityError("pieces_missing", missing=1)
         yield self._folded

@@ -153,9 +153,7 @@ def _load(blob: bytes, shape: tuple[int, ...]) -> NDArray[Any]:
     count = int(np.prod(shape))
     width = len(blob) // count if count else 0
     if len(blob) != width * count or width % 8 or (count and not 0 < width <= MAX_WIDTH):
-        raise SecurityError(
-            f"{count} numbers of 8 bytes were expected, {len(blob)} bytes came; the message was refused."
-        )
+        raise SecurityError("other_plain_bytes", count=count, got=len(blob))
     if width <= 8:
         return np.frombuffer(blob, dtype="<i8").astype(np.int64).reshape(shape)
     out = np.empty(count, dtype=object)

@@ -25,7 +25,7 @@ def cipher_named(name: str) -> Cipher:
     for cipher in CIPHERS:
         if cipher == name:
             return cipher
-    raise ParameterError(f"cipher is {name!r}; choose one of {', '.join(CIPHERS)}.")
+    raise ParameterError("unknown_cipher", cipher=name, known=tuple(CIPHERS))
 
 
 def available(cipher: Cipher) -> bool:
@@ -49,7 +49,7 @@ def unpack(payload: WorkerPayload) -> KeySide:
             return RlweKeySide.from_worker_payload(payload)
         case "none":
             return PlainKeySide()
-    raise SecurityError(f"A worker was given a key of the unknown cipher {payload['scheme']!r}.")
+    raise SecurityError("worker_key_unknown", cipher=str(payload["scheme"]))
 
 
 _unpacked: dict[bytes, KeySide] = {}  # the last few key sides of this worker, by digest of their payload
@@ -105,7 +105,7 @@ def open_offer(
             return ResiduePublicSide(key), Pool(NoMaker(), None, 0)
         case "none":
             return PlainPublicSide(), Pool(NoMaker(), None, 0)
-    raise SecurityError(f"The cipher {scheme!r} is not known; choose paillier or rlwe.")
+    raise SecurityError("unknown_cipher", cipher=scheme[:40], known=("paillier", "rlwe"))
 
 
 class NoMaker:

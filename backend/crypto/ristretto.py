@@ -104,9 +104,7 @@ def _multiply(pairs: Sequence[tuple[bytes, bytes]]) -> list[bytes]:
     product, products = ctypes.create_string_buffer(ELEMENT), []
     for scalar, element in pairs:
         if len(scalar) != ELEMENT or len(element) != ELEMENT or _times(product, scalar, element):
-            raise SecurityError(
-                "32 bytes came that are no element of ristretto255, or its identity; the message was refused."
-            )
+            raise SecurityError("not_a_group_element")
         products.append(product.raw)
     return products
 
@@ -140,5 +138,5 @@ def subtract(left: bytes, right: bytes) -> bytes:
 
 def split(blob: bytes, n: int, size: int = ELEMENT) -> list[bytes]:
     """A vector of `n` items of `size` bytes; raises SecurityError where the length is wrong, before any item is read."""
-    check_length(blob, n, size, "items")
+    check_length(blob, n, size)
     return [blob[start : start + size] for start in range(0, n * size, size)]

@@ -39,7 +39,7 @@ class SigningKey:
         except (KeyError, ValueError):
             key = None
         if key is None or key.public != numbers.get("public"):
-            raise SecurityError("The signing key is damaged. Bring it back from a backup: Hosts know no other one.")
+            raise SecurityError("signing_key_damaged")
         return key
 
     def to_numbers(self) -> dict[str, str]:
@@ -87,8 +87,5 @@ def read_public(text: str) -> str:
     except (ValueError, UnsupportedAlgorithm):
         key = None
     if not isinstance(key, Ed25519PublicKey):
-        raise ParameterError(
-            "The public key is neither 64 hexadecimal digits nor Ed25519 as PEM. `glassleaf audit key` prints the Guest's, "
-            "`glassleaf dossier sign` a Host's."
-        )
+        raise ParameterError("unreadable_public_key")
     return key.public_bytes_raw().hex()

@@ -179,8 +179,10 @@ class Workers:
             if not isinstance(error, OSError | CancelledError) and type(error).__module__.split(".")[0] not in CLUSTERS:
                 raise
             raise ParameterError(
-                f"The workers of the {self.backend} cluster {self.scheduler or '(address of its own settings)'} were lost during the work "
-                f"({type(error).__name__}). Check the cluster, then start the same work again."
+                "cluster_lost",
+                backend=self.backend,
+                scheduler=self.scheduler or "(address of its own settings)",
+                reason=type(error).__name__,
             ) from error
         finally:
             with warnings.catch_warnings():
@@ -200,9 +202,7 @@ class Workers:
             with parallel_config(backend=self.backend, n_jobs=self.jobs, **options):
                 return Parallel(return_as="generator")
         except ValueError as error:
-            raise ParameterError(
-                f"The joblib backend {self.backend!r} cannot be used: {error}. Choose loky, dask or ray."
-            ) from error
+            raise ParameterError("backend_unusable", backend=self.backend, reason=str(error)) from error
 
 
 @lru_cache(maxsize=4)
@@ -211,21 +211,16 @@ def _dask_client(scheduler: str) -> Any:
     try:
         client: Any = import_module("distributed").Client  # an optional package
     except ImportError as error:
-        raise ParameterError(
-            "The joblib backend 'dask' needs distributed, not installed here. "
-            "Run: pip install 'glassleaf[dask]' (from a clone: pip install '.[dask]')."
-        ) from error
+        raise ParameterError("no_distributed") from error
     try:
         return client(scheduler or None, set_as_default=False, timeout=CONNECT_SECONDS)
     except (OSError, ValueError) as error:
-        raise ParameterError(
-            f"The Dask scheduler {scheduler or '(none given)'} cannot be used: {error}. Check --scheduler."
-        ) from error
+        raise ParameterError("scheduler_unusable", scheduler=scheduler or "(none given)", reason=str(error)) from error
 
 
 def _register_ray() -> None:
     try:
         from ray.util.joblib import register_ray  # noqa: PLC0415 (an optional package)
     except ImportError as error:
-        raise ParameterError("The joblib backend 'ray' needs the package ray: pip install ray.") from error
+        raise ParameterError("no_ray") from error
     register_ray()

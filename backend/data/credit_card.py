@@ -42,7 +42,10 @@ ID_COLUMN = "ID"
 LABEL = "default.payment.next.month"
 POSITIVE = "1"
 LABEL_MEANING = Text("Default on the payment due in October 2005", "2005 年 10 月到期款项违约")
-TITLES: Final = {"guest": ("Cedar Bank", "雪松银行"), "platform": ("Aspen Pay", "白杨支付")}  # of the parties, made up
+TITLES: Final = {
+    "guest": Text("Cedar Bank", "雪松银行"),
+    "platform": Text("Aspen Pay", "白杨支付"),
+}  # of the parties, made up
 MONTHS = range(1, 7)  # 1 is September, 6 is April
 GUEST_COLUMNS = ("PAY_6", *(f"BILL_AMT{month}" for month in MONTHS), *(f"PAY_AMT{month}" for month in MONTHS))
 HOST = "platform"
@@ -67,8 +70,8 @@ def split_credit_card(table: Path, out: Path) -> Federation:
     guest, host = federation.guest, federation.hosts[0]
     public = federation.model_copy(
         update={
-            "title_zh": "信用卡客户",
-            "about_zh": f"由 {table.name} 一张表拆分而成；各机构为模拟。",
+            "title": Text("Credit card clients", "信用卡客户"),
+            "about": Text(federation.about.en, f"由 {table.name} 一张表拆分而成；各机构为模拟。"),
             "label": federation.label.model_copy(update={"meaning": LABEL_MEANING}),
             "guest": guest.model_copy(update=_titled(guest.name)),
             "hosts": (host.model_copy(update={**_titled(host.name), "budget": PUBLIC_BUDGET}),),
@@ -78,9 +81,8 @@ def split_credit_card(table: Path, out: Path) -> Federation:
     return public
 
 
-def _titled(party: str) -> dict[str, str]:
-    english, chinese = TITLES[party]
-    return {"title": english, "title_zh": chinese}
+def _titled(party: str) -> dict[str, Text]:
+    return {"title": TITLES[party]}
 
 
 def fetch_credit_card(file: Path) -> Path:

@@ -39,10 +39,8 @@ PARTIES = (  # each with its features
     (
         Party(
             name="bank",
-            title="Linden Bank",
-            title_zh="青木银行",
-            about="Grants the loans and knows who repaid them.",
-            about_zh="发放贷款，掌握还款结果。",
+            title=Text("Linden Bank", "青木银行"),
+            about=Text("Grants the loans and knows who repaid them.", "发放贷款，掌握还款结果。"),
             file="bank.csv",
             id="id",
         ),
@@ -51,10 +49,8 @@ PARTIES = (  # each with its features
     (
         Party(
             name="telecom",
-            title="Rowan Telecom",
-            title_zh="松风电信",
-            about="Knows how long and how reliably a phone is used.",
-            about_zh="掌握在网时长与缴费情况。",
+            title=Text("Rowan Telecom", "松风电信"),
+            about=Text("Knows how long and how reliably a phone is used.", "掌握在网时长与缴费情况。"),
             file="telecom.csv",
             id="id",
         ),
@@ -63,10 +59,8 @@ PARTIES = (  # each with its features
     (
         Party(
             name="platform",
-            title="Hazel Market",
-            title_zh="枫叶商城",
-            about="Knows what is ordered, paid and sent back.",
-            about_zh="掌握下单、支付与退货情况。",
+            title=Text("Hazel Market", "枫叶商城"),
+            about=Text("Knows what is ordered, paid and sent back.", "掌握下单、支付与退货情况。"),
             file="platform.csv",
             id="id",
         ),
@@ -268,9 +262,8 @@ def _federation() -> Federation:
     )
     return Federation(
         name="demo",
-        title="Demo: who repays a small loan",
-        title_zh="演示：小额贷款还款预测",
-        about="A bank, a telecom and a shopping platform score loan applicants together. All data are made up.",
+        title=Text("Demo: who repays a small loan", "演示：小额贷款还款预测"),
+        about=Text("A bank, a telecom and a shopping platform score loan applicants together. All data are made up."),
         synthetic=True,
         label=Label(
             column=LABEL, positive="1", meaning=Text("Default within 90 days of the loan", "放款后 90 天内违约")

@@ -77,9 +77,9 @@ def limited(max_length: int, min_length: int = 0, *, paragraphs: bool = False) -
         for words in (text.en, text.zh):
             check_shown(words.replace("\n", " ") if paragraphs else words)
             if len(words) > max_length:
-                raise ValueError(f"at most {max_length:,} characters")
+                raise FieldError("expected_letters", limit=max_length)
         if len(text.en) < min_length:
-            raise ValueError("something in English")
+            raise FieldError("expected_english")
         return text
 
     return AfterValidator(check)

@@ -17,11 +17,12 @@ from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, Valid
 
 from backend.data.csv_file import shown
 from backend.data.dictionary import Feature
-from backend.data.label import Label, Line, Prose
+from backend.data.label import Label, Line, Paragraphs, Prose, Title
 from backend.data.party_file import read_party_file
 from backend.data.strict_model import FieldError, StrictModel
 from backend.data.validation import SLUG_FORM, field_problems
 from backend.errors import FederationError
+from backend.i18n import Text
 from backend.remark import Remark
 
 FILE_NAME = "federation.toml"
@@ -71,7 +72,7 @@ class Party(StrictModel):
     ----------
     name : str
         Short name for commands and messages: a small letter, then small letters, digits or underscores, at most 31.
-    title, title_zh, about, about_zh : str
+    title, about : Text
         For people to read.
     file : str
         CSV file, relative to the federation file's folder and inside it; empty of a Host at its own company.
@@ -83,11 +84,12 @@ class Party(StrictModel):
         Hosts only: the same over all Guests and models; 0 = not limited, none = `budget`.
     max_bits : float, optional
         Hosts only: upper bound of what all answers of four weeks together may tell about a person, bits; 0 or none = no limit.
-    address, address_zh, phone : str
+    address : Text
+    phone : str
         As a notice states them: where the creditor is reached, or a consumer reporting agency.
-    supervisor, supervisor_zh : str
-        Guests only: name and address of the agency that supervises the creditor under the Equal Credit Opportunity Act, and of the
-        department that is responsible for the protection of personal information in China.
+    supervisor : Text
+        Guests only. In English name and address of the agency that supervises the creditor under the Equal Credit Opportunity Act, in
+        Chinese of the department that is responsible for the protection of personal information in China: neither translates the other.
     reporting_agency : bool
         Hosts only: whether it is a consumer reporting agency (15 USC 1681a(f)), which a notice says in other words.
     dither : float, optional
@@ -99,21 +101,17 @@ class Party(StrictModel):
     """
 
     name: Slug
-    title: Line
-    title_zh: Prose = ""
-    about: Prose = ""
-    about_zh: Prose = ""
+    title: Title
+    about: Paragraphs = Text()
     file: Prose = ""
     id: Line
     budget: Budget | None = None
     budget_total: Budget | None = None
     max_bits: Bits | None = None
     dither: Dither | None = None
-    address: Prose = ""
-    address_zh: Prose = ""
+    address: Paragraphs = Text()
     phone: Prose = ""
-    supervisor: Prose = ""
-    supervisor_zh: Prose = ""
+    supervisor: Paragraphs = Text()
     reporting_agency: bool = False
     measures: tuple[Measure, ...] | None = None
     approval: Literal["ask", "none"] | None = None
@@ -156,9 +154,8 @@ class Federation(StrictModel):
     """
 
     name: Slug
-    title: Line
-    title_zh: Prose = ""
-    about: Prose = ""
+    title: Title
+    about: Paragraphs = Text()
     synthetic: bool = False
     time: Prose = ""
     label: Label

@@ -12,7 +12,7 @@ from pydantic import (
     field_validator,
 )
 
-from backend.data.dictionary import Meaning, Shown, Unit, check_shown
+from backend.data.dictionary import Bilingual, Meaning, Shown, Unit, check_shown, limited
 from backend.data.strict_model import FieldError, StrictModel
 from backend.i18n import Text
 
@@ -28,6 +28,8 @@ def _paragraphs(text: str) -> str:
 
 Line = Annotated[Shown, StringConstraints(min_length=1, max_length=200)]
 Prose = Annotated[str, StringConstraints(max_length=2000), AfterValidator(_paragraphs)]
+Title = Annotated[Bilingual, limited(200, 1)]
+Paragraphs = Annotated[Bilingual, limited(2000, paragraphs=True)]
 Cell = Annotated[str, StringConstraints(max_length=200), Field(coerce_numbers_to_str=True)]
 
 

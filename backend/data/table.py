@@ -26,7 +26,7 @@ from backend.data.held import HeldColumns, RowsOf
 from backend.data.party_file import known_outcomes, read_party_file
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
 from backend.errors import AmbiguousFile, FederationError, NotAvailable, SampleError
-from backend.i18n import Text, joined
+from backend.i18n import joined
 from backend.remark import Remark
 
 MAX_COLUMNS = 200
@@ -344,7 +344,7 @@ def sample_from_values(federation: Federation, sample_id: str, values: Mapping[s
     names = [feature.name for feature in guest.features]
     strangers = [shown(name) for name in values if name not in names]
     if strangers:
-        title = Text(guest.title, guest.title_zh)
+        title = guest.title
         raise SampleError("no_features_of_guest", names=tuple(strangers), party=title, features=tuple(names))
     header = (guest.id, *names)
     cells = ["" if (value := values.get(name)) is None else str(value).strip() for name in names]
@@ -357,7 +357,7 @@ def sample_from_values(federation: Federation, sample_id: str, values: Mapping[s
 
 def _about(code: str, party: Party, row: int = 0, **values: object) -> Remark:
     """Return a remark that names a party by its title."""
-    return Remark(code, {"party": Text(party.title, party.title_zh), **values}, row)
+    return Remark(code, {"party": party.title, **values}, row)
 
 
 def named_alike(text: TableText, federation: Federation) -> TableText:
@@ -403,7 +403,7 @@ def check_columns(text: TableText, guest: Party) -> None:
         raise SampleError("sheet_without_ids", file=text.name, name=shown(guest.id), columns=text.header)
     absent = tuple(shown(feature.name) for feature in guest.features if feature.name not in text.header)
     if absent and len(absent) < len(guest.features):
-        title = Text(guest.title, guest.title_zh)
+        title = guest.title
         raise SampleError("sheet_lacks_features", file=text.name, names=absent, n=len(absent), party=title)
 
 

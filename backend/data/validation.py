@@ -15,6 +15,7 @@ from backend.remark import Remark
 SLUG_FORM = r"^[a-z][a-z0-9_]{0,30}$"
 _EXPECTED = {  # kind of the problem → code of what the field may hold
     "string_type": "expected_text",
+    "dataclass_type": "expected_two_languages",
     "bool_type": "expected_true_or_false",
     "bool_parsing": "expected_true_or_false",
     "tuple_type": "expected_list",

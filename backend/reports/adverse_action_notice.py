@@ -26,9 +26,10 @@ from backend.compliance.rule_pack import words as compliance_words
 from backend.data.csv_file import listed, shown
 from backend.data.dictionary import Feature, Side
 from backend.errors import ParameterError
-from backend.i18n import Catalogue, Text, joined
+from backend.i18n import NO_TEXT, Catalogue, Text, joined
 from backend.jobs.apart import apart
 from backend.reports.blocks import Block, Facts, Heading, Outline, Paragraph
+from backend.reports.language import words_in
 from backend.reports.render.fonts import language_of_pdf
 from backend.reports.render.html_form import page
 from backend.store.model_states import Standing
@@ -115,8 +116,8 @@ class Texts(Protocol):
     def __call__(self, key: str, /, **values: object) -> str:
         """Find a text and fill it in."""
 
-    def either(self, english: str, chinese: str) -> str:
-        """The Chinese text where Chinese is chosen and given, else the English one."""
+    def text(self, text: Text) -> str:
+        """Return a text in the language."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +131,12 @@ class Blocker:
         worse, or was not checked.
     """
 
-    law: str
+    law: Text
     why: Literal["prohibited", "asked", "negative", "undecided", "open"]
-    law_zh: str = ""
 
     def in_words(self, say: Texts) -> str:
         """Why, with the provision."""
-        return say(f"notice.why_{self.why}", law=say.either(self.law, self.law_zh))
+        return say(f"notice.why_{self.why}", law=say.text(self.law))
 
 
 def why_blocked(blockers: Sequence[Blocker], say: Texts) -> str:
@@ -150,15 +150,14 @@ class NoticeLine:
 
     Attributes
     ----------
-    party, party_zh : str
+    party : Text
         Title of who holds it.
     side : {"above", "below", ""}
         On which side of most people on record the person is, where the median would have lowered the score; else empty.
     """
 
     feature: Feature
-    party: str
-    party_zh: str
+    party: Text
     of_guest: bool
     side: str
     blockers: tuple[Blocker, ...] = ()
@@ -188,10 +187,8 @@ class NoticeLine:
 class NoticeSource:
     """A Host whose columns the model uses and that holds a record of the person."""
 
-    title: str
-    title_zh: str
-    address: str = ""
-    address_zh: str = ""
+    title: Text
+    address: Text = NO_TEXT
     phone: str = ""
     reporting_agency: bool = False
 
@@ -210,8 +207,8 @@ class Notice:
         By name of feature; their order says nothing.
     standing : Standing
         Of the model: whether it was approved.
-    address, address_zh, phone, supervisor, supervisor_zh : str
-        The creditor's, and who supervises it under either law; empty where the federation file does not say.
+    address, phone, supervisor : Text, str, Text
+        The creditor's, and who supervises it under the law of each language; empty if the federation file does not say.
     sources : tuple of NoticeSource
         All that the score rests on beside the creditor, whether or not a reason names them.
     probability : float
@@ -222,18 +219,15 @@ class Notice:
         Records in that group.
     """
 
-    creditor: str
-    creditor_zh: str
+    creditor: Text
     subject: str
     date: str
     model_id: str
     lines: tuple[NoticeLine, ...]
     standing: Standing
-    address: str = ""
-    address_zh: str = ""
+    address: Text = NO_TEXT
     phone: str = ""
-    supervisor: str = ""
-    supervisor_zh: str = ""
+    supervisor: Text = NO_TEXT
     sources: tuple[NoticeSource, ...] = ()
     probability: float = float("nan")
     against: Against = "covers"
@@ -252,8 +246,8 @@ class Notice:
         ParameterError
             A reason has no text in the dictionary, or there are more than a notice states.
         """
-        words = Catalogue(language)
-        address = words.either(self.address, self.address_zh)
+        words = words_in(language)
+        address = words.text(self.address)
         facts = (
             ("notice.creditor_address", address or absent(words, "address")),
             ("notice.creditor_phone", self.phone or absent(words, "phone")),
@@ -264,7 +258,7 @@ class Notice:
         title, blocks = ("notice.blocked", self._stopped) if self.blocked else ("notice.title", self._reasons)
         head = Facts(tuple((words(key), value) for key, value in facts))
         shown = (head, *self._unapproved(words), *blocks(words))
-        return Outline(words(title), words.either(self.creditor, self.creditor_zh), shown)
+        return Outline(words(title), words.text(self.creditor), shown)
 
     def merged(self, language: str) -> list[list[NoticeLine]]:
         """Lines by reason; raises ParameterError where one cannot be stated."""
@@ -308,21 +302,21 @@ class Notice:
         yield Heading(words("notice.sources"), 2)
         yield from self._sources(words)
         yield Heading(words("notice.rights"), 2)
-        supervisor = self.supervisor if american else self.supervisor_zh
+        supervisor = self.supervisor.en if american else self.supervisor.zh
         yield Paragraph(words("notice.law", supervisor=supervisor or absent(words, "supervisor")))
         yield Paragraph(how, "note")
 
     def _sources(self, words: Catalogue) -> Iterator[Block]:
         """12 CFR 1002.9 with 15 USC 1681m(a) for agencies and (b) for others; PIPL Art. 23 and 24."""
         agencies = [source for source in self.sources if source.reporting_agency]
-        others = [words.either(source.title, source.title_zh) for source in self.sources if not source.reporting_agency]
+        others = [words.text(source.title) for source in self.sources if not source.reporting_agency]
         if not self.sources:
             yield Paragraph(words("notice.sources_own"))
         if others:
             yield Paragraph(words("notice.sources_others", parties=words("words.comma").join(others)))
         for source in agencies:
-            address = words.either(source.address, source.address_zh) or absent(words, "address")
-            agency, phone = words.either(source.title, source.title_zh), source.phone or absent(words, "phone")
+            address = words.text(source.address) or absent(words, "address")
+            agency, phone = words.text(source.title), source.phone or absent(words, "phone")
             yield Paragraph(words("notice.sources_agency", agency=agency, address=address, phone=phone))
         if self.sources:
             yield Paragraph(words("notice.sources_part"))
@@ -340,7 +334,7 @@ def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -
     found = dict.fromkeys(line.form_reason.text for line in lines if american and line.form_reason)
     between, held = words("notice.between"), dict[str, list[str]]()
     for line in lines:
-        held.setdefault(words.either(line.party, line.party_zh), []).append(line.text(words.language))
+        held.setdefault(words.text(line.party), []).append(line.text(words.language))
     texts = between.join(
         words("notice.reason" if len(own) == 1 else "notice.reason_several", text=between.join(own), party=party)
         for party, own in held.items()
@@ -369,7 +363,7 @@ def draw(notice: Notice, language: str, kind: str) -> bytes:
             _pages, notice.outline(shown), shown, dt.datetime.fromisoformat(notice.date).replace(tzinfo=dt.UTC)
         )
     drawn = notice.outline(language)
-    return (page(drawn, language) if kind == "html" else _as_text(drawn, Catalogue(language))).encode()
+    return (page(drawn, language) if kind == "html" else _as_text(drawn, words_in(language))).encode()
 
 
 def _pages(drawn: Outline, language: str, time: dt.datetime) -> bytes:

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backend.errors import ParameterError
-from backend.i18n import Catalogue
 from backend.reports import toml_file
+from backend.reports.language import words_in
 from backend.reports.schema import DetailsSection
 
 GROUPS: Mapping[str, tuple[str, ...]] = {
@@ -71,7 +71,7 @@ def from_toml(text: str, parties: Sequence[str]) -> DetailsSection:
 
 def to_toml(details: DetailsSection, parties: Sequence[str], language: str = "en") -> str:
     """Details as TOML, each field under the question that it answers; empty ones to be filled in."""
-    words = Catalogue(language)
+    words = words_in(language)
     lines = [f"# {words('details.file_note')}"]
     for group, names in GROUPS.items():
         lines.append(f"\n[{group}]")

@@ -17,9 +17,9 @@ from backend.data.dictionary import Feature
 from backend.data.federation import Federation, Party
 from backend.errors import FederationError, ParameterError, SecurityError
 from backend.evaluation.column_summary import ColumnSummary
-from backend.i18n import Catalogue
 from backend.reports import toml_file
 from backend.reports.document import canonical, sha256
+from backend.reports.language import words_in
 from backend.reports.schema import DossierColumn, DossierSection, Drift, Part
 
 WRITTEN = ("source", "lawful_basis", "refresh", "owner")
@@ -40,7 +40,7 @@ class DossierFile(Part):
 
 def template(party: Party, answers: Answers, language: str = "en") -> str:
     """The form as TOML: once for all columns, then each column under its meaning; what a column leaves empty holds for all."""
-    words = Catalogue(language)
+    words = words_in(language)
     lines = [f"# {words('dossier.file_note')}", "[all]"]
     for name in WRITTEN:
         lines += [f"# {words(f'dossier.{name}_help')}", toml_file.line(name, answers.get("", {}).get(name, ""))]

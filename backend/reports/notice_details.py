@@ -13,13 +13,15 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from backend.data.federation import Federation, Party
-from backend.data.label import Prose
+from backend.data.label import Paragraphs, Prose
 from backend.errors import ParameterError
-from backend.i18n import Catalogue
+from backend.i18n import Text
 from backend.reports import toml_file
+from backend.reports.language import words_in
 
-REACHED = ("name", "name_zh", "address", "address_zh", "phone")
-SUPERVISED = ("supervisor", "supervisor_zh")  # of the creditor alone
+REACHED = ("name", "address", "phone")
+SUPERVISED = "supervisor"  # of the creditor alone
+BILINGUAL = frozenset({"name", "address", "supervisor"})
 AGENCY = "reporting_agency"  # of a Host alone
 
 
@@ -28,19 +30,21 @@ class NoticeParty(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    name: Prose = ""
-    name_zh: Prose = ""
-    address: Prose = ""
-    address_zh: Prose = ""
+    name: Paragraphs = Text()
+    address: Paragraphs = Text()
     phone: Prose = ""
-    supervisor: Prose = ""
-    supervisor_zh: Prose = ""
+    supervisor: Paragraphs = Text()
     reporting_agency: bool | None = None
 
 
 def fields_of(creditor: bool) -> tuple[str, ...]:
-    """Texts that a notice may state of a party."""
-    return REACHED + SUPERVISED if creditor else REACHED
+    """Return the texts that a notice may state of a party; those in :data:`BILINGUAL` have two languages."""
+    return (*REACHED, SUPERVISED) if creditor else REACHED
+
+
+def label_of(name: str, language: str) -> str:
+    """Return the key of a field's name in the catalogue."""
+    return f"{name}_zh" if language == "zh" and name in BILINGUAL else name
 
 
 def stated(federation: Federation, kept: Mapping[str, NoticeParty]) -> Federation:
@@ -48,10 +52,15 @@ def stated(federation: Federation, kept: Mapping[str, NoticeParty]) -> Federatio
 
     def of(party: Party) -> Party:
         given = kept.get(party.name, NoticeParty())
-        texts = {name: value for name in (*REACHED[2:], *SUPERVISED) if (value := getattr(given, name))}
-        titles = {"title": given.name or party.title, "title_zh": given.name_zh or party.title_zh}
-        flag = {} if given.reporting_agency is None else {AGENCY: given.reporting_agency}
-        return party.model_copy(update={**titles, **texts, **flag})
+        update: dict[str, object] = {
+            "title": _filled(given.name, party.title),
+            "address": _filled(given.address, party.address),
+            "phone": given.phone or party.phone,
+            "supervisor": _filled(given.supervisor, party.supervisor),
+        }
+        if given.reporting_agency is not None:
+            update[AGENCY] = given.reporting_agency
+        return party.model_copy(update=update)
 
     return federation.model_copy(
         update={"guest": of(federation.guest), "hosts": tuple(of(host) for host in federation.hosts)}
@@ -63,8 +72,7 @@ def of_file(federation: Federation) -> dict[str, NoticeParty]:
     return {
         p.name: NoticeParty(
             name=p.title,
-            name_zh=p.title_zh,
-            **{name: getattr(p, name) for name in fields_of(p.name == federation.guest.name)[2:]},
+            **{name: getattr(p, name) for name in fields_of(p.name == federation.guest.name) if name != "name"},
             reporting_agency=None if p.name == federation.guest.name else p.reporting_agency,
         )
         for p in federation.parties
@@ -73,18 +81,25 @@ def of_file(federation: Federation) -> dict[str, NoticeParty]:
 
 def missing(federation: Federation, language: str) -> tuple[tuple[str, str], ...]:
     """Party and field of what a notice in that language would call not provided."""
-    own = "_zh" if language == "zh" else ""
-    guest = federation.guest.name
-    wanted = [(guest, f"address{own}"), (guest, "phone"), (guest, f"supervisor{own}")]
-    for host in federation.hosts:
-        if host.reporting_agency:
-            wanted += [(host.name, f"address{own}"), (host.name, "phone")]
-    return tuple((party, name) for party, name in wanted if not _given(federation.party(party), name))
+    lacking = []
+    for party in federation.parties:
+        creditor = party.name == federation.guest.name
+        if not creditor and not party.reporting_agency:
+            continue
+        if not party.address.in_language(language):
+            lacking.append((party.name, label_of("address", language)))
+        if not party.phone:
+            lacking.append((party.name, "phone"))
+        # No language stands in for the other: each law has its own supervisor.
+        supervisor = party.supervisor.zh if language == "zh" else party.supervisor.en
+        if creditor and not supervisor:
+            lacking.append((party.name, label_of("supervisor", language)))
+    return tuple(lacking)
 
 
-def _given(party: Party, name: str) -> bool:
-    """An address in English stands in a Chinese notice where there is no other; a supervisor does not, as it is another one."""
-    return bool(getattr(party, name)) or (name == "address_zh" and bool(party.address))
+def _filled(given: Text, known: Text) -> Text:
+    """Return what was given, each language that is missing as it is known."""
+    return Text(given.en or known.en, given.zh or known.zh)
 
 
 def checked(given: Mapping[str, Any], federation: Federation) -> dict[str, NoticeParty]:
@@ -100,7 +115,7 @@ def checked(given: Mapping[str, Any], federation: Federation) -> dict[str, Notic
             raise ParameterError(f"{party} is a table: a field and its text on each line.")
         if unknown := sorted(set(fields) - set(allowed)):
             raise ParameterError(f"[{party}] has no field {unknown[0]!r}; its fields are {', '.join(allowed)}.")
-        texts = {name: value.strip() if isinstance(value, str) else value for name, value in fields.items()}
+        texts = {name: _stripped(value) for name, value in fields.items()}
         try:
             found[party] = NoticeParty.model_validate(texts)
         except ValidationError as error:
@@ -111,6 +126,13 @@ def checked(given: Mapping[str, Any], federation: Federation) -> dict[str, Notic
     return found
 
 
+def _stripped(value: object) -> object:
+    """Return a text, or each language of one, without white space around it."""
+    if isinstance(value, Mapping):
+        return {key: _stripped(item) for key, item in value.items()}
+    return value.strip() if isinstance(value, str) else value
+
+
 def from_toml(text: str, federation: Federation) -> dict[str, NoticeParty]:
     """Inverse of :func:`to_toml`; raises ParameterError as :func:`checked`, or where the text is no TOML."""
     return checked(toml_file.tables(text, "what `glassleaf notice-details` prints"), federation)
@@ -118,12 +140,18 @@ def from_toml(text: str, federation: Federation) -> dict[str, NoticeParty]:
 
 def to_toml(federation: Federation, language: str = "en") -> str:
     """What stands for every party, each field under what it is for; empty ones to be filled in."""
-    words = Catalogue(language)
+    words = words_in(language)
     lines = [f"# {words('notice_details.file_note')}"]
     for party, given in of_file(federation).items():
         lines.append(f"\n[{party}]")
         for name in fields_of(given.reporting_agency is None):
-            lines += [f"# {words(f'notice_details.{name}')}", toml_file.line(name, getattr(given, name))]
+            value = getattr(given, name)
+            if isinstance(value, Text):
+                for key, text in (("en", value.en), ("zh", value.zh)):
+                    label = words(f"notice_details.{label_of(name, key)}")
+                    lines += [f"# {label}", f"{name}.{toml_file.line(key, text)}"]
+            else:
+                lines += [f"# {words(f'notice_details.{name}')}", toml_file.line(name, value)]
         if given.reporting_agency is not None:
             lines += [f"# {words(f'notice_details.{AGENCY}')}", toml_file.line(AGENCY, given.reporting_agency)]
     return "\n".join(lines) + "\n"

@@ -27,8 +27,7 @@ class Identity(Part):
 
     model: str
     federation: str
-    title: str
-    title_zh: str
+    title: Text
     synthetic: bool = Field(description="every person is synthetic")
     created: str
     task: str
@@ -48,8 +47,7 @@ class PartyLine(Part):
     """One party and its part in the model; shares from 0 to 1."""
 
     name: str
-    title: str
-    title_zh: str
+    title: Text
     role: Literal["guest", "host"]
     records: int | None = Field(description="brought to the alignment; null for an imported model")
     features: int

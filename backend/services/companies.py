@@ -115,7 +115,7 @@ def _agree(
     """One agreement, signed by every party with its own key, in each folder."""
     today = datetime.now(UTC).date()
     parties = [
-        tomllib.loads(party_toml(identities[party.name], party.name, party.title))["parties"][0]
+        tomllib.loads(party_toml(identities[party.name], party.name, party.title.en))["parties"][0]
         for party in federation.parties
     ]
     parties[0]["address"] = f"localhost:{port}"

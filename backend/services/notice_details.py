@@ -15,6 +15,7 @@ from backend.reports.notice_details import (
     checked,
     fields_of,
     from_toml,
+    label_of,
     missing,
     of_file,
     stated,
@@ -26,7 +27,7 @@ from backend.services.workspace import Workspace
 if TYPE_CHECKING:
     from backend.data.federation import Federation
 
-__all__ = ["AGENCY", "NoticeDetails", "NoticeParty", "fields_of"]
+__all__ = ["AGENCY", "NoticeDetails", "NoticeParty", "fields_of", "label_of"]
 
 ARTEFACT = "notice.details"  # of a federation's Guest; no model's id has a full stop
 

@@ -53,7 +53,6 @@ def notice_of(
             NoticeLine(
                 feature=as_stated(model, federation, reason.feature),
                 party=party.title,
-                party_zh=party.title_zh,
                 of_guest=reason.party == model.guest,
                 side=reason.side,
                 blockers=reason.blockers,
@@ -64,7 +63,6 @@ def notice_of(
     used = [h for h in federation.hosts if h.name in owners and h.name not in person.score.not_held_by]
     return Notice(
         creditor=guest.title,
-        creditor_zh=guest.title_zh,
         subject=person.score.id,
         date=date,
         model_id=standing.model.model_id,
@@ -72,12 +70,8 @@ def notice_of(
         standing=standing,
         phone=guest.phone,
         address=guest.address,
-        address_zh=guest.address_zh,
         supervisor=guest.supervisor,
-        supervisor_zh=guest.supervisor_zh,
-        sources=tuple(
-            NoticeSource(h.title, h.title_zh, h.address, h.address_zh, h.phone, h.reporting_agency) for h in used
-        ),
+        sources=tuple(NoticeSource(h.title, h.address, h.phone, h.reporting_agency) for h in used),
         probability=person.score.probability,
     )
 

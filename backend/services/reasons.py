@@ -22,6 +22,7 @@ from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.crypto.workers import Workers
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
+from backend.i18n import Text
 from backend.jobs import Job, work
 from backend.protocols.approvals.messages import REASONS
 from backend.protocols.explanations.encryption import ReasonKey
@@ -245,7 +246,7 @@ class ReasonsService:
         for question in assessed.unanswered:
             if question.status == "prohibited":
                 blockers.setdefault(question.feature, []).append(
-                    Blocker(question.citation, "asked", question.citation_zh)
+                    Blocker(Text(question.citation, question.citation_zh), "asked")
                 )
         for finding in assessed.findings:
             review = standing.get((finding.rule_id, finding.feature))
@@ -319,11 +320,11 @@ class ReasonsService:
 def _blocker(finding: Finding) -> Blocker | None:
     """What a finding says against stating its feature as a reason."""
     if finding.status == "prohibited":
-        return Blocker(finding.citation, "prohibited", finding.citation_zh)
+        return Blocker(Text(finding.citation, finding.citation_zh), "prohibited")
     if not finding.check:
         return None
     verdict = "open" if finding.ages is None else finding.ages.verdict
-    return None if verdict == "not_negative" else Blocker(finding.citation, verdict, finding.citation_zh)
+    return None if verdict == "not_negative" else Blocker(Text(finding.citation, finding.citation_zh), verdict)
 
 
 def give_reasons(
@@ -405,7 +406,8 @@ def _people(
             replace(known[feature], side=known[feature].asked if feature in found.marked[k] else "")
             for _, feature in found.names[k] or ()
         )
-        people[i] = PersonReasons(batch.scores[i], reasons, found.refused.get(k, ""))
+        refused = found.refused[k].sentence() if k in found.refused else ""
+        people[i] = PersonReasons(batch.scores[i], reasons, refused)
     return tuple(people)
 
 

@@ -77,7 +77,7 @@ class Counterparts:
     @classmethod
     def of_federation(cls, federation: Federation) -> Counterparts:
         """Return what a simulation says about its parties."""
-        return cls({party.name: Text(party.title, party.title_zh) for party in federation.parties})
+        return cls({party.name: party.title for party in federation.parties})
 
     def title(self, party: str) -> Text:
         """Return a party's title, or its name if it has none."""

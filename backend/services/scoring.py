@@ -415,7 +415,11 @@ def sample_scores(
     index_of = {row: k for k, row in enumerate(good.tolist())}
     for i, sample_id in enumerate(sheet.ids):
         k = index_of.get(i)
-        problem = sheet.problem(i) if k is None else scored.refused.get(k, "")
+        problem = ""
+        if k is None:
+            problem = sheet.problem(i)
+        elif k in scored.refused:
+            problem = scored.refused[k].sentence()
         if k is None or problem:
             out.append(failed_score(sample_id, problem))
             continue

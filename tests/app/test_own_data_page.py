@@ -79,7 +79,7 @@ def test_a_table_becomes_a_federation_that_can_be_trained_on(opened_empty: Opene
         ("shop", "income"),
         ("shop", "home"),
     ]
-    assert federation.party("shop").title == "Shop"
+    assert federation.party("shop").title.en == "Shop"
     train = at.switch_page("../pages/train.py").run()
     assert train.selectbox(key="train_federation").value == "people"
 

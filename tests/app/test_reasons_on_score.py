@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from app.panels import frame
 from app.texts import Texts, markdown, percent
 from app.view_models import explained
+from backend.i18n import Text
 from backend.jobs import Job
 from backend.reports.adverse_action_notice import Blocker
 from backend.services import Glassleaf
@@ -123,7 +124,7 @@ def test_a_prohibited_reason_is_shown_in_red_and_the_file_says_why_there_is_no_n
     job = job_of("reasons")
     person = job.result.people[0]
     holder = next(host.name for host in world.federation.hosts if any(f.name == "gender" for f in host.features))
-    barred = Reason(holder, "gender", "none", "up", (Blocker("15 USC 1691(a)(1)", "prohibited"),))
+    barred = Reason(holder, "gender", "none", "up", (Blocker(Text("15 USC 1691(a)(1)"), "prohibited"),))
     job.result = replace(job.result, people=(replace(person, reasons=(barred,)),))
     at.slider(key="score_cutoff").set_value(1).run()
     assert not at.exception

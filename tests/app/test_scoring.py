@@ -34,7 +34,7 @@ def test_a_picked_person_is_scored_with_encryption(opened: Opened, world: World)
     assert len(batch.scores) == 1
     assert {metric.label for metric in at.metric} == {T(f"score.{k}") for k in ("probability", "decision", "logit")}
     for host in world.federation.hosts:
-        assert any(host.title in text.value for text in at.markdown)
+        assert any(host.title.en in text.value for text in at.markdown)
 
 
 def test_pressing_twice_starts_one_job(opened: Opened) -> None:

@@ -198,7 +198,7 @@ def test_a_meaning_that_nobody_gave_says_so_in_the_readers_language() -> None:
     feature = Feature.model_construct(name="x", meaning=Text(f"年龄 {NO_MEANING}"))
     assert (zh.meaning(feature), Texts("en").meaning(feature)) == (
         zh.noted("年龄", zh("words.no_meaning")),
-        feature.meaning,
+        feature.meaning.en,
     )
     label = Label(column="违约", positive="是", meaning=f"违约 is 是 {NO_MEANING}")
     federation = Federation.model_construct(label=label)
@@ -207,10 +207,7 @@ def test_a_meaning_that_nobody_gave_says_so_in_the_readers_language() -> None:
 
 
 def test_federations_of_one_title_are_told_apart_by_their_short_names() -> None:
-    every = [
-        Federation.model_construct(name=name, title=title, title_zh="")
-        for name, title in zip("abc", "XXY", strict=True)
-    ]
+    every = [Federation.model_construct(name=name, title=Text(title)) for name, title in zip("abc", "XXY", strict=True)]
     assert Texts("en").federations(every) == {"a": "X (a)", "b": "X (b)", "c": "Y"}
 
 

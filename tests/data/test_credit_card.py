@@ -82,8 +82,8 @@ def test_the_fetched_table_gets_its_usual_names_and_can_be_split(openml, tmp_pat
     assert read_labels(federation).sum() == 6_636
     written = load_federation(tmp_path / "out")
     parties = (written.guest, *written.hosts)
-    assert written == federation and [party.title for party in parties] == ["Cedar Bank", "Aspen Pay"]
-    assert all(part.title_zh for part in (written, *parties)) and written.label.meaning.zh
+    assert written == federation and [party.title.en for party in parties] == ["Cedar Bank", "Aspen Pay"]
+    assert all(part.title.zh for part in (written, *parties)) and written.label.meaning.zh
 
 
 def test_a_table_of_another_shape_is_refused(openml, tmp_path):

@@ -10,6 +10,7 @@ from backend.data.dictionary import UNSHOWN, Feature
 from backend.data.federation import Federation, Party, load_federation, write_federation
 from backend.data.label import Label
 from backend.errors import FederationError
+from backend.i18n import Text
 
 
 def refusals(folder) -> tuple[str, ...]:
@@ -27,7 +28,7 @@ def test_a_federation_is_loaded_from_its_file_or_its_folder(tiny):
         ("bank", "home"),
         ("shop", "member"),
     ]
-    assert federation.party("shop").title == "The shop"
+    assert federation.party("shop").title == Text("The shop")
 
 
 def test_an_unknown_party_is_refused_with_the_known_ones(tiny):
@@ -216,7 +217,7 @@ def test_what_is_written_is_loaded_again(tmp_path_factory, title, meaning, codes
     feature = Feature(name="f", meaning=meaning, kind="categorical", categories=codes, missing=missing)
     guest = Party(name="g", title=title, file="g.csv", id="id", features=(feature,))
     host = Party(
-        name="h", title="H", about_zh="甲方", file="h.csv", id="id", features=(Feature(name="x", meaning="X"),)
+        name="h", title="H", about=Text("", "甲方"), file="h.csv", id="id", features=(Feature(name="x", meaning="X"),)
     )
     label = Label(column="y", positive="1", meaning=meaning)
     federation = Federation(name="f", title=title, label=label, guest=guest, hosts=(host,), folder=folder)

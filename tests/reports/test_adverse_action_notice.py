@@ -90,26 +90,25 @@ APPROVAL = ModelStep(1, "m1", "in_review", "approved", "", "cy", "regulator", "2
 
 def notice(*lines, state="in_use", approval=APPROVAL, **more):
     standing = Standing(ModelState("m1", "", "", "ana", "ana", state), approval)
-    return Notice("A & B Bank", "甲银行", "<p17>", "2026-11-21", "m1", lines, standing, **more)
+    return Notice(Text("A & B Bank", "甲银行"), "<p17>", "2026-11-21", "m1", lines, standing, **more)
 
 
 def late(month="", side="above"):
     text = feature(f"Repayment status of the card{month}", f"信用卡还款状态{month}", f"late{month}")
-    return NoticeLine(text, "Lender <Two>", "乙", False, side)
+    return NoticeLine(text, Text("Lender <Two>", "乙"), False, side)
 
 
 LATE = late()
-OWN = NoticeLine(feature("share of credit in use", "授信额度使用率", "own"), "A & B Bank", "甲银行", True, "")
+OWN = NoticeLine(feature("share of credit in use", "授信额度使用率", "own"), Text("A & B Bank", "甲银行"), True, "")
 SEX = NoticeLine(
     feature("Sex of the client", "客户性别"),
-    "A & B Bank",
-    "甲银行",
+    Text("A & B Bank", "甲银行"),
     True,
     "above",
-    (Blocker("15 USC 1691(a)(1)", "prohibited"),),
+    (Blocker(Text("15 USC 1691(a)(1)"), "prohibited"),),
 )
-LENDER = NoticeSource("Lender <Two>", "乙")
-AGENCY = NoticeSource("Bureau", "征信中心", "1 Main St", "主街 1 号", "1-800-1", reporting_agency=True)
+LENDER = NoticeSource(Text("Lender <Two>", "乙"))
+AGENCY = NoticeSource(Text("Bureau", "征信中心"), Text("1 Main St", "主街 1 号"), "1-800-1", reporting_agency=True)
 
 
 def english(made):
@@ -131,7 +130,8 @@ def test_a_notice_states_the_text_of_the_persons_own_side_and_none_where_no_othe
 def test_reasons_that_share_the_forms_words_are_one_and_free_a_place():
     months = [late(f" {m}", side) for m, side in zip("12345", ("above", "above", "", "above", "above"), strict=True)]
     others = [
-        NoticeLine(feature(f"thing {i}", f"事{i}", f"thing{i}"), "A & B Bank", "甲银行", True, "") for i in range(3)
+        NoticeLine(feature(f"thing {i}", f"事{i}", f"thing{i}"), Text("A & B Bank", "甲银行"), True, "")
+        for i in range(3)
     ]
     text = english(notice(*months, *others))
     assert text.count("•") == 4 and text.count("Delinquent past or present") == 1
@@ -164,15 +164,17 @@ def test_sources_are_named_by_what_they_are_and_a_score_beside_an_agency_only(la
 
     def shown(*sources):
         return draw(
-            notice(OWN, sources=sources, probability=0.634, phone="1", address="2", supervisor="3"), language, "txt"
+            notice(OWN, sources=sources, probability=0.634, phone="1", address=Text("2"), supervisor=Text("3", "3")),
+            language,
+            "txt",
         ).decode()
 
     own, lender, agency = shown(), shown(LENDER), shown(LENDER, AGENCY)
-    title = words.either(LENDER.title, LENDER.title_zh)
+    title = words.text(LENDER.title)
     assert words("notice.sources_own") in own and words("notice.sources_part") not in own
     assert words("notice.sources_others", parties=title) in lender and words("notice.sources_part") in lender
-    reached = {"address": words.either("1 Main St", "主街 1 号"), "phone": "1-800-1"}
-    assert words("notice.sources_agency", agency=words.either("Bureau", "征信中心"), **reached) in agency
+    reached = {"address": words.text(AGENCY.address), "phone": "1-800-1"}
+    assert words("notice.sources_agency", agency=words.text(AGENCY.title), **reached) in agency
     assert reached["address"] not in lender
     assert words("notice.score", score="63.4", day="2026-11-21") in agency and "63.4" not in lender
     assert absent(words, "phone") in shown(replace(AGENCY, phone="")) and absent(words, "phone") not in agency
@@ -180,10 +182,8 @@ def test_sources_are_named_by_what_they_are_and_a_score_beside_an_agency_only(la
 
 def test_each_language_stands_on_its_own_law():
     more = {
-        "address": "1 Bank St",
-        "address_zh": "银行街 1 号",
-        "supervisor": "CFPB, Washington",
-        "supervisor_zh": "网信办",
+        "address": Text("1 Bank St", "银行街 1 号"),
+        "supervisor": Text("CFPB, Washington", "网信办"),
         "sources": (LENDER, AGENCY),
         "probability": 0.6,
     }
@@ -200,7 +200,7 @@ def test_what_nobody_provided_a_notice_calls_not_provided(language):
     words = Catalogue(language)
     bare = draw(notice(LATE), language, "txt").decode()
     assert all(absent(words, name) in bare for name in ("address", "phone", "supervisor"))
-    whole = {"address": "1 Bank St", "phone": "555-0100", "supervisor": "CFPB", "supervisor_zh": "网信办"}
+    whole = {"address": Text("1 Bank St"), "phone": "555-0100", "supervisor": Text("CFPB", "网信办")}
     full = draw(notice(LATE, **whole), language, "txt").decode()
     assert "555-0100" in full and not any(absent(words, name) in full for name in ("address", "phone", "supervisor"))
 
@@ -267,7 +267,7 @@ def test_a_notice_as_pdf_is_the_same_every_time():
 
 @pytest.mark.parametrize("control", ["\n", "\r", "\t", "\x0b", "\x1f", "\x85"])
 def test_line_breaks_and_controls_in_a_text_leave_no_glyph_missing(control, caplog):
-    line = NoticeLine(feature("Late payments"), f"Lender{control}Two", "乙", False, "above")
+    line = NoticeLine(feature("Late payments"), Text(f"Lender{control}Two", "乙"), False, "above")
     assert draw(notice(line), "en", "pdf")
     page = Page(Catalogue("en"), datetime(2026, 11, 22, tzinfo=UTC))
     page.add_page()

@@ -10,12 +10,11 @@ from backend.errors import ParameterError
 from backend.i18n import LANGUAGES, Catalogue, catalogue
 from backend.reports.notice_details import (
     AGENCY,
-    REACHED,
-    SUPERVISED,
     NoticeParty,
     checked,
     fields_of,
     from_toml,
+    label_of,
     missing,
     of_file,
     stated,
@@ -91,7 +90,8 @@ def test_what_is_kept_is_stated_and_logged_and_the_rest_follows_the_federation_f
 def test_every_word_is_asked_for_and_there():
     code = "".join(f.read_text() for folder in ("app", "pages", "backend") for f in (ROOT / folder).rglob("*.py"))
     asked = set(re.findall(r"""["']((?:notice_details|compared)\.[a-z_0-9]+)["']""", code))
-    asked |= {f"notice_details.{name}" for name in (*REACHED, *SUPERVISED, AGENCY)}
+    fields = (*fields_of(creditor=True), AGENCY)
+    asked |= {f"notice_details.{label_of(name, language)}" for name in fields for language in LANGUAGES}
     asked |= {f"notice_details.absent_{name}" for name in ("address", "phone", "supervisor")}
     groups = ("all", "approved", "covers")
     asked |= {f"compared.{way}{group}" for group in groups for way in ("", "said_", "notice_", "report_")} | {

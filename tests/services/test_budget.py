@@ -3,7 +3,7 @@
 import pytest
 
 from backend.data.federation import load_federation, write_federation
-from backend.i18n import Catalogue
+from backend.remark import Remark
 from backend.services import Glassleaf
 from backend.services.protocol_comparison import ComparisonRequest
 from backend.services.scoring import Scoring, ScoringRequest
@@ -59,8 +59,8 @@ def test_measuring_is_not_counted_and_scoring_is_even_over_a_restart(glassleaf, 
     assert [s.status for s in batch.scores] == ["failed", "ok"]
     refused = batch.scores[0]
     hosts = [host.name for host in glassleaf.federations.get("demo").hosts]
-    spent = {"times": 1, "days": 28, "purpose": ""}
-    assert refused.problem in [Catalogue("en")("error.budget", host=host, **spent) for host in hosts]
+    spent = [Remark("budget_spent_on_scores", {"host": host, "n": 1, "days": 28}) for host in hosts]
+    assert refused.problem in [remark.sentence() for remark in spent]
     assert refused.units == 0 and refused.predictions == () and refused.decision == ""
     assert b"failed,,," in Scoring.csv(batch)
     assert (entry.body["rows"], entry.body["failed"]) == (2, 1)

@@ -85,7 +85,7 @@ def test_sex_and_marriage_are_named_as_prohibited_bases_used_at_the_host_with_th
     assert (found.status, found.party) == ("prohibited", "platform") and found.splits == importance.splits > 0
     shown = 3 if importance.gain_share >= 0.01 else 4  # decimals: as pages show it
     assert found.gain_share == round(importance.gain_share, shown)
-    title = next(p.title for p in walk.report.content.parties if p.name == "platform")
+    title = next(p.title.en for p in walk.report.content.parties if p.name == "platform")
     meaning = next(f.meaning for f in walk.report.content.features if f.name == feature)
     says(
         walk,

@@ -13,7 +13,7 @@ from inside import runtime_of
 
 from backend.data.demo import PLANTED, write_demo
 from backend.data.split import Division
-from backend.errors import Cancelled, FederationError, ModelError, ParameterError, SampleError
+from backend.errors import Cancelled, FederationError, ModelError, ParameterError, PartyUnreachable, SampleError
 from backend.i18n import Catalogue
 from backend.jobs import Job
 from backend.protocols.training.parameters import KEY_SIZES, SecureBoostParameters
@@ -220,7 +220,7 @@ def test_a_host_that_is_down_is_an_error_in_words_and_comes_back_with_a_new_door
     host = other.federations.get(name).hosts[0].name
     runtime_of(other, name).operator.stop(host)
     job = other.training.start(request).wait(60)
-    assert (job.state, job.error) == ("failed", Catalogue("en")("error.host_down", host=host))
+    assert (job.state, job.error) == ("failed", PartyUnreachable("host_not_running", host=host).sentence())
     other.close()
     again = Glassleaf(tmp_path / "home", pools=False)
     assert again.training.start(request).get().n_trees == 1

@@ -48,10 +48,7 @@ class RiacKey:
         Raises ParameterError where there are fewer than two rounds, or no room for them.
         """
         if rounds < 2 or bits // 2 < max(MIN_BITS, HEADROOM * (rounds - 1)):
-            raise ParameterError(
-                f"A key of {bits} bits and {rounds} rounds was asked for; at least 2 rounds are needed, and {2 * MIN_BITS} "
-                f"bits or {2 * HEADROOM} more for every round beyond the first."
-            )
+            raise ParameterError("riac_key_too_short", bits=bits, rounds=rounds, least=2 * MIN_BITS, each=2 * HEADROOM)
         sizes = [bits // 2 + (bits - bits // 2) * i // (rounds - 1) for i in range(rounds)]
         moduli = tuple(mpz(secrets.randbits(size) | 1 << (size - 1) | 1) for size in sizes)
         return cls(moduli, tuple(_unit(n) for n in moduli), _unit(moduli[0]), _unit(moduli[0]))

@@ -30,9 +30,7 @@ def certify(p: mpz, q: mpz) -> bytes:
     """
     key, n = PaillierSecretKey(p, q), p * q
     if p == q or gmpy2.gcd(n, (p - 1) * (q - 1)) != 1:
-        raise SecurityError(
-            "This key's modulus has a factor in common with its totient; delete the key file, and a new key is made."
-        )
+        raise SecurityError("modulus_unprovable")
     return to_blob(map(key.nth_root, challenges(n)), byte_width(n))
 
 
@@ -43,16 +41,10 @@ def check(n: mpz, certificate: bytes) -> None:
     """
     width = byte_width(n)
     if len(certificate) != ROOTS * width:
-        raise SecurityError(
-            f"The public key came with a certificate of {len(certificate)} bytes, {ROOTS * width} were expected: {ROOTS} roots that "
-            "prove its form. It was refused; the Guest's version has to be as new as this Host's."
-        )
+        raise SecurityError("certificate_of_other_length", got=len(certificate), asked=ROOTS * width, roots=ROOTS)
     for challenge, root in zip(challenges(n), from_blob(certificate, width), strict=True):
         if gmpy2.gcd(challenge, n) != 1 or not 0 < root < n or gmpy2.powmod(root, n, n) != challenge:
-            raise SecurityError(
-                "The public key's certificate is wrong: its modulus may have a factor in common with its totient, and then this Host's "
-                "answers could be read. It was refused; the Guest should make a new key."
-            )
+            raise SecurityError("certificate_wrong")
 
 
 def challenges(n: mpz) -> list[mpz]:

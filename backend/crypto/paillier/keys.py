@@ -70,14 +70,12 @@ class PaillierPublicKey:
         Raises SecurityError where the key is shorter than `floor` bits, longer than 8,192, even, prime, or has a factor below 2**16.
         """
         if len(blob) > KEY_BITS_CEILING // 8:
-            raise SecurityError(f"The public key has {len(blob) * 8} bits; at most {KEY_BITS_CEILING} are accepted.")
+            raise SecurityError("key_too_long", bits=len(blob) * 8, most=KEY_BITS_CEILING)
         n = mpz(int.from_bytes(blob, "big"))
         if n.bit_length() < floor:
-            raise SecurityError(
-                f"The public key has {n.bit_length()} bits; at least {floor} are needed (NIST SP 800-57). Make a longer key."
-            )
+            raise SecurityError("key_too_short", bits=n.bit_length(), least=floor)
         if gmpy2.gcd(n, _SMALL_PRIMES) != 1 or gmpy2.is_prime(n) or gmpy2.is_square(n):
-            raise SecurityError("The public key is not a product of two large primes; it was refused.")
+            raise SecurityError("key_not_two_primes")
         return cls(n)
 
     def encrypt_with(self, plaintext: int, obfuscator: mpz) -> mpz:
@@ -107,10 +105,10 @@ class PaillierPublicKey:
         product, n, n2 = mpz(1), self.n, self.n2
         for c in values:
             if not 0 < c < n2:
-                raise SecurityError("A ciphertext lies outside its group; the message was refused.")
+                raise SecurityError("ciphertext_outside_group")
             product = product * (c % n) % n
         if gmpy2.gcd(product, n) != 1:
-            raise SecurityError("A ciphertext shares a factor with the key; the message was refused.")
+            raise SecurityError("ciphertext_shares_factor")
         return values
 
 
@@ -146,9 +144,7 @@ class PaillierSecretKey:
         Raises SecurityError where `bits` is below `floor` (2,048 outside tests), above 8,192 or odd.
         """
         if bits < floor or bits > KEY_BITS_CEILING or bits % 2:
-            raise SecurityError(
-                f"A key of {bits} bits was asked for; choose an even number from {floor} to 8,192 (default 3,072)."
-            )
+            raise SecurityError("key_length_outside_range", bits=bits, least=floor)
         while True:
             p, q = _random_prime(bits // 2), _random_prime(bits // 2)
             if p != q and (p * q).bit_length() == bits and gmpy2.gcd(p * q, (p - 1) * (q - 1)) == 1:
@@ -169,9 +165,9 @@ class PaillierSecretKey:
         try:
             key = cls(mpz(int(numbers["p"], 16)), mpz(int(numbers["q"], 16)))
         except (KeyError, ValueError) as error:
-            raise SecurityError("The key file is damaged; delete it, and a new key is made.") from error
+            raise SecurityError("key_file_damaged") from error
         if not (gmpy2.is_prime(key.p) and gmpy2.is_prime(key.q)) or key.p == key.q or key.public.bits < floor:
-            raise SecurityError("The key file holds no usable key; delete it, and a new key is made.")
+            raise SecurityError("key_file_damaged")
         return key
 
 

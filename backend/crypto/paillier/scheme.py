@@ -117,9 +117,7 @@ class PaillierKeySide:
     def encrypt_numbers(self, values: Sequence[int]) -> list[mpz]:
         """One fresh ciphertext per integer; raises ParameterError for one beyond the limit."""
         if any(abs(m) > self.limit for m in values):
-            raise ParameterError(
-                f"A number does not fit a plaintext of {self.bits} bits; use a longer key or a coarser scale."
-            )
+            raise ParameterError("number_exceeds_plaintext", bits=self.bits)
         fresh = self.obfuscators.take(len(values))
         return [self.public.encrypt_with(m, r) for m, r in zip(values, fresh, strict=True)]
 

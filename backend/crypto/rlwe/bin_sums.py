@@ -101,16 +101,13 @@ class BinSumming:
     def __init__(self, offered: bytes, of: Ring, bins: BinIndex, block: int, numbers: int, workers: Workers) -> None:
         check_block(block)
         if not 1 <= numbers <= MAX_NUMBERS or not bins:
-            raise SecurityError(f"Sums of {numbers} numbers by {len(bins)} features were asked for; they were refused.")
+            raise SecurityError("sums_not_possible", numbers=numbers, features=len(bins))
         self._offered, self._ring, self._block, self._numbers = offered, of, block, numbers
         self._places, self._workers = places_of(bins).astype(np.int32), workers
         rows = self._places.shape[1]
         max_features = features_a_reply(of.parameters, rows)
         if not max_features:
-            raise SecurityError(
-                f"{rows:,} rows make more noise than {of.parameters.name} can hide; this Host's bins would show in the reply. Offer a key "
-                "of a larger parameter set."
-            )
+            raise SecurityError("rows_exceed_noise", rows=rows, parameters=of.parameters.name)
         self._groups = groups([count for _, count in bins], block, of.parameters.degree, max_features)
         self._awaited = pieces(len(blocks(rows, block)), of, numbers)
         products = sum(map(len, self._awaited)) * len(self._groups) * numbers
@@ -130,7 +127,7 @@ class BinSumming:
     def add(self, blob: bytes) -> None:
         """Take the next piece; raises SecurityError where it is none, or there was no next one."""
         if not self._awaited:
-            raise SecurityError("A node's rows were followed by another piece; it was refused.")
+            raise SecurityError("piece_too_many")
         check_length(blob, len(self._awaited.pop(0)) * self._numbers, self._ring.seeded_width)
         if self._file is None:
             self._came.append(blob)
@@ -141,7 +138,7 @@ class BinSumming:
     def finish(self) -> bytes:
         """Replies of all groups, each with its numbers one after the other: masked and flooded."""
         if self._awaited:
-            raise SecurityError(f"A node's rows ended {len(self._awaited)} pieces early; they were refused.")
+            raise SecurityError("pieces_missing", missing=len(self._awaited))
         jobs = self._workers.jobs
         shape, kept = (self._block, self._numbers), MASK_BYTES // (jobs + 1)
         source = b"".join(self._came) if self._file is None else str(self._file)

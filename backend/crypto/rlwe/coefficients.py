@@ -93,6 +93,4 @@ def best_block(rows: int, hosts: Sequence[Sequence[int]], numbers: int, degree: 
 def check_block(block: int) -> None:
     """Raise SecurityError for a block that is none of :data:`BLOCKS`."""
     if block not in BLOCKS:
-        raise SecurityError(
-            f"Blocks of {block} rows were announced; they have {BLOCKS[0]} to {BLOCKS[-1]}, a power of two."
-        )
+        raise SecurityError("block_not_possible", block=block, least=BLOCKS[0], most=BLOCKS[-1])

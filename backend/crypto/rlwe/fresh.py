@@ -66,7 +66,7 @@ class SymmetricEncryption:
 def read_fresh(of: Ring, blob: bytes) -> Any:
     """A ciphertext of the Guest's; raises SecurityError where its end was filled up with zeros, or a residue is not below its prime."""
     if not any(blob[-SEED_BYTES:]):
-        raise SecurityError("A ciphertext is damaged; the message was refused.")
+        raise SecurityError("ciphertext_damaged")
     return of.ciphertext_of(blob[SEED_BYTES:], expanded(blob[:SEED_BYTES], of.parameters), transformed=True)
 
 

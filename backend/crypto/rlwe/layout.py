@@ -23,9 +23,7 @@ PIECE_BYTES = 8 << 20  # of a message, so that a batch can be watched and stoppe
 def blocks_of(of: Ring, n: int) -> int:
     """G: entries that ride in one ciphertext."""
     if not 0 < n <= of.parameters.degree:
-        raise ParameterError(
-            f"{n:,} samples in one message; this RLWE key takes 1 to {of.parameters.degree:,}. Send fewer at a time."
-        )
+        raise ParameterError("people_exceed_ciphertext", people=n, most=of.parameters.degree)
     return of.parameters.degree // n
 
 

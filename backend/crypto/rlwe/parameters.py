@@ -179,9 +179,7 @@ def _all_named() -> dict[str, RlweParameters]:
 def parameters_named(name: str) -> RlweParameters:
     """The set of that name; raises SecurityError where there is none."""
     if name not in _all_named():
-        raise SecurityError(
-            f"The RLWE parameter set {name[:40]!r} is unknown; expected one of {', '.join(PARAMETERS)}, or one for residues."
-        )
+        raise SecurityError("unknown_parameters", parameters=name[:40], known=tuple(PARAMETERS))
     return _all_named()[name]
 
 
@@ -206,8 +204,11 @@ def parameters_for(hosts: int, entries: int, largest: int = 0) -> RlweParameters
         if parameters.noise(hosts, entries) <= parameters.noise_allowed and largest <= parameters.limit:
             return parameters
     raise ParameterError(
-        f"No RLWE parameter set holds {entries:,} entries masked by {hosts} Hosts with sums up to {largest:,} units; there are sets for "
-        f"up to 5 Hosts and sums up to {max(p.limit for p in PARAMETERS.values()):,}. Train with fewer score bits, or score with paillier."
+        "no_parameters_for_scores",
+        entries=entries,
+        hosts_count=hosts,
+        largest=largest,
+        most=max(p.limit for p in PARAMETERS.values()),
     )
 
 
@@ -275,7 +276,10 @@ def residues_for(load: Load) -> tuple[RlweParameters, ...]:
                 found.append((count * degree * numbers, sets[:count]))
     if not found:
         raise ParameterError(
-            f"No RLWE parameter set holds {load.rows:,} rows of {load.features} features weighted by {load.hosts} Hosts for "
-            f"{load.people:,} people; there are sets for up to 5 Hosts. Choose paillier."
+            "no_parameters_for_reasons",
+            rows=load.rows,
+            features=load.features,
+            hosts_count=load.hosts,
+            people=load.people,
         )
     return min(found, key=lambda one: one[0])[1]

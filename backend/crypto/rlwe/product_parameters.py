@@ -42,7 +42,5 @@ def keys_for(load: Load) -> tuple[RlweParameters, ...]:
             if count and all(product_noise(p, load) <= noise_allowed(p, load.own) for p in sets[:count]):
                 found.append((count * primes, count, sets[:count]))
     if not found:
-        raise ParameterError(
-            f"No RLWE parameter set holds sums of {load.rows:,} rows over {load.people:,} people. Choose paillier."
-        )
+        raise ParameterError("no_parameters_for_products", rows=load.rows, people=load.people)
     return min(found, key=lambda one: one[:2])[2]

@@ -133,14 +133,13 @@ class RlweFold:
         parameters, sent = self._ring.parameters, -(-len(plan.origin) // self._blocks)
         if parameters.noise(plan.hosts, sent) > parameters.noise_allowed:
             raise SecurityError(
-                f"{sent:,} ciphertexts and {plan.hosts} Hosts make more noise than {parameters.name} can hide; this Host's 0/1 would show "
-                "in the reply. Offer a key of a larger parameter set."
+                "vectors_exceed_noise", ciphertexts=sent, hosts_count=plan.hosts, parameters=parameters.name
             )
 
     def add(self, blob: bytes) -> None:
         """Take the next piece; raises SecurityError where it is none, or there was no next one."""
         if not self._awaited:
-            raise SecurityError("A batch was followed by another piece; it was refused.")
+            raise SecurityError("piece_too_many")
         cut = self._awaited.pop(0)
         check_length(blob, len(cut), self._width)
         piece = Piece(
@@ -173,7 +172,7 @@ class RlweFold:
     def finish(self) -> Iterator[bytes]:
         """One flooded reply from the last Host, else pieces of refreshed ciphertexts."""
         if self._awaited:
-            raise SecurityError(f"A batch ended {len(self._awaited)} pieces early; it was refused.")
+            raise SecurityError("pieces_missing", missing=len(self._awaited))
         if self._came:
             self._fold_those_that_came()
         if self._plan.last:

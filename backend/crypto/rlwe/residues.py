@@ -79,9 +79,7 @@ class ResidueKeySide:
     def check(self, load: Load) -> None:
         """Raise ParameterError where these are not the keys for this load."""
         if self.parameters != keys_for(load):
-            raise ParameterError(
-                "These RLWE keys are of other parameter sets than this request takes; make keys for it."
-            )
+            raise ParameterError("keys_of_other_parameters")
 
     def offer(self) -> bytes:
         """Every key's offer behind its length."""
@@ -126,9 +124,7 @@ class ResiduePublicSide:
         self.parameters = tuple(side.ring.parameters for side in self.sides)
         kinds = {(p.degree, p.data_bits) for p in self.parameters}
         if len(kinds) != 1 or len(set(self.parameters)) < len(self.sides):
-            raise SecurityError(
-                "Keys for residues have to differ in their plain primes and in nothing else; they were refused."
-            )
+            raise SecurityError("residue_keys_differ")
         self._ring = self.sides[0].ring
         self.modulus = prod(p.plain_modulus for p in self.parameters)
         self.bits = self._ring.parameters.degree
@@ -141,11 +137,13 @@ class ResiduePublicSide:
         wanted = keys_for(load)
         if self.parameters != wanted:
             sets, came = (", ".join(p.name for p in some) for some in (wanted, self.parameters))
-            raise SecurityError(f"This request takes {len(wanted)} keys ({sets}); {len(self.sides)} came ({came}).")
+            raise SecurityError(
+                "other_number_of_keys", asked=len(wanted), sets=sets, got=len(self.sides), received=came
+            )
 
     def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> Fold:
         """Refuse: scoring uses one key."""
-        raise SecurityError("Scores were asked for under keys for reasons; offer one key.")
+        raise SecurityError("key_for_reasons_only")
 
     def weighted(self, blob: bytes, factors: NDArray[np.int64], fresh: bool) -> Weighed:
         """Check ciphertexts and multiply number by number.
@@ -212,5 +210,5 @@ def _parts(offered: bytes) -> list[bytes]:
         at = start + int.from_bytes(offered[at:start], "big")
         parts.append(offered[start:at])
     if at != len(offered) or not 1 <= len(parts) <= MAX_RESIDUES:
-        raise SecurityError(f"1 to {MAX_RESIDUES} keys for residues were expected; the offer was refused.")
+        raise SecurityError("wrong_number_of_residue_keys", most=MAX_RESIDUES)
     return parts

@@ -46,7 +46,9 @@ class Ring:
         chosen.set_plain_modulus(parameters.plain_modulus)
         self.context = seal.SEALContext(chosen, True, seal.SEC_LEVEL_TYPE.TC128)
         if not self.context.parameters_set():
-            raise ParameterError(f"SEAL refuses {parameters.name}: {self.context.parameters_error_message()}.")
+            raise ParameterError(
+                "seal_refuses_parameters", parameters=parameters.name, reason=self.context.parameters_error_message()
+            )
         self.evaluator = seal.Evaluator(self.context)
         self.encoder = seal.BatchEncoder(self.context)
         self.first, self.last = self.context.first_parms_id(), self.context.last_parms_id()
@@ -101,9 +103,7 @@ class Ring:
     def pad(self, saved: bytes, width: int) -> bytes:
         """What SEAL saved, filled up to `width` bytes."""
         if len(saved) > width:
-            raise SecurityError(
-                f"SEAL wrote {len(saved):,} bytes where at most {width:,} were expected; nothing was sent."
-            )
+            raise SecurityError("seal_wrote_too_much", got=len(saved), most=width)
         return saved.ljust(width, b"\0")
 
     def ciphertext(self, blob: bytes, level: list[int]) -> Any:
@@ -114,7 +114,7 @@ class Ring:
         loaded = seal.Ciphertext()
         read(loaded, self.context, blob)
         if loaded.size() != 2 or loaded.parms_id() != level or not loaded.is_ntt_form() or loaded.is_transparent():
-            raise SecurityError("A ciphertext has another form than agreed; the message was refused.")
+            raise SecurityError("ciphertext_of_other_form")
         return loaded
 
     def ciphertext_of(self, *residues: bytes, transformed: bool = False) -> Any:
@@ -200,7 +200,7 @@ def saved(thing: Any) -> bytes:
     if compression == ZSTD:
         return zstandard.ZstdDecompressor().decompressobj().decompress(blob[HEADER.size :])
     if compression != UNCOMPRESSED:
-        raise SecurityError("SEAL saved in a form that is not known here; nothing was sent.")
+        raise SecurityError("seal_form_unknown")
     return blob[HEADER.size :]
 
 
@@ -221,11 +221,9 @@ def read(thing: Any, context: Any, blob: bytes) -> None:
                     thing.load(context, file.path)
                     file.done(thing)
             except (RuntimeError, ValueError, IndexError, MemoryError) as error:
-                raise SecurityError(
-                    f"SEAL refused a key or ciphertext ({error}); it is damaged or of another key."
-                ) from error
+                raise SecurityError("seal_refuses_bytes", reason=str(error)) from error
             return
-    raise SecurityError("A key or ciphertext is damaged; it was refused.")
+    raise SecurityError("key_or_ciphertext_damaged")
 
 
 def _saved(thing: Any, path: Path) -> bytes:

@@ -65,9 +65,9 @@ class RlweSecretKey:
             side = RlweKeySide(key)
             zero = zeros_under(side.offer()).make()
         except (KeyError, Base64Error, SecurityError) as error:
-            raise SecurityError("The key file is damaged; delete it, and a new key is made.") from error
+            raise SecurityError("key_file_damaged") from error
         if not side.noise_budget(zero):
-            raise SecurityError("The key file holds parts of two keys; delete it, and a new key is made.")
+            raise SecurityError("key_file_of_two_keys")
         return key
 
 
@@ -105,7 +105,7 @@ class RlweKeySide:
         """The same side in another process."""
         secret, public = payload["secret"], payload["public"]
         if not isinstance(secret, bytes) or not isinstance(public, bytes):
-            raise SecurityError("A worker was given a key of another cipher.")
+            raise SecurityError("worker_key_of_other_cipher")
         return cls(RlweSecretKey(ring(str(payload["parameters"])).parameters, secret, public))
 
     def rows_per_message(self, m: int) -> int:
@@ -131,10 +131,7 @@ class RlweKeySide:
         blocks = blocks_of(self._ring, n)
         largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
         if largest > self.limit:
-            raise ParameterError(
-                f"A number of {largest:,} units was to be encrypted; this RLWE key holds {self.limit:,}. Train with fewer score "
-                "bits, or score with a larger parameter set or paillier."
-            )
+            raise ParameterError("number_exceeds_rlwe_key", largest=largest, limit=self.limit)
         signed = values.T.astype(np.int64, order="C")
         return self._encryption.encrypt(
             [self._ring.encode(signed[start : start + blocks].ravel()) for start in range(0, k, blocks)]

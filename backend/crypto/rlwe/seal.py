@@ -10,11 +10,6 @@ from typing import Any
 
 from backend.errors import ParameterError
 
-MISSING = (
-    "RLWE is not available on this platform: TenSEAL is not installed, and has no wheel for Intel Macs. "
-    "Choose paillier, which scores, ranks and explains the same models."
-)
-
 
 def available() -> bool:
     """Whether TenSEAL is installed; does not load it."""
@@ -26,5 +21,5 @@ def __getattr__(name: str) -> Any:
     try:
         import tenseal.sealapi  # noqa: PLC0415 (loaded on first use)
     except ImportError:
-        raise ParameterError(MISSING) from None
+        raise ParameterError("no_tenseal") from None
     return getattr(tenseal.sealapi, name)

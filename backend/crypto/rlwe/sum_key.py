@@ -63,9 +63,7 @@ class RlweSumKey:
         """
         largest = int(np.abs(values).sum(axis=1).max(initial=0))
         if largest > self.limit:
-            raise ParameterError(
-                f"Sums of up to {largest:,} units were to be encrypted; this RLWE key holds {self.limit:,}. Train with paillier."
-            )
+            raise ParameterError("sums_exceed_rlwe_key", largest=largest, limit=self.limit)
         numbers, rows = values.shape
         cut = blocks(rows, block)
         parts = [[values[:, cut[i]] for i in piece] for piece in pieces(len(cut), self._ring, numbers)]

@@ -91,6 +91,4 @@ def sum_parameters(rows: int) -> RlweParameters:
                 if features_a_reply(parameters, rows):
                     return parameters
                 break
-    raise ParameterError(
-        f"No RLWE parameter set holds sums of {rows:,} gradients; there are sets for up to {MAX_ROWS:,}. Train with paillier."
-    )
+    raise ParameterError("no_parameters_for_gradients", rows=rows, most=MAX_ROWS)

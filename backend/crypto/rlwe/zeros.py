@@ -130,10 +130,8 @@ def zeros_under(offered: bytes) -> Zeros:
     name, _, key = offered.partition(b"\n")
     of, public = ring(name.decode("ascii", "replace")), seal.PublicKey()
     if len(key) > of.key_width:
-        raise SecurityError(
-            f"The public key has {len(key):,} bytes; {of.parameters.name} has at most {of.key_width:,}."
-        )
+        raise SecurityError("rlwe_key_too_long", bytes=len(key), parameters=of.parameters.name, most=of.key_width)
     read(public, of.context, key)
     if not seal.is_valid_for(public, of.context) or public.data().is_transparent():
-        raise SecurityError("The public key hides nothing; it was refused.")
+        raise SecurityError("key_hides_nothing")
     return Zeros(of, public.data())

@@ -107,7 +107,7 @@ class DhGuest:
         """Take note of how many records the Host has; returns the number of messages each way."""
         check_count(records)
         if opening:
-            raise SecurityError(f"An empty opening was expected, {len(opening):,} bytes came; the message was refused.")
+            raise SecurityError("opening_not_empty", got=len(opening))
         self._records, self._pieces = records, pieces_for(len(self._ids.ids), records)
         return self._pieces
 
@@ -120,12 +120,12 @@ class DhGuest:
     def take(self, blob: bytes) -> None:
         """Step 3, and the part of the Host's list that came along."""
         if self._taken >= self._sent:
-            raise SecurityError("An answer came to blinded ids that were not sent; refused.")
+            raise SecurityError("answer_without_question")
         span = share(len(self._ids.ids), self._taken, self._pieces)
         part = share(self._records, self._taken, self._pieces)
         middle = ELEMENT * len(span)
         if len(blob) != middle + TAG * len(part):
-            raise SecurityError(f"{middle + TAG * len(part):,} bytes were expected, {len(blob):,} came; refused.")
+            raise SecurityError("other_number_of_bytes", asked=middle + TAG * len(part), got=len(blob))
         self._own += self._ids.tags(span, blob[:middle])
         self._listed += blob[middle:]
         self._taken += 1
@@ -133,12 +133,12 @@ class DhGuest:
     def positions(self) -> NDArray[np.intp]:
         """Step 4: ``(n,)`` the position of each id in the Host's list, -1 where it is not there."""
         if self._taken < self._pieces:
-            raise SecurityError(f"{self._pieces:,} answers were expected, {self._taken:,} came; align again.")
+            raise SecurityError("answers_missing", asked=self._pieces, got=self._taken)
         own, listed = (np.frombuffer(tags, dtype=f"S{TAG}") for tags in (self._own, self._listed))
         order = np.argsort(listed)
         in_order = listed[order]
         if (in_order[1:] == in_order[:-1]).any():
-            raise SecurityError("The Host's list names a record twice; it was refused.")
+            raise SecurityError("record_listed_twice")
         places = np.minimum(np.searchsorted(in_order, own), len(order) - 1)
         return np.where(in_order[places] == own, order[places], -1)
 
@@ -154,7 +154,7 @@ class DhHost(HostIds):
         """Take note of how many records the Guest has."""
         check_count(records)
         if opening:
-            raise SecurityError(f"An empty opening was expected, {len(opening):,} bytes came; the message was refused.")
+            raise SecurityError("opening_not_empty", got=len(opening))
         self._asked, self._pieces = records, pieces_for(records, len(self._data))
         return b""
 

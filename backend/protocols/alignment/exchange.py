@@ -87,7 +87,7 @@ def _exchange(session: Session, sides: Mapping[str, GuestSide], left: dict[str, 
     while any(left.values()):
         host, message = session.expect(HiddenAnswer)
         if not left.get(host):
-            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+            raise SecurityError("answered_out_of_turn", host=host)
         ask(host)
         sides[host].take(message.answer)
         left[host] -= 1

@@ -60,9 +60,7 @@ class FilterShape:
         """For these numbers of records."""
         larger = max(guest, host)
         if larger > MAX_IDS:
-            raise FederationError(
-                f"A party holds {larger:,} records; a garbled Bloom filter takes up to {MAX_IDS:,}. Align by Diffie–Hellman."
-            )
+            raise FederationError("too_many_for_bloom", records=larger, most=MAX_IDS)
         hashes = 1 + STATISTICAL_BITS + larger.bit_length()
         return cls(hashes, math.ceil(hashes * max(larger, MIN_IDS) / math.log(2)))
 
@@ -102,7 +100,7 @@ def garble(slots: NDArray[np.intp], secrets: Words, m: int) -> Words:
     user[m] = n
     free = user[slots] == np.arange(n)[:, np.newaxis]
     if not free.any(axis=1).all():
-        raise SecurityError("An id found no free slot in the garbled Bloom filter; align again, with a new salt.")
+        raise SecurityError("no_free_slot")
     last = slots[np.arange(n), free.argmax(axis=1)]
     garbled = np.frombuffer(bytearray(os.urandom(4 * WORDS * (m + 1))), dtype="<u4").reshape(m + 1, WORDS)
     garbled[last] = 0
@@ -136,7 +134,7 @@ class BloomGuest:
         """Step 2, and the end of the base transfers; returns the number of messages each way."""
         check_count(records)
         if len(opening) != SALT + REPLIES:
-            raise SecurityError(f"{SALT + REPLIES:,} bytes were expected, {len(opening):,} came; it was refused.")
+            raise SecurityError("other_number_of_bytes", asked=SALT + REPLIES, got=len(opening))
         shape = FilterShape.of(len(self._ids), records)
         self._transfer.accept(opening[SALT:])
         self._records, self._spans = records, list(chunks(shape.slots, PIECE))
@@ -155,7 +153,7 @@ class BloomGuest:
     def take(self, blob: bytes) -> None:
         """Step 3: the marked slots of one message."""
         if self._taken >= self._sent:
-            raise SecurityError("An answer came to choices that were not sent; refused.")
+            raise SecurityError("answer_without_question")
         span = self._spans[self._taken]
         marks = self._marks[span.start : span.stop]
         self._filter[span.start : span.stop] = self._transfer.receive(
@@ -166,7 +164,7 @@ class BloomGuest:
     def positions(self) -> NDArray[np.intp]:
         """Step 4: ``(n,)`` the position of each id in the Host's list, -1 where it is not there."""
         if self._taken < len(self._spans):
-            raise SecurityError(f"{len(self._spans):,} answers were expected, {self._taken:,} came; align again.")
+            raise SecurityError("answers_missing", asked=len(self._spans), got=self._taken)
         found = add_up(self._filter, self._slots)
         held = (found[:, :2] == self._prints).all(axis=1)
         return check_positions(np.where(held, found[:, 2].astype(np.intp), -1), self._records)
@@ -179,7 +177,7 @@ class BloomHost(HostIds):
         """Step 1, and the Host's part of the base transfers."""
         check_count(records)
         if len(opening) != ELEMENT:
-            raise SecurityError(f"{ELEMENT} bytes were expected, {len(opening):,} came; the message was refused.")
+            raise SecurityError("other_number_of_bytes", asked=ELEMENT, got=len(opening))
         shape = FilterShape.of(records, len(self._data))
         self._transfer = TransferSender(opening)
         salt = os.urandom(SALT)

@@ -34,31 +34,27 @@ def encoded(ids: Sequence[str], *, own: str = "") -> list[bytes]:
     """
     who = own or "The Host"
     if not ids:
-        raise FederationError(f"{who} holds no records, so there is nothing to align. Check its file.")
+        raise FederationError("no_records_to_align", party=who)
     if len(ids) > MAX_ROWS:
-        raise FederationError(f"{who} holds {len(ids):,} records; at most {MAX_ROWS:,} can be aligned. Use fewer.")
+        raise FederationError("too_many_to_align", party=who, records=len(ids), most=MAX_ROWS)
     data = [value.encode() for value in ids]
     longest = max(range(len(data)), key=lambda row: len(data[row]))
     if len(data[longest]) > MAX_ID:
-        raise FederationError(
-            f"{who}: the id of record {longest + 1:,} has {len(data[longest]):,} bytes; at most {MAX_ID:,} can be."
-        )
+        raise FederationError("id_too_long", party=who, record=longest + 1, bytes=len(data[longest]), most=MAX_ID)
     first: dict[bytes, int] = {}
     for row, value in enumerate(data):
         before = first.setdefault(value, row)
         if before != row:
-            name = f" {ids[row]!r}" if own else ""
-            raise FederationError(
-                f"{who}: records {before + 1:,} and {row + 1:,} have the same id{name}; every id may stand for one record "
-                "only. Keep one of them."
-            )
+            if own:
+                raise FederationError("aligned_id_twice_here", party=who, first=before + 1, second=row + 1, id=ids[row])
+            raise FederationError("aligned_id_twice", party=who, first=before + 1, second=row + 1)
     return data
 
 
 def check_count(records: int) -> None:
     """Refuse a number of records that no party may announce, before anything is set aside for them."""
     if not 1 <= records <= MAX_ROWS:
-        raise SecurityError(f"{records:,} records were announced; 1 to {MAX_ROWS:,} can be aligned.")
+        raise SecurityError("announced_records_outside", records=records, most=MAX_ROWS)
 
 
 def secret_order(n: int) -> NDArray[np.intp]:
@@ -71,7 +67,7 @@ def check_positions(positions: NDArray[np.intp], records: int) -> NDArray[np.int
     """``(n,)`` positions in the Host's list, -1 where it has none; raises SecurityError for a position outside it or given twice."""
     found = positions[positions >= 0]
     if len(found) and (found.max() >= records or len(np.unique(found)) < len(found)):
-        raise SecurityError("The Host's list names a record twice or one that it does not have; it was refused.")
+        raise SecurityError("unknown_record_listed")
     return positions
 
 
@@ -96,16 +92,10 @@ def joint_rows(guest: str, ids: Sequence[str], positions: Mapping[str, NDArray[n
     held = np.ones(len(ids), dtype=bool)
     for host, position in positions.items():
         if not (position >= 0).any():
-            raise FederationError(
-                f"{host} holds none of {guest}'s {len(ids):,} ids. Check that both files use the same id column and write "
-                "ids in the same way."
-            )
+            raise FederationError("host_holds_no_id", host=host, guest=guest, records=len(ids))
         held &= position >= 0
     if not held.any():
-        raise FederationError(
-            f"None of {guest}'s {len(ids):,} ids is held by every one of {', '.join(positions)}. Leave out a Host, or bring "
-            "records that they share."
-        )
+        raise FederationError("no_id_in_common", guest=guest, records=len(ids), hosts=tuple(positions))
     return common_order(ids, np.flatnonzero(held))
 
 
@@ -142,7 +132,7 @@ class HostIds:
     def _next(self) -> int:
         """Number of the message that has come, from 0."""
         if self._answered >= self._pieces:
-            raise SecurityError(f"{self._pieces:,} messages about ids were announced, one more came; refused.")
+            raise SecurityError("one_message_too_many", pieces=self._pieces)
         return self._answered
 
     def rows(self, joint: bytes) -> NDArray[np.intp]:
@@ -151,10 +141,8 @@ class HostIds:
         Raises SecurityError before the alignment is finished, and where no record is marked or more than were asked about.
         """
         if self._answered < self._pieces or not self._pieces:
-            raise SecurityError("Records were marked before the alignment was finished; start it again.")
+            raise SecurityError("marked_before_alignment")
         chosen = self._order[from_bitmap(joint, self.records)]
         if not 1 <= len(chosen) <= self._asked:
-            raise SecurityError(
-                f"{len(chosen):,} records were marked, of {self._asked:,} asked about; the message was refused."
-            )
+            raise SecurityError("other_records_marked", marked=len(chosen), asked=self._asked)
         return common_order(self._ids, chosen)

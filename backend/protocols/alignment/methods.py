@@ -28,5 +28,5 @@ def guest_sides(method: str, guest: str, ids: Sequence[str], hosts: Sequence[str
 def host_side(method: str, ids: Sequence[str]) -> HostSide:
     """A Host's side of the method that the Guest asks for."""
     if method not in METHODS:
-        raise SecurityError(f"An alignment by {', '.join(METHODS)} was expected, another was asked for; refused.")
+        raise SecurityError("unknown_alignment", methods=tuple(METHODS))
     return DhHost(ids) if method == "dh" else BloomHost(ids)

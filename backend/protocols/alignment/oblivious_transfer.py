@@ -85,7 +85,7 @@ class TransferReceiver:
             Zeros where nothing was chosen.
         """
         n = len(choices)
-        check_length(blob, n, width, "strings")
+        check_length(blob, n, width)
         rows = _rows([_stream(zero, number, -(-n // 8)) for zero, _ in self._seeds], n)
         chosen = np.flatnonzero(choices)
         received = np.zeros((n, width), dtype=np.uint8)
@@ -96,7 +96,7 @@ class TransferReceiver:
     def receive_either(self, number: int, first: int, choices: NDArray[np.bool_], blob: bytes, width: int) -> Bytes:
         """One string of each pair, the second where it was chosen: ``(n, width)``; arguments as in :meth:`receive`."""
         n = len(choices)
-        check_length(blob, 2 * n, width, "strings")
+        check_length(blob, 2 * n, width)
         rows = _rows([_stream(zero, number, -(-n // 8)) for zero, _ in self._seeds], n)
         masked = np.frombuffer(blob, dtype=np.uint8).reshape(n, 2, width)
         return masked[np.arange(n), choices.astype(np.intp)] ^ _pads(np.arange(first, first + n), rows, width)
@@ -150,7 +150,7 @@ class TransferSender:
     def _columns_of(self, number: int, n: int, blob: bytes) -> list[Bytes]:
         """128 columns, as the receiver's rows where it chose nothing, else those exclusive-or the sender's secret choices."""
         length = -(-n // 8)
-        check_length(blob, COLUMNS, length, "columns")
+        check_length(blob, COLUMNS, length)
         columns = [_stream(seed, number, length) for seed in self._seeds]
         for j, choice in enumerate(self._bits()):
             if choice:
@@ -163,9 +163,7 @@ class TransferSender:
         x, *t = np.frombuffer(blob[-HASHES:], dtype=np.uint8).reshape(1 + COLUMNS, -1)
         expected = np.stack(t) ^ np.outer(np.array(self._bits(), dtype=np.uint8), x)
         if not hmac.compare_digest(expected.tobytes(), found.tobytes()):
-            raise SecurityError(
-                "The columns of an oblivious transfer hold different choices, so that more could be read than may be; it was refused."
-            )
+            raise SecurityError("transfer_columns_differ")
 
     def _bits(self) -> list[int]:
         bits: list[int] = np.unpackbits(self._choices).tolist()

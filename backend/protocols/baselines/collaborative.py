@@ -54,13 +54,11 @@ class Collaborative:
             while givers - set(inbox.get(here, ())):  # a Host may be a round ahead of another
                 sender, message = batch.expect(PassOn)
                 if sender in inbox.setdefault(message.round, {}):
-                    raise SecurityError(f"{sender} answered out of turn; the exchange was stopped.")
+                    raise SecurityError("answered_out_of_turn", host=sender)
                 inbox[message.round][sender] = message
             taken = inbox.pop(here, {}).values()
             rows = np.concatenate([np.zeros(0, dtype=np.intp), *(from_numbers(m.rows, batch.n) for m in taken)])
             nodes = np.concatenate([np.zeros(0, dtype=np.intp), *(from_numbers(m.nodes, len(trees)) for m in taken)])
             if len(rows) != len(nodes) or (trees.hop[nodes] != here).any():
-                raise SecurityError(
-                    f"Samples came in round {here} at nodes that it does not lead to; nothing was scored."
-                )
+                raise SecurityError("samples_at_other_nodes", round=here)
             rows, nodes = batch.settle(rows, nodes)

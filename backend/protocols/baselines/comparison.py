@@ -163,9 +163,9 @@ def compare(
     """
     unknown = [name for name in names if name not in every]
     if unknown or not names:
-        raise ParameterError(f"{', '.join(unknown) or 'No protocol'} was asked for; there are: {', '.join(every)}.")
+        raise ParameterError("unknown_protocol", asked=tuple(unknown), known=tuple(every))
     if not table.ids:
-        raise ParameterError("There is no sample to compare the protocols on; give at least one.")
+        raise ParameterError("no_sample_to_compare")
     link = link or Link()
     rows: list[ProtocolResult] = []
     units: list[int] = []
@@ -174,9 +174,7 @@ def compare(
         _run(every[name], model_id, table.take(np.array([0], dtype=np.intp)), open_session)
         outcome, transcript = _run(every[name], model_id, table, open_session)
         if not transcript:
-            raise ParameterError(
-                "No Host owns a split of this model: the Guest scores alone, and nothing is exchanged."
-            )
+            raise ParameterError("guest_scores_alone")
         units = units or outcome.scored.units
         rows.append(
             ProtocolResult(

@@ -76,7 +76,7 @@ class ForestService:
     def __init__(self, model: GuestModel, workers: int = 2, timeout: float = TIMEOUT) -> None:
         outputs = model.outputs
         if outputs.link != "identity" or outputs.of_tree or any(model.base_scores) or len(model.trees) < 2:
-            raise ModelError("Only a forest goes on without some of its trees; this model adds all of them up.")
+            raise ModelError("forest_only")
         self._outputs, self._score_bits, self._timeout = outputs, model.score_bits, timeout
         self._trees = [
             range(int(p[0]), int(p[-1]) + 1) for p in np.array_split(range(len(model.trees)), workers) if len(p)
@@ -132,9 +132,7 @@ class ForestService:
             self._workers[i].restart()
         values = {i: future.result() for i, future in asked.items() if i not in lost}
         if not values:
-            raise PartyUnreachable(
-                "None of the forest's workers has answered. Wait until they are up again, and repeat."
-            )
+            raise PartyUnreachable("no_worker_answered")
         return self._aggregate(values)
 
     def _aggregate(self, values: dict[int, IntArray]) -> ForestAnswer:
@@ -200,7 +198,7 @@ class _Worker:
         pipe.send_bytes(n.to_bytes(HEAD, "big") + np.packbits(candidates).tobytes())
         blob = pipe.recv_bytes()
         if blob == UNMET:
-            raise SecurityError("The parties' candidate leaves of a tree do not meet in one leaf; nothing was scored.")
+            raise SecurityError("leaves_do_not_meet")
         values = np.frombuffer(blob, dtype="<i8").astype(np.int64)
         return values.reshape(n, len(self._units), self._units[0].shape[1])
 

@@ -99,9 +99,7 @@ class GuestPaths:
         for t, (first, last) in enumerate(self._spans):
             here = candidates[:, first:last]
             if (here.sum(axis=1) != 1).any():
-                raise SecurityError(
-                    f"The parties' candidate leaves of tree {t} do not meet in one leaf; nothing was scored."
-                )
+                raise SecurityError("leaves_do_not_meet")
             out[:, t] = first + here.argmax(axis=1)
         return out
 
@@ -166,12 +164,12 @@ class GuestBatch:
         while len(self._held) < len(self._paths.hosts):
             self._note(*self._conversation.expect(HeldRecords))
         if (self._leaves < 0).any():
-            raise SecurityError("Samples have left the trees without a leaf; nothing was scored.")
+            raise SecurityError("samples_without_leaf")
         return self._leaves, self._held
 
     def _note(self, sender: str, message: Message) -> None:
         if not isinstance(message, HeldRecords) or sender in self._held or sender not in self._paths.hosts:
-            raise SecurityError(f"{sender} answered out of turn; the exchange was stopped.")
+            raise SecurityError("answered_out_of_turn", host=sender)
         self._held[sender] = from_bitmap(message.held, self.n)
 
 

@@ -30,13 +30,10 @@ class WalkHandler:
     def _open(self, sender: str, request: StartWalk | AskCandidates) -> tuple[HostSession, ServedModel]:
         session = self._sessions.of(request.conversation, sender)
         if not self._simulated:
-            raise SecurityError(
-                f"{type(request).__name__} was sent: it asks which branches a record takes, in the clear. Only simulated Hosts "
-                "answer that, to be compared with Fed-EINI; score with Fed-EINI."
-            )
+            raise SecurityError("asked_in_the_clear", kind=type(request).__name__)
         partial_model = self._partial_models.get(request.model_id)
         if sender != partial_model.model.guest:
-            raise SecurityError("Only the model's Guest can have samples scored.")
+            raise SecurityError("scored_by_other_than_guest")
         return session, partial_model
 
     def _start_walk(self, sender: str, request: StartWalk) -> Answer:

@@ -52,10 +52,10 @@ class HostWalk:
     def take(self, sender: str, message: PassOn) -> Iterator[tuple[str, PassOn]]:
         """FL-DT §3.5: once a round and those before it are complete, walk on and hand every sample to its next owner."""
         if not 1 <= message.round <= len(self._rounds):
-            raise SecurityError(f"Samples came in round {message.round}; this model has {len(self._rounds)} rounds.")
+            raise SecurityError("round_beyond_model", round=message.round, rounds=len(self._rounds))
         inbox = self._inbox.setdefault(message.round, {})
         if sender not in self._givers(message.round) or sender in inbox:
-            raise SecurityError(f"Samples came out of turn in round {message.round}; they were refused.")
+            raise SecurityError("samples_out_of_turn", round=message.round)
         inbox[sender] = message
         while self._next <= len(self._rounds) and len(self._inbox.get(self._next, ())) == len(self._givers(self._next)):
             if self._inbox.get(self._next):
@@ -81,9 +81,9 @@ class HostWalk:
     def _positions(self, rows: bytes, nodes: bytes, hop: int | None = None) -> tuple[Numbers, Numbers]:
         at, where = from_numbers(rows, self._n), from_numbers(nodes, len(self._trees))
         if len(at) != len(where):
-            raise SecurityError(f"{len(at):,} samples came at {len(where):,} nodes; the message was refused.")
+            raise SecurityError("samples_without_node", samples=len(at), nodes=len(where))
         if (self._trees.owner[where] != self._index).any() or (hop and (self._trees.hop[where] != hop).any()):
-            raise SecurityError("Samples came at a node that is not this Host's to decide; the message was refused.")
+            raise SecurityError("node_of_other_party")
         return at, where
 
 

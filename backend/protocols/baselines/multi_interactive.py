@@ -68,7 +68,7 @@ class MultiInteractive:
             while asked:
                 sender, answer = batch.expect(Walked)
                 if sender not in asked:
-                    raise SecurityError(f"{sender} answered out of turn; the exchange was stopped.")
+                    raise SecurityError("answered_out_of_turn", host=sender)
                 some = asked.pop(sender)
                 nodes[some] = _reached(trees, nodes[some], from_numbers(answer.nodes, len(trees)), sender)
             rows, nodes = batch.settle(rows, nodes)
@@ -80,5 +80,5 @@ def _reached(trees: Trees, before: Numbers, after: Numbers, host: str) -> Number
         after.shape != before.shape
         or ((trees.tree[after] != trees.tree[before]) | (trees.depth[after] <= trees.depth[before])).any()
     ):
-        raise SecurityError(f"{host} led samples where its splits do not lead; the exchange was stopped.")
+        raise SecurityError("samples_led_elsewhere", host=host)
     return after

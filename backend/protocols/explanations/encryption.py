@@ -154,5 +154,5 @@ def encryption_of(key: ReasonKey, compiled: Compiled, shape: ReasonShape, people
 
 def _ranked_under(key: KeySide) -> PaillierKeySide:
     if not isinstance(key, PaillierKeySide):
-        raise ParameterError(f"Names of reasons are ranked under paillier or rlwe, not under {key.scheme!r}.")
+        raise ParameterError("cipher_cannot_rank", cipher=key.scheme)
     return key

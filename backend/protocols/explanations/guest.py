@@ -40,6 +40,7 @@ from backend.protocols.scoring.guest import OnStage, Timings, ignore_stages, ref
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import HeldRecords, OfferKey
 from backend.protocols.transport.packing import from_bitmap
+from backend.remark import Remark
 from backend.store.journal import Journal, Run
 
 WHOLE = -1  # stands for the question about all people in the journal; they are numbered from 0
@@ -65,7 +66,7 @@ class Named:
 
     names: list[tuple[tuple[str, str], ...] | None]
     marked: list[frozenset[str]]
-    refused: dict[int, str]
+    refused: dict[int, Remark]
     ciphertexts: int
     seconds: dict[tuple[str, str], float]
 
@@ -146,7 +147,7 @@ class ReasonsClient:
             sizes = compiled.shares_of(host), shape.features, shape.value_bits
             self._session.send(host, AskReasons(name, self._model_id, people.ids, count, *sizes, request, groups))
         answers = self._session.expect_each(HeldRecords, compiled.chain)
-        refused = _refused(answers, len(people.ids), " for its reasons")
+        refused = _refused(answers, len(people.ids))
         asked = self._sides(people, below, {host: answer.masks for host, answer in answers.items()})
         names: list[tuple[tuple[str, str], ...] | None] = []
         marked: list[frozenset[str]] = []
@@ -244,6 +245,6 @@ class ReasonsClient:
         return sorted(found, key=lambda item: item[1])
 
 
-def _refused(answers: Mapping[str, HeldRecords], n: int, purpose: str = "") -> dict[int, str]:
+def _refused(answers: Mapping[str, HeldRecords], n: int) -> dict[int, Remark]:
     """Step 1's answers: who is refused, and why."""
-    return {i: why for host, answer in answers.items() for i, why in refusals(host, answer, n, purpose).items()}
+    return {i: why for host, answer in answers.items() for i, why in refusals(host, answer, n, reasons=True).items()}

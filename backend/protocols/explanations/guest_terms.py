@@ -72,15 +72,10 @@ class CompiledTerms:
 
     def __init__(self, model: GuestModel, background: Background = COVERS) -> None:
         if model.outputs.count > 1 or model.outputs.aggregation != "sum":
-            raise ParameterError(
-                "Reasons are given for models of one output that is a sum over trees; this one predicts several classes or takes a "
-                "median."
-            )
+            raise ParameterError("reasons_need_a_sum")
         folding = fold_structure(model.skeletons, model.guest, model.hosts)
         if not folding.steps:
-            raise ParameterError(
-                "No Host owns a split of this model, so its reasons need no encryption; none are given."
-            )
+            raise ParameterError("no_host_split_for_reasons")
         self.model, self.background, self._entries = model, background, folding.n_entries
         self._points, self._point_weights = quadrature(model.skeletons)
         self.chain = tuple(step.host for step in folding.steps)

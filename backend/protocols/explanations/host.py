@@ -75,7 +75,7 @@ class _Request:
         together = 1 if isinstance(self.weighting, PersonWeighting) else self.weighting.together
         indices = range(index, min(index + together, len(self.held)))
         if index % together or not indices or any(i not in self.factors for i in indices):
-            raise SecurityError("Terms came of somebody who is not answered about, or twice; they were refused.")
+            raise SecurityError("terms_of_other_person")
         return [self.factors.pop(i) for i in indices]
 
 
@@ -138,12 +138,10 @@ class ReasonsHandler:
         columns, held = session.look_up(self.table, asked.ids)
         people = members(asked.ids, held)
         if len(set(asked.ids)) < len(asked.ids):
-            raise SecurityError("A cohort named somebody twice; name everybody once.")
+            raise SecurityError("cohort_names_twice")
         min_people = max(MIN_PEOPLE, self.answering.min_group)
         if len(people) < min_people:
-            raise SecurityError(
-                f"A cohort of {len(people)} people with a record here was asked about; {min_people} or more are needed."
-            )
+            raise SecurityError("small_cohort", people=len(people), least=min_people)
         disclosed = sums_bits(sum(asked.features), asked.value_bits, len(people))
         question = self._question(session, served, asked, people, disclosed, "")
         self.answering.count_all(question, asked.conversation, only_look=True)
@@ -166,9 +164,9 @@ class ReasonsHandler:
     def _opened(self, sender: str, asked: AskReasons | AskCohort) -> tuple[HostSession, ServedModel]:
         session, served = self.sessions.of(asked.conversation), self.answering.partial_models.get(asked.model_id)
         if not sender == session.guest == served.model.guest:
-            raise SecurityError("Only the Guest of a model may ask for reasons.")
+            raise SecurityError("reasons_by_other_than_guest")
         if not asked.ids:
-            raise SecurityError("Reasons were asked for, but of nobody.")
+            raise SecurityError("reasons_of_no_person")
         return session, served
 
     @staticmethod
@@ -185,7 +183,7 @@ class ReasonsHandler:
         compiled = CompiledFactors(served.model, served.step, asked.shares)
         own = counts[served.index + 1 :][:1]
         if len(counts) != plan.hosts + 1 or min(counts) < 0 or own != (len(compiled.names),):
-            raise SecurityError("The numbers of features do not fit the model; the request was refused.")
+            raise SecurityError("features_do_not_fit")
         shape = shape_of(asked)
         weighting: Weighting | PersonWeighting
         if cohort:
@@ -205,7 +203,7 @@ class ReasonsHandler:
         request = session.need(_Request, "Terms came before reasons were asked for.")
         served = request.served
         if sender != served.preceding:
-            raise SecurityError(f"Terms for this model come from {served.preceding}; others were refused.")
+            raise SecurityError("terms_of_other_sender", sender=served.preceding)
         decided, question = request.people(message.person), message.question
         self._keep_sample(session, request, message)
         if isinstance(request.asked, AskReasons):
@@ -223,7 +221,7 @@ class ReasonsHandler:
         """Step 2 for names."""
         served, before, weighting = request.served, self._sides_before(request, message.sides), request.weighting
         if not isinstance(weighting, PersonWeighting):
-            raise SecurityError("Terms for names came where sums were asked for; they were refused.")
+            raise SecurityError("names_in_place_of_sums")
         if request.masks is not None:
             own = decided.sides ^ request.masks[message.person]
             sides = to_bitmap(np.concatenate([before, own]).ravel())
@@ -248,7 +246,7 @@ class ReasonsHandler:
         """Step 2 for sums; at the last people, step 3."""
         served, weighting = request.served, request.weighting
         if isinstance(weighting, PersonWeighting):
-            raise SecurityError("Terms for sums came where names were asked for; they were refused.")
+            raise SecurityError("sums_in_place_of_names")
         if not request.factors and request.cohort is not None:
             self.answering.count_all(request.cohort, message.conversation)
         if not served.plan.last:
@@ -278,7 +276,7 @@ class ReasonsHandler:
         session = self.sessions.of(message.conversation)
         request = session.need(_Request, "A ranking was opened before reasons were asked for.")
         if sender != session.guest or request.cohort or not request.served.plan.last:
-            raise SecurityError("A ranking was opened where none can be; it was refused.")
+            raise SecurityError("ranking_opened_out_of_turn")
         request.opened = message
         yield from self._share(session, request)
 
@@ -297,7 +295,7 @@ class ReasonsHandler:
         session = self.sessions.of(message.conversation)
         ranking = session.need(_Ranking, "Labels were chosen of no ranking.")
         if sender != session.guest:
-            raise SecurityError("Only the Guest may choose labels.")
+            raise SecurityError("labels_by_other_than_guest")
         session.drop(_Ranking)
         self._count_ranking(session.guest, ranking, message.conversation)
         yield sender, GarbledRanking(message.conversation, ranking.host.garble(message.choices))
@@ -317,9 +315,7 @@ class ReasonsHandler:
                 self.answering.count(question, conversation, (), np.zeros(0, dtype=bool))
                 self.answering.bind(guest, name, conversation, secrets.token_hex(32))
                 return
-        raise QuestionRefused(
-            f"This question was ranked {RANKED} times; it is not ranked again, since other inputs of the Guest would be another question."
-        )
+        raise QuestionRefused("ranked_too_often", times=RANKED)
 
 
 def shape_of(asked: AskReasons | AskCohort) -> ReasonShape:

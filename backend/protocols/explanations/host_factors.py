@@ -48,7 +48,7 @@ class CompiledFactors:
     def __init__(self, model: HostModel, step: Step, shares: Sequence[float]) -> None:
         keys = sorted(model.rules)
         if len(shares) != len(keys) or not all(0.0 <= share <= 1.0 for share in shares):
-            raise SecurityError(f"{len(keys)} shares of cover from 0 to 1 were expected, {len(shares)} numbers came.")
+            raise SecurityError("wrong_cover_shares", asked=len(keys), got=len(shares))
         share_of: Mapping[NodeKey, float] = dict(zip(keys, shares, strict=True))
         features = {key: rule.feature for key, rule in model.rules.items()}
         self.names = sorted(set(features.values()))

@@ -81,5 +81,5 @@ class PaillierLayout:
                 out.append(low)
                 rest = (rest - low) >> self.slot
             if rest:
-                raise SecurityError("A sum of contributions lies outside its slot; ask these Hosts what they run.")
+                raise SecurityError("sum_outside_slot")
         return out

@@ -53,7 +53,7 @@ class ReasonShape:
 
     def __post_init__(self) -> None:
         if not 1 <= self.names <= MAX_NAMES:
-            raise ParameterError(f"{self.names} reasons were asked for; choose 1 to {MAX_NAMES}.")
+            raise ParameterError("wrong_number_of_reasons", names=self.names, most=MAX_NAMES)
         _ = self.ranking  # which checks the others
 
     @property
@@ -104,5 +104,5 @@ def units(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
     """Numbers as multiples of 2^-bits, rounded; raises ParameterError where one is too large for 64 bits."""
     rounded = np.rint(values * float(1 << bits))
     if np.abs(rounded).max(initial=0.0) >= MAX_UNITS:
-        raise ParameterError("The model's leaf weights are too large for reasons; scale its label and train it again.")
+        raise ParameterError("weights_too_large_for_reasons")
     return rounded.astype(np.int64)

@@ -77,7 +77,7 @@ class PaillierWeighting:
         Raises SecurityError under plaintext.
         """
         if not isinstance(self._side, PaillierPublicSide):
-            raise SecurityError("Names are ranked under keys of Paillier or RLWE only; offer one.")
+            raise SecurityError("key_cannot_rank")
         return PackedBlinds(self._side, self._spread(values), self._layout.packing).blinded(added)
 
     def sums(self, values: Any) -> bytes:
@@ -271,7 +271,7 @@ def weighting_of(
         return kind(side, compiled, shape, plan, people)
     if isinstance(side, WeightedPublicSide):
         return PaillierWeighting(side, compiled, shape, plan.index + 1)
-    raise SecurityError("Reasons were asked for under no key that can weigh numbers; offer a key for reasons first.")
+    raise SecurityError("no_key_for_reasons")
 
 
 def _extend(weighted: tuple[list[int], list[int]], positions: Sequence[int], factors: Sequence[int]) -> None:

@@ -125,7 +125,7 @@ class ContingencyTable:
             wanted = {host: (feature,)}
             table = self._client.sums(flags, wanted, self._max_groups, groups, self._least).get((host, feature))
             if table is None or table.groups != groups:
-                raise SecurityError(f"{host} reported two different things of {feature}; the exchange was stopped.")
+                raise SecurityError("two_reports_of_feature", host=host, feature=feature)
             ends = np.cumsum([len(own.groups) - 1 for own in borne])[:-1]
             for own, sums in zip(borne, np.split(table.sums, ends), strict=True):
                 tables[self._guest, own.feature] = _completed(sums, groups).T
@@ -154,10 +154,7 @@ class ContingencyTable:
 
 def _check(feature: str, groups: Sequence[Group]) -> None:
     if not groups:
-        raise ParameterError(
-            f"{feature} does not make two groups of at least {MIN_GROUP} records, so nothing can be related to it. "
-            "Ask about more records."
-        )
+        raise ParameterError("fewer_than_two_groups", feature=feature, least=MIN_GROUP)
 
 
 def _flags(grouped: Grouped) -> list[Counts]:

@@ -88,7 +88,7 @@ def read_groups(message: Sequence[WireGroup], records: int) -> tuple[Group, ...]
     known = get_args(GroupKind)
     groups = tuple(Group(cast(GroupKind, kind), name, n) for kind, name, n in message)
     if any(g.kind not in known or g.n < 1 for g in groups) or (groups and sum(g.n for g in groups) != records):
-        raise SecurityError(f"Groups came that are not those of {records:,} records; the exchange was stopped.")
+        raise SecurityError("groups_of_other_records", records=records)
     return groups
 
 

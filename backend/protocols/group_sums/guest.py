@@ -162,7 +162,7 @@ class GroupQuestions:
     def repeat(self, made: SentMarks, hosts: Collection[str]) -> None:
         """Step 1 in bytes that were made before, about the same records; in pieces."""
         if made.key != key_in_words(self._key) or made.rows != pack_rows(self._rows):
-            raise ParameterError("Marks are repeated under the key and about the records that they were made for.")
+            raise ParameterError("marks_of_other_records")
         layout, name = slots(made.largest, self.records, self._key.bits), self._session.name
         widths = [len(blob) // max(1, self.records) for blob in made.pairs]
         for part in pieces(self.records, len(made.pairs), self._key.bits):
@@ -199,7 +199,7 @@ class GroupQuestions:
         self._session.send(host, GroupPairs(name, pack_rows(self._rows), 1, ()))
         self._session.send(host, AskGroupSums(name, self._guest, tuple(features), max_groups, min_size))
         if self._session.expect_each(GroupSums, [host])[host].features:
-            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+            raise SecurityError("answered_out_of_turn", host=host)
 
     def borne_by(self, largest: Sequence[int], max_groups: int) -> int:
         """Records of the smallest groups of which sums of marks of these largest values may be asked for; more than half where none."""
@@ -215,7 +215,7 @@ class GroupQuestions:
         answer = self._session.expect_each(GroupPairsSent, [host])[host]
         groups = read_groups(answer.groups, self.records)
         if answer.feature != feature:
-            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+            raise SecurityError("answered_out_of_turn", host=host)
         ones = (1,) * max(0, len(groups) - 1)
         layout = slots(ones, self.records, self._key.bits)
         self._sent[host] = _Sent(layout, ones, tuple(g.n for g in groups[:-1]))
@@ -277,7 +277,7 @@ class GroupQuestions:
         fits = len(answer.features) == len(groups) == len(set(answer.features) & set(asked)) and all(groups)
         batches = sent.layout[-1].number + 1 if answer.features else 0
         if not fits or answer.source != sender or len(answer.sums) != batches:
-            raise SecurityError(f"{host} answered out of turn; the exchange was stopped.")
+            raise SecurityError("answered_out_of_turn", host=host)
         if not groups:
             return {}
         ends = np.cumsum([len(of_feature) for of_feature in groups])
@@ -286,9 +286,7 @@ class GroupQuestions:
         parts = zip(answer.features, groups, np.split(sums, ends[:-1], axis=1), strict=True)
         tables = {feature: GroupTable(of_feature, part) for feature, of_feature, part in parts}
         if not all(_possible(table, sent) for table in tables.values()):
-            raise SecurityError(
-                f"Sums that {host} returned do not add up to what was sent; they were discarded. Ask {host} what it runs."
-            )
+            raise SecurityError("group_sums_do_not_add_up", host=host)
         return tables
 
 

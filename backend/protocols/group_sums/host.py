@@ -76,7 +76,7 @@ class HostGroups:
         """Keep encrypted pairs of some joint records instead of the sender's last ones; the first piece of them."""
         rows, longest = self.rows[unpack_rows(message.rows, len(self.rows))], longest_half(self.cipher.bits)
         if not 1 <= message.half <= longest:
-            raise SecurityError(f"Halves of {message.half} bits came; under this key 1 to {longest} can be.")
+            raise SecurityError("half_too_long", half=message.half, most=longest)
         batches = len(message.pairs)
         asked = hashlib.sha256(digest_of(self.key, message.rows, message.half, batches).encode())
         marked = _Marked(rows, message.half, IncomingPairs(self.cipher, len(rows), batches), asked)
@@ -91,9 +91,7 @@ class HostGroups:
         """Raise SecurityError where a feature is none of this Host's or named twice, or the groups are too many or too few."""
         low, high = GROUP_LIMITS
         if len(self.features.keys() & set(features)) < len(features) or not low <= max_groups <= high:
-            raise SecurityError(
-                f"An unknown feature, one that was named twice, or {max_groups} groups were asked for; {low} to {high} can be."
-            )
+            raise SecurityError("groups_not_possible", groups=max_groups, least=low, most=high)
 
     def check_carried(self, asked: AskGroupSums, min_size: int, share: float) -> None:
         """Raise SecurityError where sums could say of more than a `share` of a group's people that they are in it.
@@ -104,10 +102,7 @@ class HostGroups:
         bits, n = carried(len(marked.pairs.batches), marked.half), len(marked.rows)
         wanted = least_size(bits, n, asked.most, share)
         if bits and min_size < wanted:
-            raise SecurityError(
-                f"Sums of {bits:,} bits could name more of a group's people than this Host allows: of {n:,} people, groups of {wanted:,} "
-                f"or more can be asked for, and {min_size:,} were. Ask about more people, or about fewer features at once."
-            )
+            raise SecurityError("sums_could_name_people", bits=bits, people=n, wanted=wanted, min_size=min_size)
 
     def people(self, packed: bytes) -> tuple[str, ...]:
         """Ids of some joint records."""
@@ -124,7 +119,7 @@ class HostGroups:
 
     def _sent_by(self, source: str) -> _Marked:
         if source not in self._marked:
-            raise SecurityError(f"Sums were asked for of pairs that {source} has not sent.")
+            raise SecurityError("pairs_not_sent", sender=source)
         return self._marked[source]
 
     def sums(self, message: AskGroupSums) -> GroupSums:
@@ -246,7 +241,7 @@ class GroupSumsHandler:
     def _groups(self, message: Message) -> HostGroups:
         session = self.answering.sessions.of(message.conversation)
         if session.rows is None or not isinstance(session.cipher, PairPublicSide):
-            raise SecurityError("Groups were asked about before ids were aligned under a key that can add up pairs.")
+            raise SecurityError("groups_before_alignment")
         min_group = max(MIN_GROUP, self.answering.min_group)
         groups = session.kept(HostGroups) or HostGroups(
             self.table, self.features, session.rows, session.cipher, session.key, min_group
@@ -257,10 +252,7 @@ class GroupSumsHandler:
         groups, share = self._groups(pairs), self.answering.named_share(pairs.conversation)
         bits, n = carried(len(pairs.pairs), pairs.half), int(unpack_rows(pairs.rows, len(groups.rows)).sum())
         if share and bits > share * n:  # before memory is spent on them
-            raise SecurityError(
-                f"Marks of {bits:,} bits came of {n:,} people; no groups of so few can bear their sums here. Ask about more people, or "
-                "about fewer features at once."
-            )
+            raise SecurityError("marks_too_long", bits=bits, people=n)
         groups.take_pairs(sender, pairs)
 
     def _more_pairs(self, sender: str, more: MoreGroupPairs) -> None:
@@ -289,9 +281,9 @@ class GroupSumsHandler:
         groups = self._groups(asked)
         groups.check((asked.feature,), asked.most)
         if sender in asked.receivers:
-            raise SecurityError("Encrypted groups were to be sent to the Guest, who could read them; that was refused.")
+            raise SecurityError("groups_to_guest")
         if len(set(asked.receivers)) < len(asked.receivers):
-            raise SecurityError("Encrypted groups were to be sent to one party twice; that was refused.")
+            raise SecurityError("groups_sent_twice")
         people, min_size = groups.people(asked.rows), max(groups.min_group, asked.least)
         counting = _Counting(self.answering, sender, asked, people, min_size)
         waits = counting.waits(asked.feature, self.allowed)

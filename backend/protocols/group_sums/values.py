@@ -43,7 +43,7 @@ def slots(largest: Sequence[int], records: int, bits: int) -> tuple[Slot, ...]:
     number = shift = 0
     for top in largest:
         if not 0 < top <= 1 << GRADIENT_BITS:
-            raise ParameterError(f"A mark of up to {top:,} was to be summed; from 1 to 2^{GRADIENT_BITS} can be.")
+            raise ParameterError("mark_too_large", top=top, bits=GRADIENT_BITS)
         width = (top * records).bit_length()
         if shift + width > room:
             number, shift = number + 1, 0
@@ -72,9 +72,7 @@ def pack(marks: Sequence[Counts], largest: Sequence[int], layout: Sequence[Slot]
     numbers = np.zeros((layout[-1].number + 1, len(marks[0])), dtype=object)
     for mark, top, slot in zip(marks, largest, layout, strict=True):
         if len(mark) and not 0 <= mark.min() <= mark.max() <= top:
-            raise ParameterError(
-                f"A mark from {mark.min():,} to {mark.max():,} was to be summed; from 0 to {top:,} was announced."
-            )
+            raise ParameterError("mark_outside_range", least=int(mark.min()), most=int(mark.max()), top=top)
         numbers[slot.number] += mark.astype(object) << slot.shift
     out: list[list[int]] = numbers.tolist()
     return out

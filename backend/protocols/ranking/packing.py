@@ -35,9 +35,7 @@ class RankingPacking:
 
     def __post_init__(self) -> None:
         if self.slot > self.key_bits - 2:
-            raise ParameterError(
-                f"A blinded number takes {self.slot} bits; a plaintext of {self.key_bits} bits is too short. Use a longer key."
-            )
+            raise ParameterError("key_too_short_to_rank", slot=self.slot, key_bits=self.key_bits)
 
     @property
     def slot(self) -> int:
@@ -72,8 +70,13 @@ class PackedBlinds:
 
     def __init__(self, side: PaillierPublicSide, values_enc: Sequence[mpz], packing: RankingPacking) -> None:
         if (len(values_enc), side.bits) != (packing.shape.n, packing.key_bits):
-            wanted = f"a ranking of {packing.shape.n} under {packing.key_bits} bits"
-            raise ParameterError(f"{len(values_enc)} numbers under a key of {side.bits} bits do not fit {wanted}.")
+            raise ParameterError(
+                "numbers_do_not_fit_ranking",
+                count=len(values_enc),
+                bits=side.bits,
+                numbers=packing.shape.n,
+                asked=packing.key_bits,
+            )
         self._side, self._values_enc, self._packing = side, tuple(values_enc), packing
 
     def blinded(self, added: Sequence[int]) -> tuple[bytes, list[int]]:
@@ -99,7 +102,7 @@ class PackedOpener:
 
     def __init__(self, key: PaillierKeySide, packing: RankingPacking) -> None:
         if key.bits != packing.key_bits:
-            raise ParameterError(f"A key of {key.bits} bits does not fit a ranking under {packing.key_bits} bits.")
+            raise ParameterError("key_of_other_length", bits=key.bits, asked=packing.key_bits)
         self._key, self._packing = key, packing
 
     def opened(self, blob: bytes) -> list[int]:

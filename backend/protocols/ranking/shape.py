@@ -58,10 +58,10 @@ class RankingShape:
     def __post_init__(self) -> None:
         for name, limit in (("n", MAX_NUMBERS), ("k", MAX_NUMBERS), ("value_bits", MAX_BITS)):
             if not 1 <= getattr(self, name) <= limit:
-                raise ParameterError(f"A ranking got {name} = {getattr(self, name)}; choose from 1 to {limit:,}.")
+                raise ParameterError("ranking_number_outside", name=name, got=getattr(self, name), most=limit)
         if self.groups and not (len(self.groups) == self.n and self.k <= self.max_names <= MAX_NUMBERS):
             raise ParameterError(
-                f"A ranking of {self.n} numbers got {len(self.groups)} groups, {self.k} to {self.max_names} names of them."
+                "ranking_groups_do_not_fit", numbers=self.n, groups=len(self.groups), names=self.k, most=self.max_names
             )
         object.__setattr__(self, "tie_bits", (self.n - 1).bit_length())
         object.__setattr__(self, "width", self.value_bits + self.tie_bits + 1)
@@ -85,7 +85,7 @@ class RankingShape:
     def sides(self, given: Bits | None, rows: int) -> Bits:
         """What a side states beside its numbers, in a row: ``(rows, n)`` bits where the shape is marked; raises ParameterError else."""
         if (None if given is None else given.shape) != ((rows, self.n) if self.marked else None):
-            raise ParameterError(f"Sides were given that do not fit a ranking of {self.n} numbers.")
+            raise ParameterError("ranking_sides_do_not_fit", numbers=self.n)
         return np.zeros(0, dtype=bool) if given is None else given.ravel()
 
     def against(self, blind: int, digit: int = 0) -> int:
@@ -101,7 +101,7 @@ class RankingShape:
 def cut(blob: bytes, lengths: Sequence[int]) -> list[bytes]:
     """A message's parts; raises SecurityError where its length is wrong, before anything is read."""
     if len(blob) != sum(lengths):
-        raise SecurityError(f"{sum(lengths):,} bytes were expected, {len(blob):,} bytes came; the message was refused.")
+        raise SecurityError("other_number_of_bytes", asked=sum(lengths), got=len(blob))
     ends = np.cumsum([0, *lengths]).tolist()
     return [blob[start:end] for start, end in pairwise(ends)]
 
@@ -115,5 +115,5 @@ class Turns:
     def take(self, step: int) -> None:
         """Begin step 1, 2 … of this side; raises SecurityError out of turn."""
         if step != self._next:
-            raise SecurityError("A message of a ranking came twice or out of turn; it was refused. Ask again.")
+            raise SecurityError("ranking_out_of_turn")
         self._next += 1

@@ -59,7 +59,7 @@ def check_layout(layout: Layout) -> Layout:
     slot_bits = range(1 if layout.slots > 1 else 0, 65)
     fits = 0 <= layout.score_bits <= 53 and layout.slot_bits in slot_bits and 1 <= layout.slots <= MAX_SLOTS
     if not fits or abs(layout.scale) > MAX_SCALE:
-        raise SecurityError("The model's scale, number of sums or width of a sum is none that a model has.")
+        raise SecurityError("impossible_layout")
     return layout
 
 
@@ -101,7 +101,5 @@ def usual_dither(synthetic: bool) -> float:
     except ValueError:
         width = -1.0
     if not 0.0 <= width <= MAX_DITHER:
-        raise ParameterError(
-            f"{VARIABLE} is {setting!r}; set it to a width on a logit from 0 (none) to {MAX_DITHER:g}, or remove it."
-        )
+        raise ParameterError("dither_not_a_width", variable=VARIABLE, setting=setting, most=MAX_DITHER)
     return width

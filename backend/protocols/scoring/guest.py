@@ -41,6 +41,7 @@ from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import Acknowledge, HeldRecords, OfferKey
 from backend.protocols.transport.packing import chunks, from_bitmap, from_numbers, to_bitmap
 from backend.protocols.transport.transcript import TranscriptEntry
+from backend.remark import Remark, read_plain
 from backend.store.accountant import LIMITS
 from backend.store.journal import Batch, Run
 
@@ -100,7 +101,7 @@ class Scored:
     held: dict[str, NDArray[np.bool_]]
     entries: int
     timings: Timings
-    refused: dict[int, str] = field(default_factory=dict)
+    refused: dict[int, Remark] = field(default_factory=dict)
     dither: int = 0
     canaries: int = 0
     days: int = 0
@@ -153,8 +154,11 @@ class ScoringClient:
         compiled, key, n = self.compiled, self.key, len(self.table.ids)
         if compiled.largest > key.limit:
             raise ParameterError(
-                f"Scores of this model reach {compiled.largest:,} units of 2^-{compiled.score_bits}; the cipher {key.scheme} holds "
-                f"{key.limit:,}. Train with fewer score bits, or score with paillier."
+                "scores_exceed_cipher",
+                largest=compiled.largest,
+                score_bits=compiled.score_bits,
+                cipher=key.scheme,
+                limit=key.limit,
             )
         self._entries = compiled.folding.n_entries
         self._chain = [step.host for step in compiled.folding.steps]
@@ -166,7 +170,7 @@ class ScoringClient:
             self._canaries = canaries(key.seed, self.model_id, self.table.ids, compiled.trees)
         self._units = [0] * n
         self._held = {host: np.ones(n, dtype=bool) for host in self._chain}
-        self._refused: dict[int, str] = {}
+        self._refused: dict[int, Remark] = {}
         self._dither, self._days, self._recalled, self._timings = 0, 0, 0, Timings()
         self._before = len(self.session.transcript())
         self._encrypted_pieces = 0.0
@@ -244,7 +248,7 @@ class ScoringClient:
 
     def _answer_bytes(self, batch: slice, dither: int) -> bytes:
         """What the journal keeps of a batch that was answered."""
-        refused = {i - batch.start: why for i, why in self._refused.items() if batch.start <= i < batch.stop}
+        refused = {i - batch.start: why.plain() for i, why in self._refused.items() if batch.start <= i < batch.stop}
         held = {host: to_bitmap(known[batch]) for host, known in self._held.items()}
         units = [str(unit) for unit in self._units[batch]]  # may be longer than msgpack's integers
         packed: bytes = msgpack.packb([units, held, refused, dither, self._days])
@@ -259,7 +263,7 @@ class ScoringClient:
         self._units[batch] = [int(unit) for unit in units]
         for host, bitmap in held.items():
             self._held[host][batch] = from_bitmap(bitmap, batch.stop - batch.start)
-        self._refused |= {batch.start + i: why for i, why in refused.items()}
+        self._refused |= {batch.start + i: read_plain(why) for i, why in refused.items()}
         self._dither = max(self._dither, dither)
         self._days = max(self._days, days)
         return True
@@ -363,42 +367,36 @@ class ScoringClient:
         headroom = self.compiled.packing.headroom
         if not 0 <= dither <= headroom:
             raise SecurityError(
-                f"{self._chain[-1]} reports that it moved scores by up to {dither:,} units of 2^-{self.compiled.score_bits}; at most "
-                f"{headroom:,} are accepted, and nothing was decided. Ask its operator for a smaller dither."
+                "dither_exceeds_room",
+                host=self._chain[-1],
+                dither=dither,
+                score_bits=self.compiled.score_bits,
+                headroom=headroom,
             )
         columns = {name: column[batch] for name, column in self.table.columns.items()}
         impossible = np.flatnonzero(self.compiled.impossible(self._units[batch], columns, dither)).tolist()
         bad = sum(batch.start + i not in self._refused for i in impossible)
         if bad:
-            raise SecurityError(
-                f"{bad} of {batch.stop - batch.start} scores that came back through {', '.join(self._chain)} are none that the model "
-                "can give; they were discarded and nothing was decided. A Host has returned something else than the sum it was asked "
-                "for: do not repeat the request, ask these Hosts what they run, and keep the transcript."
-            )
+            raise SecurityError("impossible_scores", bad=bad, scores=batch.stop - batch.start, hosts=tuple(self._chain))
 
 
-def refusals(host: str, answer: HeldRecords, n: int, purpose: str = "") -> dict[int, str]:
-    """Which of `n` people a Host gives no answer more about, each with the limit that is reached."""
+def refusals(host: str, answer: HeldRecords, n: int, reasons: bool = False) -> dict[int, Remark]:
+    """Return the rows of `n` people about whom a Host gives no further answer, each with the limit that is reached.
+
+    `reasons`: the answers are reasons, which have a budget of their own.
+    """
     if not answer.spent:
         return {}
-    reached, within = from_numbers(answer.spent, len(LIMITS)), f"in {answer.days} days"
+    reached = from_numbers(answer.spent, len(LIMITS))
     if len(reached) != n:
-        raise SecurityError(
-            f"{host} was to say of {n} people whether a limit is reached, and said it of {len(reached)}."
-        )
-    spent = f"The budget is spent at {host}, which answers"
-    reasons = {
-        "budget": f"{spent} {answer.budget} time(s) {within} about one person and model{purpose}. Wait, or ask {host} for a larger budget.",
-        "total": (
-            f"{spent} {answer.total} time(s) {within} about one person{purpose}, all models and Guests taken together. Wait, or ask "
-            f"{host} for a larger total."
-        ),
-        "bits": (
-            f"The limit in bits is reached at {host}: all its answers {within} together may tell at most {answer.bits:g} bits about one "
-            f"person, and one more could exceed that. Wait, or ask {host} for a larger limit."
-        ),
+        raise SecurityError("limits_of_other_people", host=host, people=n, got=len(reached))
+    kind = "reasons" if reasons else "scores"
+    limits = {
+        "budget": Remark(f"budget_spent_on_{kind}", {"host": host, "n": answer.budget, "days": answer.days}),
+        "total": Remark(f"total_spent_on_{kind}", {"host": host, "n": answer.total, "days": answer.days}),
+        "bits": Remark("bits_spent", {"host": host, "bits": answer.bits, "days": answer.days}),
     }
-    return {i: reasons[LIMITS[reached[i]]] for i in np.flatnonzero(reached).tolist()}
+    return {i: limits[LIMITS[reached[i]]] for i in np.flatnonzero(reached).tolist()}
 
 
 def host_seconds(transcript: Sequence[TranscriptEntry]) -> dict[str, float]:

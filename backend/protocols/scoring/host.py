@@ -145,17 +145,17 @@ class ScoringHandler:
         served, session = self.answering.partial_models.get(request.model_id), self.sessions.of(request.conversation)
         preceding, entries = served.preceding, len(served.step.own)
         if session.guest != served.model.guest or sender != preceding:
-            raise SecurityError(f"Vectors of this model come from {preceding}, for its own Guest; others were refused.")
+            raise SecurityError("vectors_of_other_sender", sender=preceding)
         if session.cipher is None:
-            raise SecurityError("Scores were asked for before a key was offered.")
+            raise SecurityError("no_key_offered")
         if request.entries != entries:
-            raise SecurityError(f"{entries} entries a sample were expected, {request.entries} came.")
+            raise SecurityError("other_number_of_entries", asked=entries, got=request.entries)
         if request.sum_bits < 0:
-            raise SecurityError(f"Scores of {request.sum_bits} bits were announced; no answer gives anything back.")
+            raise SecurityError("negative_score_bits", sum_bits=request.sum_bits)
         if not 1 <= request.pieces <= MAX_PIECES:
-            raise SecurityError(f"A batch of {request.pieces:,} messages was announced; 1 to {MAX_PIECES:,} can be.")
+            raise SecurityError("too_many_pieces", got=request.pieces, most=MAX_PIECES)
         if served.index == 0 and request.pieces > 1 and isinstance(session.cipher, PaillierPublicSide):
-            raise SecurityError("Vectors under Paillier came in pieces; whole ones can be kept for an auditor.")
+            raise SecurityError("paillier_in_pieces")
         return session, served, session.cipher
 
     def _columns(self, session: HostSession, ids: tuple[str, ...]) -> tuple[Columns, Flags]:
@@ -185,7 +185,7 @@ class ScoringHandler:
                 _log.warning("%s: no dither, this partial model of %s is too old for it", host, model_id)
             return 0
         if not 0 <= request.dither <= headroom(layout.dither_bits):
-            raise SecurityError(f"A dither of {request.dither:,} units was asked for; the model has no room for it.")
+            raise SecurityError("no_room_for_dither", dither=request.dither)
         if not self.sessions.counts(request.conversation):
             return request.dither
         return max(request.dither, half_units(self.dither.width, layout.dither_bits))
@@ -214,7 +214,7 @@ class ScoringHandler:
         session = self.sessions.of(more.conversation)
         batch = session.need(_Batch, "A piece of decision vectors came that belongs to no batch.")
         if sender != batch.served.preceding:
-            raise SecurityError("A piece of decision vectors came from another party than the first; it was refused.")
+            raise SecurityError("piece_of_other_sender")
         yield from self._take_piece(session, batch, more.conversation, more.vectors)
 
     def _take_piece(self, session: HostSession, batch: _Batch, conversation: str, vectors: bytes) -> Answer:

@@ -29,6 +29,6 @@ class Opening:
 def open_vector(key: PaillierKeySide, vector: bytes) -> Opening:
     """Open one person's entries; raises SecurityError where they are no ciphertexts under this key."""
     if len(vector) % key.public.width:
-        raise SecurityError("What was logged is no row of ciphertexts under this key.")
+        raise SecurityError("logged_row_unreadable")
     opened = key.open(key.public.load(vector, len(vector) // key.public.width))
     return Opening(tuple(m for m, _ in opened), tuple(int(r) for _, r in opened))

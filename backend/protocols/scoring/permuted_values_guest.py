@@ -45,7 +45,5 @@ def have_ages(session: Session, host: str, key: KeySide, ids: Sequence[str], fea
     session.send(host, AssignAges(session.name, tuple(ids), feature, index))
     classes = session.expect_each(AgesAssigned, [host])[host].classes
     if classes and not 2 <= classes <= 1 + YOUNGER:
-        raise SecurityError(
-            f"{host} reported {classes} classes of age, not 2 to {1 + YOUNGER}; the exchange was stopped."
-        )
+        raise SecurityError("wrong_number_of_age_classes", host=host, got=classes, most=1 + YOUNGER)
     return classes

@@ -44,9 +44,7 @@ class OtherValues:
         Raises SecurityError where a person with a record was not among those who were named.
         """
         if any(known and i not in self.sources for i, known in zip(ids, held, strict=True)):
-            raise SecurityError(
-                "Other values were asked for among other people than those to be scored; ask about all."
-            )
+            raise SecurityError("other_people_permuted")
         sources = [self.sources.get(i, i) for i in ids]
         theirs, _ = session.look_up(
             table, [i if source is None else source for source, i in zip(sources, ids, strict=True)]
@@ -92,14 +90,14 @@ class PermutedValuesHandler:
     def _assign_ages(self, sender: str, asked: AssignAges) -> Answer:
         session, feature = self._session(sender, asked), self.features.get(asked.feature)
         if feature is None or not is_in_years(feature):
-            raise SecurityError("People were to be scored at other ages by a feature that is no number of years here.")
+            raise SecurityError("feature_is_not_age")
         people = _with_record(self.table, asked.ids, self._min_people)
         self.answering.count_all(Question(sender, "", TABLE, "ages", (EVERYBODY,)), asked.conversation)
         min_size = max(MIN_GROUP, self.answering.min_group)
         classes = age_classes(feature, self.table.columns[feature.name], min_size)
         if classes:
             if not 0 <= asked.place < len(classes):
-                raise SecurityError(f"Class {asked.place} of {len(classes)} classes of age was asked for.")
+                raise SecurityError("unknown_age_class", place=asked.place, classes=len(classes))
             draw, rows = secrets.SystemRandom(), classes[asked.place].tolist()
             sources = {i: self.table.ids[draw.choice(rows)] for i in people}
             session.keep(OtherValues, OtherValues((feature.name,), sources))
@@ -112,7 +110,7 @@ class PermutedValuesHandler:
     def _session(self, sender: str, asked: PermuteValues | BlankValues | AssignAges) -> HostSession:
         session = self.answering.sessions.of(asked.conversation)
         if sender != session.guest:
-            raise SecurityError("Only the Guest may have people scored with other values.")
+            raise SecurityError("permuted_by_other_than_guest")
         session.drop(OtherValues)  # what was asked last counts
         return session
 
@@ -131,14 +129,12 @@ def permute(table: PartyTable, asked: PermuteValues, min_people: int = MIN_PEOPL
 
 def _check_own(table: PartyTable, features: Sequence[str]) -> None:
     if not features or not set(features) <= set(table.columns):
-        raise SecurityError("Other values were asked for of a feature that is none of this Host's.")
+        raise SecurityError("feature_of_other_party")
 
 
 def _with_record(table: PartyTable, ids: Sequence[str], min_people: int) -> list[str]:
     """Those of some people who have a record, each once; raises SecurityError where they are fewer than `min_people`."""
     people = [i for i in dict.fromkeys(ids) if i in table.row_of]
     if len(people) < min_people:
-        raise SecurityError(
-            f"Other values were asked for among {len(people)} people with a record here; {min_people} or more are needed."
-        )
+        raise SecurityError("few_people_to_permute", people=len(people), least=min_people)
     return people

@@ -101,7 +101,7 @@ class Session:
             raise errors.ApprovalPending(sender, message.number, _time(message.since))
         if not isinstance(message, kind):
             came = type(message).__name__
-            raise SecurityError(f"A {kind.__name__} was expected, a {came} came; the exchange was stopped.")
+            raise SecurityError("other_message_expected", host=sender, kind=kind.__name__, got=came)
         return sender, message
 
     def expect_each(self, kind: type[M], hosts: Collection[str], at_work: Collection[str] = ()) -> dict[str, M]:
@@ -113,7 +113,7 @@ class Session:
         while len(answers) < len(hosts):
             sender, message = self.expect(kind, at_work or [host for host in hosts if host not in answers])
             if sender in answers or sender not in hosts:
-                raise SecurityError(f"{sender} answered out of turn; the exchange was stopped.")
+                raise SecurityError("answered_out_of_turn", host=sender)
             answers[sender] = message
         return answers
 
@@ -121,7 +121,7 @@ class Session:
         """Raise Cancelled if the user stopped the job."""
         work.check()
         if self._cancelled():
-            raise Cancelled("Stopped at your request; nothing half-done was kept.")
+            raise Cancelled("stopped_at_request")
 
     def _next(self, at_work: Collection[str]) -> tuple[str, Message]:
         try:
@@ -141,16 +141,11 @@ class Session:
                 return delivery.sender, delivery.message
             down = [h for h in self.hosts if not self._wire.is_up(h)]
             if down:
-                raise PartyUnreachable(
-                    f"{', '.join(down)} stopped while it was being asked. Start it again and repeat."
-                )
+                raise PartyUnreachable("host_stopped", hosts=tuple(down))
             self._tell_of_silence(at_work, time.monotonic() - began)
             if time.monotonic() > deadline:
                 self._unanswered |= set(at_work)
-                hosts = ", ".join(self.hosts)
-                raise PartyUnreachable(
-                    f"No answer from {hosts} for {self._timeout:g} s. Check that they run, and repeat."
-                )
+                raise PartyUnreachable("no_answer_in_time", hosts=tuple(self.hosts), seconds=self._timeout)
 
     def _tell_of_silence(self, at_work: Collection[str], waited: float) -> None:
         """Say who has not answered: whoever has not even confirmed what was sent to it, else whoever is at work."""
@@ -225,5 +220,5 @@ def _time(stated: str) -> datetime:
     except ValueError:
         found = None
     if found is None or found.tzinfo is None:
-        raise SecurityError("A time came that is none in UTC; the exchange was stopped.")
+        raise SecurityError("time_not_utc")
     return found

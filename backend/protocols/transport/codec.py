@@ -55,8 +55,7 @@ def encode(message: Message) -> bytes:
     packed: bytes = msgpack.packb([type(message).__name__, body], use_bin_type=True, default=_packable)
     if len(packed) > message.MAX_BYTES:
         raise ParameterError(
-            f"A message {type(message).__name__} of {len(packed):,} bytes was to be sent; at most {message.MAX_BYTES:,} are accepted. "
-            "Ask about fewer people or features at once."
+            "message_too_long_to_send", kind=type(message).__name__, bytes=len(packed), most=message.MAX_BYTES
         )
     return packed
 
@@ -69,9 +68,7 @@ def decode(blob: bytes) -> Message:
     try:
         kind = MESSAGES[_name(blob)]
         if len(blob) > kind.MAX_BYTES:
-            raise SecurityError(
-                f"A message {kind.__name__} of {len(blob):,} bytes came; at most {kind.MAX_BYTES:,} are accepted."
-            )
+            raise SecurityError("message_too_long", kind=kind.__name__, bytes=len(blob), most=kind.MAX_BYTES)
         _check_values(blob)
         _, body = msgpack.unpackb(blob, use_list=False, raw=False, strict_map_key=True, max_ext_len=0)
         schema = _schema(kind.__name__)
@@ -79,7 +76,7 @@ def decode(blob: bytes) -> Message:
             raise KeyError(kind.__name__)
         return kind(**{field: schema[field].validate_python(value) for field, value in body.items()})
     except (ValueError, TypeError, KeyError, msgpack.UnpackException, ValidationError) as error:
-        raise SecurityError("A message came that is of no known form; it was refused.") from error
+        raise SecurityError("message_malformed") from error
 
 
 def _packable(value: object) -> object:

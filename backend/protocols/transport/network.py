@@ -50,7 +50,7 @@ class Network:
         blob = encode(message)
         box = self._boxes.get((receiver, message.conversation)) or self._boxes.get((receiver, ""))
         if box is None:
-            raise PartyUnreachable(f"{receiver} is not reachable: it is not running. Start it again and repeat.")
+            raise PartyUnreachable("host_not_running", host=receiver)
         with self._lock:  # so that a mailbox holds messages in the transcript's order
             number = self.noted.note(sender, receiver, message, len(blob))
             box.put((sender, blob, number))

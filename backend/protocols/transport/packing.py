@@ -19,7 +19,7 @@ def to_bitmap(flags: NDArray[np.bool_]) -> bytes:
 def from_bitmap(blob: bytes, n: int) -> NDArray[np.bool_]:
     """Inverse of :func:`to_bitmap`; raises SecurityError where the length is wrong."""
     if len(blob) != (n + 7) // 8:
-        raise SecurityError(f"A bitmap of {(n + 7) // 8} bytes was expected, {len(blob)} came; it was refused.")
+        raise SecurityError("other_bitmap_bytes", asked=(n + 7) // 8, got=len(blob))
     return np.unpackbits(np.frombuffer(blob, dtype=np.uint8), count=n).astype(bool)
 
 
@@ -32,10 +32,10 @@ def from_numbers(blob: bytes, below: int) -> NDArray[np.intp]:
     """Inverse of :func:`to_numbers`; raises SecurityError where the length is wrong or a number is too large."""
     width = _width(below)
     if len(blob) % width.itemsize:
-        raise SecurityError(f"Numbers of {width.itemsize} bytes were expected, {len(blob)} bytes came; refused.")
+        raise SecurityError("numbers_of_other_width", width=width.itemsize, got=len(blob))
     values = np.frombuffer(blob, dtype=width).astype(np.intp)
     if len(values) and values.max() >= below:
-        raise SecurityError(f"Numbers below {below:,} were expected, {values.max():,} came; the message was refused.")
+        raise SecurityError("number_too_large", below=below, got=int(values.max()))
     return values
 
 

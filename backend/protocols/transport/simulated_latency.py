@@ -45,9 +45,9 @@ class Link:
 
     def __post_init__(self) -> None:
         if not 0 <= self.latency < float("inf"):
-            raise ParameterError(f"latency is {self.latency} s; it must be 0 or more.")
+            raise ParameterError("latency_outside_range", seconds=self.latency)
         if not self.bandwidth > 0:
-            raise ParameterError(f"bandwidth is {self.bandwidth} bytes a second; it must be more than 0.")
+            raise ParameterError("bandwidth_outside_range", bytes=self.bandwidth)
 
 
 INSTANT = Link(0.0, float("inf"))

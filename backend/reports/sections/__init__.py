@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from backend.i18n import Catalogue
 from backend.reports.blocks import Block, Heading, Outline
 from backend.reports.document import Report
+from backend.reports.language import words_in
 from backend.reports.sections import alternatives, claims, model, operator, record, summary, validation
 from backend.reports.sections.writer import Writer, minute
 
@@ -39,11 +39,11 @@ SECTIONS: dict[str, Callable[[Writer], list[Block]]] = {  # in the order of a re
 
 def outline(report: Report, language: str) -> Outline:
     """The report in one language, section by section."""
-    write, identity = Writer(report, Catalogue(language)), report.content.identity
+    write, identity = Writer(report, words_in(language)), report.content.identity
     blocks: list[Block] = []
     for number, (key, section) in enumerate(SECTIONS.items(), start=1):
         blocks += [Heading(f"{number}. {write(key)}"), *section(write)]
-    title = write("title", title=write.words.either(identity.title, identity.title_zh))
+    title = write("title", title=write.words.text(identity.title))
     return Outline(
         title,
         write("subtitle", model=identity.model, time=minute(report.issued.time), version=report.version),
@@ -54,4 +54,4 @@ def outline(report: Report, language: str) -> Outline:
 
 def answers(report: Report, language: str) -> tuple[tuple[str, str], ...]:
     """The summary: a regulator's seven questions, each with its answer."""
-    return summary.answers(Writer(report, Catalogue(language)))
+    return summary.answers(Writer(report, words_in(language)))

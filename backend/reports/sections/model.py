@@ -18,7 +18,7 @@ def identity(write: Writer) -> list[Block]:
     facts = write.facts(
         {
             "model": i.model,
-            "federation": write.words.either(i.title, i.title_zh),
+            "federation": write.words.text(i.title),
             "predicts": write.words.text(i.predicts),
             "created": minute(i.created),
             "algorithm": write.words.named("algorithm.", f"name_{i.algorithm}").removeprefix("name_"),

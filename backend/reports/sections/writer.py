@@ -30,7 +30,7 @@ class Writer:
         self.report, self.content, self.words = report, report.content, words
         self.features = {f.name: f for f in report.content.features}
         self._packs = {p.title: words.either(p.title, p.title_zh) for p in report.content.assessment.packs}
-        self._titles = {p.name: words.either(p.title, p.title_zh) for p in report.content.parties}
+        self._titles = {p.name: words.text(p.title) for p in report.content.parties}
 
     def __call__(self, key: str, /, **values: object) -> str:
         """A text of the report."""

@@ -293,7 +293,7 @@ def test_a_host_refuses_sums_that_it_could_not_hide_and_forms_that_are_none():
         summing.finish()
     for piece in guest.encrypt(node()[0], BLOCK):
         summing.add(piece)
-    with pytest.raises(SecurityError, match="another piece"):
+    with pytest.raises(SecurityError, match="after the last one of its batch"):
         summing.add(piece)
 
 

@@ -97,7 +97,7 @@ def test_a_number_beyond_the_limit_is_not_encrypted(beyond):
 def test_more_samples_than_slots_are_refused_on_both_sides():
     guest, host = sides(ONE_HOST)
     assert guest.rows_per_message(900) == N // 4 and sides(TWO_HOSTS)[0].rows_per_message(900) == N
-    with pytest.raises(ParameterError, match="8,193 samples in one message; this RLWE key takes 1 to 8,192"):
+    with pytest.raises(ParameterError, match="8,193 people in one message; this RLWE key takes 1 to 8,192"):
         guest.encrypt(np.zeros((N + 1, 1), dtype=np.int64))
     with pytest.raises(ParameterError, match="Send fewer"):
         host.start_fold(np.ones((N + 1, 1), dtype=bool), one_host(1))
@@ -296,7 +296,7 @@ def test_a_piece_of_another_length_is_refused_before_it_is_read():
     guest, host = sides(ONE_HOST)
     width = ring(ONE_HOST).seeded_width
     fold = host.start_fold(np.ones((1, 2), dtype=bool), one_host(2))
-    with pytest.raises(SecurityError, match=f"1 ciphertexts of {width:,} bytes were expected, 5 bytes came"):
+    with pytest.raises(SecurityError, match=f"1 items of {width:,} bytes were expected, got 5 bytes"):
         fold.add(bytes(5))
     with pytest.raises(SecurityError, match="were expected"):
         guest.decrypt(bytes(5), 1)
@@ -309,7 +309,7 @@ def test_a_batch_with_a_piece_too_many_or_too_few_is_refused():
         list(fold.finish())
     piece = guest.encrypt(np.array([[1, 2]]))
     fold.add(piece)
-    with pytest.raises(SecurityError, match="another piece"):
+    with pytest.raises(SecurityError, match="after the last one of its batch"):
         fold.add(piece)
 
 

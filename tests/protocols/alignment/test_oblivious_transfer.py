@@ -177,14 +177,14 @@ def test_messages_of_another_length_are_refused(pair):
     choices, strings = np.ones(9, dtype=bool), np.zeros((9, 12), dtype=np.uint8)
     message = receiver.choose(0, choices)
     assert len(message) == COLUMNS * 2
-    with pytest.raises(SecurityError, match="128 columns of 2 bytes were expected"):
+    with pytest.raises(SecurityError, match="128 items of 2 bytes were expected"):
         sender.send(0, 0, strings, message[:-1])
     for wrong in (receiver.choose_either(0, choices)[:-1], message, b""):
-        with pytest.raises(SecurityError, match="128 columns of 18 bytes were expected"):
+        with pytest.raises(SecurityError, match="128 items of 18 bytes were expected"):
             sender.send_either(0, 0, np.stack([strings, strings], axis=1), wrong)
-    with pytest.raises(SecurityError, match="9 strings of 12 bytes were expected"):
+    with pytest.raises(SecurityError, match="9 items of 12 bytes were expected"):
         receiver.receive(0, 0, choices, bytes(9 * 12 + 1), 12)
-    with pytest.raises(SecurityError, match="18 strings of 12 bytes were expected"):
+    with pytest.raises(SecurityError, match="18 items of 12 bytes were expected"):
         receiver.receive_either(0, 0, choices, bytes(9 * 12), 12)
     with pytest.raises(SecurityError, match="128 items of 32 bytes were expected"):
         TransferReceiver().accept(bytes(REPLIES - 32))

@@ -21,7 +21,6 @@ from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import ParameterError, QuestionRefused, SecurityError
-from backend.i18n import Catalogue
 from backend.protocols.explanations.encryption import PersonEncryption, RlweEncryption, encryption_of
 from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
@@ -43,6 +42,7 @@ from backend.protocols.scoring.fed_eini import host_plan
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import HeldRecords, OfferKey
+from backend.remark import Remark
 from backend.store.accountant import Accountant, Limits, Question
 from backend.store.database import Database
 from backend.store.journal import Batch
@@ -388,8 +388,8 @@ def test_names_are_not_ranked_in_plaintext():
     ("send", "match"),
     [
         (lambda names, cohort, terms: (cohort, [terms]), "This request takes 3 keys"),
-        (lambda names, cohort, terms: (names, [terms[:-1]]), "ciphertexts of"),
-        (lambda names, cohort, terms: (names, [terms + b"\0"]), "ciphertexts of"),
+        (lambda names, cohort, terms: (names, [terms[:-1]]), "items of"),
+        (lambda names, cohort, terms: (names, [terms + b"\0"]), "items of"),
         (lambda names, cohort, terms: (names, [bytes(len(terms))]), "damaged"),
         (lambda names, cohort, terms: (names, [terms, terms]), "or twice"),
     ],
@@ -423,7 +423,7 @@ def test_a_budget_that_is_spent_refuses_one_and_answers_about_the_others(secret_
         _, found = ask(world, guest, network, key, "names", world.tables[GUEST].take(np.arange(2)), 2)
         at = world.tables[GUEST].ids.index(known)
         assert at < 2 and list(found.refused) == [at] and found.names[at] is None and found.names[1 - at] is not None
-        assert "budget is spent at host0" in found.refused[at]
+        assert "budget is spent at host0" in found.refused[at].sentence()
 
 
 class Repeated:
@@ -513,9 +513,9 @@ def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(se
         held = {p: p in world.tables[host].row_of for host, p in zip(world.hosts, ("id1", "id3"), strict=True)}
         _, found = ask(world, guest, network, PaillierKeySide(secret_key), "names", world.tables[GUEST], 3)
     assert {ids[i] for i in found.refused} == {p for p, known in held.items() if known} and found.refused
-    asked = {"times": 1, "days": 28, "purpose": " for its reasons"}
     spent = {
-        p: Catalogue("en")("error.budget_total", host=host, **asked) for host, p in zip(world.hosts, held, strict=True)
+        p: Remark("total_spent_on_reasons", {"host": host, "n": 1, "days": 28})
+        for host, p in zip(world.hosts, held, strict=True)
     }
     assert found.refused == {ids.index(p): spent[p] for p, known in held.items() if known}
     wanted = plain(world)
@@ -532,7 +532,7 @@ def test_two_hosts_whose_budgets_are_spent_for_different_people_mix_nobody_up(se
         ({"shares": None}, "shares of cover"),
         ({"features": (3, 3, 3)}, "numbers of features"),
         ({"features": None}, "numbers of features"),
-        ({"ids": ()}, "of nobody"),
+        ({"ids": ()}, "without naming a person"),
         ({"names": 9}, "choose 1 to 8"),
         ({"value_bits": 500}, "value_bits"),
     ],

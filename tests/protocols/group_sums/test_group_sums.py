@@ -328,18 +328,18 @@ def test_a_piece_that_does_not_follow_is_refused(monkeypatch):
         with pytest.raises(SecurityError, match="host1 has not sent"):
             list(parties.served.hosts["host0"].answer("host1", MoreGroupPairs("c", (b"",))) or ())
         for more, reason in [
-            ([bytes(16 * left), bytes(16 * left)], "belongs to none before it"),
+            ([bytes(16 * left), bytes(16 * left)], "follows no other"),
             ([bytes(16 * left - 16)], "were expected"),
-            ([], "belongs to none before it"),
+            ([], "follows no other"),
         ]:
             to_host(parties, "host0", begun)
             with pytest.raises(SecurityError, match=reason):
                 to_host(parties, "host0", MoreGroupPairs("c", tuple(more)))
-            with pytest.raises(SecurityError, match="belongs to none before it"):  # what was refused ended them
+            with pytest.raises(SecurityError, match="follows no other"):  # what was refused ended them
                 to_host(parties, "host0", MoreGroupPairs("c", (bytes(16 * left),)))
         to_host(parties, "host0", begun)
         to_host(parties, "host0", MoreGroupPairs("c", (bytes(16 * left),)))
-        with pytest.raises(SecurityError, match="belongs to none before it"):
+        with pytest.raises(SecurityError, match="follows no other"):
             to_host(parties, "host0", MoreGroupPairs("c", (bytes(16 * left),)))
 
 
@@ -347,7 +347,7 @@ def test_a_piece_that_does_not_follow_is_refused(monkeypatch):
 def test_halves_that_no_pair_has_are_refused(half):
     with asking() as (parties, questions, rows):
         questions.would_answer("host0", ["host0_x"], 4)  # ids are aligned
-        with pytest.raises(SecurityError, match="under this key 1 to 30 can be"):
+        with pytest.raises(SecurityError, match="under this key 1 to 30 are possible"):
             to_host(parties, "host0", GroupPairs("c", pack_rows(rows), half, ()))
 
 

@@ -115,7 +115,7 @@ def test_the_smallest_group_is_twenty_records():
 
 @pytest.mark.parametrize("wrong", [(("code", "a", 5),), (("place", "a", 9),), (("code", "a", 10), ("code", "b", -1))])
 def test_groups_that_are_not_those_of_the_records_are_refused(wrong):
-    with pytest.raises(SecurityError, match="not those of 9 records"):
+    with pytest.raises(SecurityError, match="not groups of 9 records"):
         read_groups(wrong, 9)
 
 

@@ -172,7 +172,7 @@ def test_what_is_refused_as_no_question_is_not_counted(features):
     host, key = CountingHost(), PlainKeySide()
     host.begun("one", key)
     host.send(GroupPairs("one", EVERYONE, 20, (key.encrypt_joined([1] * N, 20),)))
-    with pytest.raises(SecurityError, match="unknown feature, one that was named twice"):
+    with pytest.raises(SecurityError, match="unknown feature, a feature named twice"):
         host.send(AskGroupSums("one", GUEST, features, 4))
     with pytest.raises(SecurityError, match="33 groups"):
         host.send(AskGroupSums("one", GUEST, ("c",), 33))
@@ -257,7 +257,7 @@ class TestAGuestThatMarksPeopleAsItLikes:
     def test_marks_that_no_groups_can_bear_are_refused_before_any_is_read(self):
         host = CountingHost(named=0.5)
         host.begun("one", PlainKeySide())
-        with pytest.raises(SecurityError, match="Marks of 40 bits came of 60 people"):
+        with pytest.raises(SecurityError, match="Marks of 40 bits arrived about 60 people"):
             host.send(GroupPairs("one", EVERYONE, 20, (b"no ciphertexts",)))
 
     def test_marks_of_more_bits_than_were_announced_name_no_more(self):

@@ -65,5 +65,5 @@ def test_a_mark_that_fits_no_number_is_refused(top):
 
 @pytest.mark.parametrize("mark", [-1, 2])
 def test_a_mark_beyond_what_was_announced_would_run_into_the_next_and_is_refused(mark):
-    with pytest.raises(ParameterError, match="from 0 to 1 was announced"):
+    with pytest.raises(ParameterError, match="0 to 1 was announced"):
         pack([np.array([0, mark])], [1], slots([1], 2, 0))

@@ -135,8 +135,8 @@ def test_where_there_are_too_few_elderly_people_everybody_keeps_their_age():
 @pytest.mark.parametrize(
     ("asked", "sender", "reason"),
     [
-        ({"feature": "host0_y"}, GUEST, "no number of years"),
-        ({"feature": "host1_x"}, GUEST, "no number of years"),
+        ({"feature": "host0_y"}, GUEST, "not a number of years"),
+        ({"feature": "host1_x"}, GUEST, "not a number of years"),
         ({"place": 5}, GUEST, "Class 5 of 5"),
         ({"place": -1}, GUEST, "Class -1 of 5"),
         ({"few": MIN_PEOPLE - 1}, GUEST, "50 or more are needed"),
@@ -163,5 +163,5 @@ class ManyClasses(Network):
 
 
 def test_a_host_that_reports_impossibly_many_classes_is_stopped():
-    with pytest.raises(SecurityError, match="1000 classes of age"):
+    with pytest.raises(SecurityError, match="1,000 classes of age"):
         scored_at(world_of_ages(), PlainKeySide(), 0, network=ManyClasses())

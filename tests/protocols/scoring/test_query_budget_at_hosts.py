@@ -12,7 +12,6 @@ from backend.crypto.rlwe.scheme import RlweKeySide, RlweSecretKey
 from backend.data.demo import write_demo
 from backend.data.federation import load_federation, write_federation
 from backend.errors import ParameterError, SecurityError
-from backend.i18n import Catalogue
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.guest import refusals
@@ -21,6 +20,7 @@ from backend.protocols.simulation.simulator import FederationRuntime
 from backend.protocols.training.messages import KeepModel, ModelKept
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.transport.messages import HeldRecords, OfferKey
+from backend.remark import Remark
 from backend.store.accountant import QUERIES_SYNTHETIC, Accountant, Limits
 from backend.store.database import Database
 from backend.store.party_store import memory_store
@@ -58,8 +58,8 @@ def test_a_row_over_budget_comes_back_empty_wherever_in_the_chain_it_is_refused(
     assert first.refused == {} and first.units == [world.oracle(world.row(i)) for i in ids]
     held = [i for i, name in enumerate(ids) if name in world.tables[counts].row_of]
     assert 0 < len(held) < len(ids) and sorted(again.refused) == held
-    spent = {"host": counts, "times": 1, "days": 28, "purpose": ""}
-    assert set(again.refused.values()) == {Catalogue("en")("error.budget", **spent)}
+    spent = Remark("budget_spent_on_scores", {"host": counts, "n": 1, "days": 28})
+    assert all(remark == spent for remark in again.refused.values())
     constant, _ = CompiledGuest(world.model).encode(world.tables[GUEST].columns, len(ids))
     for i, value in enumerate(again.units):
         assert value == (constant[i] if i in held else first.units[i])
@@ -73,7 +73,7 @@ def test_a_refused_row_names_the_limit_that_is_reached(limits, named):
         for name in ("c", "d"):
             refused = score(world, guest, network, PlainKeySide(), name=name)[0].refused
     held = [i for i, person in enumerate(world.tables[GUEST].ids) if person in world.tables["host0"].row_of]
-    assert sorted(refused) == held and all(named in text for text in refused.values())
+    assert sorted(refused) == held and all(named in remark.sentence() for remark in refused.values())
 
 
 def test_a_score_of_fewer_than_no_bits_is_refused_and_lowers_nobodys_account():
@@ -84,7 +84,7 @@ def test_a_score_of_fewer_than_no_bits_is_refused_and_lowers_nobodys_account():
     with counting(world, [9]) as (_, _, served):
         host = served.hosts["host0"]
         list(host.answer(GUEST, OfferKey("c", "none", b"")))
-        with pytest.raises(SecurityError, match="-1000 bits"):
+        with pytest.raises(SecurityError, match="-1,000 bits"):
             list(host.answer(GUEST, asked))
         assert host.accountant.largest_given_away() == (0, 0.0)
 
@@ -93,7 +93,9 @@ def test_people_refused_for_different_limits_are_each_told_theirs():
     answer = HeldRecords("c", b"", bytes([0, 1, 2, 3]), 4, 5, 6.5, 28)
     told = refusals("shop", answer, 4)
     assert sorted(told) == [1, 2, 3]
-    assert "4 time(s)" in told[1] and "5 time(s)" in told[2] and "6.5 bits" in told[3]
+    codes = [told[row].code for row in (1, 2, 3)]
+    assert codes == ["budget_spent_on_scores", "total_spent_on_scores", "bits_spent"]
+    assert "4 times" in told[1].sentence() and "5 times" in told[2].sentence() and "6.5 bits" in told[3].sentence()
 
 
 @pytest.mark.parametrize("spent", [bytes(3), bytes([0, 0, 0, 4])])

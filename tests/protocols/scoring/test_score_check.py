@@ -108,7 +108,7 @@ def test_a_host_that_returns_something_else_is_named_and_nothing_is_decided():
                 yield receiver, reply
 
         last.answer = louder
-        with pytest.raises(SecurityError, match=r"5 of 5 scores that came back through host0, host1 are none"):
+        with pytest.raises(SecurityError, match=r"5 of 5 scores that came back through host0, host1 are not scores"):
             score(world, guest, network, PlainKeySide())
         last.answer = answer
         assert len(score(world, guest, network, PlainKeySide(), name="d")[0].units) == 5

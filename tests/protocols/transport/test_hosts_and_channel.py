@@ -76,7 +76,7 @@ def test_a_crafted_ciphertext_is_refused(secret_key):
 
 def test_a_vector_that_does_not_fit_the_model_is_refused(secret_key):
     world = random_world(1, 1)
-    with running(world) as (_, network, _), pytest.raises(SecurityError, match="entries a sample were expected"):
+    with running(world) as (_, network, _), pytest.raises(SecurityError, match="entries a person were expected"):
         ask(
             network,
             offer(secret_key),

@@ -66,7 +66,7 @@ def test_random_bytes_never_do_more_than_get_refused(blob):
 def test_a_large_message_of_a_small_kind_is_refused_unread(kind, monkeypatch):
     monkeypatch.setattr(msgpack, "unpackb", None)  # would be called
     head = msgpack.packb([kind.__name__, {"conversation": "c"}])
-    with pytest.raises(SecurityError, match=rf"{kind.__name__} of 2,000,\d\d\d bytes came; at most 65,536"):
+    with pytest.raises(SecurityError, match=rf"{kind.__name__} of 2,000,\d\d\d bytes arrived; at most 65,536"):
         decode(head + bytes(2_000_000))
 
 
@@ -119,7 +119,7 @@ def test_a_bitmap_comes_back(flags):
 
 
 def test_a_bitmap_of_another_length_is_refused():
-    with pytest.raises(SecurityError, match="2 bytes was expected, 1 came"):
+    with pytest.raises(SecurityError, match="2 bytes was expected, got 1"):
         from_bitmap(b"\x00", 9)
 
 
