@@ -226,7 +226,7 @@ class Assembly:
         """
         if self._first is None:
             if header.length > self._limit:
-                raise SecurityError("message_too_long", n=header.length, limit=self._limit)
+                raise SecurityError("link_message_too_long", n=header.length, limit=self._limit)
             if header.chunks != length_in_chunks(header.length):
                 raise SecurityError("message_pieces_wrong", got=header.chunks, expected=length_in_chunks(header.length))
             self._first = header

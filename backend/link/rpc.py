@@ -163,7 +163,7 @@ class Inflow:
         if header.length > self._node.settings.message and not header.chunk:
             self._skip(header)
             limit = self._node.settings.message
-            why = Remark("message_too_long", {"n": header.length, "limit": limit})
+            why = Remark("link_message_too_long", {"n": header.length, "limit": limit})
             self._answers.receipt(self._peer.inbox.refuse(header, why))
             return
         if header.lane not in self._assemblies:
