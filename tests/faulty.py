@@ -15,9 +15,9 @@ from backend.data.table import read_table
 from backend.errors import PartyUnreachable
 from backend.link.inbox import AGAIN
 from backend.link.node import STARTED_AGAIN
-from backend.protocols.approvals.host import Approvals
 from backend.protocols.guest_runtime import GuestRuntime, HostsOperator
 from backend.protocols.host import HostParty
+from backend.protocols.terms.approvals import Approvals
 from backend.protocols.transport.messages import EndConversation, Refusal
 from backend.protocols.transport.network import LocalWire, Network
 from backend.store.accountant import Accountant, Limits

@@ -13,6 +13,7 @@ from backend.data.table import PartyTable
 from backend.protocols.alignment.exchange import align
 from backend.protocols.host import HostParty
 from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.terms.floors import Floors
 from backend.protocols.training.guest import draw_parts
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.joint import Joint
@@ -104,7 +105,7 @@ def joined(
                 memory_store(),
                 simulated=True,
                 key_floor=512,
-                min_group=min_group,
+                floors=Floors(group_size=min_group),
                 accountant=limits and Accountant(Database(), limits),
             )
             for p in parties[1:]

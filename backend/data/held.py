@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +29,13 @@ class HeldColumns(Mapping[str, NDArray[np.generic]]):
     def __len__(self) -> int:
         return len(self._held)
 
-    def take(self, rows: NDArray[np.intp]) -> dict[str, NDArray[np.generic]]:
-        """These rows of every column, in this order."""
-        return {
-            name: _given(values[rows]) if codes is None else values[codes[rows]]
-            for name, (values, codes) in self._held.items()
-        }
+    def take(self, rows: NDArray[np.intp], names: Collection[str] | None = None) -> dict[str, NDArray[np.generic]]:
+        """Return these rows, in this order, of some columns, or of all."""
+        taken: dict[str, NDArray[np.generic]] = {}
+        for name in self._held if names is None else names:
+            values, codes = self._held[name]
+            taken[name] = _given(values[rows]) if codes is None else values[codes[rows]]
+        return taken
 
 
 def _smallest(column: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.integer] | None]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -63,6 +63,15 @@ class PartyTable:
         ids, own = tuple(self.ids[row] for row in rows), self.columns
         taken = own.take(rows) if isinstance(own, HeldColumns) else {name: own[name][rows] for name in own}
         return PartyTable(self.party, ids, taken)
+
+    def columns_of(
+        self, rows: NDArray[np.intp], names: Collection[str] | None = None
+    ) -> dict[str, NDArray[np.generic]]:
+        """Return these rows, in this order, of some columns, or of all."""
+        columns = self.columns
+        if isinstance(columns, HeldColumns):
+            return columns.take(rows, names)
+        return {name: columns[name][rows] for name in (columns if names is None else names)}
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,6 +28,7 @@ from backend.link.identity import Role, host_name
 from backend.link.kinds import ALWAYS, all_kinds, kinds_of
 from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.group_sums.messages import AskGroupSums
+from backend.protocols.terms.floors import Floors
 
 if TYPE_CHECKING:
     from backend.link.identity import PartyKeys
@@ -83,7 +84,7 @@ class AgreedParty(StrictModel):
         return value
 
 
-class Floors(StrictModel):
+class PurposeFloors(StrictModel):
     """What a Host insists on for a purpose; its own configuration may be stricter.
 
     Attributes
@@ -135,7 +136,7 @@ class Purpose(StrictModel):
     legal_basis: Line
     kinds: tuple[str, ...] = Field(min_length=1)
     dictionaries: dict[Slug, Hash]
-    floors: Floors = Floors()
+    floors: PurposeFloors = PurposeFloors()
     models: Literal["ask"] | tuple[Hash, ...] = "ask"
     sums: Literal["free", "ask"] = "free"
     rows_per_day: Annotated[int, Field(ge=0)] = 0
@@ -172,6 +173,8 @@ class Agreement(StrictModel):
         Hash of the agreement that this one amends; empty = it is the first.
     auditor : str
         The auditor's public key, Ed25519 in hexadecimal; empty = there is none.
+    synthetic : bool
+        Whether all people are made up and need no protection; no other key, number or variable says so.
     parties : tuple of AgreedParty
         One Guest, and at least one Host.
     """
@@ -183,6 +186,7 @@ class Agreement(StrictModel):
     previous: MaybeHash = ""
     auditor: MaybeHash = ""
     note: Prose = ""
+    synthetic: bool = False
     parties: tuple[AgreedParty, ...] = Field(min_length=2, max_length=64)
     purposes: tuple[Purpose, ...] = Field(min_length=1, max_length=64)
 
@@ -244,6 +248,12 @@ class Agreement(StrictModel):
     def hash(self) -> str:
         """SHA-256 of the canonical form, in hexadecimal."""
         return hashlib.sha256(self.canonical).hexdigest()
+
+
+def floors_of(agreement: Agreement) -> Floors:
+    """Return what a Host insists on under an agreement: the strictest of its purposes."""
+    group_size = max(purpose.floors.group_size for purpose in agreement.purposes)
+    return Floors(agreement.synthetic, group_size, named_share(agreement))
 
 
 def named_share(agreement: Agreement) -> float:

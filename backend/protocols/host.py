@@ -22,24 +22,28 @@ from backend.data.dictionary import Feature
 from backend.data.federation import MEASURES
 from backend.data.table import PartyTable
 from backend.errors import GlassleafError, HostBusy, HostRefused, PartyUnreachable, SecurityError, StoreError
-from backend.protocols.approvals.host import ApprovalGate, Approvals
+from backend.protocols.approvals.host import ApprovalGate
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_heads
 from backend.protocols.baselines.host import WalkHandler
 from backend.protocols.baselines.messages import PassOn
 from backend.protocols.explanations.host import ReasonsHandler
 from backend.protocols.explanations.messages import ReasonTerms
-from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.group_sums.host import GroupSumsHandler
 from backend.protocols.group_sums.messages import GroupPairs, MoreGroupPairs
 from backend.protocols.host_state import Answer, Answering, Handlers, HostModels, HostSession, HostSessions
 from backend.protocols.lanes import SIZES, Lanes, LaneSize
 from backend.protocols.purposes.messages import StatePurpose
 from backend.protocols.purposes.protocol import answer_purpose, check_purpose
-from backend.protocols.scoring.dither import DITHER, Dither
-from backend.protocols.scoring.host import PersonAtHost, ScoringHandler
+from backend.protocols.scoring.dither import DITHER
+from backend.protocols.scoring.host import SCORING_KINDS, PersonAtHost, decision
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
 from backend.protocols.scoring.permuted_values_host import PermutedValuesHandler
+from backend.protocols.terms.approvals import Approvals
+from backend.protocols.terms.floors import Floors
+from backend.protocols.terms.gate import Gate
+from backend.protocols.terms.noise import HostNoise
+from backend.protocols.terms.permit import Kinds
 from backend.protocols.training.host import TrainingHandler
 from backend.protocols.transport.message import Lane, Message
 from backend.protocols.transport.messages import (
@@ -125,10 +129,8 @@ class HostParty:
     approvals : Approvals or "none", optional
         Whom it asks before a training or a model is answered. By default a simulated Host asks nobody, and a real one an operator whose
         decisions are kept in memory.
-    min_group : int
-        Fewest people in a group that it says anything about; 0 = as each protocol has it.
-    named : float
-        As of :class:`backend.protocols.host_state.Answering`.
+    floors : Floors, optional
+        What it insists on; by default as real people need it.
     sums : bool
         Whether its operator decides about sums by group, too.
     draining : callable
@@ -157,8 +159,7 @@ class HostParty:
         signing: SigningKey | None = None,
         receipts: Receipts | None = None,
         approvals: Approvals | Literal["none"] | None = None,
-        min_group: int = 0,
-        named: float = NAMED,
+        floors: Floors | None = None,
         sums: bool = False,
         draining: Callable[[], bool] = lambda: False,
         served: Callable[[Served], None] = lambda _: None,
@@ -181,23 +182,33 @@ class HostParty:
         self.approvals = approvals if isinstance(approvals, Approvals) else None
         counts = self.accountant is not None and self.accountant.limits.counted
         records = len(table.ids)
-        self._gate = ApprovalGate(
+        floors = floors or Floors()
+        self._gate = Gate(
+            table,
+            _all_kinds(),
+            floors,
+            self._partial_models,
+            self._sessions,
+            HostNoise(self._dither, store.secret),
+            self.accountant,
+            self.approvals,
+            self.requests,
+        )
+        self._approval_gate = ApprovalGate(
             self.approvals, self._partial_models, self._sessions, records, simulated, counts, sums
         )
-        answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests, min_group, named)
-        self._scoring = ScoringHandler(table, answering, Dither(self._dither, store))
+        answering = Answering(self._partial_models, self._sessions, self.accountant, self.requests, floors)
         self._handlers = self._all_handlers(table, features, answering)
 
     def _all_handlers(self, table: PartyTable, features: Sequence[Feature], answering: Answering) -> Handlers:
         """Class of message → who answers it: each protocol's, and what belongs to none."""
         by_name = {f.name: f for f in features}
         protocols = (
-            self._gate,
+            self._approval_gate,
             TrainingHandler(self.name, table, features, answering, self.approvals.log if self.approvals else None),
-            self._scoring,
             PermutedValuesHandler(table, by_name, answering),
             WalkHandler(table, self._partial_models, self._sessions, self._simulated),
-            GroupSumsHandler(self.name, table, by_name, answering, self._gate.hold_sums),
+            GroupSumsHandler(self.name, table, by_name, answering, self._approval_gate.hold_sums),
             ReasonsHandler(table, answering),
         )
         handlers: Handlers = {
@@ -328,7 +339,7 @@ class HostParty:
         """What it holds about a person and which entries it keeps (simulation: a demonstration on synthetic people)."""
         if not self._simulated:
             raise SecurityError("simulated_hosts_only")
-        return self._scoring.decision(model_id, person)
+        return decision(self._gate.table, self._partial_models.get(model_id), person)
 
     def registered(self, model_id: str) -> str:
         """Hash of the Guest's partial model as the Guest reported it, for an auditor; empty where it did not."""
@@ -367,15 +378,19 @@ class HostParty:
             It is none that a Host answers, its operator does not allow it, or the handler refuses it: in a conversation that another
             party opened, say.
         """
-        handler = self._handlers.get(type(message))
-        if handler is None:
-            raise SecurityError("kind_not_answered", kind=type(message).__name__)
+        kind = type(message)
+        handler = self._handlers.get(kind)
+        gated = kind in self._gate.kinds
+        if handler is None and not gated:
+            raise SecurityError("kind_not_answered", kind=kind.__name__)
         session = self._session(sender, message)
         if session is None and self._draining():
             raise HostBusy("host_stops", DRAINED)
         if self._measures is not None:
             check_purpose(message, session.purpose if session is not None else "")
         guest = session.guest if session is not None else sender
+        if handler is None:
+            return self._through_gate(sender, guest, message)
         return self._unless_held(handler, sender, guest, message)
 
     def _session(self, sender: str, message: Message) -> HostSession | None:
@@ -383,11 +398,15 @@ class HostParty:
         own = self._sessions.find(message.conversation, sender)
         return self._sessions.find(message.conversation) if own is None and isinstance(message, PASSED_ON) else own
 
+    def _through_gate(self, sender: str, guest: str, message: Message) -> Answer:
+        with self._sessions.serving(guest, message.conversation):
+            yield from self._gate.answer(sender, message, self._session(sender, message))
+
     def _unless_held(
         self, handler: Callable[[str, Any], Answer | None], sender: str, guest: str, message: Message
     ) -> Answer:
         with self._sessions.serving(guest, message.conversation):
-            waits = self._gate.hold(sender, message, self._session(sender, message))
+            waits = self._approval_gate.hold(sender, message, self._session(sender, message))
             if waits is not None:
                 yield guest, waits
             else:
@@ -440,6 +459,11 @@ class HostParty:
         self._sessions.end(message.conversation, sender)
         if self.accountant is not None:
             self.accountant.settle()
+
+
+def _all_kinds() -> Kinds:
+    """Return every kind of message that passes the gate, with its rule and its handler."""
+    return {**SCORING_KINDS}
 
 
 def _counts(answer: HeldRecords, asked: int) -> tuple[int, int, int]:

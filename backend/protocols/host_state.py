@@ -23,10 +23,11 @@ from backend.data.table import PartyTable
 from backend.errors import HostBusy, SecurityError
 from backend.protocols.baselines.host_answers import HostPaths
 from backend.protocols.scoring.fed_eini import CompiledHost, host_plan
+from backend.protocols.terms.floors import Floors
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import HeldRecords
 from backend.protocols.transport.packing import to_bitmap
-from backend.store.accountant import GROUPS, LIMITS, Accountant, Question
+from backend.store.accountant import LIMITS, Accountant, Question
 from backend.store.party_store import PartyStore
 from backend.store.receipts import Stated
 from backend.store.request_log import RequestLog
@@ -224,6 +225,11 @@ class ServedModel:
         return self.model.guest if self.plan.last else self.folding.steps[self.index + 1].host
 
     @cached_property
+    def features(self) -> frozenset[str]:
+        """Return the Host's features that the model uses."""
+        return frozenset(rule.feature for rule in self.model.rules.values())
+
+    @cached_property
     def structure(self) -> str:
         """What answers are counted for, whatever the model is called."""
         return structure_hash(self.model)
@@ -301,23 +307,24 @@ class Answering:
         None = nothing is counted.
     requests : RequestLog, optional
         Where a sample of requests is kept for an auditor.
-    min_group : int
-        Fewest people in a group that anything is said about; what a protocol asks for itself holds, where that is more.
-    named : float
-        Share of a group's people whom sums could name at most to a Guest that marks them as it likes; 0 = not limited.
+    floors : Floors
+        What the Host insists on.
     """
 
     partial_models: HostModels
     sessions: HostSessions
     accountant: Accountant | None
     requests: RequestLog | None
-    min_group: int = 0
-    named: float = 0.0
+    floors: Floors = field(default_factory=Floors)
+
+    @property
+    def min_group(self) -> int:
+        """Return the fewest people in a group that anything is said about; 0 = as each protocol has it."""
+        return self.floors.group_size
 
     def named_share(self, conversation: str) -> float:
-        """How much of who is in a group its sums may carry in a conversation; 0 = not limited, as where people need no protection."""
-        accountant = self.account(conversation)
-        return self.named if accountant is not None and accountant.limits.of(GROUPS)[0] == 1 else 0.0
+        """Return how much of who is in a group its sums may carry; 0 = not limited, as for people who need no protection."""
+        return 0.0 if self.account(conversation) is None else self.floors.named_share
 
     def account(self, conversation: str) -> Accountant | None:
         """The account of a conversation; None where its questions do not count."""

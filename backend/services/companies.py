@@ -91,7 +91,7 @@ def part_companies(federation: Federation, folder: Path, port: int = 0, budget: 
     if folder.exists() and any(folder.iterdir()):
         raise ParameterError("folder_not_empty", folder=folder)
     folder.mkdir(parents=True, exist_ok=True)
-    port, budget = port or _free_port(), usual_limit(synthetic=True) if budget is None else budget
+    port, budget = port or _free_port(), usual_limit(federation.synthetic) if budget is None else budget
     folders = {party.name: folder / party.name for party in federation.parties}
     for party in federation.parties:
         folders[party.name].mkdir()
@@ -133,6 +133,7 @@ def _agree(
         "title": f"{federation.title}: throw-away keys",
         "valid_from": today - timedelta(days=1),
         "valid_until": today + timedelta(days=DAYS),
+        "synthetic": federation.synthetic,
         "parties": parties,
         "purposes": [purpose],
     }

@@ -22,18 +22,29 @@ from backend.errors import GlassleafError, ModelError, ParameterError, SignInErr
 from backend.i18n import Text
 from backend.link.agreement import Agreement, load_agreement, named_share
 from backend.link.config import HostConfig, load_config
-from backend.protocols.approvals.host import OPERATOR, Approvals
 from backend.protocols.approvals.messages import TRAINING
 from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.group_sums.messages import AskGroupSums
 from backend.protocols.purposes.protocol import ADMITS
+from backend.protocols.terms.approvals import OPERATOR, Approvals
+from backend.protocols.terms.prices import usual_max_bits
 from backend.services.accounts import Account, Accounts
 from backend.services.cache import Cache
 from backend.services.holdings import Holding, at_host
 from backend.services.reconciliation import exported
 from backend.services.request_facts import Counterparts, Fact, Proposal, ToldApart, facts_of, proposal_of, told_apart
 from backend.services.roles import titles_of
-from backend.store.accountant import GROUPS, KINDS, TABLE, Accountant, Answered, Limits, usual_limit
+from backend.store.accountant import (
+    GROUPS,
+    KINDS,
+    QUERIES,
+    QUERIES_SYNTHETIC,
+    TABLE,
+    Accountant,
+    Answered,
+    Limits,
+    usual_limit,
+)
 from backend.store.approvals import GRANTED, WAITING, Approval
 from backend.store.audit_log import Entry, Verdict
 from backend.store.database import FILE, Database, party_database
@@ -229,7 +240,7 @@ class HostOperator:
         book, model = self._approvals.book, None if found.purpose == TRAINING else self._model(found.name)
         splits = () if model is None else self._splits(model)
         sums = any(AskGroupSums in kinds for purpose, kinds in ADMITS.items() if purpose == found.purpose)
-        named = self._named if sums and self.limits.of(GROUPS)[0] == 1 else 0.0
+        named = self._named if sums and not self.limits.synthetic else 0.0
         used = [split.name for split in splits]
         return Request(
             approval=found,
@@ -424,7 +435,7 @@ def own_host(folder: Path, actor: str, user: Mapping[str, Any] | None = None) ->
         )
     if not (folder / FILE).exists():
         raise StoreError("no_host_folder", folder=folder.absolute(), config=CONFIG, store=FILE)
-    return HostOperator(folder.resolve().name, folder, Database(folder), (), Limits(usual_limit(False)), who)
+    return HostOperator(folder.resolve().name, folder, Database(folder), (), Limits(), who)
 
 
 def _records_of(config: HostConfig) -> PartyTable:
@@ -453,12 +464,25 @@ def operator_of(folder: Path, user: Mapping[str, Any]) -> Account | None:
     return account
 
 
-def limits_of(config: HostConfig, agreement: Agreement | None) -> Limits:
-    """What is answered about a person: what the Host allows, or what any purpose of the agreement does, if that is less."""
-    own = usual_limit(False) if config.limits.budget is None else config.limits.budget
+def limits_of(config: HostConfig, agreement: Agreement | None, records: int = 0) -> Limits:
+    """Return what is answered about a person: what the Host allows, or what any purpose of the agreement does, if that is less.
+
+    Parameters
+    ----------
+    records : int
+        Of the Host; without them there is no default for bits.
+    """
+    synthetic = agreement is not None and agreement.synthetic
+    own = config.limits.budget
+    if own is None:  # no environment variable: nothing but the two files loosens what a real Host allows
+        own = QUERIES_SYNTHETIC if synthetic else QUERIES
     purposes = () if agreement is None else agreement.purposes
-    wanted = [limit for limit in (own, *(purpose.floors.budget for purpose in purposes)) if limit]
-    return Limits(min(wanted, default=0), config.limits.budget_total, config.limits.max_bits or 0.0)
+    budgets = [own, *(purpose.floors.budget for purpose in purposes)]
+    limited = [budget for budget in budgets if budget]
+    bits = config.limits.max_bits
+    if bits is None:
+        bits = usual_max_bits(len(config.features()), records) if records and not synthetic else 0.0
+    return Limits(min(limited, default=0), config.limits.budget_total, bits, synthetic=synthetic)
 
 
 def simulated_host(home: Path, federation: Federation, host: str, actor: str) -> HostOperator:
@@ -474,7 +498,7 @@ def simulated_host(home: Path, federation: Federation, host: str, actor: str) ->
         raise ParameterError("unknown_host", name=host, federation=federation.name, known=tuple(known))
     party, folder = federation.party(host), home / "parties" / federation.name / host
     answers = usual_limit(federation.synthetic) if party.budget is None else party.budget
-    limits = Limits(answers, party.budget_total, party.max_bits or 0.0)
+    limits = Limits(answers, party.budget_total, party.max_bits or 0.0, synthetic=federation.synthetic)
     database = party_database(folder, federation.name, host)
     about = host, folder, database, party.features, limits
     named = 0.0 if federation.synthetic else NAMED

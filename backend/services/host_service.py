@@ -27,15 +27,16 @@ from backend.data.row_groups import DatabaseTable, read_database
 from backend.data.table import PartyTable, records_version
 from backend.data.table_file import read_table_file
 from backend.errors import FederationError, StoreError
-from backend.link.agreement import Agreement, asks_for_sums, dictionary_hash, named_share
+from backend.link.agreement import Agreement, asks_for_sums, dictionary_hash, floors_of
 from backend.link.config import HostConfig, load_config
 from backend.link.identity import load_identity
 from backend.link.peers import LinkSettings
 from backend.link.wire import LinkWire
-from backend.protocols.approvals.host import PURPOSE_OF, Agreed, Approvals
+from backend.protocols.approvals.host import PURPOSE_OF
 from backend.protocols.host import HostParty
 from backend.protocols.lanes import SIZES, LaneSize
 from backend.protocols.scoring.dither import DITHER
+from backend.protocols.terms.approvals import Agreed, Approvals
 from backend.protocols.transport.message import Lane
 from backend.protocols.transport.transcript import OwnTranscript
 from backend.services.host_operation import HostOperation
@@ -92,7 +93,7 @@ class HostService:
                 pool=POOL,
                 tables=keys,
                 products=BinProducts(workers_of(config)),
-                accountant=Accountant(self.database, limits_of(config, self.wire.agreement), records),
+                accountant=Accountant(self.database, limits_of(config, self.wire.agreement, len(table.ids)), records),
                 requests=RequestLog(self.database),
                 dither=dither_of(config, self.wire.agreement),
                 measures=config.limits.measures,
@@ -106,9 +107,8 @@ class HostService:
                     agreed=agreed_models(self.wire.agreement, store),
                     volume=partial(agreed_volume, self.wire.agreement),
                 ),
-                named=named_share(self.wire.agreement),
+                floors=floors_of(self.wire.agreement),
                 sums=asks_for_sums(self.wire.agreement),
-                min_group=max(purpose.floors.group_size for purpose in self.wire.agreement.purposes),
                 draining=lambda: self._ending.is_set() or drained.exists(),
                 served=self.operation.served,
             )

@@ -11,7 +11,7 @@ from typing import Any
 
 from backend.data.federation import Federation
 from backend.errors import FederationError, ParameterError, PartyUnreachable
-from backend.link.agreement import Agreement, dictionary_hash, load_in_force, named_share
+from backend.link.agreement import Agreement, dictionary_hash, floors_of, load_in_force
 from backend.link.peers import LinkSettings
 from backend.link.rpc import require_grpc
 from backend.link.wire import LinkWire
@@ -49,7 +49,7 @@ def linked_runtime(federation: Federation, home: Path, options: dict[str, Any]) 
             OwnTranscript(wire),
             HostsOperator(),
             witnesses=witnesses,
-            named=named_share(agreement),
+            named=floors_of(agreement).named_share,
             on_close=wire.shut_down,
             **options,
         )

@@ -134,11 +134,13 @@ class Limits:
     ----------
     answers : int
         Scores, and as often names of reasons, for one Guest and structure. Sums over a group, by which people can be told apart only once,
-        are limited to one answer, unless people need no protection (:data:`QUERIES_SYNTHETIC`).
+        are limited to one answer, unless the people are synthetic.
     total : int
         The same over all Guests and structures; by default no more than for one.
     bits : float
         What all answers together may tell about a person at most; an answer more counts in full.
+    synthetic : bool
+        Whether the people are made up and need no protection: a word of the federation, never inferred from a number.
 
     Raises
     ------
@@ -150,6 +152,7 @@ class Limits:
     total: int | None = None
     bits: float = 0.0
     days: int = DAYS
+    synthetic: bool = False
 
     def __post_init__(self) -> None:
         for limit in (self.answers, self.total or 0):
@@ -158,15 +161,15 @@ class Limits:
 
     @property
     def counted(self) -> bool:
-        """Whether there is any limit."""
-        return bool(self.answers or self.total or self.bits)
+        """Return whether anything is counted: always, unless the people are synthetic and there is no limit."""
+        return bool(self.answers or self.total or self.bits) or not self.synthetic
 
     def of(self, kind: str) -> tuple[int, int]:
         """Answers of a kind for one Guest and structure, and over all."""
         if kind == TABLE:  # all records, as in a training: counted, and decided by the Host's operator
             return MAX_QUERIES, MAX_QUERIES
         answers = self.answers or MAX_QUERIES
-        if kind in (COHORT, GROUPS) and answers < QUERIES_SYNTHETIC:
+        if kind in (COHORT, GROUPS) and not self.synthetic:
             return 1, MAX_QUERIES if kind == GROUPS else 1  # other groups of the same people are other facts
         return answers, answers if self.total is None else self.total or MAX_QUERIES
 
@@ -334,6 +337,7 @@ class Accountant:
             used[person] = used[person][0] + row.here, used[person][1] + row.everywhere
         of_all = used[EVERYBODY] if question.people != (EVERYBODY,) else (0, 0)
         told = self._told(session, question.people) if self.limits.bits else {}
+        more = self._adds(session, question) if self.limits.bits else question.bits
         reached = np.zeros(len(question.people), dtype=np.uint8)
         asked: Counter[str] = Counter()
         for i, subject in enumerate(question.people):
@@ -343,11 +347,19 @@ class Accountant:
                 False,
                 theirs[0] + of_all[0] + before >= here,
                 theirs[1] + of_all[1] + before >= everywhere,
-                bool(self.limits.bits) and told.get(subject, 0.0) + (before + 1) * question.bits > self.limits.bits,
+                bool(self.limits.bits) and told.get(subject, 0.0) + (before + 1) * more > self.limits.bits,
             )
             reached[i] = over.index(True) if any(over) else 0
             asked[subject] += not any(over)
         return reached
+
+    def _adds(self, session: Session, question: Question) -> float:
+        """Return how many bits an answer adds to a person's account; a whole table read again in the same way adds none."""
+        if question.people != (EVERYBODY,):
+            return question.bits
+        rows = _rows(session, _TOLD.format(whom="subject IN ({names})"), (), forgotten=self._forgotten())
+        told = sum(row.told for row in rows if row.structure == question.structure)
+        return max(0.0, min(question.bits, question.capacity - told)) if question.capacity else question.bits
 
     @staticmethod
     def _add(session: Session, question: Question, day: int, granted: Counter[str]) -> None:
@@ -446,13 +458,23 @@ class Accountant:
         also = {name for name, person in owners.items() if name != person}
         people = set(owners) - also  # who was forgotten and asked about again is one person
         told = _bits(rows, owners)
-        return len(people), max((told[person] for person in people), default=0.0)
+        largest = max((told[person] for person in people), default=0.0)
+        return len(people), largest + self._told_of_all(session)
 
     def _told(self, session: Session, people: Sequence[str]) -> dict[str, float]:
         owners = self._owners(people)
         rows = _rows(session, _TOLD.format(whom="subject IN ({names})"), owners, forgotten=self._forgotten())
         told = _bits(rows, owners)
-        return {person: told[person] for person in people}
+        of_all = told[EVERYBODY]
+        bits = {person: told[person] + of_all for person in people if person != EVERYBODY}
+        if EVERYBODY in people:  # who has been told about most decides
+            bits[EVERYBODY] = self._largest(session)[1]
+        return bits
+
+    def _told_of_all(self, session: Session) -> float:
+        """Return the upper bound of what answers about whole tables have told about each person, bits."""
+        rows = _rows(session, _TOLD.format(whom="subject IN ({names})"), (), forgotten=self._forgotten())
+        return _bits(rows, {})[EVERYBODY]
 
     def _forgotten(self) -> int:
         """The last day that is outside the window."""

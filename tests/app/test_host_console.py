@@ -16,7 +16,7 @@ from app.panels import host_console
 from app.texts import Texts, markdown
 from backend.data.federation import MEASURES, load_federation
 from backend.errors import ModelError, SecurityError
-from backend.protocols.approvals.host import Approvals
+from backend.protocols.terms.approvals import Approvals
 from backend.services import Glassleaf
 from backend.services.host_operator import own_host, simulated_host
 from backend.services.roles import ANALYST, REGULATOR

@@ -9,7 +9,7 @@ import tomli_w
 from companies import Links, agreement_data, make_companies
 
 from backend.data.dictionary import Feature
-from backend.link.agreement import Floors, dictionary_hash, load_agreement
+from backend.link.agreement import PurposeFloors, dictionary_hash, load_agreement
 from backend.link.identity import party_toml
 from backend.link.kinds import all_kinds
 
@@ -158,7 +158,7 @@ def test_what_parties_hand_out_makes_an_agreement_that_all_can_sign(run, links, 
     made = load_agreement(file)
     assert made.guest.address == "link.bank.example:8443" and made.hosts[0].address == ""
     assert made.purposes[0].dictionaries == {"shop": dictionary_hash((FEATURE,))}
-    assert set(made.purposes[0].kinds) == all_kinds() and made.purposes[0].floors == Floors()
+    assert set(made.purposes[0].kinds) == all_kinds() and made.purposes[0].floors == PurposeFloors()
     assert run(*words, "--disclosed", out)[0] == 1, "what is there may be signed already"
     for party in ("bank", "shop"):
         assert run("agreement", "sign", file, "--keys", companies.keys(party))[0] == 0

@@ -21,7 +21,7 @@ from backend.protocols.group_sums.guest import GroupQuestions
 from backend.protocols.guest import GuestParty
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.fed_eini import CompiledGuest
-from backend.protocols.scoring.host import ScoringHandler
+from backend.protocols.scoring.host import _counted
 from backend.protocols.scoring.messages import AssignAges, BlankValues, PermuteValues
 from backend.protocols.simulation.hosts import SimulatedHosts
 from backend.protocols.training.opboost.parameters import OpBoostParameters
@@ -197,7 +197,7 @@ def test_every_kind_of_message_that_reads_records_is_accounted_for(noted):
 
 def test_no_kind_of_message_is_left_out_of_this_test(noted):
     sent = {kind for host in noted for kind in host.noted}
-    answered = {kind.__name__ for kind in noted[0]._handlers}
+    answered = {kind.__name__ for kind in (*noted[0]._handlers, *noted[0]._gate.kinds)}
     assert answered - sent == IN_THE_CLEAR | NO_RECORD
 
 
@@ -206,5 +206,5 @@ def test_a_score_counts_no_fewer_bits_than_its_scale_has_whatever_the_guest_says
     model = SimpleNamespace(capacity=60.0, layout=Layout(10, 1, 0))
     request = SimpleNamespace(request="r", ids=("a",), sum_bits=announced)
     served = SimpleNamespace(model=model, structure="s")
-    asked = ScoringHandler._question(SimpleNamespace(guest="bank"), request, served, np.array([True]))
+    asked = _counted(SimpleNamespace(guest="bank"), request, served, np.array([True]))
     assert (asked.bits, asked.capacity) == (counted, 60.0)

@@ -60,7 +60,7 @@ def ask(session: Session, guest: str, asked: Mapping[str, AskTraining | AskAppro
             refusals.append(error)
             continue
         if host in answers or host not in asked:
-            raise SecurityError("out_of_turn", host=host)
+            raise SecurityError("answered_out_of_turn", host=host)
         answers[host] = answer
     if refusals:
         raise _first(refusals, list(asked))

@@ -7,7 +7,6 @@ the trees and the person: whoever asks again, or trains the same trees again, ge
 
 from __future__ import annotations
 
-import hmac
 import math
 import os
 from collections.abc import Sequence
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 
 from backend.data.federation import MAX_DITHER
 from backend.errors import ParameterError, SecurityError
-from backend.store.party_store import PartyStore
 from backend.trees.ensemble import Layout
 
 # width on a logit, or on what weighs as much: no path of 800 identified at 10 bits, AUC within 0.0001 (docs/attacks.md, A5)
@@ -28,17 +26,6 @@ VARIABLE = "GLASSLEAF_DITHER"
 WORD = 8
 MAX_SCALE = 64  # a label whose spread is 2**64 of its units, or 2**-64, is none that anybody predicts
 MAX_SLOTS = 1 << 16  # numbers released of a person that a Host takes for possible
-
-
-class Dither:
-    """How widely one Host moves scores, and the secret that it draws from."""
-
-    def __init__(self, width: float, store: PartyStore) -> None:
-        self.width, self._store = width, store
-
-    def secret(self, structure: str) -> str:
-        """The Host's alone; the same for the same trees, whatever the model is called and whenever it was trained."""
-        return hmac.digest(self._store.secret("dither"), structure.encode(), "sha256").hex()
 
 
 def half_units(width: float, bits: int) -> int:

@@ -8,12 +8,13 @@ Fed-EINI Algorithm 1 for the samples of a batch, at one Host of the chain of §I
 3. Its own 0/1 of every entry; a sample without a record goes by default sides                  (Stage 1, eq. 9)
 4. W(i) = W(i-1) ∘ W_Host; entries whose remaining conditions agree are added up                (Stage 2, eq. 10 and 13)
 5. → next Host: W(i), fresh. Last Host → Guest: one ciphertext a sample, moved by its dither    (eq. 14; the dither is ours)
+
+Steps 1 and 2 are rules of the gate (:mod:`backend.protocols.terms.gate`), which reads no value; the others are handlers.
 """
 
 from __future__ import annotations
 
 import hashlib
-import logging
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -23,26 +24,20 @@ from backend.crypto.interface import Fold, PublicSide
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.host_state import (
-    Answer,
-    Answering,
-    Flags,
-    Handlers,
-    HostSession,
-    ReceivedQuestion,
-    ServedModel,
-    members,
-)
-from backend.protocols.scoring.dither import Dither, dithers, half_units, headroom
+from backend.protocols.approvals.messages import SCORING
+from backend.protocols.host_state import Flags, HostSession, ServedModel, members
+from backend.protocols.scoring.dither import half_units, headroom
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.permuted_values_host import OtherValues
+from backend.protocols.terms.approvals import model_request
+from backend.protocols.terms.noise import Noise
+from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Permit, Reply, Sample
+from backend.protocols.terms.records import Opened, Rows
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.packing import from_bitmap, to_bitmap
 from backend.store.accountant import SCORE, Question
-from backend.trees.ensemble import Columns
 
 MAX_PIECES = 1 << 14  # messages of one batch
-_log = logging.getLogger("glassleaf")
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,197 +47,271 @@ class PersonAtHost:
     Attributes
     ----------
     values : dict of str to Any
-        Feature → value; empty where it holds no record.
+        Feature → value; empty if it holds no record.
     entries : tuple of (bool or None)
-        Whether it keeps each entry that arrives; None where none of its splits has a say.
+        Whether it keeps each entry that arrives; None if none of its splits has a say.
     """
 
     values: dict[str, Any]
     entries: tuple[bool | None, ...]
 
 
-@dataclass(repr=False)
-class _Batch:
-    """Samples whose decision vectors are coming in."""
+@dataclass(frozen=True, repr=False)
+class _Vectors:
+    """The first piece of decision vectors, as the rule has read it.
 
-    request: DecisionVectors
+    Attributes
+    ----------
+    question : DecisionVectors
+        What was asked, without its vectors; its request is empty if it cannot be repeated.
+    digest : hash
+        Over key, question and vectors, as far as they have come.
+    """
+
     served: ServedModel
-    fold: Fold
-    dither: int
-    spent: Flags
-    missing: int
+    cipher: PublicSide
+    question: DecisionVectors
     digest: Any
-    known: ReceivedQuestion | None
+    other: OtherValues | None
 
 
 @dataclass(repr=False)
-class ScoringHandler:
-    """Answers decision vectors."""
+class Batch:
+    """Samples whose decision vectors are coming in.
 
-    table: PartyTable
-    answering: Answering
-    dither: Dither
+    Attributes
+    ----------
+    missing : int
+        Pieces that have not come.
+    spent : ndarray of bool
+        About whom this Host or one before it answers nothing.
+    dither : int
+        Largest number that is added to a score, units.
+    fold : Fold, optional
+        The sums so far; None until the first piece was answered.
+    """
 
-    def __post_init__(self) -> None:
-        self.sessions = self.answering.sessions
-
-    def handlers(self) -> Handlers:
-        """What this handler answers."""
-        return {DecisionVectors: self._decision_vectors, MoreVectors: self._more_vectors}
-
-    def decision(self, model_id: str, person: str) -> PersonAtHost:
-        """Steps 3 and 4 about one person, for this Host's own operator; nothing is sent and nothing counted."""
-        served, known = self.answering.partial_models.get(model_id), person in self.table.row_of
-        rows = np.array([self.table.row_of.get(person, 0)], dtype=np.intp)
-        columns = self.table.take(rows).columns
-        keep = served.compiled.decide(columns, np.array([known]))[0]
-        entries = tuple(bool(kept) if own else None for kept, own in zip(keep, served.plan.own, strict=True))
-        return PersonAtHost({name: column[0] for name, column in columns.items()} if known else {}, entries)
-
-    def _decision_vectors(self, sender: str, request: DecisionVectors) -> Answer:
-        """Steps 1 to 4, and 5 where the batch is one message."""
-        session, served, cipher = self._checked(sender, request)
-        columns, held = self._columns(session, request.ids)
-        if served.index == 0:
-            request = replace(request, dither=0, spent=b"", question="")  # a Guest has no say in these
-        # with other values it is another question, whatever it is called
-        name = request.request if session.kept(OtherValues) is None else ""
-        asked = replace(request, vectors=b"", conversation="", request=name)
-        digest = hashlib.sha256(session.key + encode(asked))
-        question = self._question(session, asked, served, held)
-        whole = _completed(digest, request) if request.pieces == 1 else ""
-        spent, message, known = self.answering.count(question, request.conversation, request.ids, held, whole)
-        yield session.guest, message
-        keep, plan = served.compiled.decide(columns, held), served.plan
-        if spent.any():
-            # nothing of such a person goes on, not even what carries other Hosts' conditions alone
-            keep = np.where(spent, False, keep.T | ~np.array(plan.own, dtype=bool)[:, None]).T
-            plan = replace(plan, own=(True,) * len(plan.own))
-        if served.index == 0:
-            self._keep_sample(session, request, held & ~spent)
-        if request.spent:
-            spent = spent | from_bitmap(request.spent, len(held))
-        dither = self._half_units(request, served)
-        added = self._added(session, request, served, held, spent, dither) if plan.last and dither else []
-        fold = cipher.start_fold(keep, plan, added)
-        batch = session.keep(_Batch, _Batch(asked, served, fold, dither, spent, request.pieces, digest, known))
-        yield from self._take_piece(session, batch, request.conversation, request.vectors)
-
-    @staticmethod
-    def _question(session: HostSession, request: DecisionVectors, served: ServedModel, held: Flags) -> Question:
-        """What is counted: a score of everybody held, by the structure of the trees.
-
-        How many bits a score has is the Guest's word; this Host knows its scale, and counts no less than a range of 1 has.
-        """
-        capacity, layout = served.model.capacity, served.model.layout
-        floor = layout.score_bits if layout is not None else capacity
-        disclosed = min(capacity, max(request.sum_bits, floor) if request.sum_bits else capacity)
-        people = members(request.ids, held)
-        return Question(session.guest, request.request, SCORE, served.structure, people, disclosed, capacity)
-
-    def _checked(self, sender: str, request: DecisionVectors) -> tuple[HostSession, ServedModel, PublicSide]:
-        """Step 1: refuse vectors of another party, before a key or of another shape."""
-        served, session = self.answering.partial_models.get(request.model_id), self.sessions.of(request.conversation)
-        preceding, entries = served.preceding, len(served.step.own)
-        if session.guest != served.model.guest or sender != preceding:
-            raise SecurityError("vectors_of_other_sender", sender=preceding)
-        if session.cipher is None:
-            raise SecurityError("no_key_offered")
-        if request.entries != entries:
-            raise SecurityError("other_number_of_entries", asked=entries, got=request.entries)
-        if request.sum_bits < 0:
-            raise SecurityError("negative_score_bits", sum_bits=request.sum_bits)
-        if not 1 <= request.pieces <= MAX_PIECES:
-            raise SecurityError("too_many_pieces", got=request.pieces, most=MAX_PIECES)
-        if served.index == 0 and request.pieces > 1 and isinstance(session.cipher, PaillierPublicSide):
-            raise SecurityError("paillier_in_pieces")
-        return session, served, session.cipher
-
-    def _columns(self, session: HostSession, ids: tuple[str, ...]) -> tuple[Columns, Flags]:
-        """The people's records; other people's values in the columns that were permuted, none in those that were blanked."""
-        columns, held = session.look_up(self.table, ids)
-        other = session.kept(OtherValues)
-        if other is not None:
-            columns = {**columns, **other.columns(session, self.table, ids, held.tolist())}
-        return columns, held
-
-    def _keep_sample(self, session: HostSession, request: DecisionVectors, answered: Flags) -> None:
-        """Keep some rows of people answered about for an auditor; under RLWE there is nothing that a Guest could open."""
-        cipher, requests = session.cipher, self.answering.requests
-        if requests is None or not isinstance(cipher, PaillierPublicSide):
-            return
-        size = request.entries * cipher.key.width
-        if self.sessions.counts(request.conversation) and len(request.vectors) == len(request.ids) * size:
-            rows = [request.vectors[i * size : (i + 1) * size] for i in np.flatnonzero(answered).tolist()]
-            requests.note(request.model_id, members(request.ids, answered), cipher.key.to_bytes(), rows)
-
-    def _half_units(self, request: DecisionVectors, served: ServedModel) -> int:
-        """Largest number that is added to a score: what this Host asks for, or what one before it did, if that is more."""
-        layout = served.model.layout
-        if layout is None:  # kept before Hosts learnt how scores are laid out
-            if self.dither.width:
-                host, model_id = served.model.host, request.model_id
-                _log.warning("%s: no dither, this partial model of %s is too old for it", host, model_id)
-            return 0
-        if not 0 <= request.dither <= headroom(layout.dither_bits):
-            raise SecurityError("no_room_for_dither", dither=request.dither)
-        if not self.sessions.counts(request.conversation):
-            return request.dither
-        return max(request.dither, half_units(self.dither.width, layout.dither_bits))
-
-    def _added(
-        self,
-        session: HostSession,
-        request: DecisionVectors,
-        served: ServedModel,
-        held: Flags,
-        spent: Flags,
-        dither: int,
-    ) -> list[int]:
-        """A number a person, the same whenever they are asked about; with other values, one a person and what stands in."""
-        model = served.model
-        if model.layout is None:
-            return []
-        other, names = session.kept(OtherValues), request.ids
-        if other is not None:
-            names = other.identities(request.ids, {rule.feature for rule in model.rules.values()})
-        numbers = dithers(self.dither.secret(served.structure), model.layout, names, held, dither)
-        # an empty score would show its number
-        return [0 if none else number for none, number in zip(spent, numbers, strict=True)]
-
-    def _more_vectors(self, sender: str, more: MoreVectors) -> Answer:
-        session = self.sessions.of(more.conversation)
-        batch = session.need(_Batch, "A piece of decision vectors came that belongs to no batch.")
-        if sender != batch.served.preceding:
-            raise SecurityError("piece_of_other_sender")
-        yield from self._take_piece(session, batch, more.conversation, more.vectors)
-
-    def _take_piece(self, session: HostSession, batch: _Batch, conversation: str, vectors: bytes) -> Answer:
-        """Step 4 as far as vectors have come; step 5 once all have."""
-        batch.fold.add(vectors)
-        batch.digest.update(vectors)
-        batch.missing -= 1
-        if batch.missing:
-            return
-        session.drop(_Batch)
-        request, served, to = batch.request, batch.served, batch.served.following
-        # a Host before this one made new bytes of the same question
-        digest = request.question or batch.digest.hexdigest()
-        known = batch.known or self.answering.bind(session.guest, request.request, conversation, digest)
-        if served.plan.last:
-            scores = known.answer(lambda: next(iter(batch.fold.finish())))
-            yield to, EncryptedScores(conversation, scores, batch.dither)
-            return
-        pieces = list(batch.fold.finish())
-        spent = to_bitmap(batch.spent) if batch.spent.any() else b""
-        passed_on = replace(request, conversation=conversation, entries=served.plan.n_out, pieces=len(pieces))
-        yield to, replace(passed_on, vectors=pieces[0], dither=batch.dither, spent=spent, question=digest)
-        for piece in pieces[1:]:
-            yield to, MoreVectors(conversation, piece)
+    vectors: _Vectors
+    missing: int
+    spent: Flags
+    dither: int
+    fold: Fold | None = None
 
 
-def _completed(begun: Any, request: DecisionVectors) -> str:
-    """SHA-256 of a question that came in one piece; of one that another Host has passed on, what that one vouches for."""
-    whole = begun.copy()
-    whole.update(request.vectors)
-    return request.question or str(whole.hexdigest())
+# Rules: what the gate reads of a message. No value of a record is here.
+
+
+def read_vectors(asked: Asked) -> Ask:
+    """Step 1: read the first piece of a batch; what is booked is a score of everybody who has a record here.
+
+    Raises
+    ------
+    SecurityError
+        If it comes from another party, before a key, or in another shape.
+    """
+    message: DecisionVectors = asked.message
+    served = asked.models.get(message.model_id)
+    cipher = _check(asked, served)
+    held = asked.roster.held(message.ids)
+    opens = {"people": Rows(ids=message.ids, columns=served.features)}
+    other = asked.session.kept(OtherValues)
+    if other is not None:
+        other.check(message.ids, held)
+        opens["sources"] = Rows(ids=other.sources_of(message.ids), columns=other.features)
+    question = replace(message, vectors=b"", conversation="")
+    if served.index == 0:
+        question = replace(question, dither=0, spent=b"", question="")  # a Guest has no say in these
+    if other is not None:
+        question = replace(question, request="")  # with other values it is another question, whatever it is called
+    digest = hashlib.sha256(asked.session.key + encode(question))
+    digest.update(message.vectors)
+    whole = (question.question or digest.hexdigest()) if message.pieces == 1 else ""
+    return Ask(
+        opens=opens,
+        approval=model_request(asked, served, SCORING, len(message.ids)),
+        amount=len(message.ids),
+        volume_of=question.request,
+        charges=[Charge(_counted(asked.session, question, served, held), digest=whole)],
+        reply=question.request if message.pieces == 1 else "",
+        held=held,
+        sample=_sample(asked, served, cipher),
+        subject=_Vectors(served, cipher, question, digest, other),
+    )
+
+
+def _check(asked: Asked, served: ServedModel) -> PublicSide:
+    """Return the cipher; raise SecurityError if vectors come from another party, before a key or in another shape."""
+    message: DecisionVectors = asked.message
+    cipher = asked.session.cipher
+    if asked.session.guest != served.model.guest or asked.sender != served.preceding:
+        raise SecurityError("vectors_of_other_sender", sender=served.preceding)
+    if cipher is None:
+        raise SecurityError("no_key_offered")
+    if message.entries != len(served.step.own):
+        raise SecurityError("other_number_of_entries", asked=len(served.step.own), got=message.entries)
+    if message.sum_bits < 0:
+        raise SecurityError("negative_score_bits", sum_bits=message.sum_bits)
+    if not 1 <= message.pieces <= MAX_PIECES:
+        raise SecurityError("too_many_pieces", got=message.pieces, most=MAX_PIECES)
+    if served.index == 0 and message.pieces > 1 and isinstance(cipher, PaillierPublicSide):
+        raise SecurityError("paillier_in_pieces")
+    layout = served.model.layout
+    if layout is not None and served.index and not 0 <= message.dither <= headroom(layout.dither_bits):
+        raise SecurityError("no_room_for_dither", dither=message.dither)
+    return cipher
+
+
+def _counted(session: HostSession, question: DecisionVectors, served: ServedModel, held: Flags) -> Question:
+    """Return what is booked: a score of everybody held, by the structure of the trees.
+
+    How many bits a score has is the Guest's word; this Host knows its scale, and counts no less than a range of 1 has.
+    """
+    capacity = served.model.capacity
+    layout = served.model.layout
+    floor = layout.score_bits if layout is not None else capacity
+    disclosed = min(capacity, max(question.sum_bits, floor) if question.sum_bits else capacity)
+    people = members(question.ids, held)
+    return Question(session.guest, question.request, SCORE, served.structure, people, disclosed, capacity)
+
+
+def _sample(asked: Asked, served: ServedModel, cipher: PublicSide) -> Sample | None:
+    """Return the rows of which some are stored for an auditor; under RLWE there is nothing that a Guest could open."""
+    message: DecisionVectors = asked.message
+    if served.index or not isinstance(cipher, PaillierPublicSide):
+        return None
+    size = message.entries * cipher.key.width
+    if len(message.vectors) != len(message.ids) * size:
+        return None
+
+    def row(i: int) -> bytes:
+        return message.vectors[i * size : (i + 1) * size]
+
+    return Sample(message.model_id, SCORE, cipher.key.to_bytes(), message.ids, row)
+
+
+def read_more(asked: Asked) -> Ask:
+    """Read the next piece; with the last one the question is bound to its bytes.
+
+    Raises
+    ------
+    SecurityError
+        If it belongs to no batch, or comes from another party than the first piece.
+    """
+    message: MoreVectors = asked.message
+    batch = asked.session.need(Batch, "piece_of_no_batch")
+    if asked.sender != batch.vectors.served.preceding:
+        raise SecurityError("piece_of_other_sender")
+    batch.vectors.digest.update(message.vectors)
+    if batch.missing > 1:
+        return Ask(subject=batch)
+    question = batch.vectors.question
+    # a Host before this one made new bytes of the same question
+    digest = question.question or batch.vectors.digest.hexdigest()
+    return Ask(binds=(question.request, digest), reply=question.request, subject=batch)
+
+
+# Handlers: what is answered to a message that has a permit.
+
+
+def answer_vectors(permit: Permit, opened: Opened, message: DecisionVectors, noise: Noise) -> Reply:
+    """Steps 2 to 4, and 5 if the batch is one message."""
+    vectors: _Vectors = permit.ask.subject
+    served = vectors.served
+    # Step 2.
+    yield permit.guest, permit.held_records()
+    # Step 3.
+    people = opened["people"]
+    columns = people.columns
+    if vectors.other is not None:
+        columns = {**columns, **vectors.other.columns(opened["sources"], message.ids)}
+    keep = served.compiled.decide(columns, people.held)
+    plan = served.plan
+    spent = permit.spent
+    if spent.any():
+        # nothing of such a person goes on, not even what carries other Hosts' conditions alone
+        keep = np.where(spent, False, keep.T | ~np.array(plan.own, dtype=bool)[:, None]).T
+        plan = replace(plan, own=(True,) * len(plan.own))
+    if vectors.question.spent:
+        spent = spent | from_bitmap(vectors.question.spent, len(spent))
+    # Step 4, as far as vectors have come.
+    dither = _half_units(permit, vectors, noise)
+    added = _added(vectors, message.ids, people.held, spent, dither, noise) if plan.last and dither else []
+    batch = Batch(vectors, message.pieces, spent, dither, vectors.cipher.start_fold(keep, plan, added))
+    permit.session.keep(Batch, batch)
+    yield from _take_piece(permit, batch, message.conversation, message.vectors)
+
+
+def answer_more(permit: Permit, opened: Opened, message: MoreVectors, noise: Noise) -> Reply:
+    """Step 4 for the next piece, and step 5 after the last one."""
+    yield from _take_piece(permit, permit.ask.subject, message.conversation, message.vectors)
+
+
+def _half_units(permit: Permit, vectors: _Vectors, noise: Noise) -> int:
+    """Return the largest number that is added to a score: what this Host asks for, or what one before it did, if that is more."""
+    layout = vectors.served.model.layout
+    if layout is None:
+        return 0
+    if not permit.asked.counted:
+        return vectors.question.dither
+    return max(vectors.question.dither, half_units(noise.width, layout.dither_bits))
+
+
+def _added(vectors: _Vectors, ids: tuple[str, ...], held: Flags, spent: Flags, dither: int, noise: Noise) -> list[int]:
+    """Return a number a person, the same whenever they are asked about; with other values, one a person and source."""
+    layout = vectors.served.model.layout
+    if layout is None:
+        return []
+    names = ids
+    if vectors.other is not None:
+        names = vectors.other.identities(ids, vectors.served.features)
+    numbers = noise.dithers(vectors.served.structure, layout, names, held, dither)
+    # an empty score would show its number
+    return [0 if none else number for none, number in zip(spent, numbers, strict=True)]
+
+
+def _take_piece(permit: Permit, batch: Batch, conversation: str, vectors: bytes) -> Reply:
+    """Step 4 as far as vectors have come; step 5 once all have."""
+    fold = batch.fold
+    if fold is None:
+        raise SecurityError("piece_of_no_batch")
+    fold.add(vectors)
+    batch.missing -= 1
+    if batch.missing:
+        return
+    permit.session.drop(Batch)
+    question = batch.vectors.question
+    served = batch.vectors.served
+    if served.plan.last:
+        scores = next(iter(fold.finish())) if permit.stored is None else permit.stored
+        yield served.following, EncryptedScores(conversation, scores, batch.dither)
+        return
+    pieces = list(fold.finish())
+    passed_on = replace(
+        question,
+        conversation=conversation,
+        entries=served.plan.n_out,
+        pieces=len(pieces),
+        vectors=pieces[0],
+        dither=batch.dither,
+        spent=to_bitmap(batch.spent) if batch.spent.any() else b"",
+        question=question.question or batch.vectors.digest.hexdigest(),
+    )
+    yield served.following, passed_on
+    for piece in pieces[1:]:
+        yield served.following, MoreVectors(conversation, piece)
+
+
+SCORING_KINDS = {
+    DecisionVectors: Kind(read_vectors, answer_vectors, passed_on=True, reply="scores"),
+    MoreVectors: Kind(read_more, answer_more, passed_on=True, reply="scores"),
+}
+
+
+def decision(table: PartyTable, served: ServedModel, person: str) -> PersonAtHost:
+    """Steps 3 and 4 about one person, for this Host's own operator; nothing is sent and nothing counted."""
+    known = person in table.row_of
+    rows = np.array([table.row_of.get(person, 0)], dtype=np.intp)
+    columns = table.take(rows).columns
+    keep = served.compiled.decide(columns, np.array([known]))[0]
+    entries = tuple(bool(kept) if own else None for kept, own in zip(keep, served.plan.own, strict=True))
+    return PersonAtHost({name: column[0] for name, column in columns.items()} if known else {}, entries)

@@ -16,6 +16,7 @@ from backend.protocols.group_sums.grouping import MIN_GROUP
 from backend.protocols.host_state import Answer, Answering, Handlers, HostSession
 from backend.protocols.scoring.age_classes import age_classes, is_in_years
 from backend.protocols.scoring.messages import AgesAssigned, AssignAges, BlankValues, PermuteValues
+from backend.protocols.terms.records import Flags, Records
 from backend.store.accountant import EVERYBODY, TABLE, Question
 from backend.trees.ensemble import Columns
 
@@ -38,21 +39,24 @@ class OtherValues:
     features: tuple[str, ...]
     sources: Mapping[str, str | None] = field(repr=False)
 
-    def columns(self, session: HostSession, table: PartyTable, ids: Sequence[str], held: Sequence[bool]) -> Columns:
-        """The features' columns, ``(n,)`` each, of some people; those without a record here stay without.
-
-        Raises SecurityError where a person with a record was not among those who were named.
-        """
-        if any(known and i not in self.sources for i, known in zip(ids, held, strict=True)):
+    def check(self, ids: Sequence[str], held: Flags) -> None:
+        """Raise SecurityError if a person with a record was not among those who were named."""
+        if any(known and i not in self.sources for i, known in zip(ids, held.tolist(), strict=True)):
             raise SecurityError("other_people_permuted")
-        sources = [self.sources.get(i, i) for i in ids]
-        theirs, _ = session.look_up(
-            table, [i if source is None else source for source, i in zip(sources, ids, strict=True)]
-        )
-        blank = np.array([source is None for source in sources], dtype=bool)
+
+    def sources_of(self, ids: Sequence[str]) -> tuple[str, ...]:
+        """Return whose values each of some people gets; their own id if they get none, or were not named."""
+        return tuple(self.sources.get(i) or i for i in ids)
+
+    def columns(self, theirs: Records, ids: Sequence[str]) -> Columns:
+        """Return the features' columns, ``(n,)`` each, of some people, made of the records of their sources."""
+        blank = np.array([self.sources.get(i, i) is None for i in ids], dtype=bool)
         nothing: dict[bool, Any] = {True: None, False: np.nan}  # in a column of categories, or of numbers
-        columns = {name: theirs[name] for name in self.features}
-        return {name: np.where(blank, nothing[column.dtype == object], column) for name, column in columns.items()}
+        columns = {}
+        for name in self.features:
+            column = theirs.columns[name]
+            columns[name] = np.where(blank, nothing[column.dtype == object], column)
+        return columns
 
     def identities(self, ids: Sequence[str], used: Collection[str]) -> tuple[str, ...]:
         """A person and whose values of the `used` features they get; their own id where they keep all of those.

@@ -16,13 +16,14 @@ from backend.crypto.signing import SigningKey
 from backend.crypto.workers import Workers, cores
 from backend.data.federation import Federation
 from backend.data.table import PartyTable, read_table, records_version
-from backend.protocols.approvals.host import Approvals
-from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.guest_runtime import GuestRuntime, HostsOperator, OnReceipts, PoolLevel
 from backend.protocols.host import HostParty
 from backend.protocols.scoring.dither import usual_dither
 from backend.protocols.scoring.host import PersonAtHost
 from backend.protocols.simulation.hosts import SimulatedHosts
+from backend.protocols.terms.approvals import Approvals
+from backend.protocols.terms.floors import Floors
+from backend.protocols.terms.prices import usual_max_bits
 from backend.protocols.transport.network import Network
 from backend.store.accountant import Accountant, Limits, usual_limit
 from backend.store.database import Database, party_database
@@ -73,16 +74,20 @@ class SimulatedFederation(HostsOperator):
         """One Host as the federation file describes it."""
         party, synthetic, home = self.federation.party(name), self.federation.synthetic, self._home / name
         answers = usual_limit(synthetic) if party.budget is None else party.budget
-        limits = Limits(answers, party.budget_total, party.max_bits or 0.0)
+        records = read_table(self.federation, name)
+        bits = usual_max_bits(len(party.features), len(records.ids)) if party.max_bits is None else party.max_bits
+        limits = Limits(
+            answers, party.budget_total, 0.0 if synthetic and not party.max_bits else bits, synthetic=synthetic
+        )
         self._widths[name] = usual_dither(synthetic) if party.dither is None else party.dither
         database, table = party_database(home, self.federation.name, name), self.federation.folder / party.file
         key = _signing_key(home) if party.approval == "ask" else None
         self._databases[name] = database
-        records = records_version(sha256(table.read_bytes()).hexdigest(), party.features)
-        self._accounts[name] = Accountant(database, limits, records)
+        version = records_version(sha256(table.read_bytes()).hexdigest(), party.features)
+        self._accounts[name] = Accountant(database, limits, version)
         return HostParty(
             name,
-            read_table(self.federation, name),
+            records,
             party.features,
             PartyStore(database),
             simulated=True,
@@ -97,7 +102,7 @@ class SimulatedFederation(HostsOperator):
             approvals="none" if key is None else Approvals(name, database, key),
             signing=key,
             receipts=Receipts(database),
-            named=0.0 if synthetic else NAMED,
+            floors=Floors(synthetic=synthetic),
             draining=(home / "draining").exists,
         )
 

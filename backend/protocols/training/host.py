@@ -17,8 +17,9 @@ from backend.errors import SecurityError
 from backend.protocols.alignment.ids import knows
 from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
 from backend.protocols.alignment.methods import HostSide, host_side
-from backend.protocols.host_state import Answer, Answering, Handlers
+from backend.protocols.host_state import Answer, Answering, Handlers, HostSession
 from backend.protocols.scoring.dither import check_layout
+from backend.protocols.terms.prices import training_question
 from backend.protocols.training.host_splits import HostTraining
 from backend.protocols.training.messages import (
     AskBinSums,
@@ -37,7 +38,6 @@ from backend.protocols.training.messages import (
 from backend.protocols.training.opboost.host_side import HostRanks, NoisyColumns
 from backend.protocols.transport.codec import encode
 from backend.protocols.transport.message import Message
-from backend.store.accountant import EVERYBODY, TABLE, Question
 from backend.store.audit_log import AuditLog
 from backend.store.trainings import KeptModel
 from backend.trees.ensemble import HostModel, Layout
@@ -133,13 +133,22 @@ class TrainingHandler:
         training = HostTraining(self._table, self._features, session.rows, start, session.cipher)
         if start.request:  # it may go on after a break: the same terms and records, or not at all
             self._partial_models.trainings.begin(sender, start.request, training.digest(start))
-        self._count(sender, start.conversation, start.request)
+        self._count(session, start, (f"bins {start.bins}", start.training))
         session.drop(HostRanks)
         yield sender, session.keep(HostTraining, training).feature_bins(start.conversation)
 
-    def _count(self, guest: str, conversation: str, request: str = "") -> None:
-        """A training reads every record; what the Guest learns of it, docs/threat-model.md says. One that goes on is counted once."""
-        self._answering.count_all(Question(guest, request, TABLE, "training", (EVERYBODY,)), conversation)
+    def _count(self, session: HostSession, start: StartTraining | StartRanks, how: tuple[bytes | str, ...]) -> None:
+        """Book what a training can tell about each person, before its first answer. One that goes on is booked once.
+
+        `how` and the joint records are all that its bins follow from, besides the records.
+        """
+        request = start.request if isinstance(start, StartTraining) else ""
+        joint = b"" if session.rows is None else session.rows.astype("<i8").tobytes()
+        used = [f.name for f in self._features if f.name not in start.exclude]
+        question = training_question(
+            session.guest, request, len(used), len(self._table.ids), joint, "\0".join(used), *how
+        )
+        self._answering.count_all(question, start.conversation)
 
     def _summing(self, message: Message) -> HostTraining:
         session = self._sessions.of(message.conversation)
@@ -151,7 +160,7 @@ class TrainingHandler:
         session = self._sessions.of(start.conversation)
         if session.rows is None:
             raise SecurityError("no_alignment_before_ranks")
-        self._count(sender, start.conversation)
+        self._count(session, start, (f"ranks {start!r}",))
         session.drop(HostTraining)
         ranks = session.keep(HostRanks, HostRanks(self._noisy, session.rows, start))
         yield sender, ranks.ranks(start.conversation)

@@ -20,12 +20,14 @@ from backend.crypto.signing import SigningKey
 from backend.errors import ApprovalPending, HostRefused, ParameterError, SecurityError
 from backend.protocols.alignment.exchange import align
 from backend.protocols.approvals.guest import ask, is_signed_approval, training_terms
-from backend.protocols.approvals.host import AGREEMENT, PURPOSE_OF, REASON_MAX, Approvals
+from backend.protocols.approvals.host import PURPOSE_OF
 from backend.protocols.approvals.messages import ApprovalGranted, AskApproval, AskTraining
 from backend.protocols.group_sums.messages import AskGroupSums, GroupPairs, GroupSums
 from backend.protocols.purposes.protocol import state_purpose
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, PermuteValues
+from backend.protocols.terms.approvals import AGREEMENT, REASON_MAX, Approvals
+from backend.protocols.terms.floors import Floors
 from backend.protocols.training.messages import KeepModel, StartRanks, StartTraining, TakeSplit
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.protocols.training.row_sets import pack_rows
@@ -88,7 +90,14 @@ def test_a_score_waits_until_the_operator_allows_it_and_nobody_is_counted_before
 
 
 def test_sums_by_group_wait_for_the_operator_where_the_agreement_says_so_and_use_its_volume_once_a_feature():
-    with asking(sums=True, named=0.0, measures=("disparity",)) as (_, network, _, approvals, _, accountant):
+    with asking(sums=True, floors=Floors(synthetic=True), measures=("disparity",)) as (
+        _,
+        network,
+        _,
+        approvals,
+        _,
+        accountant,
+    ):
         people = len(WORLD.tables["host0"].ids)
         session, side = Session(network.end(GUEST), "c", ("host0",), timeout=60), PlainKeySide()
         state_purpose(session, "disparity")
@@ -286,8 +295,8 @@ def test_killed_at_any_write_a_host_uses_the_volume_and_counts_once(tmp_path):
             Approvals("host0", database, KEY, Clock()),
             Accountant(database, Limits(5, 0), today=Clock()),
         )
-        host._gate = replace(host._gate, approvals=approvals)
-        host._scoring.answering = replace(host._scoring.answering, accountant=host.accountant)
+        host._approval_gate = replace(host._approval_gate, approvals=approvals)
+        host._gate = replace(host._gate, approvals=approvals, accountant=host.accountant)
         return host, approvals
 
     def asked(folder, place, served):
@@ -309,8 +318,8 @@ def test_killed_at_any_write_a_host_uses_the_volume_and_counts_once(tmp_path):
         shutil.copytree(tmp_path / "0", template)
         last, whole = asked(tmp_path / "0", 0, served), counted(approvals)
         assert whole and set(whole) == {1}
-        # the grant is looked up and used in one transaction; the count has its own; what it came in is bound with it
-        assert last == 4
+        # grant, volume, count and bytes are one transaction; the reply is stored in another
+        assert last == 2
         for place in range(1, last + 1):
             folder = shutil.copytree(template, tmp_path / f"{place}")
             assert asked(folder, place, served) == place
@@ -339,7 +348,7 @@ def test_what_is_refused_is_noted_though_nothing_is_used(tmp_path):
 
 
 def test_a_host_that_counts_nothing_takes_each_question_for_a_new_one():
-    with asking(accountant=Accountant(Database(), Limits(0, 0))) as (_, _, served, approvals, _, _):
+    with asking(accountant=Accountant(Database(), Limits(0, 0, synthetic=True))) as (_, _, served, approvals, _, _):
         host = served.hosts["host0"]
         list(host.answer(GUEST, OfferKey("c", "none", b"")))
         list(host.answer(GUEST, vectors(WORLD, ids=slice(0, 1))))
@@ -656,6 +665,6 @@ def test_every_host_is_heard_before_one_that_has_not_decided_or_is_against_it_en
     with pytest.raises(HostRefused, match="platform refused"):
         ask(against, "bank", asked)
     assert not against.left
-    with raises(SecurityError, "out_of_turn"):
+    with raises(SecurityError, "answered_out_of_turn"):
         ask(Answers(("shop", granted), ("shop", granted)), "bank", asked)
     assert ask(Answers(*((host, granted) for host in hosts)), "bank", asked) == ()  # a Host without an operator

@@ -18,8 +18,10 @@ from backend.errors import QuestionRefused, SecurityError
 from backend.protocols.alignment.ids import knows
 from backend.protocols.alignment.messages import HiddenIds, JointRecords, StartAlignment
 from backend.protocols.alignment.methods import guest_sides
+from backend.protocols.group_sums.disclosure_bound import NAMED
 from backend.protocols.group_sums.messages import AskGroupPairs, AskGroupSums, GroupPairs, GroupSums
 from backend.protocols.host import HostParty
+from backend.protocols.terms.floors import Floors
 from backend.protocols.training.row_sets import pack_rows
 from backend.protocols.transport.messages import OfferKey
 from backend.protocols.transport.packing import to_bitmap
@@ -53,7 +55,7 @@ class CountingHost:
             memory_store(),
             simulated=True,
             key_floor=512,
-            named=self.named,
+            floors=Floors(synthetic=not self.named, named=self.named or NAMED),
             accountant=Accountant(self.database, Limits(1), records_version(records, features), lambda: day),
         )
 

@@ -1,5 +1,6 @@
 """Dither: what the last Host adds to a score is what its secret gives, the same whenever it is asked, and no more than it says."""
 
+import hmac
 import json
 from collections import Counter
 from dataclasses import replace
@@ -19,7 +20,7 @@ from backend.data.demo import write_demo
 from backend.data.federation import MAX_DITHER
 from backend.errors import ParameterError, SecurityError
 from backend.protocols.host import HostParty
-from backend.protocols.scoring.dither import DITHER, Dither, check_layout, dithers, half_units, headroom, usual_dither
+from backend.protocols.scoring.dither import DITHER, check_layout, dithers, half_units, headroom, usual_dither
 from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import DecisionVectors, EncryptedScores, MoreVectors
 from backend.protocols.scoring.packing import Packing
@@ -56,7 +57,8 @@ def dithering(world, widths, limits=None):
 def expected(world, half, served):
     """What the last Host's long-term secret and the trees give."""
     table, last = world.tables[GUEST], world.hosts["host1"]
-    secret = Dither(0.0, served.hosts["host1"]._store).secret(structure_hash(last))
+    stored = served.hosts["host1"]._store.secret("dither")
+    secret = hmac.digest(stored, structure_hash(last).encode(), "sha256").hex()
     held = np.array([i in world.tables["host1"].row_of for i in table.ids])
     return dithers(secret, last.layout, table.ids, held, half)
 
@@ -136,14 +138,6 @@ def test_a_guest_cannot_have_the_number_left_out_by_saying_that_somebody_was_ref
     assert key.decrypt(reply.scores, 6) == key.decrypt(again.scores, 6)
     with pytest.raises(SecurityError, match="belongs to no batch"):
         list(host.answer(GUEST, MoreVectors("d", b"")))
-
-
-def test_a_partial_model_from_before_dither_is_answered_without_and_says_so(caplog):
-    world = random_world(3, 2, n=6)
-    with dithering(world, (2.0**-4, 2.0**-4)) as (guest, network, _):
-        scored, _ = score(world, guest, network, PlainKeySide())
-    assert scored.dither == 0 and scored.units == [world.oracle(world.row(i)) for i in world.tables[GUEST].ids]
-    assert "no dither" in caplog.text
 
 
 def test_a_guest_refuses_scores_that_a_host_moved_further_than_it_may():

@@ -13,6 +13,7 @@ from backend.protocols.scoring.fed_eini import CompiledGuest
 from backend.protocols.scoring.messages import BlankValues, PermuteValues
 from backend.protocols.scoring.permuted_values_guest import have_blanked, have_permuted
 from backend.protocols.scoring.permuted_values_host import MIN_PEOPLE, OtherValues, permute
+from backend.protocols.terms.floors import Floors
 from backend.protocols.transport.channel import Session
 from backend.protocols.transport.codec import decode
 from backend.protocols.transport.messages import OfferKey
@@ -143,7 +144,7 @@ def test_blanked_values_are_refused_for_few_people_strange_features_and_stranger
 
 def test_a_host_that_has_agreed_to_larger_groups_refuses_smaller_ones():
     world = random_world(0, n_hosts=1, n=90)
-    with running(world, options={"host0": {"min_group": 60}}) as (_, _, served):
+    with running(world, options={"host0": {"floors": Floors(group_size=60)}}) as (_, _, served):
         host, key, ids = served.hosts["host0"], PlainKeySide(), world.tables["host0"].ids
         list(host.answer(GUEST, OfferKey("c", key.scheme, key.offer())))
         for kind in (BlankValues, PermuteValues):

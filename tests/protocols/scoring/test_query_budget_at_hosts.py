@@ -162,7 +162,7 @@ def test_a_host_has_the_limits_that_its_operator_wrote_into_the_federation_file(
     runtime = FederationRuntime(load_federation(tmp_path), tmp_path / "parties", key_floor=512, pools=False)
     runtime.close()
     assert runtime.operator.account(runtime.hosts[0]).limits == Limits(2, 3, 20.5)
-    assert runtime.operator.account(runtime.hosts[1]).limits == Limits(QUERIES_SYNTHETIC)
+    assert runtime.operator.account(runtime.hosts[1]).limits == Limits(QUERIES_SYNTHETIC, synthetic=True)
 
 
 def test_what_a_host_folds_for_a_spent_person_is_no_number_of_the_guest(secret_key):

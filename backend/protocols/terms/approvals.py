@@ -1,0 +1,237 @@
+"""What a Host's operator decides about requests, and the record of it. Knows no score and no weight.
+
+Before each question the gate looks into the Host's own store, so that a grant that ends or is withdrawn ends at the next message. What
+counts is who opened the conversation (as the link proves), the purpose, and the structure of the trees, whatever the model is called.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+from backend.crypto.signing import SigningKey, is_signed
+from backend.errors import ApprovalDenied, ParameterError, SecurityError
+from backend.protocols.approvals.messages import APPROVAL, TRAINING, ApprovalGranted
+from backend.protocols.transport.messages import ApprovalPending
+from backend.store.approvals import DENIED, GRANTED, MAX_PER_DAY, NOT_ENOUGH, WAITING, WITHDRAWN, Approval, ApprovalBook
+from backend.store.audit_log import AuditLog
+from backend.store.database import Database
+from backend.store.schema import ApprovalState
+
+if TYPE_CHECKING:
+    from backend.protocols.host_state import ServedModel
+    from backend.protocols.terms.permit import Asked
+
+AGREEMENT = "agreement"  # who has decided if no operator was asked
+Agreed = Callable[[Approval], tuple[date, int] | None]
+"""Last day and volume of what needs no asking, by agreement; None if its operator decides."""
+GRANT = "grant"  # what the Host's signature in its own store is under
+REASON_MAX = 500  # characters of a reason that the Guest reads
+OPERATOR = "operator"
+GUEST = "guest"
+NOTED = (
+    "number",
+    "guest",
+    "purpose",
+    "subject",
+    "name",
+    "until",
+    "per_day",
+    "reason",
+    "signature",
+)  # in the Host's log
+
+
+class Approvals:
+    """What a Host's operator decides, and the record of it.
+
+    Parameters
+    ----------
+    agreed : callable
+        What needs no asking (:data:`Agreed`). What the operator has denied or withdrawn stays so.
+    volume : callable
+        Purpose → people a day that may be asked about for it, whatever operators grant; 0 = not limited.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        database: Database,
+        key: SigningKey,
+        today: Callable[[], date] = lambda: datetime.now(UTC).date(),
+        agreed: Agreed = lambda _: None,
+        volume: Callable[[str], int] = lambda _: 0,
+    ) -> None:
+        self.host = host
+        self._database = database
+        self._key = key
+        self._agreed = agreed
+        self._volume = volume
+        self.book = ApprovalBook(database, today)
+        self.log = AuditLog(database)
+
+    def ask(self, requested: Approval, amount: int = 0, question: tuple[str, str] | None = None) -> Approval:
+        """Return the request that counts for what a Guest asks: waiting, or granted.
+
+        Parameters
+        ----------
+        amount : int
+            Taken from the day's volume if the request is granted: in the same transaction, so that no grant ends in between.
+        question : (str, str), optional
+            See :meth:`backend.store.approvals.ApprovalBook.use`.
+
+        Raises
+        ------
+        ApprovalDenied
+            If it was denied or withdrawn.
+        SecurityError
+            If too many requests wait, the grant is not this Host's, or too little is left of its volume.
+        """
+        approval, error = self.decide(requested, amount, question)
+        if error is not None:
+            raise error
+        return approval
+
+    def decide(
+        self, requested: Approval, amount: int = 0, question: tuple[str, str] | None = None
+    ) -> tuple[Approval, SecurityError | None]:
+        """Return the request that counts, and why it is refused; parameters as :meth:`ask`.
+
+        The caller raises the error after its transaction: raised inside, it would roll back the request and the log's entry, too.
+        """
+        with self._database.write():
+            approval = self._in_force(requested)
+            error = self._refusal(approval)
+            if error is None and approval.state == GRANTED and amount > 0:
+                error = self._use(approval, amount, question)
+            if error is not None and self.book.note_refused(approval.number):
+                # One entry a day and request, so that no Guest can fill the log.
+                self._note(f"refused: {error.code}", approval, approval.guest, GUEST)
+        return approval, error
+
+    def together(self) -> AbstractContextManager[object]:
+        """Return a transaction of the database that has the requests."""
+        return self._database.write()
+
+    def _in_force(self, requested: Approval) -> Approval:
+        """Return the newest request for what is asked, or a new one; grant it if the agreement says so."""
+        approval, is_new = self.book.ask(requested)
+        if is_new:
+            self._note("asked", approval, approval.guest, GUEST)
+        agreed = self._agreed(approval) if approval.state == WAITING else None
+        if agreed is not None and agreed[0] >= self.book.today():
+            return self._grant(approval.number, AGREEMENT, *agreed)
+        return approval
+
+    def _refusal(self, approval: Approval) -> SecurityError | None:
+        """Return why nothing is answered under a request; None if it waits or is granted."""
+        if approval.state == GRANTED and not self._signed(approval):
+            return SecurityError("approval_changed")
+        if approval.state in (DENIED, WITHDRAWN):
+            return ApprovalDenied(self.host, approval.state, approval.decided[:10], approval.reason)
+        return None
+
+    def _use(self, approval: Approval, amount: int, question: tuple[str, str] | None) -> SecurityError | None:
+        """Take from a grant's volume; return what to raise if too little of it, or of the agreement's, is left."""
+        max_per_day = 0 if approval.purpose == TRAINING else self._volume(approval.purpose)
+        if self.book.use(approval.number, amount, question, max_per_day) != NOT_ENOUGH:
+            return None
+        used = self.book.used(approval.number)
+        if used + amount > approval.per_day:
+            return SecurityError("approved_volume_reached", per_day=approval.per_day, used=used, amount=amount)
+        used = self.book.used_for(approval.purpose)
+        return SecurityError("agreed_volume_reached", per_day=max_per_day, used=used, amount=amount)
+
+    def answer(self, approval: Approval, conversation: str, name: str) -> ApprovalGranted | ApprovalPending:
+        """Return what the Guest gets about a request that was neither denied nor withdrawn; `name` is the Guest's for it.
+
+        It has no subject: a hash of the partial model could confirm guessed thresholds.
+        """
+        if approval.state == WAITING:
+            return ApprovalPending(conversation, approval.number, approval.asked)
+        granted = ApprovalGranted(
+            conversation,
+            self.host,
+            approval.guest,
+            approval.number,
+            approval.purpose,
+            name,
+            approval.until,
+            approval.per_day,
+            approval.decided,
+            self._key.public,
+        )
+        return replace(granted, signature=self._key.sign(APPROVAL, *granted.signed_fields))
+
+    def approve(self, number: int, person: str, until: date, per_day: int) -> Approval:
+        """Allow a request; raises ParameterError where it is none that can be allowed, the last day is over, or the volume is none."""
+        if until < self.book.today():
+            raise ParameterError("day_is_over", day=until.isoformat())
+        if not 1 <= per_day <= MAX_PER_DAY:
+            raise ParameterError("volume_out_of_range", got=per_day, most=MAX_PER_DAY)
+        return self._grant(number, person, until, per_day)
+
+    def _grant(self, number: int, person: str, until: date, per_day: int) -> Approval:
+        with self._database.write():
+            grant = self.book.decide(number, GRANTED, person, until=until, per_day=per_day, sign=self._sign)
+            self._note("approved", grant, person, AGREEMENT if person == AGREEMENT else OPERATOR)
+        return grant
+
+    def deny(self, number: int, person: str, reason: str) -> Approval:
+        """Refuse a request that waits; the Guest reads the reason."""
+        return self._end(number, DENIED, person, reason)
+
+    def withdraw(self, number: int, person: str, reason: str) -> Approval:
+        """End a grant at once, for the next question of a conversation that is under way, too; the Guest reads the reason."""
+        return self._end(number, WITHDRAWN, person, reason)
+
+    def _end(self, number: int, state: ApprovalState, person: str, reason: str) -> Approval:
+        reason = reason.strip()
+        if not 1 <= len(reason) <= REASON_MAX:
+            raise ParameterError("approval_reason_length", most=REASON_MAX, got=len(reason))
+        with self._database.write():
+            ended = self.book.decide(number, state, person, reason=reason)
+            self._note(state, ended, person, OPERATOR)
+        return ended
+
+    def _sign(self, grant: Approval) -> str:
+        return self._key.sign(GRANT, self.host, *grant.signed_fields)
+
+    def _signed(self, grant: Approval) -> bool:
+        return is_signed(self._key.public, grant.signature, GRANT, self.host, *grant.signed_fields)
+
+    def _note(self, what: str, approval: Approval, actor: str, role: str) -> None:
+        body = {name: getattr(approval, name) for name in NOTED}
+        self.log.add("approval", {"what": what, **body, "salt": secrets.token_hex(16)}, actor, role)
+
+
+def model_request(asked: Asked, served: ServedModel, usual: str, rows: int) -> Approval:
+    """Return what a Host's operator decides about for a question on a model.
+
+    Parameters
+    ----------
+    usual : str
+        What the question is for, if the conversation states no purpose.
+    rows : int
+        People that it is about.
+    """
+    purpose = asked.session.purpose or usual
+    return about_model(asked.session.guest, purpose, asked.message.model_id, served, rows)
+
+
+def about_model(guest: str, purpose: str, model_id: str, served: ServedModel, rows: int) -> Approval:
+    """Return a request about a model: one structure is one request, whatever the model is called."""
+    model = served.model
+    about = {
+        "trees": len(model.skeletons),
+        "own_trees": len({tree for tree, _ in model.rules}),
+        "own_splits": len(model.rules),
+        "rows": rows,
+        "capacity": model.capacity,
+        "hosts": list(model.hosts),
+    }
+    return Approval(guest, purpose, served.structure, model_id[:40], about)

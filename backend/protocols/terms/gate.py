@@ -1,0 +1,220 @@
+"""The one gate of a Host: whatever reads a record passes it. It alone has the table.
+
+For each message, in this order:
+
+1. The kind's rule reads it: shape, history of the conversation, floors. No record is looked at, so a refusal tells nothing of one.
+2. One transaction: what the operator decides about it and its volume; each charge against budget and bits; an auditor's sample.
+3. Exactly the rows and columns that the rule named are opened, and go to the handler with the permit.
+4. An answer that may be asked for again is stored before it leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from backend.data.table import PartyTable
+from backend.errors import SecurityError
+from backend.protocols.host_state import HostModels, HostSession, HostSessions
+from backend.protocols.terms.approvals import Approvals
+from backend.protocols.terms.floors import Floors
+from backend.protocols.terms.noise import Noise
+from backend.protocols.terms.permit import Ask, Asked, Charge, Charged, Kind, Kinds, Permit, Reply
+from backend.protocols.terms.records import Opened, Roster, open_rows
+from backend.protocols.transport.message import Message
+from backend.protocols.transport.messages import ApprovalPending
+from backend.store.accountant import LIMITS, Accountant
+from backend.store.approvals import WAITING, Approval
+from backend.store.request_log import RequestLog
+
+
+@dataclass(frozen=True, repr=False)
+class Gate:
+    """What stands between a Host's table and every message.
+
+    Attributes
+    ----------
+    accountant : Accountant, optional
+        None = nothing is counted (a simulated Host alone).
+    approvals : Approvals, optional
+        None = this Host asks no operator.
+    requests : RequestLog, optional
+        Where a sample of requests is stored for an auditor.
+    """
+
+    table: PartyTable
+    kinds: Kinds
+    floors: Floors
+    models: HostModels
+    sessions: HostSessions
+    noise: Noise
+    accountant: Accountant | None
+    approvals: Approvals | None
+    requests: RequestLog | None
+
+    def answer(self, sender: str, message: Message, session: HostSession | None) -> Reply:
+        """Yield what answers a message: the handler's reply, or that the operator has not decided yet.
+
+        Raises
+        ------
+        SecurityError
+            If the message is refused.
+        """
+        kind = self.kinds[type(message)]
+        if session is None:
+            raise SecurityError("conversation_not_open")
+        permit = self.open(sender, message, session, kind)
+        if isinstance(permit, ApprovalPending):
+            yield session.guest, permit
+            return
+        opened = self.records(permit)
+        for receiver, reply in kind.handler(permit, opened, message, self.noise):
+            yield receiver, self._stored(permit, kind, reply)
+
+    def open(self, sender: str, message: Message, session: HostSession, kind: Kind) -> Permit | ApprovalPending:
+        """Decide about a message; return the permit, or that it waits for the operator.
+
+        Raises
+        ------
+        SecurityError
+            If it is refused.
+        """
+        counted = self.sessions.counts(message.conversation)
+        table = self._table(session)
+        # 1. What the message, the floors and the history say.
+        asked = Asked(sender, message, session, self.floors, self.models, Roster(table), len(self.table.ids), counted)
+        ask = kind.rule(asked)
+        # 2. What the operator and the account say.
+        accountant = self.accountant if counted else None
+        waiting, error = None, None
+        charged: list[Charged] = []
+        stored = None
+        if not counted or (accountant is None and (self.approvals is None or ask.approval is None)):
+            charged = [_free(charge) for charge in ask.charges]
+        else:
+            with self._together(ask):
+                approval, error = self._approved(ask, session.guest)
+                if approval is not None and approval.state == WAITING:
+                    waiting = approval
+                elif error is None:
+                    charged = [self._charge(accountant, charge) for charge in ask.charges]
+                    stored = self._bound(accountant, ask, session.guest, charged)
+                    self._sample(ask, charged)
+        # Raise after the transaction: an error inside would roll back the request and the log's entry, too.
+        if error is not None:
+            raise error
+        if waiting is not None:
+            return ApprovalPending(message.conversation, waiting.number, waiting.asked)
+        limits = None if accountant is None else accountant.limits
+        return Permit(asked, ask, tuple(charged), stored, limits)
+
+    def records(self, permit: Permit) -> Opened:
+        """Return the rows and columns that a permit's rule named."""
+        table = self._table(permit.session)
+        return {name: open_rows(table, rows) for name, rows in permit.ask.opens.items()}
+
+    def _table(self, session: HostSession) -> PartyTable:
+        """Return the Host's records, or those that stand in for them in a simulation."""
+        return self.table if session.played is None else session.played
+
+    def _together(self, ask: Ask) -> ExitStack:
+        """Return one transaction for approval and account; nothing is opened that is not needed."""
+        stack = ExitStack()
+        if self.approvals is not None and ask.approval is not None:
+            stack.enter_context(self.approvals.together())
+        if self.accountant is not None and (ask.charges or ask.binds):
+            stack.enter_context(self.accountant.together())
+        return stack
+
+    def _approved(self, ask: Ask, guest: str) -> tuple[Approval | None, SecurityError | None]:
+        """Return what the operator has decided, and why it is refused; None if nobody is asked."""
+        if self.approvals is None or ask.approval is None:
+            return None, None
+        named = self.accountant is not None and self.accountant.limits.counted and bool(ask.volume_of)
+        return self.approvals.decide(ask.approval, ask.amount, (guest, ask.volume_of) if named else None)
+
+    def _charge(self, accountant: Accountant | None, charge: Charge) -> Charged:
+        """Book one question.
+
+        Raises
+        ------
+        SecurityError
+            If it is about all of its people or nobody, and a limit is reached for some.
+        QuestionRefused
+            If its request id stood for another question.
+        """
+        if accountant is None:
+            return _free(charge)
+        question = charge.question
+        reply = None
+        if charge.only_look:
+            spent = accountant.spent(question)
+        elif charge.digest:
+            spent, reply = accountant.count_bound(question, charge.digest)
+        else:
+            spent = accountant.count(question, whole=charge.whole)
+        if not spent.any():
+            return Charged(spent, np.zeros(len(spent), dtype=np.uint8), reply)
+        # A repeated question was refused then, whatever the limits leave now.
+        reached = np.maximum(accountant.reached(question), 1)
+        reached[~spent] = 0
+        if charge.whole:
+            raise self._over(accountant, charge, spent, reached)
+        return Charged(spent, reached, reply)
+
+    @staticmethod
+    def _over(accountant: Accountant, charge: Charge, spent: Any, reached: Any) -> SecurityError:
+        """Return why a question about all of its people or nobody is refused."""
+        limits = accountant.limits
+        question = charge.question
+        if (reached == LIMITS.index("bits")).any():
+            return SecurityError("bits_reached", days=limits.days, bits=limits.bits)
+        count = int(spent.sum())
+        people = len(question.people)
+        # Of one answer alone the last one says when; whatever else is counted may make it later.
+        until = accountant.last_until(question) if limits.of(question.kind)[0] == 1 else None
+        if until is None:
+            return SecurityError("people_in_common", spent=count, people=people, days=limits.days)
+        return SecurityError(
+            "people_in_common_until", spent=count, people=people, days=limits.days, until=until.isoformat()
+        )
+
+    def _bound(self, accountant: Accountant | None, ask: Ask, guest: str, charged: list[Charged]) -> bytes | None:
+        """Return the answer that the question got before; bind one whose bytes are now all there."""
+        if ask.binds is not None and accountant is not None:
+            request, digest = ask.binds
+            return accountant.reply_to(guest, request, digest)
+        return next((charge.reply for charge in charged if charge.reply is not None), None)
+
+    def _sample(self, ask: Ask, charged: list[Charged]) -> None:
+        """Store a sample of what came, of people who are answered about."""
+        sample = ask.sample
+        if sample is None or self.requests is None or ask.held is None:
+            return
+        answered = ask.held.copy()
+        if charged:
+            answered[ask.held] = ~np.concatenate([charge.spent for charge in charged])
+        indices = np.flatnonzero(answered).tolist()
+        ids = [sample.ids[i] for i in indices]
+        bodies = [sample.body(i) for i in indices]
+        self.requests.note(sample.model_id, ids, sample.public_key, bodies, sample.kind)
+
+    def _stored(self, permit: Permit, kind: Kind, reply: Message) -> Message:
+        """Return the answer that leaves: the one that is stored already, if the same question was answered meanwhile."""
+        request = permit.ask.reply
+        body = getattr(reply, kind.reply, None) if kind.reply and request else None
+        if body is None or self.accountant is None or not permit.asked.counted or permit.stored is not None:
+            return reply
+        stored = self.accountant.keep_reply(permit.guest, request, body)
+        changed: Mapping[str, Any] = {kind.reply: stored}
+        return replace(reply, **changed)
+
+
+def _free(charge: Charge) -> Charged:
+    """Return what becomes of a charge where nothing is counted."""
+    n = len(charge.question.people)
+    return Charged(np.zeros(n, dtype=bool), np.zeros(n, dtype=np.uint8))

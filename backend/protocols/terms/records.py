@@ -1,0 +1,99 @@
+"""The rows and columns that a Host's gate opens for one message, and how a rule says which. A handler has nothing else of a table.
+
+Only the gate makes :class:`Records`: it alone has the Host's table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.table import PartyTable
+from backend.trees.ensemble import Columns
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, repr=False)
+class Rows:
+    """Which rows and columns of the Host's table a message needs.
+
+    Attributes
+    ----------
+    ids : tuple of str, optional
+        People by id, ``(n,)``; of some there may be no record.
+    rows : ndarray of int, optional
+        Row numbers, ``(n,)``. If neither ids nor rows are given: every row.
+    columns : collection of str, optional
+        Names of features; None = all of the Host's.
+    """
+
+    ids: tuple[str, ...] | None = None
+    rows: NDArray[np.intp] | None = None
+    columns: Collection[str] | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Records:
+    """Rows and columns that were opened.
+
+    Attributes
+    ----------
+    ids : tuple of str
+        ``(n,)``.
+    held : ndarray of bool
+        ``(n,)``: of whom there is a record; the values of the others mean nothing.
+    columns : mapping of str to ndarray
+        Feature → ``(n,)`` values.
+    """
+
+    ids: tuple[str, ...]
+    held: Flags
+    columns: Columns
+
+
+Opened = Mapping[str, Records]
+"""Name that a rule gave to rows → the records."""
+
+
+@dataclass(frozen=True, repr=False)
+class Roster:
+    """Who has a record at a Host: ids and row numbers, no value. A rule may look at it."""
+
+    _table: PartyTable = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self._table.ids)
+
+    def held(self, ids: Sequence[str]) -> Flags:
+        """Return of whom there is a record, ``(n,)``."""
+        found: Flags = self._table.row_of.of(ids) >= 0
+        return found
+
+    def ids(self, rows: NDArray[np.intp] | None = None) -> tuple[str, ...]:
+        """Return the ids of some rows, or of all."""
+        if rows is None:
+            return self._table.ids
+        return tuple(self._table.ids[row] for row in rows.tolist())
+
+
+def open_rows(table: PartyTable, wanted: Rows) -> Records:
+    """Return the rows and columns that were asked for, and no others."""
+    if wanted.ids is not None:
+        ids = wanted.ids
+        found = table.row_of.of(ids)
+        held = found >= 0
+        rows = np.where(held, found, 0)
+        if not len(table.ids):  # no row that could stand for the people without a record
+            return Records(ids, held, {})
+    elif wanted.rows is not None:
+        rows = wanted.rows
+        ids = tuple(table.ids[row] for row in rows.tolist())
+        held = np.ones(len(rows), dtype=bool)
+    else:
+        columns = table.columns if wanted.columns is None else {name: table.columns[name] for name in wanted.columns}
+        return Records(table.ids, np.ones(len(table.ids), dtype=bool), columns)
+    return Records(ids, held, table.columns_of(rows, wanted.columns))
