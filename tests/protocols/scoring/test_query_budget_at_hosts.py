@@ -161,7 +161,7 @@ def test_a_host_has_the_limits_that_its_operator_wrote_into_the_federation_file(
     write_federation(federation.model_copy(update={"hosts": hosts}), tmp_path)
     runtime = FederationRuntime(load_federation(tmp_path), tmp_path / "parties", key_floor=512, pools=False)
     runtime.close()
-    assert runtime.operator.account(runtime.hosts[0]).limits == Limits(2, 3, 20.5)
+    assert runtime.operator.account(runtime.hosts[0]).limits == Limits(2, 3, 20.5, synthetic=True)
     assert runtime.operator.account(runtime.hosts[1]).limits == Limits(QUERIES_SYNTHETIC, synthetic=True)
 
 
