@@ -136,7 +136,7 @@ def test_a_flood_of_later_requests_displaces_none_of_the_earlier_ones_more_than_
 def test_a_log_that_cannot_be_written_answers_nothing(tmp_path):
     log = RequestLog(Database(tmp_path), rate=1.0)
     (tmp_path / "store.db").write_bytes(b"no database" * 1000)
-    with pytest.raises(SecurityError, match="cannot keep requests"):
+    with pytest.raises(SecurityError, match="cannot store requests"):
         log.note("m", ("a",), b"key", [b"x"])
 
 

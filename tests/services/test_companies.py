@@ -254,7 +254,7 @@ def test_a_host_counts_people_and_kinds_and_its_figures_name_nobody(apart, hosts
             asked += 1
         assert found["glassleaf_host_kind_seconds_count", "StartTraining"] == 1
         words = {name for feature in service.config.features() for name in (feature.name, feature.meaning.en)}
-        assert not any(word in text for word in words | {apart[2].id, *service.party._scoring.table.ids})
+        assert not any(word in text for word in words | {apart[2].id, *service.party._gate.table.ids})
     assert asked
 
 

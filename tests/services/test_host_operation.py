@@ -184,7 +184,7 @@ def test_messages_refusals_and_what_waits_are_counted_and_logged_with_the_conver
     assert [found["queue_length", lane] for lane in ("online", "bulk", "training")] == [0, 0, 0]
     text = ask(port, "/metrics")[1]
     features = [feature.name for feature in service.config.features()]
-    assert not any(name in text for name in (*features, *list(service.party._scoring.table.ids)[:50], ONE))
+    assert not any(name in text for name in (*features, *list(service.party._gate.table.ids)[:50], ONE))
     (line,) = [line for line in lines() if line.get("conversation") == ONE]
     assert line["event"] == "A message was refused: %s" and line["error"] == "SecurityError"
 
@@ -280,7 +280,7 @@ def test_a_host_keeps_to_the_volume_and_the_groups_of_its_agreement(companies, c
         approvals.approve(approvals.ask(wanted).number, "ana", date(2100, 1, 1), 100)
         with pytest.raises(SecurityError, match="agreement allows for this purpose is reached: 3 a day"):
             approvals.ask(wanted, 4)
-        assert service.party._scoring.answering.min_group == 77
+        assert service.party._gate.floors.group_size == 77
     finally:
         service.wire.shut_down()
         service.database.close()

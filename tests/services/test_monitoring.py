@@ -78,7 +78,7 @@ class MonitoredDemo(TrainedDemo):
         return [i for i, part in self.glassleaf.models.part_of(self.record).items() if part == "training"]
 
     def values(self, party, feature, ids):
-        table = self.runtime.table if party == "bank" else self.runtime._simulated.hosts[party]._scoring.table
+        table = self.runtime.table if party == "bank" else self.runtime._simulated.hosts[party]._gate.table
         return table.columns[feature][[table.row_of[i] for i in ids]]
 
 
@@ -127,7 +127,7 @@ def test_a_hosts_columns_are_compared_in_bins_of_both_parts_together(demo):
     others = [i for i in demo.training() if i not in demo.ids and asked_by(i) == "monitoring"]
     order = [i for i in demo.runtime.table.ids if i in set(others)]
     drawn = [order[k] for k in np.random.default_rng(7).permutation(len(order))[:REFERENCE]]
-    held = set.intersection(*(set(h._scoring.table.ids) for h in demo.runtime._simulated.hosts.values()))
+    held = set.intersection(*(set(h._gate.table.ids) for h in demo.runtime._simulated.hosts.values()))
     assert len(found) >= 3 and FEATURE not in found
     for feature, figure in found.items():
         known = next(f for _, f in demo.runtime.federation.features() if f.name == feature)
@@ -154,7 +154,7 @@ def test_calibration_is_observed_against_predicted_by_tenth_and_brier(demo):
 
 def test_acceptance_by_a_hosts_feature_is_that_of_a_table_with_every_column(demo):
     people = demo.scored()
-    held = [i for i in demo.ids if i in demo.runtime._simulated.hosts["telecom"]._scoring.table.row_of]
+    held = [i for i in demo.ids if i in demo.runtime._simulated.hosts["telecom"]._gate.table.row_of]
     known = next(f for _, f in demo.runtime.federation.features() if f.name == FEATURE)
     made = group(known, demo.values("telecom", FEATURE, held), GROUPS)
     accepted = [(people.p.loc[held].to_numpy()[made.index == k] < 0.3).mean() for k in range(len(made.groups))]

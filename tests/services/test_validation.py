@@ -75,7 +75,7 @@ class ValidatedDemo(TrainedDemo):
     def grouped(self, people, feature):
         """Group → people, as the feature's owner groups them: a Host's as large as the Guest asks for."""
         party, known = next((p, f) for p, f in self.runtime.federation.features() if f.name == feature)
-        table = self.runtime.table if party == "bank" else self.runtime._simulated.hosts[party]._scoring.table
+        table = self.runtime.table if party == "bank" else self.runtime._simulated.hosts[party]._gate.table
         column = table.columns[feature][[table.row_of[i] for i in people.index]]
         y, p = people.y.to_numpy(dtype=bool), people.p.to_numpy()
         marks, _ = mark(standard().cutoff, y, p, own=False, undecided=True).marks(y, p)
