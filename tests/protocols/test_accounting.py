@@ -46,6 +46,7 @@ NO_RECORD = {
     "MoreGradients",
     "MoreGroupPairs",
     "MoreVectors",
+    "ReportWrongAnswer",
     "StatePurpose",
 }
 PEOPLE = 260
