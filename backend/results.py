@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from backend.i18n import joined
 from backend.trees.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -139,13 +140,15 @@ class Score:
         Per output of the model: the probability of the positive label, of each class, or the value.
     predicted : str
         Name of the most probable of several classes.
+    problems : tuple of Remark
+        Why it was not scored; empty if it was.
     units : int
         The sum as it was decrypted; several outputs share it.
     """
 
     id: str
     status: Literal["ok", "failed"]
-    problem: str
+    problems: tuple[Remark, ...]
     margin: float
     probability: float
     decision: Literal["accept", "decline", ""]
@@ -156,6 +159,11 @@ class Score:
     hosts_part: float
     units: int
     not_held_by: tuple[str, ...]
+
+    @property
+    def problem(self) -> str:
+        """Return why it was not scored, in English; empty if it was."""
+        return joined(*(remark.sentence() for remark in self.problems))
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from backend.data.federation import Federation
     from backend.jobs import Job
+    from backend.remark import Remark
     from backend.results import ModelRecord, Score
     from backend.services.lifecycle import Standing
     from backend.trees.metrics import Metrics
@@ -103,6 +104,12 @@ def model_name(t: Texts, record: ModelRecord, federation: Federation | None, nam
 def problem(t: Texts, why: Problem) -> None:
     """Draw what went wrong, in the reader's language."""
     st.warning(explained(t, why), icon=":material/report:", title=t("frame.problem"))
+
+
+def problems(t: Texts, remarks: Sequence[Remark]) -> None:
+    """Draw several things that went wrong, a paragraph each."""
+    words = "\n\n".join(explained(t, remark) for remark in remarks)
+    st.warning(words, icon=":material/report:", title=t("frame.problem"))
 
 
 def refused(t: Texts, name: str) -> bool:

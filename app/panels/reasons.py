@@ -95,8 +95,8 @@ def _answer(
     notice: Callable[[Reasons, str, str, str], bytes],
 ) -> None:
     about = found.people[0]
-    if about.problem:
-        frame.problem(t, about.problem)
+    if about.problems:
+        frame.problems(t, about.problems)
         return
     st.markdown(t("reasons.sentence", n=len(about.reasons)) if about.reasons else t("reasons.none"))
     st.caption(t(f"compared.said_{found.against}", people=f"{found.compared:,}"))

@@ -26,7 +26,7 @@ def draw(t: Texts, view: View, done: ScoreBatch) -> None:
     if not usable(done):
         st.warning(t("score.nobody_scored", n=len(done.scores)), icon=":material/person_off:", title=t("frame.problem"))
         if len(done.scores) == 1:
-            frame.problem(t, done.scores[0].problem)
+            frame.problems(t, done.scores[0].problems)
     elif len(done.scores) == 1:
         result_person.draw(t, view, done)
     else:

@@ -13,6 +13,7 @@ from app import errors, session
 from app.panels import controls, frame, result_person
 from app.texts import Texts, amount, markdown, number, percent
 from app.view_models import ORDERS, PAGE, Speed, View, page_of
+from backend.i18n import joined
 
 if TYPE_CHECKING:
     from backend.results import Score, ScoreBatch
@@ -95,7 +96,7 @@ def _columns(t: Texts, view: View, scores: Sequence[Score]) -> frame.Columns:
 
 def _note(t: Texts, view: View, score: Score) -> str:
     if score.status == "failed":
-        return errors.worded(t, score.problem, partial(session.host_title, t))
+        return joined(*(errors.worded(t, remark, partial(session.host_title, t)) for remark in score.problems))
     return (
         t("score.not_held_short", hosts=t.listed([t.party(view.federation, h) for h in score.not_held_by]))
         if score.not_held_by

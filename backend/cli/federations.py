@@ -14,6 +14,7 @@ import typer
 from backend.cli.models import model_text
 from backend.cli.output import AsJson, Decimal, Encoding, Sheet, open_glassleaf, print_result, split_list
 from backend.errors import ParameterError
+from backend.remark import one_line
 
 if TYPE_CHECKING:
     from backend.services.federations import ColumnReading, Overview
@@ -224,8 +225,10 @@ def federations(as_json: AsJson = False) -> None:
             {"name": f.name, "title": f.title, "folder": str(f.folder), "parties": [party.name for party in f.parties]}
             for f in usable
         ],
-        "broken": broken,
+        "broken": {name: str(why) for name, why in broken.items()},
     }
     lines = [f"{f.name}  {f.title}  {', '.join(party.name for party in f.parties)}  {f.folder}" for f in usable]
-    lines += [f"{name}  CANNOT BE USED; correct it, the others are not affected. {why}" for name, why in broken.items()]
+    from backend.cli import language_of_shell
+
+    lines += [f"{name}  {one_line(why.sentence(language_of_shell()))}" for name, why in broken.items()]
     print_result(document, lines or "No federation yet. Run `glassleaf demo` or `glassleaf init`.", as_json)

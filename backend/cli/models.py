@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from backend.cli.output import AsJson, ModelId, open_glassleaf, print_result, quality_text, say
+from backend.remark import one_line
 from backend.results import RANKS
 from backend.services.roles import OPERATOR, ROLES
 
@@ -38,8 +39,10 @@ def list_models(as_json: AsJson = False) -> None:
     """List the registered models, newest first; a federation that cannot be used is named with its reason, and left out."""
     with open_glassleaf() as glassleaf:
         records, broken, states = glassleaf.models.all(), glassleaf.federations.broken(), glassleaf.models.states()
-    for name, reason in broken.items():
-        say(f"The federation {name!r} cannot be used, and its models are not listed. {reason}")
+    from backend.cli import language_of_shell
+
+    for name, why in broken.items():
+        say(f"{name}: {one_line(why.sentence(language_of_shell()))}")
     text = "\n".join(model_text(r, states[r.id]) for r in records)
     document = [asdict(r) | _described(states[r.id]) for r in records]
     print_result(document, text or "No model yet. Run `glassleaf demo` or `glassleaf train`.", as_json)

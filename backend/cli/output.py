@@ -119,6 +119,8 @@ def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tic
     GlassleafError
         What stopped the job; Cancelled after Ctrl-C.
     """
+    from backend.cli import language_of_shell
+
     told = None
     try:
         while job.state == "running":
@@ -126,7 +128,7 @@ def watched(job: Job[T], on_tick: Callable[[Job[T]], None] = print_progress, tic
             if job.waits is None:
                 on_tick(job)
             elif job.waits != told:
-                say(job.waits.words)
+                say(job.waits.why.sentence(language_of_shell()))
             told = job.waits
     except KeyboardInterrupt:
         job.cancel()

@@ -17,6 +17,7 @@ from backend.jobs.pace import Pace
 if TYPE_CHECKING:
     from backend.protocols.training.parameters import TreeProgress
     from backend.protocols.transport.transcript import TranscriptEntry
+    from backend.remark import Remark
 
 T = TypeVar("T")
 State = Literal["running", "done", "failed", "cancelled"]
@@ -31,11 +32,13 @@ class Waits:
     ----------
     kind : {"busy", "down"}
         The Hosts have too much to do, or cannot be reached.
+    why : Remark
+        What the Hosts said, or why they cannot be reached.
     """
 
     kind: Literal["busy", "down"]
     hosts: tuple[str, ...]
-    words: str
+    why: Remark
 
 
 class Job(Generic[T]):

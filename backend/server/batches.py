@@ -243,9 +243,10 @@ class Batcher:
         for question in batch.questions:
             own = range(before, before + len(question.people))
             before = own.stop
-            if problems := " ".join(sheet.problem(row) for row in own if row in sheet.problems):
+            problems = [remark for row in own for remark in sheet.problems.get(row, ())]
+            if problems:
                 question.batch = None
-                in_loop(_fail, question, SampleError(problems))
+                in_loop(_fail, question, SampleError(problems=problems))
             else:
                 batch.parts[question] = slice(len(rows), len(rows) + len(own))
                 rows += own

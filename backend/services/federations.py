@@ -53,8 +53,8 @@ class Federations:
         """Every remembered federation that can be used, the demo first; see :meth:`broken` for the others."""
         return sorted(self._workspace.federations(), key=lambda f: (f.name != DEMO, f.name))
 
-    def broken(self) -> dict[str, str]:
-        """Name of a federation whose file or store is there but cannot be used → where it lies, and why it cannot.
+    def broken(self) -> dict[str, FederationError]:
+        """Return the federations whose file or store is there but cannot be used: name → its folder, and why it cannot.
 
         Its models are not listed; everything else goes on without it.
         """

@@ -138,7 +138,7 @@ class Monitoring:
             batch = self._scoring.run(asked, job)
         rows = np.array([i for i, one in enumerate(batch.scores) if one.status == "ok"], dtype=np.intp)
         if len(rows) < MIN_GROUP:
-            why = next((score.problem for score in batch.scores if score.problem), "")
+            why = next((score.problems for score in batch.scores if score.problems), ())
             code = "too_few_scored_because" if why else "too_few_scored"
             values = {"why": why} if why else {}
             raise SampleError(code, people=len(rows), least=MIN_GROUP, **values)

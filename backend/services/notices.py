@@ -41,8 +41,8 @@ def notice_of(
     ParameterError
         The person was not declined, reasons were not found, or one has a column's name for its meaning.
     """
-    if person.problem:
-        raise ParameterError("no_notice_for_problem", why=person.problem)
+    if person.problems:
+        raise ParameterError("no_notice_for_problem", why=person.problems)
     if person.score.decision != "decline":
         raise ParameterError("no_notice_for_accepted", id=person.score.id)
     refuse_without_meaning(model, [reason.feature for reason in person.reasons])

@@ -22,7 +22,7 @@ from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.crypto.workers import Workers
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
-from backend.i18n import Text
+from backend.i18n import Text, joined
 from backend.jobs import Job, work
 from backend.protocols.approvals.messages import REASONS
 from backend.protocols.explanations.encryption import ReasonKey
@@ -30,6 +30,7 @@ from backend.protocols.explanations.guest import Named, ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.messages import MIN_PEOPLE
 from backend.protocols.transport.transcript import TranscriptEntry
+from backend.remark import Remark
 from backend.reports.adverse_action_notice import (
     FORMATS,
     MAX_REASONS,
@@ -127,16 +128,21 @@ class Reason:
 
 @dataclass(frozen=True)
 class PersonReasons:
-    """One person: decision and the parties' totals stand in the score; `reasons`, by name, are empty where there is a `problem`."""
+    """One person: decision and the parties' totals stand in the score; `reasons`, by name, are empty if there are `problems`."""
 
     score: Score
     reasons: tuple[Reason, ...]
-    problem: str = ""
+    problems: tuple[Remark, ...] = ()
+
+    @property
+    def problem(self) -> str:
+        """Return why there are no reasons, in English; empty if there are."""
+        return joined(*(remark.sentence() for remark in self.problems))
 
     @property
     def status(self) -> Literal["ok", "failed"]:
         """Whether names were found (they may be none)."""
-        return "failed" if self.problem else "ok"
+        return "failed" if self.problems else "ok"
 
     @property
     def blocked(self) -> bool:
@@ -392,7 +398,7 @@ def _explainable(batch: ScoreBatch, model_id: str, samples: SampleSheet) -> NDAr
         raise ParameterError("scores_of_others")
     good = np.array([i for i, s in enumerate(batch.scores) if s.status == "ok"], dtype=np.intp)
     if not len(good):
-        raise ParameterError("nothing_to_explain", why=batch.scores[0].problem)
+        raise ParameterError("nothing_to_explain", why=batch.scores[0].problems[:1])
     return good
 
 
@@ -400,13 +406,13 @@ def _people(
     batch: ScoreBatch, good: NDArray[np.intp], found: Named, known: Mapping[str, Reason]
 ) -> tuple[PersonReasons, ...]:
     """Everybody in the sheet, those who were not scored without reasons."""
-    people = [PersonReasons(s, (), s.problem) for s in batch.scores]
+    people = [PersonReasons(score, (), score.problems) for score in batch.scores]
     for k, i in enumerate(good.tolist()):
         reasons = tuple(
             replace(known[feature], side=known[feature].asked if feature in found.marked[k] else "")
             for _, feature in found.names[k] or ()
         )
-        refused = found.refused[k].sentence() if k in found.refused else ""
+        refused = (found.refused[k],) if k in found.refused else ()
         people[i] = PersonReasons(batch.scores[i], reasons, refused)
     return tuple(people)
 

@@ -415,19 +415,17 @@ def sample_scores(
     index_of = {row: k for k, row in enumerate(good.tolist())}
     for i, sample_id in enumerate(sheet.ids):
         k = index_of.get(i)
-        problem = ""
         if k is None:
-            problem = sheet.problem(i)
-        elif k in scored.refused:
-            problem = scored.refused[k].sentence()
-        if k is None or problem:
-            out.append(failed_score(sample_id, problem))
+            out.append(failed_score(sample_id, sheet.problems.get(i, ())))
+            continue
+        if k in scored.refused:
+            out.append(failed_score(sample_id, (scored.refused[k],)))
             continue
         out.append(
             Score(
                 id=sample_id,
                 status="ok",
-                problem="",
+                problems=(),
                 margin=margin[k],
                 probability=float("nan") if outputs.task == "number" else chosen[k],
                 decision="" if outputs.task != "binary" else "decline" if chosen[k] >= cutoff else "accept",
@@ -443,7 +441,7 @@ def sample_scores(
     return tuple(out)
 
 
-def failed_score(sample_id: str, problem: str) -> Score:
-    """The result of a row that was not scored."""
+def failed_score(sample_id: str, problems: tuple[Remark, ...]) -> Score:
+    """Return the result of a row that was not scored."""
     nan = float("nan")
-    return Score(sample_id, "failed", problem, nan, nan, "", (), "", nan, nan, nan, 0, ())
+    return Score(sample_id, "failed", problems, nan, nan, "", (), "", nan, nan, nan, 0, ())

@@ -201,7 +201,7 @@ class Streaming:
     ) -> tuple[tuple[Score, ...], ScoreBatch | None]:
         """The scores of a group, once they are there; a stop is passed on, and so is how far it is."""
         if inner is None:
-            failed = [failed_score(one, sheet.problem(row)) for row, one in enumerate(sheet.ids)]
+            failed = [failed_score(one, sheet.problems.get(row, ())) for row, one in enumerate(sheet.ids)]
             return tuple(failed), None
         while inner.state == "running":
             inner.wait(POLL)

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from backend.errors import HostBusy, PartyUnreachable
 from backend.jobs import Job, Waits
 from backend.protocols.guest_runtime import GuestRuntime
+from backend.remark import Remark
 
 TIMEOUT = 300.0  # seconds that busy Hosts are waited for, all waits for one question together
 LASTING = math.inf  # as long as nobody stops the work; then Hosts that are down are waited for, too
@@ -65,7 +66,7 @@ def repeated(
             delay = min(LONGEST, max(busy.wait, busy.wait * 2**tries / 2))
             if waited + delay > timeout:
                 raise
-            _wait(job, Waits("busy", (busy.host,) if busy.host else hosts, str(busy)), lasting(delay), keep)
+            _wait(job, Waits("busy", (busy.host,) if busy.host else hosts, busy.remarks[0]), lasting(delay), keep)
             waited, tries = waited + delay, min(tries + 1, 10)
         except PartyUnreachable as down:
             if timeout < LASTING or runtime.simulated or not waits_for_links():
@@ -73,9 +74,9 @@ def repeated(
             tries = min(tries + 1, 10)
             gone = runtime.down(hosts)
             if gone:  # else it was cut and is back, or a Host was silent for too long
-                why = Waits("down", gone, f"Waits until {', '.join(gone)} can be reached: {down}")
+                why = Waits("down", gone, Remark("waits_for_hosts", {"hosts": gone, "why": down.remarks[0]}))
                 _wait(job, why, lambda: not runtime.down(hosts), keep)
-            _wait(job, Waits("busy", hosts, str(down)), lasting(min(LONGEST, 2.0**tries / 2)), keep)
+            _wait(job, Waits("busy", hosts, down.remarks[0]), lasting(min(LONGEST, 2.0**tries / 2)), keep)
 
 
 def lasting(seconds: float) -> Callable[[], bool]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from backend.data.federation import Federation, load_federation
 from backend.errors import FederationError, GlassleafError, StoreError
 from backend.i18n import Text
+from backend.remark import Remark
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
@@ -113,11 +114,15 @@ class Workspace:
         tried = (self._try(name, folder) for name, folder in self._known().items())
         return [found for found in tried if isinstance(found, Federation)]
 
-    def broken(self) -> dict[str, str]:
-        """Name of a federation that is there but cannot be used → where it lies, and why it cannot."""
-        known = self._known()
-        tried = {name: self._try(name, folder) for name, folder in known.items()}
-        return {name: f"{known[name]}: {why}" for name, why in tried.items() if isinstance(why, GlassleafError)}
+    def broken(self) -> dict[str, FederationError]:
+        """Return the federations that are there but cannot be used: name → its folder, and why it cannot."""
+        errors = {}
+        for name, folder in self._known().items():
+            why = self._try(name, folder)
+            if isinstance(why, GlassleafError):
+                place = Remark("federation_not_usable", {"folder": str(folder)})
+                errors[name] = FederationError(problems=[place, *why.remarks])
+        return errors
 
     def _try(self, name: str, folder: Path) -> Federation | GlassleafError | None:
         """A federation whose file can be read and whose Guest's database can be opened."""

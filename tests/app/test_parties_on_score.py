@@ -20,6 +20,7 @@ from app.texts import Texts, markdown, size
 from backend.errors import SecurityError
 from backend.jobs import Job
 from backend.protocols.transport.transcript import SAMPLE, TranscriptEntry
+from backend.remark import Remark
 from backend.services import Glassleaf
 from backend.services.attack_runs import AttackRuns
 from tests.app.conftest import Answers, Opened, World, job_of, put_job
@@ -307,7 +308,7 @@ def test_no_usable_row_is_no_success(opened: Opened, world: World) -> None:
         at.button(key="score_go")
     at = scored(opened("score"))
     batch = job_of("score").result
-    failed = replace(batch, scores=(replace(batch.scores[0], status="failed", problem="no value"),))
+    failed = replace(batch, scores=(replace(batch.scores[0], status="failed", problems=(Remark("moments"),)),))
     assert result.usable(batch) and not result.usable(failed)
 
 

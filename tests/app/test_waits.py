@@ -12,6 +12,7 @@ from app.panels import waits
 from app.texts import Texts
 from backend.data.federation import load_federation, write_federation
 from backend.jobs import Job, Silence, Waits
+from backend.remark import Remark
 from backend.services.host_operator import HostOperator
 from tests.app.conftest import Opened, World, _fresh, forget_jobs, job_of
 from tests.app.reading_out import everything, says
@@ -111,7 +112,7 @@ def test_who_holds_work_up_is_named_in_the_tray_too(opened: Opened, language: st
     assert waits.state(t, job) == ""
     job.silence = Silence((HOST,), 6.0)
     assert waits.state(t, job) == t("pause.tray_silent", hosts=TITLES[language])
-    job.waits = Waits("down", (HOST,), "")
+    job.waits = Waits("down", (HOST,), Remark("moments"))
     assert waits.state(t, job) == t("pause.tray_waits", hosts=TITLES[language])
     job.cancel()
     assert waits.state(t, job) == ""

@@ -127,7 +127,7 @@ def test_a_table_waits_for_a_host_that_stands_still_and_goes_on_by_itself(bank, 
             StreamRequest(record.id, tmp_path / "people.csv", tmp_path / "scores.csv", cipher="rlwe")
         )
         until(lambda: job.waits is not None and job.waits.kind == "down")
-        assert f"Waits until {last} can be reached" in job.waits.words
+        assert job.waits.why.code == "waits_for_hosts" and job.waits.why.values["hosts"] == (last,)
     assert job.get().scored == PEOPLE
     with (tmp_path / "scores.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))

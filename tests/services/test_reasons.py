@@ -13,6 +13,7 @@ from backend.fairness.age_discrimination import AgeCheck, AgeGap
 from backend.i18n import NO_MEANING, Catalogue, Text
 from backend.protocols.training.decision_tree import DecisionTreeParameters
 from backend.protocols.training.forest import ForestParameters
+from backend.remark import Remark
 from backend.services.notices import notice_of
 from backend.services.reasons import CohortRequest, ReasonsRequest, methods
 from backend.services.scoring import ScoringRequest
@@ -254,8 +255,8 @@ def test_the_audit_log_counts_reasons_and_notices_and_names_nobody(context, decl
 def test_where_nobody_was_scored_there_is_nothing_to_explain(context, declined):
     sheet = context.glassleaf.samples.of_person(context.record.id, declined[0])
     batch = context.glassleaf.scoring.start(ScoringRequest(context.record.id, sheet, 0.5, "none", KEY)).get()
-    failed = replace(batch, scores=(replace(batch.scores[0], status="failed", problem="no record"),))
-    with pytest.raises(ParameterError, match="nothing to explain: no record"):
+    failed = replace(batch, scores=(replace(batch.scores[0], status="failed", problems=(Remark("moments"),)),))
+    with pytest.raises(ParameterError, match="nothing to explain: less than a minute"):
         ask(context, [declined[0]], scored=failed)
 
 

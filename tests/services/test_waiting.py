@@ -49,19 +49,19 @@ class Followed(Job):
 
     def __setattr__(self, name, value):
         if name == "waits" and value is not None:
-            self.waited.append((value.kind, value.hosts, value.words))
+            self.waited.append((value.kind, value.hosts, value.why))
         super().__setattr__(name, value)
 
 
 def busy(seconds=0.001):
-    return HostBusy("shop refused: it has more to do.", seconds, "shop")
+    return HostBusy("host_stops", seconds, "shop")
 
 
 def test_a_busy_host_is_asked_again_after_its_delay_and_the_job_says_so():
     ask, job = Asking(busy(), busy()), Followed()
     assert repeated(ask, Links(), HOSTS, job, 1.0) == "scores"
     assert ask.tries == 3 and job.waits is None
-    assert job.waited == [("busy", ("shop",), "shop refused: it has more to do.")] * 2
+    assert job.waited == [("busy", ("shop",), busy().remarks[0])] * 2
 
 
 @pytest.mark.parametrize("timeout", [0.0, 5.0])
@@ -78,7 +78,7 @@ def test_a_host_that_is_down_is_named_at_once_unless_the_work_may_last():
         (Links(simulated=True), LASTING, True),
         (Links(), LASTING, False),
     ):
-        ask = Asking(PartyUnreachable("shop: down since 14:02."))
+        ask = Asking(PartyUnreachable("host_stops", host="shop"))
         with pytest.raises(PartyUnreachable):
             repeated(ask, runtime, HOSTS, Followed(), timeout, waits_for_links=lambda begun=begun: begun)
         assert ask.tries == 1
@@ -86,17 +86,18 @@ def test_a_host_that_is_down_is_named_at_once_unless_the_work_may_last():
 
 def test_work_that_may_last_goes_on_by_itself_once_the_link_is_up(monkeypatch):
     monkeypatch.setattr(waiting, "LONGEST", 0.001)
-    ask, job = Asking(PartyUnreachable("shop: down since 14:02.")), Followed()
+    ask, job = Asking(PartyUnreachable("host_stops", host="shop")), Followed()
     assert repeated(ask, Links(("shop",), looks=5), HOSTS, job, LASTING) == "scores"
-    kind, hosts, words = job.waited[0]
-    assert (kind, hosts) == ("down", ("shop",)) and "shop can be reached" in words and "14:02" in words
+    kind, hosts, why = job.waited[0]
+    assert (kind, hosts, why.code) == ("down", ("shop",), "waits_for_hosts")
+    assert why.values["why"].code == "host_stops"
 
 
 def test_what_is_under_way_is_said_to_be_wanted_while_it_waits(monkeypatch):
     monkeypatch.setattr(waiting, "LONGEST", 0.001)
     monkeypatch.setattr(waiting, "KEEPING", 0.0)
     kept = []
-    ask = Asking(PartyUnreachable("shop: down."))
+    ask = Asking(PartyUnreachable("host_stops", host="shop"))
     repeated(ask, Links(("shop",), looks=20), HOSTS, Followed(), LASTING, lambda: kept.append(1))
     assert kept
 
