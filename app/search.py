@@ -98,12 +98,13 @@ def _features(t: Texts, view: View) -> Iterator[Hit]:
 def _findings(t: Texts, view: View) -> Iterator[Hit]:
     """Findings, by rule, law and feature."""
     for finding in view.compliance.findings:
-        title = t.either(finding.title, finding.title_zh)
+        title = t.text(finding.title)
         meaning = t.text(finding.meaning)
-        names = (finding.title, finding.title_zh, finding.feature, finding.meaning.en, finding.meaning.zh)
-        law = (finding.citation, finding.pack, finding.pack_zh, finding.rule_id)
+        names = [finding.feature, finding.rule_id]
+        for text in (finding.title, finding.meaning, finding.citation, finding.pack):
+            names += [text.en, text.zh]
         place = {"finding": view_models.key_of(finding)}
-        yield Hit(markdown(t("words.says", who=title, said=meaning)), _text(*names, *law), "compliance", place)
+        yield Hit(markdown(t("words.says", who=title, said=meaning)), _text(*names), "compliance", place)
 
 
 def _trees(t: Texts, view: View) -> Iterator[Hit]:

@@ -150,10 +150,6 @@ class Texts:
         """Return a text in the chosen language."""
         return text.in_language(self.language)
 
-    def either(self, english: str, chinese: str) -> str:
-        """The Chinese text where Chinese is chosen and given, else the English one."""
-        return chinese if self.language == "zh" and chinese else english
-
     def listed(self, words: list[str]) -> str:
         """A list in words: "a, b and c"."""
         if len(words) < 2:

@@ -92,10 +92,6 @@ class Catalogue:
         """Return a text in the catalogue's language."""
         return text.in_language(self.language)
 
-    def either(self, english: str, chinese: str) -> str:
-        """The Chinese text where Chinese is chosen and given, else the English one."""
-        return chinese if self.language == "zh" and chinese else english
-
     def unit(self, unit: Text, meaning: Text) -> str:
         """Return the unit of something with that meaning, in the catalogue's language."""
         return unit_in(self.language, unit, meaning)
@@ -107,6 +103,11 @@ class Catalogue:
     def texts(self, texts: Mapping[str, Text]) -> dict[str, str]:
         """Return a table of texts, such as what codes stand for, in the catalogue's language."""
         return texts_in(self.language, texts)
+
+
+def in_both(key: str, /, **values: object) -> Text:
+    """Return a text of the catalogues in both languages."""
+    return Text(Catalogue("en")(key, **values), Catalogue("zh")(key, **values))
 
 
 def fill(text: str, language: str, values: Mapping[str, object]) -> str:

@@ -137,7 +137,7 @@ def request(t: Texts, view: View, expected: str) -> AlternativesRequest:
 def _compared_with(view: View, attribute: str) -> str:
     """The group that outcomes by an attribute were compared with, so that two gaps of one page have one reference; empty where none was."""
     measured = [row for f in view.compliance.findings if f.feature == attribute for row in f.disparities or ()]
-    return next((row.about for row in measured if row.measure == f"selection rate, {REFERENCE_GROUP}"), "")
+    return next((row.about.en for row in measured if row.measure == f"selection rate, {REFERENCE_GROUP}"), "")
 
 
 def _done(t: Texts, view: View, job: Job[Any]) -> None:
@@ -362,4 +362,4 @@ def _ratio(point: Point) -> str:
 
 
 def _named(t: Texts, found: Search, group: Any) -> str:
-    return found.group_in_words(group, t.language)
+    return t.text(found.group_in_words(group))

@@ -78,12 +78,12 @@ def packs(t: Texts, view: View) -> None:
     if box is None:
         return
     columns: frame.Columns = {
-        "pack": [markdown(t.either(pack.title, pack.title_zh)) for pack in found],
+        "pack": [markdown(t.text(pack.title)) for pack in found],
         "jurisdiction": [markdown(t.jurisdiction(pack.jurisdiction)) for pack in found],
-        "scope": [markdown(t.either(pack.applies_to, pack.applies_to_zh) or "–") for pack in found],
+        "scope": [markdown(t.text(pack.applies_to) or "–") for pack in found],
         "version": [markdown(pack.version) for pack in found],
         "as_of": [pack.as_of for pack in found],
-        "source": [markdown(t.either(pack.source, pack.source_zh)) for pack in found],
+        "source": [markdown(t.text(pack.source)) for pack in found],
         "origin": [t(f"compliance.{'built_in' if pack.built_in else 'own'}") for pack in found],
     }
     with box:
@@ -103,7 +103,7 @@ def duties(t: Texts, view: View) -> None:
         return
     laws: dict[str, list[Duty]] = {}
     for duty in found:
-        laws.setdefault(t.either(duty.pack, duty.pack_zh), []).append(duty)
+        laws.setdefault(t.text(duty.pack), []).append(duty)
 
     def counted(law: str) -> str:
         in_force = sum(duty.force == "in_force" for duty in laws[law])
@@ -119,17 +119,17 @@ def duties(t: Texts, view: View) -> None:
 def _duties(t: Texts, own: Sequence[Duty]) -> None:
     for duty in own:
         _law(t, duty)
-        offers = markdown(t.either(duty.evidence, duty.evidence_zh))
+        offers = markdown(t.text(duty.evidence))
         st.markdown(f":material/inventory_2: {t('words.about', what=t('compliance.offers'), said=offers)}")
-        remedy = markdown(t.either(duty.remedy, duty.remedy_zh))
+        remedy = markdown(t.text(duty.remedy))
         st.markdown(f":material/build: {t('words.about', what=t('compliance.what_to_do'), said=remedy)}")
 
 
 def _law(t: Texts, law: Duty) -> None:
     """Title, whether it is in force, what it says, and where that is written."""
-    st.markdown(f"**{markdown(t.either(law.title, law.title_zh))}**")
+    st.markdown(f"**{markdown(t.text(law.title))}**")
     law_badges(t, law)
-    st.markdown(markdown(t.either(law.explanation, law.explanation_zh)))
+    st.markdown(markdown(t.text(law.explanation)))
     st.caption(citation(t, law))
 
 
@@ -153,7 +153,7 @@ def _matches(t: Texts, view: View, found: Sequence[Finding], kind: str, why: str
     columns = {
         "features.meaning": [markdown(t.text(x.meaning)) for x in found],
         "words.party": [palette.name(t, view.federation, x.party) for x in found],
-        "compliance.rule": [markdown(t.either(x.title, x.title_zh)) for x in found],
+        "compliance.rule": [markdown(t.text(x.title)) for x in found],
         "compliance.match": [
             t("compliance.matched", matched=markdown(x.matched), place=t(f"compliance.in_{x.matched_in}"))
             for x in found

@@ -104,7 +104,9 @@ def _asked(chosen: DictionaryFilters) -> bool:
 
 def _flagged_so(findings: Sequence[Finding], chosen: DictionaryFilters) -> bool:
     """Whether one of a feature's findings has a status and a rule pack that are looked for."""
-    return any(controls.passes(chosen.statuses, f.status) and controls.passes(chosen.packs, f.pack) for f in findings)
+    return any(
+        controls.passes(chosen.statuses, f.status) and controls.passes(chosen.packs, f.pack.en) for f in findings
+    )
 
 
 def table(

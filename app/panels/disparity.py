@@ -14,6 +14,7 @@ from backend.services.fairness import BY_CUTOFF, FOUR_FIFTHS, GROUPS, PAIR_P, RA
 if TYPE_CHECKING:
     from backend.data.dictionary import Feature
     from backend.fairness.evidence import Evidence
+    from backend.i18n import Text
 
 SMALLEST = 0.0001  # what is told of a p-value
 
@@ -53,7 +54,7 @@ def scores(t: Texts, found: Sequence[Evidence], place: str) -> None:
         frame.table(table, t("disparity.scores"))
 
 
-def _by_spread(found: Sequence[Evidence]) -> dict[str, Evidence]:
+def _by_spread(found: Sequence[Evidence]) -> dict[Text, Evidence]:
     """Group → the standardised difference of its mean score."""
     return {row.about: row for row in found if row.measure == f"{SCORE}, {SMD}" and row.value is not None}
 
@@ -98,7 +99,7 @@ def across(t: Texts, found: Sequence[Evidence], place: str) -> None:
     st.caption(t("disparity.range_limits"))
 
 
-def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[str, str], sentence: str) -> str:
+def _lines(t: Texts, ratios: Sequence[Evidence], groups: dict[Text, str], sentence: str) -> str:
     """A line a group over the cut-offs, with its intervals, and four fifths."""
     cutoffs = [row.cutoff or 0.0 for row in ratios]
     first, last = min(cutoffs), max(cutoffs)
@@ -148,7 +149,7 @@ def reference(t: Texts, feature: Feature | None, place: str, usual: str = "") ->
 
 
 def _name(t: Texts, row: Evidence) -> str:
-    return markdown(t.either(row.about, row.about_zh))
+    return markdown(t.text(row.about))
 
 
 def _signed(value: float | None) -> str:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from backend.compliance.assessment import KeptOut
     from backend.data.dictionary import Feature
     from backend.fairness.evidence import Basis, Evidence
+    from backend.i18n import Text
     from backend.jobs import Job
 
 EVIDENCE = {"proxies": "link", "outcomes": "groups"}
@@ -100,17 +101,17 @@ def proxies(t: Texts, view: View, finding: Finding | KeptOut, place: str) -> Non
         t(
             "compliance.proxies_found",
             n=len(found),
-            closest=brief(t, view, closest.about),
-            party=palette.name(t, view.federation, view.model.owner_of(closest.about)),
+            closest=brief(t, view, closest.about.en),
+            party=palette.name(t, view.federation, view.model.owner_of(closest.about.en)),
             v=interval(t, closest, number),
             records=f"{closest.n:,}",
         )
     )
     table: frame.Columns = {
-        t("compliance.other_feature"): [brief(t, view, row.about) for row in found],
+        t("compliance.other_feature"): [brief(t, view, row.about.en) for row in found],
         t("compliance.v"): [interval(t, row, number) for row in found],
         t("compliance.records"): [f"{row.n:,}" for row in found],
-        t("words.gain"): [percent(gains[row.about]) for row in found],
+        t("words.gain"): [percent(gains[row.about.en]) for row in found],
     }
     with st.expander(t("frame.as_table"), icon=":material/table:", key=f"proxies_{place}"):
         frame.table(table, t("compliance.proxies"))
@@ -169,7 +170,7 @@ def points(share: float) -> str:
 def _against(
     t: Texts,
     row: Evidence,
-    compared: Mapping[tuple[str, str], Evidence],
+    compared: Mapping[tuple[Text, str], Evidence],
     what: str,
     words: Callable[[float], str],
 ) -> str:
@@ -186,7 +187,7 @@ def _at(t: Texts, on: Basis | None) -> str:
     return t.joined(at, t("compliance.answered_before", day=on.measured) if on.measured else "")
 
 
-def _apart(t: Texts, reference: Evidence, furthest: Evidence, compared: Mapping[tuple[str, str], Evidence]) -> str:
+def _apart(t: Texts, reference: Evidence, furthest: Evidence, compared: Mapping[tuple[Text, str], Evidence]) -> str:
     """The reference group's share of acceptance, the group that is furthest from it, and what chance alone would do."""
     own = compared[furthest.about, "selection rate"]
     by_chance = next((row.value for (_, measure), row in compared.items() if measure == f"selection rate, {P}"), None)
@@ -220,7 +221,7 @@ def records(row: Evidence) -> str:
 
 def group(t: Texts, row: Evidence) -> str:
     """A group in words of this language; what a code stands for is its owner's word."""
-    return markdown(t.either(row.about, row.about_zh))
+    return markdown(t.text(row.about))
 
 
 def ages(t: Texts, finding: Finding, place: str) -> None:

@@ -94,4 +94,4 @@ def _splits(t: Texts, view: View, name: str) -> None:
 
 
 def _rule(t: Texts, finding: Finding) -> str:
-    return markdown(t.either(finding.title, finding.title_zh))
+    return markdown(t.text(finding.title))

@@ -55,7 +55,7 @@ def filters(t: Texts, view: View) -> FindingFilters:
 def by_law(t: Texts, view: View, page: str, width: int) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The filters by status and by rule pack."""
     found = view.compliance.findings
-    packs = {finding.pack: t.either(finding.pack, finding.pack_zh) for finding in found}
+    packs = {finding.pack.en: t.text(finding.pack) for finding in found}
     there = [status for status in view_models.SEVERITY if any(f.status == status for f in found)]
     return (
         narrow(t, page, "status", there, lambda status: t(f"compliance.{status}"), width),
@@ -81,7 +81,7 @@ def matching(
         held = (
             (chosen.parties, finding.party),
             (chosen.statuses, finding.status),
-            (chosen.packs, finding.pack),
+            (chosen.packs, finding.pack.en),
             (chosen.decisions, review.verdict if review else "open"),
         )
         return all(controls.passes(wanted, value) for wanted, value in held) and (
@@ -162,7 +162,7 @@ def _of_law(t: Texts, own: Sequence[Finding], work: Casework) -> Finding:
 
     def words(key: str) -> str:
         finding = by_key[key]
-        title = markdown(t.either(finding.title, finding.title_zh))
+        title = markdown(t.text(finding.title))
         return f":material/{reviews.ICONS[_verdict(finding, work)]}: {markdown(t.jurisdiction(finding.jurisdiction))} · {title}"
 
     key = session.remember(f"law_{own[0].feature}", list(by_key))
@@ -198,8 +198,8 @@ def _evidence(t: Texts, view: View, finding: Finding) -> None:
     """What the rule says and why it matches, what was measured, and where the model asks about the feature."""
     law, found = st.columns(2, gap="medium")
     with law:
-        title = markdown(t.either(finding.title, finding.title_zh))
-        explanation = markdown(t.either(finding.explanation, finding.explanation_zh))
+        title = markdown(t.text(finding.title))
+        explanation = markdown(t.text(finding.explanation))
         st.markdown(f":material/gavel: **{title}**\n\n{explanation}", help=t(f"compliance.{finding.status}_help"))
         st.caption(where(t, finding) if finding.quote else citation(t, finding))
     with found:
@@ -222,7 +222,7 @@ def _why(t: Texts, finding: Finding, yes: Sequence[Review]) -> str:
     answers = (reviews.answered(t, one) for one in yes)
     parts.append(t.joined(matched, *answers, use if usage.splits else t("compliance.no_use")))
     parts.append(f":material/build: **{t('compliance.what_to_do')}**")
-    parts.append(markdown(t.either(finding.remedy, finding.remedy_zh)))
+    parts.append(markdown(t.text(finding.remedy)))
     return "\n\n".join(parts)
 
 
@@ -279,10 +279,10 @@ def where(t: Texts, law: Law) -> str:
 
 def cited(t: Texts, law: Law | LawDate | Question) -> str:
     """A citation in the reader's language."""
-    return markdown(t.either(law.citation, law.citation_zh))
+    return markdown(t.text(law.citation))
 
 
 def quoted(t: Texts, law: Law) -> str:
     """A rule's wording with its source, or that this is a paraphrase."""
-    source = markdown(t.either(law.quote_from, law.quote_from_zh))
+    source = markdown(t.text(law.quote_from))
     return wording(t, markdown(law.quote), source, law.as_of, law.checked)

@@ -54,8 +54,8 @@ def _opened(t: Texts, found: LawCalendar) -> None:
 def _dates(t: Texts, dates: Sequence[LawDate], alt: str, on: str) -> None:
     columns = {
         "law.day": [t(f"law.change_{date.change_on(on)}", day=date.day) for date in dates],
-        "law.rule": [f"{markdown(t.either(date.title, date.title_zh))} · {cited(t, date)}" for date in dates],
-        "law.pack": [markdown(t.either(date.pack, date.pack_zh)) for date in dates],
+        "law.rule": [f"{markdown(t.text(date.title))} · {cited(t, date)}" for date in dates],
+        "law.pack": [markdown(t.text(date.pack)) for date in dates],
         "law.whom": [", ".join(t(f"law.whom_{whom}") for whom in date.whom) for date in dates],
         "law.as_of": [t(f"law.as_of_{date.checked}", day=date.as_of) for date in dates],
     }

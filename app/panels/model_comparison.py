@@ -321,7 +321,7 @@ def findings(t: Texts, view: View, found: SideBySide) -> None:
     st.markdown(t.joined(t("comparison.findings", n=len(found.findings)), fewer))
     columns = {
         t("comparison.feature"): [evidence.plain(t, view, pair.either.feature) for pair in found.findings],
-        t("comparison.rule"): [t.either(pair.either.title, pair.either.title_zh) for pair in found.findings],
+        t("comparison.rule"): [t.text(pair.either.title) for pair in found.findings],
         t("comparison.status"): [t(f"compliance.{pair.either.status}") for pair in found.findings],
         t("comparison.first"): [_use(t, pair.before) for pair in found.findings],
         t("comparison.second"): [_use(t, pair.after) for pair in found.findings],

@@ -69,4 +69,4 @@ def _question(t: Texts, view: View, question: Question, work: Casework, *, first
 def words(t: Texts, question: Question) -> str:
     """What is asked of a feature, in one line."""
     feature = markdown(brief(t.text(question.meaning)))
-    return t("questions.ask", feature=feature, title=markdown(t.either(question.title, question.title_zh)))
+    return t("questions.ask", feature=feature, title=markdown(t.text(question.title)))

@@ -147,7 +147,7 @@ def decisions(
     if not found:
         st.info(t("compliance.none", assessed=made.content.assessment.assessed), icon=":material/search_off:")
         return
-    named = [f"{t.brief(view.model.feature(f.feature))} · {t.either(f.title, f.title_zh)}" for f in found]
+    named = [f"{t.brief(view.model.feature(f.feature))} · {t.text(f.title)}" for f in found]
     columns = {
         t("report.finding"): named,
         t("report.status"): [t(f"compliance.{f.status}") for f in found],

@@ -115,7 +115,7 @@ def table(t: Texts, view: View, shown: Sequence[Tested], name: str) -> None:
     rows = {
         t("validation.head_test"): [_named(t, test) for test in shown],
         t("validation.head_figure"): [_worst(t, view, known, test) for test in shown],
-        t("validation.head_source"): [markdown(t.either(test.source, test.source_zh)) for test in shown],
+        t("validation.head_source"): [markdown(t.text(test.source)) for test in shown],
     }
     with st.container(key=f"cards_{name.replace('.', '_')}"):
         frame.table(rows, t(name))

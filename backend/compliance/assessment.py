@@ -35,7 +35,7 @@ from backend.compliance.second_opinion import reconsider
 from backend.data.dictionary import Feature
 from backend.fairness.age_discrimination import AgeCheck
 from backend.fairness.evidence import Basis, Evidence
-from backend.i18n import Text
+from backend.i18n import NO_TEXT, Text
 from backend.store.reviews import ABOUT, Review
 
 SEVERITY: tuple[Status, ...] = get_args(Status)  # worst first
@@ -51,29 +51,21 @@ _WRITTEN = {
 }  # letters that only a language has
 LAW_FIELDS = (
     "title",
-    "title_zh",
     "citation",
-    "citation_zh",
     "status",
     "explanation",
-    "explanation_zh",
     "remedy",
-    "remedy_zh",
     "whom",
     "quote",
     "quote_from",
-    "quote_from_zh",
 )
 PACK_FIELDS = (
     "name",
     "version",
     "title",
-    "title_zh",
     "jurisdiction",
     "source",
-    "source_zh",
     "applies_to",
-    "applies_to_zh",
     "checked",
 )
 
@@ -110,32 +102,26 @@ class Law:
         Of whom it demands something.
     checked : {"source", "not", "none"}
         Whether it was compared with its official text on the day `as_of`, if any statute names it.
-    quote, quote_from, quote_from_zh : str
+    quote, quote_from : str, Text
         Official wording and where it was read; empty = all that is said of it is a paraphrase.
     """
 
     rule_id: str
-    title: str
-    title_zh: str
-    pack: str
-    pack_zh: str
-    citation: str
-    citation_zh: str
+    title: Text
+    pack: Text
+    citation: Text
     jurisdiction: str
     as_of: str
     status: Status
     effective_from: str
     effective_to: str
     force: Force
-    explanation: str
-    explanation_zh: str
-    remedy: str
-    remedy_zh: str
+    explanation: Text
+    remedy: Text
     whom: tuple[Addressee, ...] = ("bank",)
     checked: Checked = "source"
     quote: str = ""
-    quote_from: str = ""
-    quote_from_zh: str = ""
+    quote_from: Text = NO_TEXT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,12 +176,11 @@ class Duty(Law):
 
     Attributes
     ----------
-    evidence, evidence_zh : str
+    evidence : Text
         What Glassleaf offers towards it, and what it does not.
     """
 
-    evidence: str
-    evidence_zh: str
+    evidence: Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,15 +190,12 @@ class PackStamp:
     name: str
     version: str
     as_of: str
-    title: str
-    title_zh: str
+    title: Text
     jurisdiction: str
-    source: str
+    source: Text
     built_in: bool
-    applies_to: str = ""
-    applies_to_zh: str = ""
+    applies_to: Text = NO_TEXT
     checked: Checked = "source"
-    source_zh: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +214,7 @@ class Question:
     ----------
     about : str
         :data:`backend.store.reviews.ABOUT` and the concept.
-    title, title_zh, citation, citation_zh : str
+    title, citation : Text
         What it asks about, in a rule's words, and where that rule is written.
     matched, matched_in : str
         The words that suggest it, and where they stand.
@@ -253,10 +235,8 @@ class Question:
     feature: str
     meaning: Text
     about: str
-    title: str
-    title_zh: str
-    citation: str
-    citation_zh: str
+    title: Text
+    citation: Text
     matched: str
     matched_in: MatchedIn
     strength: Strength
@@ -507,9 +487,7 @@ def _questions(
             meaning=feature.meaning,
             about=ABOUT + concept,
             title=narrowest.title,
-            title_zh=narrowest.title_zh,
             citation=narrowest.citation,
-            citation_zh=narrowest.citation_zh,
             **sign._asdict(),
             status=min((rule.status for rule in rules), key=SEVERITY.index),
             usage=usage,
@@ -544,7 +522,6 @@ def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:
         **{name: getattr(rule, name) for name in LAW_FIELDS},
         "rule_id": rule.id,
         "pack": pack.title,
-        "pack_zh": pack.title_zh,
         "jurisdiction": pack.jurisdiction,
         "as_of": (rule.as_of or pack.as_of).isoformat(),
         "effective_from": rule.effective_from.isoformat(),
@@ -556,7 +533,7 @@ def _law(pack: RulePack, rule: LegalRule, day: dt.date) -> dict[str, Any]:
 
 def _duties(packs: Sequence[RulePack], day: dt.date) -> tuple[Duty, ...]:
     duties = [
-        Duty(**_law(pack, rule, day), evidence=rule.evidence, evidence_zh=rule.evidence_zh)
+        Duty(**_law(pack, rule, day), evidence=rule.evidence)
         for pack in packs
         for rule in pack.rules
         if rule.scope == "model"

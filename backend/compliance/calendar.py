@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from backend.compliance.rule_pack import Addressee, Checked, LegalRule, RulePack
+from backend.i18n import Text
 
 Change = Literal["starts", "ends", "checked"]
 MAX_AGE = dt.timedelta(days=365)  # after which a rule has to be compared with its source again
@@ -27,13 +28,10 @@ class LawDate:
     day: str
     change: Change
     rule_id: str
-    title: str
-    title_zh: str
-    pack: str
-    pack_zh: str
+    title: Text
+    pack: Text
     jurisdiction: str
-    citation: str
-    citation_zh: str
+    citation: Text
     whom: tuple[Addressee, ...]
     checked: Checked
     as_of: str
@@ -127,12 +125,9 @@ def _date(pack: RulePack, rule: LegalRule, day: dt.date, change: Change) -> LawD
         change=change,
         rule_id=rule.id,
         title=rule.title,
-        title_zh=rule.title_zh,
         pack=pack.title,
-        pack_zh=pack.title_zh,
         jurisdiction=pack.jurisdiction,
         citation=rule.citation,
-        citation_zh=rule.citation_zh,
         whom=rule.whom,
         checked=rule.checked or pack.checked,
         as_of=(rule.as_of or pack.as_of).isoformat(),

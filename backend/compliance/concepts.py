@@ -21,7 +21,7 @@ _OF_WHAT = frozenset({"of", "for"})
 _WITHOUT = frozenset({"excluding", "excludes", "excl", "except"})
 _OF = frozenset({"of", "de", "du", "des", "do", "da", "del", "der", "della"})
 _CLAUSE = re.compile(r"[,;:.?!/()\[\]{}|]|\s[-–—]+\s")  # where what belongs together ends
-_CLAUSE_ZH = re.compile(r"[,，;；。:：（(\s]")
+_CHINESE_CLAUSE = re.compile(r"[,，;；。:：（(\s]")
 _NO_WORD = re.compile(r"[\W_]+")
 _ENDING = re.compile(r"(?:编号|代码|名称|编码|id|ID)?\s*$")  # after the head of a Chinese text
 # One in so many codes has to speak of a concept: two posts of an army among two hundred occupations do not.
@@ -32,9 +32,9 @@ MatchedIn = Literal["name", "meaning", "chinese_meaning", "unit", "codes"]
 Strength = Literal[
     "finding", "single", "doubted", "disputed", "weak", "proposed", "unlikely"
 ]  # all but the first and the last are a question
-Text = Annotated[str, StringConstraints(min_length=1)]
+Phrasing = Annotated[str, StringConstraints(min_length=1)]
 Key = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,30}$")]
-Lists = dict[str, tuple[Text, ...]]
+Lists = dict[str, tuple[Phrasing, ...]]
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Context:
 
     Attributes
     ----------
-    persons, objects, persons_zh, objects_zh : frozenset of str
+    persons, objects, chinese_persons, chinese_objects : frozenset of str
         What can have an attribute.
     processes, relations : frozenset of str
         Head nouns of values that do not tell the attribute before them ("gender requirement"), and what ends a head noun's group.
@@ -51,9 +51,9 @@ class Context:
         What tells that codes are kinds of work.
     trades : frozenset of str
         Before these a word names a kind of business, no attribute: "health sector".
-    firm_zh : pattern
+    chinese_firm : pattern
         What a Chinese text without a person is about wherever it stands in it.
-    heads_zh, processes_zh : tuple of str
+    chinese_heads, chinese_processes : tuple of str
         At the end of a Chinese text: what it is about where it names no person; and what tells no attribute of one even if it does
         (员工子女入学政策, 年龄校验结果).
     record : pattern
@@ -71,14 +71,14 @@ class Context:
     processes: frozenset[str] = frozenset()
     relations: frozenset[str] = frozenset()
     work: frozenset[str] = frozenset()
-    persons_zh: tuple[str, ...] = ()
-    objects_zh: tuple[str, ...] = ()
-    trades_zh: tuple[str, ...] = ()
-    processes_zh: tuple[str, ...] = ()
-    firm_zh: re.Pattern[str] = _NOTHING
-    heads_zh: tuple[str, ...] = ()
+    chinese_persons: tuple[str, ...] = ()
+    chinese_objects: tuple[str, ...] = ()
+    chinese_trades: tuple[str, ...] = ()
+    chinese_processes: tuple[str, ...] = ()
+    chinese_firm: re.Pattern[str] = _NOTHING
+    chinese_heads: tuple[str, ...] = ()
     fillers: frozenset[str] = frozenset()
-    fillers_zh: tuple[str, ...] = ()
+    chinese_fillers: tuple[str, ...] = ()
     record: re.Pattern[str] = _NOTHING
     population: tuple[Phrase, ...] = ()
     near: re.Pattern[str] = _NOTHING
@@ -95,14 +95,14 @@ class Context:
             processes=frozenset(lists.get("process", ())),
             relations=frozenset(lists.get("relation", ())),
             work=frozenset(lists.get("work", ())),
-            persons_zh=lists.get("person_zh", ()),
-            objects_zh=lists.get("object_zh", ()),
-            trades_zh=lists.get("trade_zh", ()),
-            processes_zh=lists.get("process_zh", ()),
-            firm_zh=_any_of(lists.get("firm_zh", ())),
-            heads_zh=lists.get("head_zh", ()),
+            chinese_persons=lists.get("person_zh", ()),
+            chinese_objects=lists.get("object_zh", ()),
+            chinese_trades=lists.get("trade_zh", ()),
+            chinese_processes=lists.get("process_zh", ()),
+            chinese_firm=_any_of(lists.get("firm_zh", ())),
+            chinese_heads=lists.get("head_zh", ()),
             fillers=frozenset(lists.get("filler", ())),
-            fillers_zh=tuple(sorted(lists.get("filler_zh", ()), key=len, reverse=True)),
+            chinese_fillers=tuple(sorted(lists.get("filler_zh", ()), key=len, reverse=True)),
             record=_any_of(map(_as_word, lists.get("record", ()))),
             population=tuple(Phrase.of(source, lists) for source in lists.get("population", ())),
             near=_any_of(map(_as_word, lists.get("near", ()))),
@@ -130,25 +130,25 @@ class Context:
         earlier = before.removesuffix(" s ").split()[-1:]
         return bool(earlier) and earlier[0] in self.objects and not self.person_follows(after)
 
-    def explains_zh(self, before: str, hit: str, after: str) -> bool:
+    def chinese_explains(self, before: str, hit: str, after: str) -> bool:
         """The same in Chinese, where the head stands last: 船舶国籍, 医疗设备, 老年理财产品余额, 企业现金流健康指数."""
-        if before.removesuffix("的").endswith(self.objects_zh) or after.startswith(self.trades_zh):
+        if before.removesuffix("的").endswith(self.chinese_objects) or after.startswith(self.chinese_trades):
             return True
-        said = _ENDING.sub("", _CLAUSE_ZH.split(after, 1)[0])
-        if said.endswith(self.processes_zh):
+        said = _ENDING.sub("", _CHINESE_CLAUSE.split(after, 1)[0])
+        if said.endswith(self.chinese_processes):
             return True
-        if self.firm_zh.search(f"{before}\n{after}") and not self.person_in(before + hit + after):
+        if self.chinese_firm.search(f"{before}\n{after}") and not self.person_in(before + hit + after):
             return True
-        return after.endswith(self.heads_zh) and not self.person_in(before + after)
+        return after.endswith(self.chinese_heads) and not self.person_in(before + after)
 
     def person_in(self, chinese: str) -> bool:
         """Whether a Chinese text names a person."""
-        return any(word in chinese for word in self.persons_zh)
+        return any(word in chinese for word in self.chinese_persons)
 
     def of_object(self, texts: FeatureTexts) -> bool:
         """Whether the meanings speak of an object and of no person."""
         chinese = texts.meaning.text + texts.chinese_meaning.text
-        objects = (word for word in self.objects_zh if word not in self.fillers_zh)
+        objects = (word for word in self.chinese_objects if word not in self.chinese_fillers)
         about = texts.meaning.has & self.objects or any(word in chinese for word in objects)
         return bool(about) and not (texts.meaning.has & self.persons or self.person_in(chinese))
 
@@ -201,7 +201,7 @@ class Context:
         if any(not word.isdecimal() for word in texts.meaning.has - self.fillers - texts.name.has):
             return False
         chinese = texts.meaning.text + texts.chinese_meaning.text
-        for word in self.fillers_zh:
+        for word in self.chinese_fillers:
             chinese = chinese.replace(word, " ")
         return not re.search(f"[{HAN}]{{2}}", chinese)
 
@@ -211,7 +211,7 @@ class Context:
             own = PhraseMatch.of(_BRACKETS.sub(" ", text.text)).has if "(" in text.text else text.has
             return not own - PhraseMatch.of(hit).has - self.fillers - weak
         rest = text.text.replace(hit, "", 1)
-        for word in (*sorted(weak, key=len, reverse=True), *self.fillers_zh):
+        for word in (*sorted(weak, key=len, reverse=True), *self.chinese_fillers):
             rest = rest.replace(word, "")
         return not CHINESE.search(rest)
 
@@ -230,7 +230,7 @@ class Context:
         chinese = text.text
         for start, end in sorted(spans, reverse=True):
             chinese = f"{chinese[:start]} {chinese[end:]}"
-        for word in (*self.fillers_zh, *sorted(self.persons_zh, key=len, reverse=True)):
+        for word in (*self.chinese_fillers, *sorted(self.chinese_persons, key=len, reverse=True)):
             chinese = chinese.replace(word, "")
         return not CHINESE.search(chinese)
 
@@ -531,7 +531,7 @@ class Pattern:
         for span, before, after in phrase.find_words(text):
             if phrase.chinese:
                 hit = text.text[span[0] : span[1]]
-                if self._context.segmenter.divides(text.text, span) and not self._context.explains_zh(
+                if self._context.segmenter.divides(text.text, span) and not self._context.chinese_explains(
                     before, hit, after
                 ):
                     yield span
@@ -546,7 +546,7 @@ class Concept(BaseModel):
     ----------
     sensitivity : tuple of str
         The dictionary tags that stand for it.
-    phrases, phrases_zh, exclusions, exclusions_zh : tuple of str
+    phrases, chinese_phrases, exclusions, chinese_exclusions : tuple of str
         English (and other languages in Latin letters) and Chinese; an exclusion cancels the phrases that it covers.
     names : tuple of str
         Whole code names, but for what may stand before and after (`lists`: ``before``, ``after``).
@@ -561,15 +561,15 @@ class Concept(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     sensitivity: tuple[Key, ...] = ()
-    phrases: tuple[Text, ...] = ()
-    phrases_zh: tuple[Text, ...] = ()
-    exclusions: tuple[Text, ...] = ()
-    exclusions_zh: tuple[Text, ...] = ()
-    names: tuple[Text, ...] = ()
-    codes: tuple[Text, ...] = ()
-    units: tuple[Text, ...] = ()
-    weak: tuple[Text, ...] = ()
-    asked: tuple[Text, ...] = ()
+    phrases: tuple[Phrasing, ...] = ()
+    chinese_phrases: tuple[Phrasing, ...] = ()
+    exclusions: tuple[Phrasing, ...] = ()
+    chinese_exclusions: tuple[Phrasing, ...] = ()
+    names: tuple[Phrasing, ...] = ()
+    codes: tuple[Phrasing, ...] = ()
+    units: tuple[Phrasing, ...] = ()
+    weak: tuple[Phrasing, ...] = ()
+    asked: tuple[Phrasing, ...] = ()
 
     def pattern(
         self, lists: Lists, context: Context | None = None, *, trusted: bool = True, doubted: bool = False
@@ -580,8 +580,8 @@ class Concept(BaseModel):
             return tuple(Phrase.of(source, lists) for source in sources)
 
         return Pattern(
-            compiled(*self.phrases, *self.phrases_zh),
-            compiled(*self.exclusions, *self.exclusions_zh),
+            compiled(*self.phrases, *self.chinese_phrases),
+            compiled(*self.exclusions, *self.chinese_exclusions),
             names=self.names,
             before=lists.get("before", ()),
             after=lists.get("after", ()),
@@ -611,10 +611,10 @@ class Vocabulary(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    version: Text
+    version: Phrasing
     lists: Lists
-    plain: tuple[Text, ...] = ()
-    short: dict[Text, Text] = {}
+    plain: tuple[Phrasing, ...] = ()
+    short: dict[Phrasing, Phrasing] = {}
     trusted: tuple[Key, ...] = ()
     doubted: tuple[Key, ...] = ()
     concepts: dict[Key, Concept]
@@ -637,7 +637,7 @@ class Vocabulary(BaseModel):
     @cached_property
     def context(self) -> Context:
         """What the words around a phrase tell."""
-        own = (phrase for concept in self.concepts.values() for phrase in concept.phrases_zh if " " not in phrase)
+        own = (phrase for concept in self.concepts.values() for phrase in concept.chinese_phrases if " " not in phrase)
         segmenter = Segmenter(self.lists.get("common_zh", ()), own, self.lists.get("free_zh", ()))
         return Context.of(self.lists, plain=self.plain, segmenter=segmenter)
 

@@ -52,7 +52,7 @@ _LONG = 15  # words of a meaning above which what follows its first sentence exp
 _SENTENCE = re.compile(r"[.:;]\s+(?!this\b|it\b)", re.IGNORECASE)  # its end; "Country Code. This field stores …" is one
 
 # Codes written into a Chinese meaning: "借款用途 1、购物 2、装修 3、结婚". So many in a row are codes.
-_CODE_ZH = re.compile(
+_CHINESE_CODE = re.compile(
     rf"(?:(?<=^)|(?<=[\s,，;；。:：、（(]))\d{{1,3}}(?:\s*[-—－:：.、=＝]\s*|\s*(?![个月天年岁日期次笔元万周级]))(?=[{HAN}])"
 )
 _CODES = 3
@@ -339,7 +339,7 @@ def _levels(meaning: str) -> tuple[str, list[str]]:
 
 def _apart(chinese_meaning: str) -> tuple[str, list[str]]:
     """A Chinese meaning and the codes that are written into it."""
-    found = list(_CODE_ZH.finditer(chinese_meaning))
+    found = list(_CHINESE_CODE.finditer(chinese_meaning))
     if len(found) < _CODES or not CHINESE.search(chinese_meaning[: found[0].start()]):
         return chinese_meaning, []
     ends = (*(each.start() for each in found[1:]), len(chinese_meaning))

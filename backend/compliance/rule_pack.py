@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from backend.compliance.concepts import Concept, Key, Lists, Pattern, Text, Vocabulary
+from backend.compliance.concepts import Concept, Key, Lists, Pattern, Phrasing, Vocabulary
 from backend.compliance.phrases import Phrase
 from backend.data.csv_file import shown
+from backend.data.dictionary import Bilingual, limited
+from backend.data.strict_model import FieldError
 from backend.data.validation import field_problems, place
 from backend.errors import RulePackError
+from backend.i18n import NO_TEXT, Text
 from backend.remark import Remark
 
 RULES = Path(str(files("backend.compliance") / "rules"))
@@ -24,6 +27,14 @@ WORDS = RULES / "words.yaml"
 MAX_BYTES = 1_000_000  # a pack is written by hand; the largest built-in file has 30 KB
 MAX_DEPTH = 10  # a pack needs four: pack, rules, rule, phrases
 NOT_SENSITIVE = "none"  # the tag by which an owner states that a feature is not sensitive
+
+
+def _in_both(text: Text) -> Text:
+    """Refuse a text that lacks Chinese."""
+    if not text.zh:
+        raise FieldError("expected_both_languages")
+    return text
+
 
 Status = Literal["prohibited", "conditional", "indicator", "informational"]
 Scope = Literal["feature", "model"]
@@ -34,6 +45,8 @@ Checked = Literal["source", "not", "none"]
 MAX_QUOTE = 400  # letters: enough for the words that matter
 Check = Literal["", "elderly"]  # further measurement that a rule for features asks for
 _Loader = getattr(yaml, "CBaseLoader", yaml.BaseLoader)  # every value is read as text; the fields' types decide
+Titled = Annotated[Bilingual, limited(2000, 1, paragraphs=True)]
+InBoth = Annotated[Titled, AfterValidator(_in_both)]
 _Model = TypeVar("_Model", bound=BaseModel)
 
 
@@ -47,9 +60,9 @@ class LegalRule(Concept):
     id : str
         Unique over all packs, as `Party.name` is written.
     scope : {"feature", "model"}
-    title, title_zh, explanation, explanation_zh, remedy, remedy_zh : str
+    title, explanation, remedy : Text
         The remedy is what to do.
-    citation : str
+    citation : Text
         The provision.
     status : str
         Legal status of using such a feature or model.
@@ -61,13 +74,12 @@ class LegalRule(Concept):
         Keys in `words.yaml`; `concepts` where a rule names several.
     whom : tuple of {"bank", "host", "vendor"}
         Of whom it demands something.
-    citation_zh : str
-        The citation in Chinese; empty = the same.
     checked : {"source", "not", "none"} or None
         Whether it was compared with its official text on the day `as_of`, if any statute names it; None = as the pack.
-    quote, quote_from, quote_from_zh : str
+    quote : str
+    quote_from : Text
         The official wording in the language of the law, and where it was read on the day `as_of`; without one the rule is a paraphrase.
-    evidence, evidence_zh : str
+    evidence : Text
         Models only: what Glassleaf offers towards the duty, and what it does not.
     check : {"", "elderly"}
         ``elderly``: the rule is kept where the age of elderly applicants has no negative factor
@@ -76,10 +88,8 @@ class LegalRule(Concept):
 
     id: Key
     scope: Scope = "feature"
-    title: Text
-    title_zh: Text
-    citation: Text
-    citation_zh: str = ""
+    title: InBoth
+    citation: Titled
     status: Status
     effective_from: dt.date
     effective_to: dt.date | None = None
@@ -89,14 +99,10 @@ class LegalRule(Concept):
     whom: tuple[Addressee, ...] = ("bank",)
     checked: Checked | None = None
     quote: str = ""
-    quote_from: str = ""
-    quote_from_zh: str = ""
-    explanation: Text
-    explanation_zh: Text
-    remedy: Text
-    remedy_zh: Text
-    evidence: str = ""
-    evidence_zh: str = ""
+    quote_from: Bilingual = NO_TEXT
+    explanation: InBoth
+    remedy: InBoth
+    evidence: Bilingual = NO_TEXT
     check: Check = ""
 
     def force(self, day: dt.date) -> Force:
@@ -121,11 +127,11 @@ class RulePack(BaseModel):
 
     Attributes
     ----------
-    source, source_zh : str
+    source : Text
         Where the text of the law is found.
     checked : {"source", "not", "none"}
         Whether the pack was compared with the official text on that day.
-    applies_to, applies_to_zh : str
+    applies_to : Text
         Its scope: whom and what it covers.
     lists : dict of str to tuple of str
         Word lists that the pack's phrases refer to as ``{list}``, beside those of `words.yaml`.
@@ -134,16 +140,13 @@ class RulePack(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: Key
-    version: Text
-    title: Text
-    title_zh: Text
-    jurisdiction: Text
-    source: Text
-    source_zh: str = ""
+    version: Phrasing
+    title: InBoth
+    jurisdiction: Phrasing
+    source: Titled
     as_of: dt.date
     checked: Checked = "source"
-    applies_to: str = ""
-    applies_to_zh: str = ""
+    applies_to: Bilingual = NO_TEXT
     lists: Lists = {}
     rules: Annotated[tuple[LegalRule, ...], Field(min_length=1)]
 
@@ -304,16 +307,14 @@ def _misfits(rule: LegalRule) -> Iterator[tuple[str, str]]:
     if rule.scope == "model":
         for field in (*search, *(field for field in ("concept", "concepts") if getattr(rule, field))):
             yield field, "found something to look for in a rule for models. Delete it, or set scope: feature"
-        for field in ("evidence", "evidence_zh"):
-            if not getattr(rule, field):
-                yield field, "found nothing, expected what can be shown towards the duty. Add it"
+        if not rule.evidence.en or not rule.evidence.zh:
+            yield "evidence", "found nothing, expected what can be shown towards the duty, in en and zh. Add it"
         return
-    for field in ("evidence", "evidence_zh"):
-        if getattr(rule, field):
-            yield field, "found it in a rule for features, expected it in rules for models only. Delete it"
+    if rule.evidence:
+        yield "evidence", "found it in a rule for features, expected it in rules for models only. Delete it"
     unknown = [key for key in rule.looks_for if key not in words().concepts]
     if not rule.looks_for:
-        if not rule.phrases and not rule.phrases_zh:
+        if not rule.phrases and not rule.chinese_phrases:
             yield "phrases", f"found nothing to look for, expected phrases or a concept: one of {concepts}. Add it"
     elif unknown:
         yield (
@@ -326,12 +327,11 @@ def _misfits(rule: LegalRule) -> Iterator[tuple[str, str]]:
 
 def _bad_quote(rule: LegalRule, checked: Checked) -> Iterator[tuple[str, str]]:
     """A quotation without where it was read, or the other way round; one of a text that nobody read; one that is too long."""
-    fields = ("quote", "quote_from", "quote_from_zh")
-    absent = [field for field in fields if not getattr(rule, field)]
-    if absent and absent != list(fields):
+    read = rule.quote_from
+    if (rule.quote or read) and not (rule.quote and read.en and read.zh):
         yield (
-            absent[0],
-            "found nothing, expected the official wording and, twice, where it was read. Add it, or delete all",
+            "quote_from" if rule.quote else "quote",
+            "found nothing, expected the official wording and, in en and zh, where it was read. Add it, or delete both",
         )
     if rule.quote and checked != "source":
         yield (
@@ -343,7 +343,7 @@ def _bad_quote(rule: LegalRule, checked: Checked) -> Iterator[tuple[str, str]]:
 
 
 def _bad_phrases(rule: LegalRule, lists: Lists) -> Iterator[tuple[str, str]]:
-    for field in ("phrases", "phrases_zh", "exclusions", "exclusions_zh", "names", "codes", "units"):
+    for field in ("phrases", "chinese_phrases", "exclusions", "chinese_exclusions", "names", "codes", "units"):
         for phrase in getattr(rule, field):
             try:
                 Phrase.of(phrase, lists)

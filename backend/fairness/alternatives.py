@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from backend.errors import ParameterError
 from backend.fairness.intervals import mirrored, of_difference, of_ratio, percentiles, simultaneous
+from backend.i18n import NO_TEXT, Text
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group
 from backend.protocols.group_sums.values import Counts
 
@@ -204,8 +205,7 @@ class Search:
     n: int
     source: Literal["records", "sums", "validation"]
     groups: tuple[Group, ...]
-    words: tuple[str, ...]
-    words_zh: tuple[str, ...]
+    words: tuple[Text, ...]
     reference: int
     tolerance: float
     tried: tuple[Tried, ...]
@@ -219,10 +219,9 @@ class Search:
                 return one
         raise ParameterError(f"{name} is none of this search; choose one of {', '.join(t.name for t in self.tried)}.")
 
-    def group_in_words(self, group: Group | None, language: str = "en") -> str:
-        """A group's name; empty where there is none."""
-        names = self.words_zh if language == "zh" else self.words
-        return "" if group is None else names[self.groups.index(group)]
+    def group_in_words(self, group: Group | None) -> Text:
+        """Return a group's name; an empty text if there is no group."""
+        return NO_TEXT if group is None else self.words[self.groups.index(group)]
 
 
 def read_search(body: object) -> Search:

@@ -30,11 +30,11 @@ from backend.fairness.evidence import Evidence
 from backend.fairness.intervals import of_difference, of_mean, of_ratio, of_standardised, wilson
 from backend.fairness.marking import FIXED, SCORE_BITS, Marking
 from backend.fairness.significance import by_chance, of_two_means, of_two_shares
-from backend.i18n import Catalogue
+from backend.i18n import Text
 from backend.protocols.group_sums.grouping import MIN_GROUP, Group
 from backend.protocols.group_sums.values import Counts
 
-ALL_GROUPS = "all groups"  # what the test of a whole gap is about
+ALL_GROUPS = Text("all groups", "所有群体")  # what the test of a whole gap is about
 REFERENCE, DIFFERENCE, RATIO, P, PAIR_P = "reference", "difference", "ratio", "p", "pair p"
 """What :func:`as_evidence` adds to a rate's name for what compares groups."""
 SCORE, SMD = "score", "standardised mean difference"  # what :func:`as_evidence` says of scores, without a cut-off
@@ -277,25 +277,23 @@ def widest(rows: Iterable[R]) -> R | None:
     return max(differences, key=lambda row: abs(row.value or 0.0), default=None)
 
 
-def as_evidence(disparity: Disparity, names: Sequence[str], names_zh: Sequence[str] = ()) -> tuple[Evidence, ...]:
+def as_evidence(disparity: Disparity, names: Sequence[Text]) -> tuple[Evidence, ...]:
     """What a compliance finding on the feature shows of it: every group's rates, then for each rate how groups compare; scores, cut-offs.
 
     Parameters
     ----------
-    names, names_zh : sequence of str
-        Of the groups, in their order, in English and Chinese.
+    names : sequence of Text
+        Of the groups, in their order.
     """
-    named = list(zip(names, names_zh or names, disparity.groups, strict=True))
-    words = {outcome.group: (name, name_zh) for name, name_zh, outcome in named}
+    words = {outcome.group: name for name, outcome in zip(names, disparity.groups, strict=True)}
 
     def row(group: Group, measure: str, rate: Rate, cutoff: float | None = None) -> Evidence:
-        name, name_zh = words[group]
-        return Evidence(name, measure, rate.n, rate.value, rate.low, rate.high, name_zh, cutoff)
+        return Evidence(words[group], measure, rate.n, rate.value, rate.low, rate.high, cutoff)
 
     def by_itself(other: ComparedRate | ScoreCompared, measure: str, n: int) -> Evidence:
         return row(other.group, f"{measure}, {PAIR_P}", Rate(n, other.p, None, None))
 
-    rows = [row(outcome.group, measure, rate) for _, _, outcome in named for measure, rate in outcome.rates.items()]
+    rows = [row(o.group, measure, rate) for o in disparity.groups for measure, rate in o.rates.items()]
     rates = {outcome.group: outcome.rates for outcome in disparity.groups}
     for gap in disparity.gaps:
         if gap.reference is None:
@@ -305,8 +303,7 @@ def as_evidence(disparity: Disparity, names: Sequence[str], names_zh: Sequence[s
             rows.append(row(other.group, f"{gap.measure}, {DIFFERENCE}", other.difference))
             rows.append(row(other.group, f"{gap.measure}, {RATIO}", other.ratio))
             rows.append(by_itself(other, gap.measure, other.difference.n))
-        all_zh = Catalogue("zh")("measure.group_all")
-        rows.append(Evidence(ALL_GROUPS, f"{gap.measure}, {P}", gap.n, gap.p, None, None, all_zh))
+        rows.append(Evidence(ALL_GROUPS, f"{gap.measure}, {P}", gap.n, gap.p, None, None))
     rows += [row(outcome.group, SCORE, outcome.score) for outcome in disparity.groups]
     for compared in disparity.scores:
         rows += [row(compared.group, f"{SCORE}, {SMD}", compared.smd), by_itself(compared, SCORE, compared.smd.n)]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from backend.i18n import Text
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -11,27 +13,24 @@ class Evidence:
 
     Attributes
     ----------
-    about : str
-        Proxy evidence: the other feature. Outcome disparity: the group, in English.
+    about : Text
+        Proxy evidence: the other feature's name. Outcome disparity: the group.
     measure : str
         E.g. ``Cramér's V``, ``selection rate``.
     n : int
         Records behind it.
     value, low, high : float or None
         The number and its interval; None where the group is too small to be reported.
-    about_zh : str
-        The group in Chinese, where that differs.
     cutoff : float or None
         Of a figure that belongs to one cut-off of a range.
     """
 
-    about: str
+    about: Text
     measure: str
     n: int
     value: float | None
     low: float | None
     high: float | None
-    about_zh: str = ""
     cutoff: float | None = None
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from backend.fairness.evidence import Evidence
 from backend.fairness.intervals import percentiles
+from backend.i18n import Text
 from backend.protocols.group_sums.contingency import Table
 
 PERMUTATIONS = 2000  # tables drawn for chance
@@ -116,7 +117,7 @@ def associations(tables: Mapping[tuple[str, str], Table], seed: int) -> tuple[As
 
 def as_evidence(found: tuple[Association, ...]) -> tuple[Evidence, ...]:
     """The evidence of a compliance finding on the attribute: the features that were found, the closest first."""
-    return tuple(Evidence(a.feature, "Cramér's V", a.n, a.v, a.v_low, a.v_high) for a in found if a.found)
+    return tuple(Evidence(Text(a.feature), "Cramér's V", a.n, a.v, a.v_low, a.v_high) for a in found if a.found)
 
 
 def permuted_chi_squared(table: Table, draw: np.random.Generator) -> Floats:

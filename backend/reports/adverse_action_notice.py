@@ -48,8 +48,7 @@ Party = Literal["guest", "host", "any"]
 class FormReason(Concept):
     """One reason of the form, and when it is accurate."""
 
-    text: str
-    text_zh: str
+    text: Text
     learned: Literal["up", "down"]
     party: Party = "any"
 
@@ -331,7 +330,7 @@ def absent(words: Catalogue, field: str) -> str:
 
 def _one_reason(lines: Sequence[NoticeLine], words: Catalogue, american: bool) -> str:
     """The form's words, where they fit, and the texts of all features that are this reason."""
-    found = dict.fromkeys(line.form_reason.text for line in lines if american and line.form_reason)
+    found = dict.fromkeys(line.form_reason.text.en for line in lines if american and line.form_reason)
     between, held = words("notice.between"), dict[str, list[str]]()
     for line in lines:
         held.setdefault(words.text(line.party), []).append(line.text(words.language))

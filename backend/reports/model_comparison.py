@@ -331,7 +331,7 @@ def as_dict(found: SideBySide) -> dict[str, object]:
         "outcomes": [
             {
                 "feature": pair.feature,
-                "group": pair.either.about,
+                "group": pair.either.about.en,
                 "measure": pair.either.measure,
                 "values": [e and [e.value, e.low, e.high, e.n] for e in (pair.before, pair.after)],
             }

@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from backend.i18n import Text
+from backend.i18n import NO_TEXT, Text
 
 
 class Part(BaseModel):
@@ -98,8 +98,7 @@ class Measured(Part):
     `cutoff` is that of a figure of a range of cut-offs, else null.
     """
 
-    about: str
-    about_zh: str = Field(description="a group's name in Chinese, where that differs")
+    about: Text
     measure: str
     n: int
     value: float | None
@@ -136,27 +135,22 @@ class LawLine(Part):
     """What a rule says; days in ISO form."""
 
     rule: str
-    title: str
-    title_zh: str
-    pack: str
-    citation: str
-    citation_zh: str = Field("", description="the same in Chinese")
+    title: Text
+    pack: Text
+    citation: Text
     jurisdiction: str
     as_of: str
     status: str
     effective_from: str
     effective_to: str
     force: str
-    explanation: str
-    explanation_zh: str
-    remedy: str
-    remedy_zh: str
+    explanation: Text
+    remedy: Text
     checked: Literal["source", "not", "none"] = Field(
         "source", description="not = it was not compared with an official text; none = no statute names it"
     )
     quote: str = Field("", description="official wording; empty = all that is said of it is a paraphrase")
-    quote_from: str = Field("", description="where the wording was read on the day `as_of`")
-    quote_from_zh: str = Field("", description="the same in Chinese")
+    quote_from: Text = Field(NO_TEXT, description="where the wording was read on the day `as_of`")
 
 
 class AgeGapLine(Part):
@@ -205,8 +199,7 @@ class FindingLine(LawLine):
 class DutyLine(LawLine):
     """A rule about the model as a whole, of whom it demands something, and what is offered towards it."""
 
-    evidence: str
-    evidence_zh: str
+    evidence: Text
     whom: tuple[Literal["bank", "host", "vendor"], ...] = ()
 
 
@@ -216,13 +209,10 @@ class PackLine(Part):
     name: str
     version: str
     as_of: str
-    title: str
-    title_zh: str
+    title: Text
     jurisdiction: str
-    source: str
-    source_zh: str = Field("", description="the same in Chinese")
-    applies_to: str = Field("", description="whom and what its rules are about")
-    applies_to_zh: str = Field("", description="the same in Chinese")
+    source: Text
+    applies_to: Text = Field(NO_TEXT, description="whom and what its rules are about")
     built_in: bool
 
 
@@ -238,10 +228,8 @@ class QuestionLine(Part):
 
     party: str
     feature: str
-    title: str
-    title_zh: str
-    citation: str
-    citation_zh: str = Field("", description="the same in Chinese")
+    title: Text
+    citation: Text
     status: str
     matched: str
     matched_in: str
@@ -350,8 +338,7 @@ class AlternativeLine(Part):
     auc: IntervalLine
     auc_change: IntervalLine = Field(description="its AUC less the first model's, paired")
     ks: IntervalLine
-    group: str
-    group_zh: str
+    group: Text
     gap: IntervalLine | None = Field(description="null = not measured: sums would have told of fewer than 20 people")
     ratio: IntervalLine | None
     gap_change: IntervalLine | None = Field(description="the width of its gap less the first model's, paired")
@@ -387,8 +374,7 @@ class SearchLine(Part):
     source: Literal["records", "sums", "validation"] = Field(
         description="from the Guest's test records, or a Host's encrypted sums: of test records, of validation records"
     )
-    reference: str = Field(description="the group that others are compared with")
-    reference_zh: str
+    reference: Text = Field(description="the group that others are compared with")
     tolerance: float = Field(description="AUC that an alternative may lose")
     cutoff: float
     alternatives: tuple[AlternativeLine, ...]
@@ -494,8 +480,7 @@ class TestLine(Part):
     id: str
     group: str
     floor: bool = Field(description="cannot be switched off")
-    source: str
-    source_zh: str = Field("", description="the same in Chinese")
+    source: Text
     verdict: Literal["pass", "warn", "fail", "not_provided", "off"]
     missing: str = Field(description="why it was not provided")
     because: str = Field(description="why the operator switched it off")

@@ -152,8 +152,7 @@ class Alternatives:
             sum(g.n for g in groups),
             "records" if party == context.runtime.guest.name else CHECKED,
             groups,
-            group_names(groups, feature, "en"),
-            group_names(groups, feature, "zh"),
+            group_names(groups, feature),
             reference_of(groups, request, feature),
             request.tolerance,
             tuple(model.tried for model in trained),
@@ -173,7 +172,7 @@ class Alternatives:
         """The group, in English, that the model's decisions by a feature were compared with; empty where they were not."""
         kept = self._models.measured(record, DISPARITY).get(feature)
         rows = () if kept is None else kept.rows
-        return next((row["about"] for row in rows if row["measure"] == f"selection rate, {REFERENCE}"), "")
+        return next((row["about"]["en"] for row in rows if row["measure"] == f"selection rate, {REFERENCE}"), "")
 
     def _ask_ahead(
         self, context: MeasurementContext, party: str, feature: Feature, request: AlternativesRequest, job: Job[Any]

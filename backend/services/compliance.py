@@ -33,6 +33,7 @@ from backend.compliance.rule_pack import (
 from backend.explain.importance import feature_importance
 from backend.fairness.age_discrimination import read_check
 from backend.fairness.evidence import Basis, Evidence
+from backend.i18n import Text
 from backend.results import ModelRecord
 from backend.services.audit import Auditor, is_maker
 from backend.services.registry import Registry
@@ -185,10 +186,8 @@ class Compliance:
 
 def _rows(kept: Mapping[str, Kept]) -> dict[str, tuple[Evidence, ...]]:
     """Feature → what was measured of it."""
-    # earlier homes hold a smallest rate against a largest one, with an interval that could not hold "no difference"
-    wrong = ("smallest over largest", "largest less smallest")
     return {
-        feature: tuple(Evidence(**row) for row in found.rows if not row["measure"].endswith(wrong))
+        feature: tuple(Evidence(**{**row, "about": Text(**row["about"])}) for row in found.rows)
         for feature, found in kept.items()
         if not found.basis.get("refused")
     }

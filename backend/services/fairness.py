@@ -41,7 +41,7 @@ from backend.fairness.evidence import Basis, Evidence
 from backend.fairness.marking import bounds, check_cutoff, mark
 from backend.fairness.proxies import Association, associations
 from backend.fairness.proxies import as_evidence as proxy_evidence
-from backend.i18n import Catalogue
+from backend.i18n import Text, in_both
 from backend.jobs import Job, work
 from backend.protocols.group_sums.contingency import ContingencyTable, Wanted
 from backend.protocols.group_sums.grouping import GROUP_LIMITS, MIN_GROUP, Group, group, read_groups, to_wire
@@ -197,8 +197,7 @@ class Fairness:
             done = measure_disparity(self._measurement.context(record), request, job)
         feature = self._models.feature(record, request.feature)
         groups = [outcome.group for outcome in done.groups]
-        names, names_zh = (group_names(groups, feature, language) for language in ("en", "zh"))
-        rows = disparity.as_evidence(done, names, names_zh)
+        rows = disparity.as_evidence(done, group_names(groups, feature))
         self._keep(record, DISPARITY, request.feature, rows, Basis(done.n, done.cutoff, measured=done.measured))
         return done
 
@@ -206,7 +205,7 @@ class Fairness:
         """The group, in English, that the last search by a feature compared with; empty where there was none."""
         kept = self._models.measured(record, "alternatives").get(feature)
         found = read_search(kept.basis) if kept else None
-        return found.words[found.reference] if found else ""
+        return found.words[found.reference].en if found else ""
 
     def start_proxies(self, request: ProxyRequest) -> Job[Proxies]:
         """Measure which features go with a protected attribute in the background."""
@@ -225,24 +224,18 @@ class Fairness:
         self._measurement.keep(record, kind, feature, [asdict(row) for row in rows], asdict(basis))
 
 
-def group_names(groups: Sequence[Group], feature: Feature, language: str) -> tuple[str, ...]:
-    """Groups in words: a code's disclosed text, a bin by its place; no edge of a bin is known here.
-
-    Parameters
-    ----------
-    language : {"en", "zh"}
-        A code's text is its owner's word: the same in both where it is not translated.
-    """
-    say, bins = Catalogue(language), sum(group.kind == "bin" for group in groups)
-    codes = say.texts(feature.categories)
-    return tuple(
-        codes.get(group.name, group.name)
-        if group.kind == "code"
-        else say("measure.group_bin", place=group.name, bins=bins)
-        if group.kind == "bin"
-        else say(f"measure.group_{group.kind}")
-        for group in groups
-    )
+def group_names(groups: Sequence[Group], feature: Feature) -> tuple[Text, ...]:
+    """Return the groups' names: a code's disclosed text, a bin by its place; no edge of a bin is known here."""
+    bins = sum(group.kind == "bin" for group in groups)
+    names = []
+    for one in groups:
+        if one.kind == "code":
+            names.append(feature.categories.get(one.name) or Text(one.name))
+        elif one.kind == "bin":
+            names.append(in_both("measure.group_bin", place=one.name, bins=bins))
+        else:
+            names.append(in_both(f"measure.group_{one.kind}"))
+    return tuple(names)
 
 
 def measure_disparity(context: MeasurementContext, request: DisparityRequest, job: Job[Disparity]) -> Disparity:
@@ -330,8 +323,8 @@ def _from_answer(party: str, feature: Feature, table: AnsweredSums, request: Dis
 
 def compared_with(request: DisparityRequest, groups: Sequence[Group], feature: Feature) -> str:
     """The group to compare with: the one that was asked for, or that a search compared with; empty = the largest."""
-    names = zip(group_names(groups, feature, "en"), groups, strict=True)
-    return request.reference or next((g.name or g.kind for words, g in names if words == request.usual), "")
+    names = zip(group_names(groups, feature), groups, strict=True)
+    return request.reference or next((g.name or g.kind for words, g in names if words.en == request.usual), "")
 
 
 def _disparity_work(request: DisparityRequest, people: int, *, own: bool) -> GroupWork:

@@ -22,7 +22,7 @@ from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.crypto.workers import Workers
 from backend.data.table import SampleSheet
 from backend.errors import ParameterError
-from backend.i18n import Text, joined
+from backend.i18n import joined
 from backend.jobs import Job, work
 from backend.protocols.approvals.messages import REASONS
 from backend.protocols.explanations.encryption import ReasonKey
@@ -251,9 +251,7 @@ class ReasonsService:
         assessed = self._compliance.assess(record.id)
         for question in assessed.unanswered:
             if question.status == "prohibited":
-                blockers.setdefault(question.feature, []).append(
-                    Blocker(Text(question.citation, question.citation_zh), "asked")
-                )
+                blockers.setdefault(question.feature, []).append(Blocker(question.citation, "asked"))
         for finding in assessed.findings:
             review = standing.get((finding.rule_id, finding.feature))
             if (blocker := _blocker(finding)) and (review is None or review.verdict != "overridden"):
@@ -326,11 +324,11 @@ class ReasonsService:
 def _blocker(finding: Finding) -> Blocker | None:
     """What a finding says against stating its feature as a reason."""
     if finding.status == "prohibited":
-        return Blocker(Text(finding.citation, finding.citation_zh), "prohibited")
+        return Blocker(finding.citation, "prohibited")
     if not finding.check:
         return None
     verdict = "open" if finding.ages is None else finding.ages.verdict
-    return None if verdict == "not_negative" else Blocker(Text(finding.citation, finding.citation_zh), verdict)
+    return None if verdict == "not_negative" else Blocker(finding.citation, verdict)
 
 
 def give_reasons(

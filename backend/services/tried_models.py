@@ -347,7 +347,7 @@ def _decided(
 def reference_of(groups: Sequence[Group], request: AlternativesRequest, feature: Feature) -> int:
     """Place of the group that others are compared with: the one that is named, else the usual one, else the largest."""
     named = [k for k, g in enumerate(groups) if request.reference and (g.name or g.kind) == request.reference]
-    usual = [k for k, words in enumerate(group_names(groups, feature, "en")) if words == request.usual]
+    usual = [k for k, words in enumerate(group_names(groups, feature)) if words.en == request.usual]
     if request.reference and not named:
         known = tuple(group.name or group.kind for group in groups)
         raise ParameterError("unknown_reference_group", group=request.reference, known=known)

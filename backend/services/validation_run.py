@@ -217,10 +217,10 @@ class ValidationRun:
         """Proxies as they were measured; the Hosts are not asked a second time."""
         used = {row.feature: row.party for row in feature_importance(self._context.model) if row.splits}
         rows = [
-            Figure("cramers_v", row.value, row.low, row.high, row.n, used[row.about], row.about, group=attribute)
+            Figure("cramers_v", row.value, row.low, row.high, row.n, used[row.about.en], row.about.en, group=attribute)
             for attribute, found in evidence.proxies.items()
             for row in found
-            if row.measure == "Cramér's V" and row.about in used
+            if row.measure == "Cramér's V" and row.about.en in used
         ]
         none: Missing = "not_measured" if protected else "no_attribute"
         self.found["proxies"] = rows or none

@@ -25,19 +25,19 @@ from tests.app.reading_out import everything, says
 
 FEATURE = "gender"
 PROXIES = (
-    Evidence("basket_mix", "Cramér's V", 1426, 0.768, 0.739, 0.790),
-    Evidence("orders_12m", "Cramér's V", 1426, 0.119, 0.031, 0.179),
+    Evidence(Text("basket_mix"), "Cramér's V", 1426, 0.768, 0.739, 0.790),
+    Evidence(Text("orders_12m"), "Cramér's V", 1426, 0.119, 0.031, 0.179),
 )
 GAPS = (
-    Evidence("male", "selection rate, reference", 148, 0.6, 0.52, 0.68),
-    Evidence("bin 1 of 2", "selection rate, difference", 285, 0.2, 0.09, 0.3, "第 1 箱"),
-    Evidence("bin 1 of 2", "selection rate, ratio", 285, 4 / 3, 1.14, 1.58, "第 1 箱"),
-    Evidence("all groups", "selection rate, p", 285, 0.0005, None, None),
+    Evidence(Text("male"), "selection rate, reference", 148, 0.6, 0.52, 0.68),
+    Evidence(Text("bin 1 of 2", "第 1 箱"), "selection rate, difference", 285, 0.2, 0.09, 0.3),
+    Evidence(Text("bin 1 of 2", "第 1 箱"), "selection rate, ratio", 285, 4 / 3, 1.14, 1.58),
+    Evidence(Text("all groups"), "selection rate, p", 285, 0.0005, None, None),
 )
 OUTCOMES = (
-    Evidence("male", "selection rate", 148, 0.6, 0.52, 0.68),
-    Evidence("male", "true positive rate", 0, None, None, None),
-    Evidence("bin 1 of 2", "selection rate", 137, 0.8, 0.73, 0.86, "第 1 箱"),
+    Evidence(Text("male"), "selection rate", 148, 0.6, 0.52, 0.68),
+    Evidence(Text("male"), "true positive rate", 0, None, None, None),
+    Evidence(Text("bin 1 of 2", "第 1 箱"), "selection rate", 137, 0.8, 0.73, 0.86),
     *GAPS,
 )
 
@@ -120,7 +120,7 @@ def test_a_card_shows_evidence_with_its_number_of_records_and_interval(
     assert interval in shown and "1,426" in shown
     accepted = next(table.value for table in at.table if t("compliance.accepted") in table.value)
     assert accepted[t("compliance.records")].tolist() == ["148", "137"]
-    assert accepted[t("compliance.group")].tolist() == ["male", t.either("bin 1 of 2", "第 1 箱")]
+    assert accepted[t("compliance.group")].tolist() == ["male", t.text(Text("bin 1 of 2", "第 1 箱"))]
     assert says(
         shown, "compliance.outcomes_apart", language, reference="male", gap="+20.0", gap_low="+9.0", p="= 0.0005"
     )
@@ -162,9 +162,9 @@ def test_nothing_found_is_no_clean_bill(opened: Opened, answers: Answers) -> Non
 
 
 def test_groups_are_named_in_the_language_chosen_and_codes_stay_text() -> None:
-    row = Evidence("no value", "selection rate", 30, 0.5, 0.3, 0.7, "无取值")
+    row = Evidence(Text("no value", "无取值"), "selection rate", 30, 0.5, 0.3, 0.7)
     assert (evidence.group(Texts("en"), row), evidence.group(Texts("zh"), row)) == ("no value", "无取值")
-    assert evidence.group(Texts("zh"), replace(row, about="*own* <b>", about_zh="")) == r"\*own\* \<b\>"
+    assert evidence.group(Texts("zh"), replace(row, about=Text("*own* <b>"))) == r"\*own\* \<b\>"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from app.panels import frame
 from app.texts import Texts
 from backend.compliance.calendar import law_calendar
 from backend.compliance.rule_pack import load_packs
+from backend.i18n import Text
 from backend.services import Glassleaf
 from tests.app.conftest import Answers, Opened
 from tests.app.reading_out import everything, says
@@ -50,4 +51,4 @@ def test_a_rule_that_began_since_the_last_report_is_in_force_since_its_day(
     shown, t = everything(at.run()), Texts(language)
     assert says(shown, "law.changed", language, since="2026-11-19", n=8)
     assert t("law.change_started", day="2026-11-20") in shown
-    assert t.either("2023/2225 Art. 18(3)", "2023/2225 第 18 条第 3 款") in shown
+    assert t.text(Text("2023/2225 Art. 18(3)", "2023/2225 第 18 条第 3 款")) in shown

@@ -49,10 +49,10 @@ def test_a_finding_holds_rule_citation_date_match_and_use():
     client = feature("SEX", Text("Sex of the client", "客户性别"))
     (finding,) = assess([client], {"SEX": used()}, [pack("ecoa")], on=DAY).findings
     assert finding.rule_id == "ecoa_sex"
-    assert finding.pack == "ECOA / Regulation B"
+    assert finding.pack.en == "ECOA / Regulation B"
     assert finding.jurisdiction == "United States"
     assert finding.as_of == "2026-11-24"
-    assert "12 CFR 1002" in finding.citation
+    assert "12 CFR 1002" in finding.citation.en
     assert (finding.party, finding.feature, finding.matched, finding.matched_in) == ("platform", "SEX", "SEX", "name")
     assert finding.usage == used()
 
@@ -129,7 +129,7 @@ def test_rules_about_the_model_are_duties_and_never_findings():
     model_wide = {rule.id for p in load_packs() for rule in p.rules if rule.scope == "model"}
     assert {duty.rule_id for duty in report.duties} == model_wide
     assert not model_wide & {f.rule_id for f in report.findings}
-    assert all(duty.evidence and duty.evidence_zh for duty in report.duties)
+    assert all(duty.evidence.en and duty.evidence.zh for duty in report.duties)
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def test_sex_age_and_marital_status_are_no_special_categories_of_the_gdpr(name):
 
 
 def test_the_four_claims_are_kept_apart_and_not_assessed_differs_from_nothing_found():
-    tie = Evidence(about="basket_mix", measure="Cramér's V", n=900, value=0.41, low=0.35, high=0.47)
-    small = Evidence(about="other", measure="selection rate", n=4, value=None, low=None, high=None)
+    tie = Evidence(about=Text("basket_mix"), measure="Cramér's V", n=900, value=0.41, low=0.35, high=0.47)
+    small = Evidence(about=Text("other"), measure="selection rate", n=4, value=None, low=None, high=None)
     bare = assess([feature("sex"), feature("religion"), feature("race")], {"sex": used()}, [pack("ecoa")], on=DAY)
     report = with_evidence(bare, {"sex": (tie,), "religion": ()}, {"sex": (small,)}, {})
     sex, *_ = report.findings
@@ -200,7 +200,7 @@ def test_the_report_names_its_packs_their_dates_and_what_could_not_be_applied():
         "us_states", "california_admt", "china_credit", "uk", "asia_pacific_canada", "indicators",
     }  # fmt: skip
     assert {stamp.as_of for stamp in report.packs} == {"2026-11-01", "2026-11-22"}
-    assert all(stamp.applies_to and stamp.applies_to_zh for stamp in report.packs)
+    assert all(stamp.applies_to.en and stamp.applies_to.zh for stamp in report.packs)
     assert all(stamp.built_in for stamp in report.packs)
     assert (report.on, report.words, report.problems) == ("2026-11-20", "15.0", ("own.yaml, line 3: found a tab.",))
 
@@ -261,9 +261,9 @@ def test_the_consumer_credit_directive_applies_from_its_day():
 
 @pytest.mark.parametrize("rule", [rule for p in load_packs() for rule in p.rules], ids=lambda rule: rule.id)
 def test_a_rule_speaks_both_languages_and_promises_no_more_than_an_assessment(rule):
-    chinese = (rule.title_zh, rule.explanation_zh, rule.remedy_zh, *([rule.evidence_zh] if rule.evidence else []))
+    chinese = (rule.title.zh, rule.explanation.zh, rule.remedy.zh, *([rule.evidence.zh] if rule.evidence else []))
     assert all(any("一" <= c <= "鿿" for c in text) for text in chinese)
-    words = " ".join((rule.title, rule.explanation, rule.remedy, rule.evidence)).lower()
+    words = " ".join((rule.title.en, rule.explanation.en, rule.remedy.en, rule.evidence.en)).lower()
     assert not any(word in words for word in ("compliant", "unbiased", "debiased", " safe"))
     assert "合规" not in "".join(chinese).replace("合规审计", "")  # the name of a regulation
 

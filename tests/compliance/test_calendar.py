@@ -113,18 +113,20 @@ def test_the_acts_that_were_missing_are_there(rule):
 
 def test_every_rule_has_its_wording_or_says_that_it_is_a_paraphrase():
     laws = [*(found := assess([("p", Feature(name="SEX", meaning="Sex"))], {})).duties, *found.findings]
-    said = {law.rule_id: wording(Catalogue("en"), law.quote, law.quote_from, law.as_of, law.checked) for law in laws}
+    said = {law.rule_id: wording(Catalogue("en"), law.quote, law.quote_from.en, law.as_of, law.checked) for law in laws}
     words = Catalogue("en")
     paraphrased = tuple(words(f"law.paraphrase_{checked}") for checked in ("source", "not", "none"))
     for law in laws:
         language = (
             "zh" if law.rule_id.startswith(("pipl", "china")) else "ko" if law.rule_id.startswith("korea") else "en"
         )
-        quoted = words(f"law.quoted_{language}", quote=law.quote, source=law.quote_from.rstrip("."), day=law.as_of)
+        quoted = words(f"law.quoted_{language}", quote=law.quote, source=law.quote_from.en.rstrip("."), day=law.as_of)
         assert said[law.rule_id] == quoted if law.quote else said[law.rule_id] in paraphrased
     assert len(said) > 40
-    assert not any("\u4e00" <= letter <= "\u9fff" for law in laws for letter in law.quote_from.split("github.com")[0])
-    assert all(any("\u4e00" <= letter <= "\u9fff" for letter in law.quote_from_zh) for law in laws if law.quote)
+    assert not any(
+        "\u4e00" <= letter <= "\u9fff" for law in laws for letter in law.quote_from.en.split("github.com")[0]
+    )
+    assert all(any("\u4e00" <= letter <= "\u9fff" for letter in law.quote_from.zh) for law in laws if law.quote)
     assert "shall perform an assessment" in said["ai_act_rights_assessment"]
     assert "eur-lex" in said["ai_act_deployer"] and "2026-11-23" in said["ai_act_deployer"]
     assert said["china_credit_gbt_45574"] == words("law.paraphrase_not") != said["ecoa_sex"]

@@ -17,8 +17,8 @@ CONTEXT = Context(
     persons=frozenset({"owner", "applicant"}),
     objects=frozenset({"portfolio", "ship", "bovino"}),
     trades=frozenset({"sector"}),
-    objects_zh=("船舶",),
-    trades_zh=("设备",),
+    chinese_objects=("船舶",),
+    chinese_trades=("设备",),
 )
 
 
@@ -62,7 +62,7 @@ def test_in_a_name_all_but_plain_words_need_a_meaning_that_does_not_say_otherwis
     assert bool(pattern.find(FeatureTexts.of(name, meaning))) == counts
 
 
-FIRMS = Context(persons_zh=("客户", "人"), firm_zh=re.compile("企业|机房"))
+FIRMS = Context(chinese_persons=("客户", "人"), chinese_firm=re.compile("企业|机房"))
 
 
 @pytest.mark.parametrize(
@@ -255,7 +255,7 @@ def test_codes_tell_where_a_good_part_of_them_does_and_they_are_no_kinds_of_work
     ],
 )
 def test_what_ends_a_chinese_clause_tells_no_attribute_even_of_a_person(chinese_meaning, counts):
-    context = Context(persons_zh=("员工",), processes_zh=("校验结果",))
+    context = Context(chinese_persons=("员工",), chinese_processes=("校验结果",))
     pattern = Pattern([Phrase.of("年龄", {})], context=context)
     assert bool(pattern.find(FeatureTexts.of("x1", "", chinese_meaning))) == counts
 

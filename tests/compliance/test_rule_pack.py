@@ -14,24 +14,28 @@ from backend.errors import GlassleafError
 GOOD = """\
 name: tiny
 version: "1"
-title: Tiny law
-title_zh: 小法
+title:
+  en: Tiny law
+  zh: 小法
 jurisdiction: Nowhere
 source: The book
 as_of: 2026-01-31
 rules:
   - id: sex
-    title: Sex
-    title_zh: 性别
+    title:
+      en: Sex
+      zh: 性别
     citation: Chapter 1
     status: prohibited
     effective_from: 2020-01-01
     sensitivity: [sex]
     phrases: [sex]
-    explanation: Because.
-    explanation_zh: 因为。
-    remedy: Leave it out.
-    remedy_zh: 移除。
+    explanation:
+      en: Because.
+      zh: 因为。
+    remedy:
+      en: Leave it out.
+      zh: 移除。
 """
 
 
@@ -54,13 +58,13 @@ def test_a_good_pack_is_read(tmp_path):
     ("lines", "words"),
     [
         ("quote: No sex.", "quote_from: found nothing"),
-        ("quote: No sex.\n    quote_from: The book", "quote_from_zh: found nothing"),
-        ("quote_from: The book\n    quote_from_zh: 书", "quote: found nothing"),
+        ("quote: No sex.\n    quote_from: The book", "quote_from: found nothing"),
+        ("quote_from: {en: The book, zh: 书}", "quote: found nothing"),
         (
-            "checked: not\n    quote: No sex.\n    quote_from: The book\n    quote_from_zh: 书",
+            "checked: not\n    quote: No sex.\n    quote_from: {en: The book, zh: 书}",
             "found 'not' beside a quotation",
         ),
-        (f"quote: {'x' * 401}\n    quote_from: The book\n    quote_from_zh: 书", "found 401 letters"),
+        (f"quote: {'x' * 401}\n    quote_from: {{en: The book, zh: 书}}", "found 401 letters"),
     ],
 )
 def test_a_quotation_says_where_it_was_read_and_is_short(tmp_path, lines, words):
@@ -77,7 +81,7 @@ def test_a_tag_that_would_make_an_object_is_refused(tmp_path):
 
 def test_an_unknown_status_is_refused_with_line_rule_and_choices(tmp_path):
     text = refusal(tmp_path, GOOD.replace("status: prohibited", "status: forbidden"))
-    assert text.startswith("tiny.yaml, line 13, rules 'sex', status: found 'forbidden', expected one of 'prohibited'")
+    assert text.startswith("tiny.yaml, line 15, rules 'sex', status: found 'forbidden', expected one of 'prohibited'")
 
 
 def test_a_missing_field_an_unknown_key_and_a_bad_date_are_all_reported(tmp_path):
@@ -85,48 +89,48 @@ def test_a_missing_field_an_unknown_key_and_a_bad_date_are_all_reported(tmp_path
     text = refusal(tmp_path, bad)
     assert "rules 'sex', citation: found nothing" in text
     assert "rules 'sex', effective_from: found 'soon', expected a date" in text
-    assert "line 20, rules 'sex', colour: found an unknown key" in text
+    assert "line 24, rules 'sex', colour: found an unknown key" in text
 
 
 def test_a_key_that_occurs_twice_is_refused_as_the_first_would_be_lost(tmp_path):
-    assert "line 21: found the key 'phrases' twice" in refusal(tmp_path, GOOD + "    phrases: [gender]\n")
+    assert "line 25: found the key 'phrases' twice" in refusal(tmp_path, GOOD + "    phrases: [gender]\n")
 
 
 def test_a_badly_written_phrase_is_refused_with_its_line(tmp_path):
     text = refusal(tmp_path, GOOD.replace("phrases: [sex]", 'phrases: ["age of {nothing}"]'))
-    assert text.startswith("tiny.yaml, line 16, rule 'sex', phrases: found {nothing} in the phrase 'age of {nothing}'")
+    assert text.startswith("tiny.yaml, line 18, rule 'sex', phrases: found {nothing} in the phrase 'age of {nothing}'")
     assert "one of the lists" in text
 
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("phrases: [sex]", "phrases: []", "line 16, rule 'sex', phrases: found nothing to look for"),
+        ("phrases: [sex]", "phrases: []", "line 18, rule 'sex', phrases: found nothing to look for"),
         ("phrases: [sex]", "concept: sexx", "rule 'sex', concept: found 'sexx', expected one of race, color"),
         ("phrases: [sex]", "concepts: [age, sexx]", "rule 'sex', concepts: found 'sexx', expected one of race, color"),
         (
             "phrases: [sex]",
             "phrases: [sex]\n    whom: [lender]",
-            "rules 'sex', whom entry 1: found 'lender', expected one of 'bank'",
+            "rules 'sex', whom #1: found 'lender', expected one of 'bank'",
         ),
-        ("phrases: [sex]", "concept: age", "line 15, rule 'sex', sensitivity: found it beside a concept"),
+        ("phrases: [sex]", "concept: age", "line 17, rule 'sex', sensitivity: found it beside a concept"),
         ("phrases: [sex]", "scope: model", "rule 'sex', sensitivity: found something to look for in a rule for models"),
-        ("phrases: [sex]", "scope: model", "rule 'sex', evidence_zh: found nothing, expected what can be shown"),
-        ("phrases: [sex]", "scope: models", "line 16, rules 'sex', scope: found 'models', expected one of 'feature'"),
+        ("phrases: [sex]", "scope: model", "rule 'sex', evidence: found nothing, expected what can be shown"),
+        ("phrases: [sex]", "scope: models", "line 18, rules 'sex', scope: found 'models', expected one of 'feature'"),
         (
             "phrases: [sex]",
             "phrases: [sex]\n    evidence: x",
-            "line 17, rule 'sex', evidence: found it in a rule for features",
+            "line 19, rule 'sex', evidence: found it in a rule for features",
         ),
         (
             "2020-01-01",
             "2020-01-01\n    effective_to: 2019-12-31",
-            "line 15, rule 'sex', effective_to: found 2019-12-31",
+            "line 17, rule 'sex', effective_to: found 2019-12-31",
         ),
-        ("2020-01-01", "2026-13-45", "line 14, rules 'sex', effective_from: found '2026-13-45', expected a date"),
-        ("sensitivity: [sex]", "sensitivity: [none]", "line 15, rule 'sex', sensitivity: found the tag 'none'"),
-        ("title: Tiny law", "title: &t Tiny law\nversion2: *t", "found the alias *t"),
-        ("title: Tiny law", "? [a, b]\n: c", "tiny.yaml"),
+        ("2020-01-01", "2026-13-45", "line 16, rules 'sex', effective_from: found '2026-13-45', expected a date"),
+        ("sensitivity: [sex]", "sensitivity: [none]", "line 17, rule 'sex', sensitivity: found the tag 'none'"),
+        ("jurisdiction: Nowhere", "jurisdiction: &t Nowhere\nversion2: *t", "found the alias *t"),
+        ("jurisdiction: Nowhere", "? [a, b]\n: c", "tiny.yaml"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_rule_field_and_what_to_do(tmp_path, old, new, message):
@@ -139,7 +143,7 @@ def test_a_pack_without_rules_is_refused(tmp_path):
 
 def test_the_same_rule_twice_is_refused_at_the_second(tmp_path):
     again = GOOD[GOOD.index("  - id") :]
-    assert "tiny.yaml, line 21, rule 'sex', id: found 'sex' again" in refusal(tmp_path, GOOD + again)
+    assert "tiny.yaml, line 25, rule 'sex', id: found 'sex' again" in refusal(tmp_path, GOOD + again)
 
 
 def test_yes_and_no_in_a_list_are_words(tmp_path):
@@ -167,36 +171,44 @@ def test_a_file_that_is_not_utf_8_or_absent_is_refused(tmp_path):
 POLICY = """\
 name: house
 version: "1"
-title: House policy
-title_zh: 内部政策
+title:
+  en: House policy
+  zh: 内部政策
 jurisdiction: The bank
 source: Policy 12
 as_of: 2026-11-01
 rules:
   - id: house_sex
-    title: Sex
-    title_zh: 性别
+    title:
+      en: Sex
+      zh: 性别
     citation: Policy 12
     status: prohibited
     effective_from: 2026-01-01
     concept: sex
-    explanation: Not in scores.
-    explanation_zh: 不用于评分。
-    remedy: Leave it out.
-    remedy_zh: 移除。
+    explanation:
+      en: Not in scores.
+      zh: 不用于评分。
+    remedy:
+      en: Leave it out.
+      zh: 移除。
   - id: house_owner
     scope: model
-    title: Owner
-    title_zh: 负责人
+    title:
+      en: Owner
+      zh: 负责人
     citation: Policy 13
     status: informational
     effective_from: 2027-01-01
-    explanation: Every model has an owner.
-    explanation_zh: 每个模型有负责人。
-    remedy: Name one.
-    remedy_zh: 指定一名。
-    evidence: Sign-offs.
-    evidence_zh: 签署记录。
+    explanation:
+      en: Every model has an owner.
+      zh: 每个模型有负责人。
+    remedy:
+      en: Name one.
+      zh: 指定一名。
+    evidence:
+      en: Sign-offs.
+      zh: 签署记录。
 """
 
 
@@ -237,7 +249,7 @@ def test_a_broken_pack_is_reported_with_file_line_and_reason_and_the_others_stil
     assert [pack.name for pack in packs] == ["house"]
     assert len(problems) == 2
     assert problems[0].startswith("a.yaml, line 2: found text that is not YAML")
-    assert problems[1].startswith("c.yaml, line 13, rules 'house_sex', status: found 'forbidden'")
+    assert problems[1].startswith("c.yaml, line 15, rules 'house_sex', status: found 'forbidden'")
 
 
 def test_a_folder_that_is_not_there_holds_no_packs(tmp_path):
@@ -292,15 +304,15 @@ def test_versions_that_are_read_without_the_rules_are_those_of_the_packs():
 def test_every_built_in_pack_says_in_both_languages_where_its_text_is_found():
     packs = load_packs()
     assert len(packs) > 10
-    assert not [pack.name for pack in packs if not any("一" <= letter <= "鿿" for letter in pack.source_zh)]
+    assert not [pack.name for pack in packs if not any("一" <= letter <= "鿿" for letter in pack.source.zh)]
 
 
 def test_no_built_in_citation_keeps_an_english_word_in_chinese():
-    cited = {(rule.citation_zh or rule.citation) for pack in load_packs() for rule in pack.rules}
+    cited = {rule.citation.in_language("zh") for pack in load_packs() for rule in pack.rules}
     kept = {word for text in cited for word in re.findall(r"[A-Za-z]{3,}", re.sub(r"Texas .* Communities", "", text))}
     assert kept == {"FEAT", "SCHUFA"}
 
 
 @pytest.mark.parametrize("pack", load_packs(), ids=lambda pack: pack.name)
 def test_a_law_is_cited_in_english_for_english_readers(pack):
-    assert not [rule.id for rule in pack.rules if re.search(r"[\u4e00-\u9fff]", rule.citation)]
+    assert not [rule.id for rule in pack.rules if re.search(r"[\u4e00-\u9fff]", rule.citation.en)]

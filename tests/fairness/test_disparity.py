@@ -17,7 +17,7 @@ from backend.fairness.disparity import MEASURES, SUPPRESSED, from_records, from_
 from backend.fairness.intervals import of_difference, of_ratio
 from backend.fairness.marking import FIXED, MIN_GROUP, Marking, check_cutoff, mark
 from backend.fairness.significance import by_chance
-from backend.i18n import LANGUAGES, Catalogue
+from backend.i18n import LANGUAGES, Catalogue, Text
 from backend.protocols.group_sums.grouping import Group
 
 CUT = 0.5
@@ -362,12 +362,12 @@ def test_a_cutoff_that_decides_nothing_is_refused(cutoff):
 
 
 def test_as_evidence_each_figure_says_its_group_and_its_number_of_records():
-    rows = disparity.as_evidence(by_sums(*TWO), ("men", "women"))
-    assert [(e.about, e.measure, e.n) for e in rows[3:5]] == [
+    rows = disparity.as_evidence(by_sums(*TWO), (Text("men"), Text("women")))
+    assert [(e.about.en, e.measure, e.n) for e in rows[3:5]] == [
         ("women", "selection rate", 100),
         ("women", "true positive rate", 60),
     ]
-    assert [(e.about, e.measure, e.n) for e in rows[6:11]] == [
+    assert [(e.about.en, e.measure, e.n) for e in rows[6:11]] == [
         ("men", "selection rate, reference", 100),
         ("women", "selection rate, difference", 200),
         ("women", "selection rate, ratio", 200),
@@ -376,7 +376,7 @@ def test_as_evidence_each_figure_says_its_group_and_its_number_of_records():
     ]
     assert rows[7].value == pytest.approx(-0.4) and rows[8].value == pytest.approx(0.5) and rows[9].value < 0.001
     assert rows[10].value == rows[9].value  # of two groups, the same test
-    assert [(e.about, e.measure, e.cutoff) for e in rows[21:]] == [
+    assert [(e.about.en, e.measure, e.cutoff) for e in rows[21:]] == [
         ("men", "score", None),
         ("women", "score", None),
         ("women", "score, standardised mean difference", None),
@@ -392,5 +392,5 @@ def test_as_evidence_each_figure_says_its_group_and_its_number_of_records():
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_measure_has_words(language):
-    for row in disparity.as_evidence(by_sums(*TWO), ("men", "women")):
+    for row in disparity.as_evidence(by_sums(*TWO), (Text("men"), Text("women"))):
         assert measure_in_words(Catalogue(language), row.measure) != row.measure

@@ -77,7 +77,7 @@ def test_of_many_unrelated_features_none_is_found_and_a_weak_one_is():
     found = associations(noise | {("host", "weak"): table_of(attribute, weak)}, 1)
     assert [a.feature for a in found if a.found] == ["weak"] and found[0].feature == "weak"
     assert found[0].v_low < 0.15 < found[0].v_high
-    assert [e.about for e in as_evidence(found)] == ["weak"] and as_evidence(found)[0].value == found[0].v
+    assert [e.about.en for e in as_evidence(found)] == ["weak"] and as_evidence(found)[0].value == found[0].v
 
 
 def test_what_is_certain_but_negligible_is_not_found():

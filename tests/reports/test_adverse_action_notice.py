@@ -63,7 +63,7 @@ def feature(meaning, meaning_zh="", name="f"):
 )
 def test_the_forms_words_are_taken_only_where_they_say_the_same(meaning, side, of_guest, words):
     found = form_reason(feature(meaning), side, of_guest=of_guest)
-    assert (found.text if found else None) == words
+    assert (found.text.en if found else None) == words
 
 
 def test_every_reason_of_the_table_is_one_of_the_forms_and_can_be_found():
@@ -78,11 +78,11 @@ def test_every_reason_of_the_table_is_one_of_the_forms_and_can_be_found():
         "Garnishment or attachment", "Foreclosure or repossession", "Bankruptcy",
         "Number of recent inquiries on credit bureau report", "Value or type of collateral not sufficient",
     }  # fmt: skip
-    assert len(printed) == 23 and {reason.text for reason in form().reasons} <= printed
+    assert len(printed) == 23 and {reason.text.en for reason in form().reasons} <= printed
     for reason in form().reasons:
-        chinese = feature("-", reason.phrases_zh[0])
+        chinese = feature("-", reason.chinese_phrases[0])
         found = form_reason(chinese, LEARNED[reason.learned], of_guest=reason.party != "host")
-        assert found is not None and reason.phrases_zh[0] in found.phrases_zh
+        assert found is not None and reason.chinese_phrases[0] in found.chinese_phrases
 
 
 APPROVAL = ModelStep(1, "m1", "in_review", "approved", "", "cy", "regulator", "2026-11-20T10:00:00")
@@ -192,7 +192,7 @@ def test_each_language_stands_on_its_own_law():
     assert "银行街 1 号" in chinese and "网信办" in chinese and "个人信息保护法》第二十四条" in chinese
     assert "征信业管理条例" in chinese and "美国" not in chinese and "USC" not in chinese and "CFPB" not in chinese
     assert f"{Catalogue('zh')('notice.subject')}：<p17>\n" in chinese and ": " not in chinese
-    assert form().reasons[0].text_zh not in chinese and "逾期债务" not in chinese  # the form is the United States'
+    assert form().reasons[0].text.zh not in chinese and "逾期债务" not in chinese  # the form is the United States'
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -9,6 +9,7 @@ from backend.compliance.assessment import ComplianceReport
 from backend.evaluation.performance import Estimate
 from backend.explain.importance import FeatureImportance
 from backend.fairness.evidence import Evidence
+from backend.i18n import Text
 from backend.reports.model_comparison import Difference, OutcomePair, Shift, Side, Sizes, as_dict, compare
 from backend.results import ModelRecord, ReleaseCheck
 from backend.trees.ensemble import GuestModel, GuestTree, Leaf, Split
@@ -70,7 +71,7 @@ def test_a_feature_that_was_left_out_is_not_given_and_one_that_nobody_uses_is_no
 
 
 def test_groups_are_paired_by_feature_group_and_measure():
-    men, women = (Evidence(name, "selection rate", 30, 0.5, 0.4, 0.6) for name in ("men", "women"))
+    men, women = (Evidence(Text(name), "selection rate", 30, 0.5, 0.4, 0.6) for name in ("men", "women"))
     now = replace(men, value=0.45)
     found = compare(side(disparities={"sex": (men, women)}), side(disparities={"sex": (now,)}))
     assert found.outcomes == (OutcomePair("sex", men, now), OutcomePair("sex", women, None))

@@ -400,8 +400,8 @@ def test_what_was_not_measured_is_reported_as_not_measured(report):
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report, language):
     feature = report.content.features[0].name
-    measured = Evidence("women", "selection rate", 1234, 0.71239, 0.6512, 0.7701)
-    few = Evidence("others", "selection rate", 7, None, None, None)
+    measured = Evidence(Text("women"), "selection rate", 1234, 0.71239, 0.6512, 0.7701)
+    few = Evidence(Text("others"), "selection rate", 7, None, None, None)
     sources = glassleaf.reports._sources(glassleaf.models.get("latest"))
     sources = replace(sources, disparities={feature: (measured, few)}, proxies={})
     made = make(written(content_of(sources)), report.issued, SigningKey.generate())
@@ -413,7 +413,7 @@ def test_what_was_measured_is_in_every_form_with_its_interval(glassleaf, report,
 
 def test_findings_stand_by_feature_the_worst_first_and_what_was_measured_of_it_once(report):
     found = report.content.assessment
-    women = Measured(about="women", about_zh="", measure="selection rate", n=1234, value=0.7, low=0.6, high=0.8)
+    women = Measured(about=Text("women"), measure="selection rate", n=1234, value=0.7, low=0.6, high=0.8)
     lines = [finding.model_copy(update={"disparities": (women,), "splits": 1}) for finding in found.findings]
     twice = next(f for f in lines if [other.feature for other in lines].count(f.feature) > 1)
     other = next(f for f in lines if f.feature != twice.feature)
@@ -643,7 +643,7 @@ def test_that_nothing_contradicts_an_expectation_is_said_only_where_one_was_stat
 )
 def test_no_p_value_reads_as_0(report, value, shown):
     assert p_value(value) == shown
-    told = {"about": "", "about_zh": "", "measure": "selection rate, pair p", "low": None, "high": None, "n": 50}
+    told = {"about": Text(), "measure": "selection rate, pair p", "low": None, "high": None, "n": 50}
     said = claims.value(Writer(report, Catalogue("en")), Measured.model_construct(value=value, **told))
     assert said == (catalogue("en")["document.too_few"] if value is None else f"{shown} (n\u00a0=\u00a050)")
 
@@ -676,9 +676,9 @@ def test_a_sentence_stands_on_a_page_with_its_table_and_a_remark_with_the_end_of
 
 def test_sources_of_the_suite_are_in_the_reports_language(report):
     known = (*suite.standard().tests, *monitoring.triggers().tests)
-    assert all(one.source_zh and one.source_zh != one.source for one in known)
+    assert all(one.source.zh and one.source.zh != one.source.en for one in known)
     lines = [
-        TestLine.model_construct(id="auc", verdict="pass", missing="", because="", figures=(), source="S", source_zh=zh)
+        TestLine.model_construct(id="auc", verdict="pass", missing="", because="", figures=(), source=Text("S", zh))
         for zh in ("出处", "")
     ]
     assert [row[-1] for row in table(Writer(report, Catalogue("zh")), lines).rows] == ["出处", "S"]
@@ -689,10 +689,10 @@ def test_sources_of_the_suite_are_in_the_reports_language(report):
 def test_where_a_dutys_wording_was_read_stands_once_and_by_its_number_at_the_duty(report, language):
     words = Catalogue(language)
     _, packs, *_, duties, _, read = claims.rules(Writer(report, words))
-    scopes = {words.either(pack.applies_to, pack.applies_to_zh) for pack in load_packs()}
+    scopes = {words.text(pack.applies_to) for pack in load_packs()}
     assert scopes and scopes == {scope for *_, scope, _, _ in packs.rows}
     quoted = [duty for duty in report.content.assessment.duties if duty.quote]
-    sources = [words.either(duty.quote_from, duty.quote_from_zh) for duty in quoted]
+    sources = [words.text(duty.quote_from) for duty in quoted]
     assert len(read.rows) == len(set(sources)) < len(quoted) > 30
     numbers = {source: n for n, source in read.rows}
     for duty, source in zip(quoted, sources, strict=True):

@@ -82,7 +82,7 @@ def test_a_search_compares_with_the_group_that_decisions_were_compared_with_or_t
 def test_the_second_of_four_bins_is_compared_with_again_and_the_second_of_three_is_another(demo):
     age = Feature(name="age", meaning="Age", kind=Kind.NUMERIC)
     quarters = tuple(Group("bin", str(k), 50 + k) for k in (1, 2, 3, 4))
-    request = asked(demo, "age", usual=group_names(quarters, age, "en")[1])
+    request = asked(demo, "age", usual=group_names(quarters, age)[1].en)
     decisions = DisparityRequest(demo.record.id, "age", usual=request.usual)
     for groups, place, name in ((quarters, 1, "2"), (quarters[:3], 2, "")):
         assert tried_models.reference_of(groups, request, age) == place

@@ -63,7 +63,7 @@ def says(walk, *parts):
 
 def finding_on(walk, feature):
     """The one of the Equal Credit Opportunity Act; other laws flag some features, too."""
-    [found] = [f for f in walk.report.content.assessment.findings if f.feature == feature and "1002." in f.citation]
+    [found] = [f for f in walk.report.content.assessment.findings if f.feature == feature and "1002." in f.citation.en]
     return found
 
 

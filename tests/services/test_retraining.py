@@ -125,7 +125,7 @@ def test_a_measurement_is_reported_with_its_basis_and_its_groups_in_both_languag
     [fairness] = glassleaf.reports.make(record.id).content.fairness
     assert fairness.on.n > 100 and fairness.on.cutoff == 0.25 and fairness.meaning.en == "Gender of the subscriber"
     everybody, chinese = (Catalogue(language)("measure.group_all") for language in ("en", "zh"))
-    assert next(m.about_zh for m in fairness.measures if m.about == everybody) == chinese
+    assert next(m.about.zh for m in fairness.measures if m.about.en == everybody) == chinese
     page = glassleaf.reports.export(record.id, "html", "zh").decode()
     shown = page.split("<script")[0]
     assert Catalogue("zh")("document.gap_reference") in shown and "selection rate" not in shown

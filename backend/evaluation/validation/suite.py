@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from backend.data.validation import field_problems
 from backend.errors import ParameterError
+from backend.i18n import Text
 
 Sense = Literal["min", "max"]
 Verdict = Literal["pass", "warn", "fail", "not_provided", "off"]
@@ -89,8 +90,7 @@ class Test(_Part):
     id: str
     group: str
     floor: bool
-    source: str
-    source_zh: str
+    source: Text
     reason: str
     limit: tuple[MeasureLimits, ...]
 
@@ -200,13 +200,12 @@ class Tested:
     id: str
     group: str
     floor: bool
-    source: str
+    source: Text
     verdict: Verdict
     missing: str = ""
     because: str = ""
     figures: tuple[Judged, ...] = ()
     compared: int = 0
-    source_zh: str = ""  # tests that were kept before there was one are without
 
 
 Again = tuple[tuple[str, str, str], ...]
@@ -271,7 +270,7 @@ def read_tests(kept: list[dict[str, Any]]) -> tuple[Tested, ...]:
 
     def tested(row: dict[str, Any]) -> Tested:
         figures = (Judged(**{**one, "figure": Figure(**one["figure"])}) for one in row["figures"])
-        return Tested(**{**row, "figures": tuple(figures)})
+        return Tested(**{**row, "source": Text(**row["source"]), "figures": tuple(figures)})
 
     return tuple(map(tested, kept))
 
@@ -315,7 +314,7 @@ class Suite:
         return tuple(self._tested(test, found.get(test.id, "not_measured")) for test in self.tests)
 
     def _tested(self, test: Test, found: Found) -> Tested:
-        blank = Tested(test.id, test.group, test.floor, test.source, "not_provided", source_zh=test.source_zh)
+        blank = Tested(test.id, test.group, test.floor, test.source, "not_provided")
         if test.id in self.off:
             return replace(blank, verdict="off", because=self.off[test.id])
         if isinstance(found, str):

@@ -21,7 +21,6 @@ def searches(sources: Sources) -> Iterable[report.SearchLine]:
                 decided,
                 sources.feature(search.attribute),
                 reference=search.group_in_words(reference),
-                reference_zh=search.group_in_words(reference, "zh"),
                 alternatives=tuple(_alternatives(search, decided)),
                 choice=search.choice and fill(report.ChoiceLine, search.choice),
             )
@@ -34,7 +33,6 @@ def _alternatives(search: Search, decided: DecidedModels) -> Iterable[report.Alt
             point,
             tried,
             group=search.group_in_words(point.group),
-            group_zh=search.group_in_words(point.group, "zh"),
             **_figures(point),
         )
 

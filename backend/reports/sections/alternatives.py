@@ -26,7 +26,7 @@ def alternatives(write: Writer) -> list[Block]:
 
 
 def _search(write: Writer, search: SearchLine, constraints: Sequence[str]) -> list[Block]:
-    reference = write.words.either(search.reference, search.reference_zh)
+    reference = write.words.text(search.reference)
     how = write(f"lda_{search.source}", n=whole(search.n), reference=reference)
     return [*found_in_words(write, search), Paragraph(how, "note"), _table(write, search, constraints)]
 
@@ -92,7 +92,7 @@ def _gap(write: Writer, line: AlternativeLine, gap: IntervalLine | None) -> str:
     if gap is None:
         return write("too_few")
     ratio = "" if line.ratio is None else f"\n{write('lda_ratio', value=figure(line.ratio.value))}"
-    return write.says(write.words.either(line.group, line.group_zh), f"{_points(gap)}{ratio}")
+    return write.says(write.words.text(line.group), f"{_points(gap)}{ratio}")
 
 
 def _changed(

@@ -106,7 +106,7 @@ def _questions(write: Writer) -> Table:
         write.content.assessment.questions,
         ("feature", 5, lambda q: write.feature(q.feature)),
         ("party", 3, lambda q: write.party(q.party)),
-        ("asked", 5, lambda q: f"{words.either(q.title, q.title_zh)}\n{_cited(write, q)}"),
+        ("asked", 5, lambda q: f"{words.text(q.title)}\n{_cited(write, q)}"),
         ("matched", 6, suggested),
         ("answer", 4, answered),
     )
@@ -152,13 +152,13 @@ def _counted(write: Writer) -> str:
 
 def _cited(write: Writer, law: LawLine | QuestionLine) -> str:
     """A citation in the report's language."""
-    return write.words.either(law.citation, law.citation_zh)
+    return write.words.text(law.citation)
 
 
 def _citation(write: Writer, law: LawLine) -> str:
     return write(
         "law_line",
-        title=write.words.either(law.title, law.title_zh),
+        title=write.words.text(law.title),
         citation=_cited(write, law),
         status=write.status(law),
     )
@@ -185,8 +185,8 @@ def _flagged_feature(write: Writer, about: Sequence[FindingLine], quoted: dict[s
     rules = write.table(
         about,
         ("rule", 5, lambda f: _rule(write, f)),
-        ("why", 9, lambda f: f"{words.either(f.explanation, f.explanation_zh)}\n{_quoted_once(write, f, quoted)}"),
-        ("remedy", 5, lambda f: words.either(f.remedy, f.remedy_zh)),
+        ("why", 9, lambda f: f"{words.text(f.explanation)}\n{_quoted_once(write, f, quoted)}"),
+        ("remedy", 5, lambda f: words.text(f.remedy)),
         ("decided", 3, lambda f: _decision(write, f)),
     )
     return [
@@ -200,8 +200,8 @@ def _flagged_feature(write: Writer, about: Sequence[FindingLine], quoted: dict[s
 def _rule(write: Writer, f: FindingLine) -> str:
     """A rule with its status, provision, place and dates, each on a line."""
     words = write.words
-    name = write("named", meaning=words.either(f.title, f.title_zh), name=write.status(f))
-    where = " · ".join(dict.fromkeys((write.pack(f.pack), words.jurisdiction(f.jurisdiction))))
+    name = write("named", meaning=words.text(f.title), name=write.status(f))
+    where = " · ".join(dict.fromkeys((words.text(f.pack), words.jurisdiction(f.jurisdiction))))
     return "\n".join((name, _cited(write, f), where, _dates(write, f)))
 
 
@@ -249,7 +249,7 @@ def _wording(write: Writer, law: LawLine) -> str:
 
 
 def _source(write: Writer, law: LawLine) -> str:
-    return write.words.either(law.quote_from, law.quote_from_zh)
+    return write.words.text(law.quote_from)
 
 
 def _quoted_once(write: Writer, f: FindingLine, quoted: dict[str, str]) -> str:
@@ -261,10 +261,10 @@ def _quoted_once(write: Writer, f: FindingLine, quoted: dict[str, str]) -> str:
 
 def _demands(write: Writer, duty: DutyLine, numbers: Mapping[str, int]) -> str:
     """What it demands, and its wording with the number of the source."""
-    either, number = write.words.either, numbers.get(_source(write, duty))
-    remedy = write.says(write("head_remedy"), either(duty.remedy, duty.remedy_zh))
+    number = numbers.get(_source(write, duty))
+    remedy = write.says(write("head_remedy"), write.words.text(duty.remedy))
     quoted = wording(write.words, duty.quote, write("source_number", n=number), duty.as_of, duty.checked)
-    return "\n".join((either(duty.explanation, duty.explanation_zh), quoted, remedy))
+    return "\n".join((write.words.text(duty.explanation), quoted, remedy))
 
 
 def _decision(write: Writer, f: FindingLine) -> str:
@@ -277,15 +277,15 @@ def _decision(write: Writer, f: FindingLine) -> str:
 
 def rules(write: Writer) -> list[Block]:
     """The rule packs, duties of the model as a whole, and where their wordings were read."""
-    found, either = write.content.assessment, write.words.either
+    found = write.content.assessment
     packs = write.table(
         found.packs,
-        ("pack", 5, lambda p: either(p.title, p.title_zh)),
+        ("pack", 5, lambda p: write.words.text(p.title)),
         ("version", 2, lambda p: p.version),
         ("as_of", 3, lambda p: p.as_of),
         ("jurisdiction", 3, lambda p: write.words.jurisdiction(p.jurisdiction)),
-        ("scope", 6, lambda p: either(p.applies_to, p.applies_to_zh) or NONE),
-        ("source", 6, lambda p: either(p.source, p.source_zh)),
+        ("scope", 6, lambda p: write.words.text(p.applies_to) or NONE),
+        ("source", 6, lambda p: write.words.text(p.source)),
         ("origin", 3, lambda p: write("built_in" if p.built_in else "own_pack")),
     )
     sources = dict.fromkeys(_source(write, duty) for duty in found.duties if duty.quote)
@@ -294,7 +294,7 @@ def rules(write: Writer) -> list[Block]:
         found.duties,
         ("duty", 6, lambda d: _duty(write, d)),
         ("demands", 14, lambda d: _demands(write, d, numbers)),
-        ("offers", 5, lambda d: either(d.evidence, d.evidence_zh)),
+        ("offers", 5, lambda d: write.words.text(d.evidence)),
     )
     read = write.table(numbers.items(), ("number", 1, lambda item: str(item[1])), ("source", 20, lambda item: item[0]))
     words = write.text("words_version", version=found.words)
@@ -416,7 +416,7 @@ def _basis(write: Writer, on: BasisLine) -> str:
 
 def _about(write: Writer, m: Measured) -> str:
     """A group, or another feature."""
-    return write.feature(m.about) if m.about in write.features else write.words.either(m.about, m.about_zh)
+    return write.feature(m.about.en) if m.about.en in write.features else write.words.text(m.about)
 
 
 def value(write: Writer, m: Measured, *, below: bool = False) -> str:

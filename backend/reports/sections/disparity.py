@@ -24,7 +24,7 @@ def _scores(write: Writer, measures: Sequence[Measured]) -> list[Block]:
         return []
     rows = tuple(
         (
-            say.either(m.about, m.about_zh),
+            say.text(m.about),
             _with_ends(m, percent),
             _with_ends(compared[m.about], figure) if m.about in compared else "–",
             p_value(chance[m.about].value) if m.about in chance else "–",
@@ -51,7 +51,7 @@ def _cutoffs(write: Writer, measures: Sequence[Measured]) -> list[Block]:
         (percent(cutoff), *(_with_ends(cells[cutoff, about], figure) for about in groups))
         for cutoff in dict.fromkeys(m.cutoff for m in ratios)
     )
-    heads = (say("disparity.head_cutoff"), *(say.either(m.about, m.about_zh) for m in groups.values()))
+    heads = (say("disparity.head_cutoff"), *(say.text(m.about) for m in groups.values()))
     return [Paragraph(in_words(write, ratios)), Table(heads, rows, (3, *(5 for _ in groups)))]
 
 

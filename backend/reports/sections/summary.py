@@ -137,7 +137,7 @@ def _gaps(write: Writer, pairs: tuple[OutcomePairLine, ...]) -> list[str]:
         figures = {key: value(write, m) for key, m in (("before", pair.before), ("after", pair.after)) if m}
         about = {
             "feature": write.named(pair.feature, pair.meaning),
-            "group": write.words.either(furthest.about, furthest.about_zh),
+            "group": write.words.text(furthest.about),
             "reference": reference_of(write, [p.before for p in both.values() if p.before]),
         }
         sentences.append(write("retrained_gap", at=declined_at(write, pair), **about, **figures))

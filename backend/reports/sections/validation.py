@@ -83,7 +83,7 @@ def table(write: Writer, tests: Iterable[TestLine]) -> Table:
             say(f"validation.test_{test.id}"),
             say(f"validation.verdict_{test.verdict}"),
             _worst(write, test),
-            say.either(test.source, test.source_zh),
+            say.text(test.source),
         )
         for test in tests
     )

@@ -29,7 +29,6 @@ class Writer:
     def __init__(self, report: Report, words: Catalogue) -> None:
         self.report, self.content, self.words = report, report.content, words
         self.features = {f.name: f for f in report.content.features}
-        self._packs = {p.title: words.either(p.title, p.title_zh) for p in report.content.assessment.packs}
         self._titles = {p.name: words.text(p.title) for p in report.content.parties}
 
     def __call__(self, key: str, /, **values: object) -> str:
@@ -47,10 +46,6 @@ class Writer:
     def party(self, name: str) -> str:
         """A party's title."""
         return self._titles.get(name, name)
-
-    def pack(self, title: str) -> str:
-        """A rule pack by the English title that laws name it by."""
-        return self._packs.get(title, title)
 
     def says(self, who: str, said: str) -> str:
         """What is said of somebody or something, after a colon."""
