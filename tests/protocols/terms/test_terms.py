@@ -1,0 +1,164 @@
+"""What a real Host insists on, driven by the bytes of a Guest that lies (findings G6, G10, G13)."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from actors import MODEL_ID
+from refused import raises
+from worlds import GUEST, random_world, with_covers
+
+from backend.crypto.paillier.keys import PaillierSecretKey
+from backend.crypto.paillier.scheme import PaillierKeySide
+from backend.data.binning import make_bins
+from backend.data.dictionary import Feature
+from backend.data.table import PartyTable
+from backend.errors import SecurityError
+from backend.protocols.explanations.messages import AskCohort
+from backend.protocols.host import HostParty
+from backend.protocols.terms.prices import column_bits, training_bits, usual_max_bits
+from backend.protocols.training.messages import StartTraining
+from backend.protocols.training.row_sets import pack_rows
+from backend.protocols.transport.codec import decode, encode
+from backend.protocols.transport.messages import OfferKey
+from backend.services.host_operator import limits_of
+from backend.store.accountant import EVERYBODY, TABLE, Accountant, Limits, Question
+from backend.store.database import Database
+from backend.store.party_store import memory_store
+from backend.trees.serialization import dump_host
+
+N = 120
+PEOPLE = tuple(f"p{i}" for i in range(N))
+FEATURES = tuple(Feature(name=f"x{i}", meaning="x") for i in range(12))
+
+
+@pytest.fixture(scope="module")
+def key():
+    return PaillierKeySide(PaillierSecretKey.generate(512, floor=512))
+
+
+def real_host(limits, key):
+    """A Host that is not simulated, with aligned records and a key; its operator was asked before."""
+    draw = np.random.default_rng(3)
+    table = PartyTable("host", PEOPLE, {feature.name: draw.normal(size=N) for feature in FEATURES})
+    host = HostParty(
+        "host",
+        table,
+        FEATURES,
+        memory_store(),
+        key_floor=512,
+        accountant=Accountant(Database(), limits),
+        approvals="none",
+    )
+    drive(host, OfferKey("c", key.scheme, key.offer()))
+    host._sessions.of("c", GUEST).rows = np.arange(N, dtype=np.intp)
+    return host
+
+
+def drive(host, message):
+    """Send a message as bytes; return the kinds of what comes back."""
+    return [type(reply).__name__ for _, reply in host.answer(GUEST, decode(encode(message)))]
+
+
+def start(bins=8, training=None, request=""):
+    rows = np.ones(N, dtype=bool) if training is None else training
+    return StartTraining("c", pack_rows(rows), bins, (), False, request)
+
+
+def test_a_training_is_booked_for_everybody_before_its_first_answer(key):
+    host = real_host(Limits(), key)
+    assert host.accountant.given_away(["p5"]) == {"p5": 0.0}
+    assert drive(host, start()) == ["FeatureBins"]
+    price = training_bits(len(FEATURES), N)
+    assert price > len(FEATURES) * math.log2(N)
+    assert host.accountant.given_away(["p5"])["p5"] == pytest.approx(price)
+    assert host.accountant.largest_given_away() == (0, pytest.approx(price))
+
+
+def test_the_same_bins_again_tell_nothing_more_and_other_rows_are_another_training(key):
+    host = real_host(Limits(), key)
+    drive(host, start())
+    drive(host, start())
+    price = training_bits(len(FEATURES), N)
+    assert host.accountant.given_away(["p5"])["p5"] == pytest.approx(price)
+    few = np.arange(N) < 60
+    drive(host, start(training=few))
+    assert host.accountant.given_away(["p5"])["p5"] == pytest.approx(2 * price)
+
+
+def test_by_default_a_window_has_room_for_one_training_and_not_for_two(key):
+    host = real_host(Limits(bits=usual_max_bits(len(FEATURES), N)), key)
+    drive(host, start())
+    drive(host, start())
+    with raises(SecurityError, "bits_reached"):
+        drive(host, start(bins=9))
+
+
+def test_who_was_told_about_before_counts_when_a_whole_table_is_read():
+    account = Accountant(Database(), Limits(bits=10.0))
+    account.count(Question(GUEST, "", "score", "s", ("a",), 6.0))
+    table = Question(GUEST, "", TABLE, "t", (EVERYBODY,), 5.0, 5.0)
+    assert account.count(table, whole=True).tolist() == [True]
+    less = Question(GUEST, "", TABLE, "t", (EVERYBODY,), 4.0, 4.0)
+    assert account.count(less, whole=True).tolist() == [False]
+    assert account.given_away(["a", "b"]) == {"a": 10.0, "b": 4.0}
+
+
+def outcomes(n, x, others, test_rows, bins):
+    """The bins of all records, where one training value is `x`."""
+    values = np.array([*others, x])
+    binned = make_bins(FEATURES[0], values, bins)
+    return tuple(binned.index(np.array([*values, *test_rows])).tolist()), binned.count
+
+
+@pytest.mark.parametrize("bins", [2, 3, 4])
+def test_the_price_of_a_feature_is_never_below_what_its_bins_can_tell_about_one_person(bins):
+    """By enumeration: one value moves over a fine grid, and over missing, while the others stay."""
+    draw = np.random.default_rng(bins)
+    worst = 0.0
+    for _ in range(60):
+        n, tests = int(draw.integers(2, 8)), int(draw.integers(0, 5))
+        others = draw.integers(0, 6, n - 1).astype(float)
+        test_rows = draw.integers(0, 12, tests) / 2
+        grid = [*np.arange(-1, 7, 0.125), math.nan]
+        told = math.log2(len({outcomes(n, x, others, test_rows, bins) for x in grid}))
+        worst = max(worst, told / column_bits(n + tests))
+    assert 0.4 < worst <= 1.0
+
+
+@pytest.mark.parametrize("budget", [0, 1000])
+def test_no_budget_says_that_people_are_synthetic(budget, key):
+    """G13: at a budget of 0 or 1,000 two cohorts one person apart were both answered, and sums could name everybody."""
+    limits = Limits(budget)
+    assert limits.counted and limits.of("cohort") == (1, 1) and limits.of("groups")[0] == 1
+    world = with_covers(random_world(5, 1, n=160), 5)
+    table = world.tables["host0"]
+    rows = np.arange(160) % len(table.ids)
+    everybody = PartyTable("host0", world.tables[GUEST].ids, {name: c[rows] for name, c in table.columns.items()})
+    store = memory_store({MODEL_ID: dump_host(world.hosts["host0"])})
+    account = Accountant(Database(), limits)
+    host = HostParty("host0", everybody, (), store, key_floor=512, accountant=account, approvals="none")
+    assert host._gate.floors.named_share > 0
+    people = everybody.ids[:60]
+    account.count(Question(GUEST, "", "cohort", host._partial_models.get(MODEL_ID).structure, people, 1.0), whole=True)
+    drive(host, OfferKey("c", key.scheme, key.offer()))
+    asked = AskCohort("c", MODEL_ID, people[:-1], (), (), 8)
+    with raises(SecurityError, "people_in_common_until"):
+        drive(host, asked)
+
+
+def test_a_word_of_the_federation_says_that_people_are_synthetic():
+    assert Limits(1000, synthetic=True).of("cohort") == (1000, 1000)
+    assert not Limits(0, 0, synthetic=True).counted
+
+
+def test_a_real_host_reads_no_variable_that_loosens(monkeypatch, tmp_path):
+    monkeypatch.setenv("GLASSLEAF_BUDGET", "0")
+    config = SimpleNamespace(
+        limits=SimpleNamespace(budget=None, budget_total=None, max_bits=None), features=lambda: FEATURES
+    )
+    limits = limits_of(config, None, records=N)
+    assert (
+        limits.answers == 1 and limits.bits == pytest.approx(usual_max_bits(len(FEATURES), N)) and not limits.synthetic
+    )
