@@ -22,6 +22,7 @@ from backend.data.dictionary import Feature
 from backend.data.federation import MEASURES
 from backend.data.table import PartyTable
 from backend.errors import GlassleafError, HostBusy, HostRefused, PartyUnreachable, SecurityError, StoreError
+from backend.protocols.alignment.host import ALIGNMENT_KINDS
 from backend.protocols.approvals.host import ApprovalGate
 from backend.protocols.audit_head.messages import AskAuditHeads, KeepAuditHead
 from backend.protocols.audit_head.protocol import MAX_ENTRIES, keep_head, kept_heads
@@ -463,7 +464,7 @@ class HostParty:
 
 def _all_kinds() -> Kinds:
     """Return every kind of message that passes the gate, with its rule and its handler."""
-    return {**SCORING_KINDS}
+    return {**ALIGNMENT_KINDS, **SCORING_KINDS}
 
 
 def _counts(answer: HeldRecords, asked: int) -> tuple[int, int, int]:

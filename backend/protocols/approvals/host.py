@@ -7,7 +7,7 @@ counts is who opened the conversation (as the link proves), the purpose, and the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from hashlib import sha256
 from typing import Any
@@ -15,7 +15,6 @@ from typing import Any
 from backend.crypto.signing import statement
 from backend.data.federation import MEASURES
 from backend.errors import SecurityError
-from backend.protocols.alignment.messages import StartAlignment
 from backend.protocols.approvals.messages import (
     REASONS,
     SCORING,
@@ -29,7 +28,7 @@ from backend.protocols.explanations.messages import AskCohort, AskReasons
 from backend.protocols.host_state import Answer, Handlers, HostModels, HostSession, HostSessions
 from backend.protocols.scoring.messages import DecisionVectors
 from backend.protocols.scoring.permuted_values_host import OtherValues
-from backend.protocols.terms.approvals import Approvals, about_model
+from backend.protocols.terms.approvals import Approvals, about_model, about_training
 from backend.protocols.training.messages import (
     AskBinSums,
     AskNodeSums,
@@ -73,7 +72,6 @@ PURPOSE_OF: dict[type[Message], str] = {
 """Question about a model → what it is for, where the conversation states nothing else."""
 SIMULATED_ALONE = (StartWalk, AskCandidates)  # a real Host refuses them whoever asks
 OF_TRAINING = (
-    StartAlignment,
     StartTraining,
     StartRanks,
     Gradients,
@@ -85,13 +83,6 @@ OF_TRAINING = (
     TakeRankSplits,
     KeepModel,
 )
-
-
-@dataclass(frozen=True)
-class _Training:
-    """What a conversation may train."""
-
-    asked: AskTraining
 
 
 @dataclass(frozen=True, repr=False)
@@ -158,12 +149,10 @@ class ApprovalGate:
         return ApprovalPending(message.conversation, found.number, found.asked) if found.state == WAITING else None
 
     def _hold_training(self, approvals: Approvals, session: HostSession, message: Message) -> ApprovalPending | None:
-        if isinstance(message, StartAlignment) and session.purpose:
-            return None  # aligned to measure something that this Host has agreed to
-        training = session.need(_Training, "training_not_asked_for")
-        _check_terms(training.asked, message)
+        training = session.need(AskTraining, "training_not_asked_for")
+        _check_terms(training, message)
         begins = isinstance(message, StartTraining | StartRanks)
-        wanted = _about_training(session.guest, training.asked, self.records)
+        wanted = about_training(session.guest, training, self.records)
         found = approvals.ask(wanted, int(begins), self._named(session.guest, message) if begins else None)
         return ApprovalPending(message.conversation, found.number, found.asked) if found.state == WAITING else None
 
@@ -185,11 +174,11 @@ class ApprovalGate:
 
     def _ask_training(self, sender: str, asked: AskTraining) -> Answer:
         session = self.sessions.of(asked.conversation, sender)
-        session.keep(_Training, _Training(asked))
+        session.keep(AskTraining, asked)
         if self.approvals is None:
             yield sender, ApprovalGranted(asked.conversation, "", sender, 0, TRAINING, asked.algorithm)
             return
-        found = self.approvals.ask(_about_training(session.guest, asked, self.records))
+        found = self.approvals.ask(about_training(session.guest, asked, self.records))
         yield sender, self.approvals.answer(found, asked.conversation, asked.algorithm)
 
     def _ask_approval(self, sender: str, asked: AskApproval) -> Answer:
@@ -207,13 +196,6 @@ class ApprovalGate:
         )
         # what was allowed under another name is the same model
         yield sender, self.approvals.answer(found, asked.conversation, asked.model_id)
-
-
-def _about_training(guest: str, asked: AskTraining, records: int) -> Approval:
-    terms = {name: value for name, value in asdict(asked).items() if name != "conversation"}
-    terms["exclude"] = sorted(asked.exclude)
-    subject = sha256(statement("training", *(f"{name}={value!r}" for name, value in sorted(terms.items())))).hexdigest()
-    return Approval(guest, TRAINING, subject, asked.algorithm[:40], {**terms, "rows": records})
 
 
 def _check_terms(allowed: AskTraining, message: Message) -> None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, date, datetime
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from backend.crypto.signing import SigningKey, is_signed
+from backend.crypto.signing import SigningKey, is_signed, statement
 from backend.errors import ApprovalDenied, ParameterError, SecurityError
-from backend.protocols.approvals.messages import APPROVAL, TRAINING, ApprovalGranted
+from backend.protocols.approvals.messages import APPROVAL, TRAINING, ApprovalGranted, AskTraining
 from backend.protocols.transport.messages import ApprovalPending
 from backend.store.approvals import DENIED, GRANTED, MAX_PER_DAY, NOT_ENOUGH, WAITING, WITHDRAWN, Approval, ApprovalBook
 from backend.store.audit_log import AuditLog
@@ -235,3 +236,25 @@ def about_model(guest: str, purpose: str, model_id: str, served: ServedModel, ro
         "hosts": list(model.hosts),
     }
     return Approval(guest, purpose, served.structure, model_id[:40], about)
+
+
+def training_request(asked: Asked) -> Approval | None:
+    """Return what a Host's operator decides about for a message of a training; None if no operator is asked.
+
+    Raises
+    ------
+    SecurityError
+        If the conversation asked for no training.
+    """
+    if not asked.operator:
+        return None
+    training = asked.session.need(AskTraining, "training_not_asked_for")
+    return about_training(asked.session.guest, training, asked.records)
+
+
+def about_training(guest: str, asked: AskTraining, records: int) -> Approval:
+    """Return a request about a training: the same terms are one request."""
+    terms = {name: value for name, value in asdict(asked).items() if name != "conversation"}
+    terms["exclude"] = sorted(asked.exclude)
+    subject = sha256(statement("training", *(f"{name}={value!r}" for name, value in sorted(terms.items())))).hexdigest()
+    return Approval(guest, TRAINING, subject, asked.algorithm[:40], {**terms, "rows": records})

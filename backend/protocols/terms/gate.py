@@ -65,6 +65,8 @@ class Gate:
             If the message is refused.
         """
         kind = self.kinds[type(message)]
+        if session is None and kind.begins:
+            session = self.sessions.of(message.conversation, sender)
         if session is None:
             raise SecurityError("conversation_not_open")
         permit = self.open(sender, message, session, kind)
@@ -86,7 +88,17 @@ class Gate:
         counted = self.sessions.counts(message.conversation)
         table = self._table(session)
         # 1. What the message, the floors and the history say.
-        asked = Asked(sender, message, session, self.floors, self.models, Roster(table), len(self.table.ids), counted)
+        asked = Asked(
+            sender,
+            message,
+            session,
+            self._floors(counted),
+            self.models,
+            Roster(table),
+            records=len(self.table.ids),
+            counted=counted,
+            operator=self.approvals is not None,
+        )
         ask = kind.rule(asked)
         # 2. What the operator and the account say.
         accountant = self.accountant if counted else None
@@ -116,6 +128,10 @@ class Gate:
         """Return the rows and columns that a permit's rule named."""
         table = self._table(permit.session)
         return {name: open_rows(table, rows) for name, rows in permit.ask.opens.items()}
+
+    def _floors(self, counted: bool) -> Floors:
+        """Return what is insisted on in a conversation; a simulation that measures without counting has people who need nothing."""
+        return self.floors if counted and self.accountant is not None else replace(self.floors, synthetic=True)
 
     def _table(self, session: HostSession) -> PartyTable:
         """Return the Host's records, or those that stand in for them in a simulation."""

@@ -34,6 +34,8 @@ class Asked:
         The conversation; its state is the history that a rule decides by.
     counted : bool
         Whether questions of this conversation count; a simulation measures without.
+    operator : bool
+        Whether this Host asks its operator.
     """
 
     sender: str
@@ -44,6 +46,7 @@ class Asked:
     roster: Roster = field(repr=False)
     records: int
     counted: bool = True
+    operator: bool = True
 
 
 @dataclass(frozen=True, repr=False)
@@ -220,6 +223,8 @@ class Kind:
     ----------
     passed_on : bool
         Whether other Hosts of the chain may send it, too.
+    begins : bool
+        Whether it may be the first message of a conversation.
     reply : str
         Name of the answer's field that is stored until the Guest has it; empty = no answer is.
     """
@@ -227,6 +232,7 @@ class Kind:
     rule: Rule
     handler: Handler
     passed_on: bool = False
+    begins: bool = False
     reply: str = ""
 
 

@@ -1,22 +1,18 @@
-"""A Host's handler for alignment and training; ends with the Host's partial model in its store."""
+"""A Host's handler for training; ends with the Host's partial model in its store."""
 
 from __future__ import annotations
 
 import logging
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
-from hmac import compare_digest
 
 from backend.crypto.interface import NodePublicSide, PairPublicSide
 from backend.data.column_counts import reference_of
 from backend.data.dictionary import Feature
 from backend.data.table import PartyTable
 from backend.errors import SecurityError
-from backend.protocols.alignment.ids import knows
-from backend.protocols.alignment.messages import AlignmentStarted, HiddenAnswer, HiddenIds, JointRecords, StartAlignment
-from backend.protocols.alignment.methods import HostSide, host_side
 from backend.protocols.host_state import Answer, Answering, Handlers, HostSession
 from backend.protocols.scoring.dither import check_layout
 from backend.protocols.terms.prices import training_question
@@ -57,15 +53,8 @@ WRONG_ANSWERS = frozenset(
 )
 
 
-@dataclass(frozen=True, repr=False)
-class _Alignment:
-    """An alignment in progress."""
-
-    side: HostSide
-
-
 class TrainingHandler:
-    """Answers alignment and training."""
+    """Answers training."""
 
     def __init__(
         self,
@@ -86,9 +75,6 @@ class TrainingHandler:
     def handlers(self) -> Handlers:
         """Message class → answer."""
         return {
-            StartAlignment: self._start_alignment,
-            HiddenIds: self._hidden_ids,
-            JointRecords: self._joint_records,
             StartTraining: self._start_training,
             Gradients: self._gradients,
             MoreGradients: self._more_gradients,
@@ -101,26 +87,6 @@ class TrainingHandler:
             KeepModel: self._keep_model,
             ReportWrongAnswer: self._wrong_answer,
         }
-
-    def _start_alignment(self, sender: str, start: StartAlignment) -> Answer:
-        side = host_side(start.method, self._table.ids)
-        self._sessions.of(start.conversation, sender).keep(_Alignment, _Alignment(side))
-        yield sender, AlignmentStarted(start.conversation, side.records, side.open(start.records, start.opening))
-
-    def _side(self, message: Message) -> HostSide:
-        return self._sessions.of(message.conversation).need(_Alignment, "no_alignment").side
-
-    def _hidden_ids(self, sender: str, hidden: HiddenIds) -> Answer:
-        yield sender, HiddenAnswer(hidden.conversation, self._side(hidden).take(hidden.piece))
-
-    def _joint_records(self, sender: str, joint: JointRecords) -> None:
-        session = self._sessions.of(joint.conversation)
-        rows = self._side(joint).rows(joint.joint)
-        session.drop(_Alignment)
-        # how many records are joint bounds what is answered about them: whoever the Guest does not know makes them no more
-        if not compare_digest(joint.proof, knows(joint.conversation, [self._table.ids[row] for row in rows.tolist()])):
-            raise SecurityError("joint_ids_unproven")
-        session.rows = rows
 
     def _start_training(self, sender: str, start: StartTraining) -> Answer:
         session = self._sessions.of(start.conversation)
