@@ -17,9 +17,9 @@ def codes(error):
 
 
 @contextmanager
-def raises(kind, code, **values):
+def raises(error_class, code, /, **values):
     """Expect an error of a class with this code; `values` are compared with those of the remark that has it."""
-    with pytest.raises(kind) as caught:
+    with pytest.raises(error_class) as caught:
         yield caught
     error = caught.value
     assert code in codes(error)
