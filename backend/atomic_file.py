@@ -117,9 +117,7 @@ def _locked(path: Path) -> BinaryIO:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             file.close()
-            raise StoreError(
-                f"{path.name} is held by another process, which is at the same work. Wait for it."
-            ) from None
+            raise StoreError("file_held_elsewhere", file=path.name) from None
         with suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file

@@ -111,4 +111,4 @@ if not apart:
     if found and not working:
         privacy.frontier(t, view, found, backend.models.dither(model_id))
     if work is not None and work.state in ("failed", "cancelled"):
-        frame.problem(t, work.failure or work.error or "")
+        frame.problem(t, work.failure or "")

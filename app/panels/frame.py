@@ -398,7 +398,7 @@ def demo_ended(t: Texts) -> None:
     if job is not None and job.state == "cancelled":
         st.info(t("empty.cancelled"), icon=":material/stop_circle:")
     elif job is not None and job.state == "failed":
-        problem(t, job.failure or job.error or "")
+        problem(t, job.failure or "")
 
 
 def cipher(t: Texts, scheme: str, bits: int) -> str:

@@ -100,7 +100,7 @@ def _made(t: Texts, *begun_by: str) -> None:
                 "own_ended",
                 t("own_data.step_create"),
                 f"ended:{id(job)}",
-                frame.explained(t, job.failure or job.error or ""),
+                frame.explained(t, job.failure or ""),
             )
     else:
         if session.once("own_made", job.result.name):

@@ -157,7 +157,7 @@ def ended(t: Texts, job: Job[Any], cancelled: str = "stage.cancelled", again: Ca
     if job.state == "cancelled":
         st.info(t(cancelled), icon=":material/stop_circle:")
     elif job.state == "failed" and not waits.draw(t, job.failure, again):
-        frame.problem(t, job.failure or job.error or "")
+        frame.problem(t, job.failure or "")
 
 
 @st.fragment(run_every=0.5)

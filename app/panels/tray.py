@@ -215,8 +215,8 @@ def _note(t: Texts, job: JobStatus) -> None:
             links.to_model(job.result, t("train.open"))
         if job.state not in BUSY:
             st.button(t("jobs.read"), key=f"jobs_read_{job.name}", on_click=user_jobs.note_seen, args=(job.name,))
-    if job.message:
-        frame.problem(t, job.message)
+    if job.failure is not None:
+        frame.problem(t, job.failure)
 
 
 def _when(time: str) -> str:

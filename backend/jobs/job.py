@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Generic, Literal, TypeVar, cast
 from backend.errors import Cancelled, GlassleafError
 from backend.jobs import work
 from backend.jobs.pace import Pace
+from backend.remark import Remark
 
 if TYPE_CHECKING:
     from backend.protocols.training.parameters import TreeProgress
@@ -57,10 +58,8 @@ class Job(Generic[T]):
         Training curve so far.
     result : T or None
         Of a finished job; some show a part of it while they run.
-    error : str or None
-        What, where and what to do; never a traceback.
     failure : GlassleafError or None
-        What `error` is the text of.
+        What stopped it; worded where it is read, and never a traceback.
     pace : Pace
         How much is done of the work as it is weighed, and how long the rest will take.
     waits : Waits or None
@@ -83,7 +82,6 @@ class Job(Generic[T]):
         self.done, self.through, self.total = 0, 0, total
         self.points: tuple[TreeProgress, ...] = ()
         self.result: T | None = None
-        self.error: str | None = None
         self.failure: GlassleafError | None = None
         self.waits: Waits | None = None
         self.silence: work.Silence | None = None
@@ -103,10 +101,13 @@ class Job(Generic[T]):
         return self
 
     @classmethod
-    def ended(cls, result: T | None, state: State, error: str | None = None) -> Job[T]:
-        """A job that ended before this process began, with what it found."""
+    def ended(cls, result: T | None, state: State, failure: GlassleafError | None = None) -> Job[T]:
+        """Return a job that ended before this process began, with its result or what stopped it."""
         job = cls(lambda _: cast(T, result), 0)
-        job.result, job.state, job.error, job._ended = result, state, error, job._clock()
+        job.result = result
+        job.state = state
+        job.failure = failure
+        job._ended = job._clock()
         if state == "cancelled":
             job.cancel()
         return job
@@ -197,7 +198,7 @@ class Job(Generic[T]):
     def check(self) -> None:
         """Raise Cancelled where it was asked to stop."""
         if self.cancelled():
-            raise Cancelled("Stopped at your request; nothing half-done was kept.")
+            raise Cancelled("stopped_by_user")
 
     def _run(self) -> None:
         state: State = "failed"
@@ -206,16 +207,13 @@ class Job(Generic[T]):
                 self.result = self._work(self)
             state = "done"
         except Cancelled as stopped:
-            self.failure, self.error, state = stopped, str(stopped), "cancelled"
+            self.failure = stopped
+            state = "cancelled"
         except GlassleafError as error:
-            self.failure, self.error = error, str(error)
+            self.failure = error
         except Exception as error:  # shown without its text, which may hold data
             _log.error("Job failed: %s\n%s", type(error).__name__, "".join(traceback.format_tb(error.__traceback__)))
-            self.error = (
-                f"Something went wrong inside Glassleaf ({type(error).__name__}). Nothing was stored; try again, "
-                "and if it stays, report it with the log of this session."
-            )
-            self.failure = GlassleafError(self.error)
+            self.failure = GlassleafError("job_failed_inside", kind=type(error).__name__)
         with self._lock:
             self._ended, self.state = self._clock(), state
         for act in self._at_end:

@@ -70,9 +70,7 @@ class OpsServer:
         try:
             self._server = Server((address, port), Handler)
         except OSError as error:
-            raise ParameterError(
-                f"Port {port} of {address} cannot be had ({error.strerror}); choose another (`ops` in host.toml, `--ops-port`)."
-            ) from error
+            raise ParameterError("ops_port_taken", port=port, address=address, reason=error.strerror or "-") from error
         serve = partial(self._server.serve_forever, poll_interval=END)
         self._thread = threading.Thread(target=serve, name="glassleaf-ops", daemon=True)
         self._thread.start()

@@ -19,8 +19,9 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from backend.errors import GlassleafError
+from backend.errors import GlassleafError, SampleError
 from backend.ops.metrics import ProcessCounts
+from backend.remark import Remark
 from backend.results import ModelRecord, ScoreBatch
 from backend.server.batches import Batcher, PendingRequest
 from backend.server.guard import Guard
@@ -103,7 +104,7 @@ class Caller:
     def check(self, model_id: str) -> None:
         """Raise Problem where the token does not reach the model."""
         if self.token is not None and not self.token.reaches(model_id):
-            raise Problem("forbidden", "This token does not reach this model; ask whoever made it.")
+            raise Problem("forbidden", Remark("token_without_model"))
 
 
 @dataclass(eq=False)
@@ -144,7 +145,7 @@ class ServerState:
         found = self.tokens.find(token.strip()) if kind.lower() == "bearer" else None
         if found is None:
             challenge = {"WWW-Authenticate": 'Bearer realm="glassleaf"'}
-            raise Problem("token", "Send a token that is known: Authorization: Bearer …", headers=challenge)
+            raise Problem("token", Remark("token_needed"), headers=challenge)
         return Caller(found.name, found)
 
     def services(self, caller: Caller) -> Glassleaf:
@@ -161,8 +162,7 @@ class ServerState:
         online = self.online(caller)
         record, approved = online.find(model_id) if online.fresh() else await in_thread(online.find, model_id)
         if not approved:
-            detail = "Nothing was asked. Repeat the request under its key once the model is approved."
-            raise Problem("approval", detail)
+            raise Problem("approval", Remark("model_waits_for_approval", {"model": model_id}))
         return record
 
     def online(self, caller: Caller) -> Online:
@@ -188,7 +188,7 @@ class ServerState:
             kept[name] = _Kept(digest, now + KEPT)
         found = kept[name]
         if found.digest != digest:
-            raise Problem("key-reused", "Under this Idempotency-Key another request came before; take a new one.")
+            raise Problem("key-reused", Remark("key_reused"))
         return found
 
     def forget(self, name: tuple[str, ...]) -> None:
@@ -335,11 +335,8 @@ async def _in_time(state: ServerState, name: tuple[str, ...], question: PendingR
         if question.batch is None and not question.answer.done():
             question.dropped = True
             state.forget(name)
-            raise Problem("deadline", "The deadline passed before anything was asked; repeat the request.") from None
-        detail = (
-            "The Hosts are still at work. Repeat the request under its key: it is asked once, and the answer waits."
-        )
-        raise Problem("deadline", detail, headers={"Retry-After": "1"}) from None
+            raise Problem("deadline", Remark("deadline_before_asking")) from None
+        raise Problem("deadline", Remark("hosts_still_work"), headers={"Retry-After": "1"}) from None
     except GlassleafError as error:
         if question.batch is None:
             state.forget(name)
@@ -380,10 +377,7 @@ async def _reasons(
     try:
         found = await asyncio.wait_for(asyncio.shield(running), seconds)
     except TimeoutError:
-        detail = (
-            "The Hosts are still at work. Repeat the request under its key: it is asked once, and the answer waits."
-        )
-        raise Problem("deadline", detail, headers={"Retry-After": "1"}) from None
+        raise Problem("deadline", Remark("hosts_still_work"), headers={"Retry-After": "1"}) from None
     except GlassleafError as error:
         raise problem_of(error) from error
     people = [PersonAnswer.of(replace(person, score=decided(person.score, request.cutoff))) for person in found.people]
@@ -398,7 +392,9 @@ def _usable(model: OpenModel, request: ScoresBody) -> SampleSheet:
     model.check(people)
     sheet = model.sheet(people)
     if sheet.problems:
-        raise Problem("unusable", " ".join(sheet.problem(row) for row in sheet.problems))
+        raise problem_of(
+            SampleError(problems=[remark for row in sorted(sheet.problems) for remark in sheet.problems[row]])
+        )
     return sheet
 
 

@@ -243,7 +243,9 @@ class Batcher:
         for question in batch.questions:
             own = range(before, before + len(question.people))
             before = own.stop
-            problems = [remark for row in own for remark in sheet.problems.get(row, ())]
+            problems = [
+                replace(remark, row=row - own.start + 1) for row in own for remark in sheet.problems.get(row, ())
+            ]
             if problems:
                 question.batch = None
                 in_loop(_fail, question, SampleError(problems=problems))

@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from backend.server.problems import Problem
+from backend.remark import Remark
+from backend.server.problems import Problem, preferred_language
 
 MAX_BODY = 1_000_000  # bytes
 LOCAL = frozenset({"localhost", "127.0.0.1", "[::1]"})
@@ -57,11 +58,11 @@ class Guard:
         await self._passed(scope, receive, answer)
 
     async def _passed(self, scope: Scope, receive: Receive, send: Send) -> None:
-        host = _PORT.sub(b"", dict(scope["headers"]).get(b"host", b"")).decode("latin-1")
+        headers = dict(scope["headers"])
+        host = _PORT.sub(b"", headers.get(b"host", b"")).decode("latin-1")
+        language = preferred_language(headers.get(b"accept-language", b"").decode("latin-1"))
         if self._local_only and host not in LOCAL:
-            await Problem("forbidden", "Without tokens only this machine's own programs may ask.").response()(
-                scope, receive, send
-            )
+            await Problem("forbidden", Remark("only_this_machine")).response(language)(scope, receive, send)
             return
         messages: list[Message] = []
         size, more = 0, self._known(scope)
@@ -73,8 +74,8 @@ class Guard:
             size += len(message.get("body", b""))
             more = message.get("more_body", False)
             if size > MAX_BODY:
-                words = f"At most {MAX_BODY:,} bytes; score more people as a file."
-                await Problem("too-large", words).response()(scope, receive, send)
+                why = Remark("body_too_large", {"limit": MAX_BODY})
+                await Problem("too-large", why).response(language)(scope, receive, send)
                 return
         messages.reverse()
 
@@ -86,6 +87,4 @@ class Guard:
         except Exception as error:  # its text may hold data
             where = "".join(traceback.format_tb(error.__traceback__))
             _log.error("A request failed: %s\n%s", type(error).__name__, where)
-            await Problem("internal", "Try again; whoever operates this server finds more in its log.").response()(
-                scope, receive, send
-            )
+            await Problem("internal", Remark("server_failed")).response(language)(scope, receive, send)

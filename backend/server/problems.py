@@ -1,4 +1,4 @@
-"""What goes wrong, as a problem body (RFC 9457): a code, a type that a program can branch on, and words without anybody's data."""
+"""What goes wrong, as a problem body (RFC 9457): a type that a program can branch on, and a sentence in the reader's language."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ from backend.errors import (
     SecurityError,
     StoreError,
 )
+from backend.remark import Remark, known
 
 MEDIA_TYPE = "application/problem+json"
-TITLES = {
-    "approval": (202, "The model waits for an approval"),
-    "token": (401, "A token is needed"),
-    "forbidden": (403, "The token does not reach so far"),
-    "unknown": (404, "There is no such thing"),
-    "method": (405, "This address knows no such method"),
-    "key-reused": (409, "The key stood for another request"),
-    "too-large": (413, "The request is too large"),
-    "unusable": (422, "The request cannot be used"),
-    "budget": (429, "A Host's budget is spent"),
-    "host": (503, "A Host does not answer"),
-    "busy": (503, "A Host has too much to do"),
-    "deadline": (503, "The deadline has passed"),
-    "refused": (503, "A Host refused"),
-    "internal": (500, "Something went wrong inside Glassleaf"),
+STATUSES = {
+    "approval": 202,
+    "token": 401,
+    "forbidden": 403,
+    "unknown": 404,
+    "method": 405,
+    "key-reused": 409,
+    "too-large": 413,
+    "unusable": 422,
+    "budget": 429,
+    "host": 503,
+    "busy": 503,
+    "deadline": 503,
+    "refused": 503,
+    "internal": 500,
 }
-"""Type → its code and title."""
+"""Kind of problem → its HTTP status."""
 KINDS: Mapping[type[GlassleafError], str] = {
     ModelError: "unknown",
     PartyUnreachable: "host",
@@ -64,66 +65,112 @@ class Problem(Exception):  # noqa: N818 - reads as what it is
     Attributes
     ----------
     kind : str
-        One of :data:`TITLES`.
-    detail : str
-        What, and what to do.
+        One of :data:`STATUSES`.
+    said : tuple of Remark
+        What, and what to do; the first one's code is the problem's type.
     more : mapping of str to Any
         Members of its own kind, e.g. ``date`` of a budget.
     """
 
     kind: str
-    detail: str
+    said: tuple[Remark, ...] | Remark
     more: Mapping[str, Any] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.said, Remark):  # one is as good as several
+            self.said = (self.said,)
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """Return what is said, as a tuple."""
+        return self.said if isinstance(self.said, tuple) else (self.said,)
+
     @property
     def status(self) -> int:
-        """The code."""
-        return TITLES[self.kind][0]
+        """Return the HTTP status."""
+        return STATUSES[self.kind]
 
-    def response(self) -> JSONResponse:
-        """The body with its code."""
-        status, title = TITLES[self.kind]
-        body = {"type": f"urn:glassleaf:problem:{self.kind}", "title": title, "status": status, "detail": self.detail}
-        return JSONResponse({**body, **self.more}, status, dict(self.headers), MEDIA_TYPE)
+    def response(self, language: str = "en") -> JSONResponse:
+        """Return the body, worded in a language, with its status."""
+        body = {
+            "type": f"urn:glassleaf:problem:{self.remarks[0].code}",
+            "title": Remark(f"problem_{self.kind.replace('-', '_')}").sentence(language),
+            "status": self.status,
+            "detail": " ".join(remark.sentence(language) for remark in self.remarks),
+            **self.more,
+        }
+        headers = {"Content-Language": language, "Vary": "Accept-Language", **self.headers}
+        return JSONResponse(body, self.status, headers, MEDIA_TYPE)
 
 
-def budget_spent(detail: str, day: date) -> Problem:
-    """Nobody who was asked about can be answered about before, at the latest, `day` (UTC)."""
+def preferred_language(accepted: str) -> str:
+    """Return the language of an Accept-Language header that we speak and that it weighs most; English if it names none.
+
+    Examples
+    --------
+    >>> preferred_language("fr, zh-CN;q=0.8, en;q=0.5")
+    'zh'
+    """
+    weights = {"en": 0.0, "zh": 0.0}
+    for part in accepted.split(","):
+        name, _, parameter = part.partition(";")
+        language = name.strip().lower().partition("-")[0]
+        try:
+            weight = float(parameter.strip().removeprefix("q=")) if parameter else 1.0
+        except ValueError:
+            continue
+        if language in weights:
+            weights[language] = max(weights[language], weight)
+    return "zh" if weights["zh"] > weights["en"] else "en"
+
+
+def budget_spent(why: str | Remark, day: date) -> Problem:
+    """Return the problem that no person of a request can be answered about before, at the latest, `day` (UTC)."""
     again = format_datetime(datetime.combine(day, time(), UTC), usegmt=True)
-    return Problem("budget", detail, {"date": day.isoformat()}, {"Retry-After": again})
+    said = Remark("budget_spent_for_all", {"why": why, "day": day})
+    return Problem("budget", said, {"date": day.isoformat()}, {"Retry-After": again})
 
 
 def problem_of(error: GlassleafError) -> Problem:
-    """What an error of the services is to a program."""
+    """Return what an error of the services is to a program."""
     if isinstance(error, StoreError):
-        return Problem("internal", "The store cannot be used; whoever operates this server finds more in its log.")
-    kind = next((kind for known, kind in KINDS.items() if isinstance(error, known)), "internal")
+        return Problem("internal", Remark("server_store_unusable"))
+    kind = next((kind for known_class, kind in KINDS.items() if isinstance(error, known_class)), "internal")
     wait = str(ceil(error.wait)) if isinstance(error, HostBusy) else REPEAT.get(kind, "")
     headers = {"Retry-After": wait} if wait else {}
-    return Problem(kind, str(error), headers=headers)
+    if not all(known(remark.code) for remark in error.remarks):  # TODO(issue 34): a sentence that has no code yet
+        return Problem(kind, Remark("uncoded", {"text": str(error)}), headers=headers)
+    return Problem(kind, error.remarks, headers=headers)
 
 
-async def answer_problem(_: Request, error: Exception) -> JSONResponse:
-    """For FastAPI: a problem that was raised."""
-    if isinstance(error, Problem):
-        return error.response()
-    return problem_of(error if isinstance(error, GlassleafError) else GlassleafError()).response()
+def language_of(request: Request) -> str:
+    """Return the language that a request's reader prefers."""
+    return preferred_language(request.headers.get("accept-language", ""))
 
 
-async def answer_unusable(_: Request, error: Exception) -> JSONResponse:
-    """For FastAPI: a request of another form. Where in it, and why; what stood there is not repeated."""
+async def answer_problem(request: Request, error: Exception) -> JSONResponse:
+    """For FastAPI: answer a problem that was raised."""
+    if isinstance(error, GlassleafError):
+        error = problem_of(error)
+    if not isinstance(error, Problem):
+        error = Problem("internal", Remark("server_failed"))
+    return error.response(language_of(request))
+
+
+async def answer_unusable(request: Request, error: Exception) -> JSONResponse:
+    """For FastAPI: answer a request of another form. It names where and why; what stood there is not repeated."""
     found = error.errors() if isinstance(error, RequestValidationError) else []
+    language = language_of(request)
     if any(one["type"] == "too_long" and one["loc"][-1] == "people" for one in found):
-        return Problem("too-large", "More people than one request may have; score them as a file.").response()
+        return Problem("too-large", Remark("too_many_people")).response(language)
     errors = [{"where": ".".join(map(str, one["loc"])), "why": one["msg"]} for one in found]
-    return Problem(
-        "unusable", "The request has not the form that /openapi.json describes.", {"errors": errors}
-    ).response()
+    return Problem("unusable", Remark("request_of_other_form"), {"errors": errors}).response(language)
 
 
-async def answer_http(_: Request, error: Exception) -> JSONResponse:
-    """For FastAPI: an unknown address or method."""
+async def answer_http(request: Request, error: Exception) -> JSONResponse:
+    """For FastAPI: answer an unknown address or method."""
+    language = language_of(request)
     if isinstance(error, HTTPException) and error.status_code == 405:
-        return Problem("method", "See /openapi.json.", headers=error.headers or {}).response()
-    return Problem("unknown", "There is nothing at this address; see /openapi.json.").response()
+        return Problem("method", Remark("method_unknown"), headers=error.headers or {}).response(language)
+    return Problem("unknown", Remark("address_unknown")).response(language)

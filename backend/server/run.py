@@ -98,10 +98,7 @@ def serve(
     """
     settings = replace(settings, open_to_all=not Tokens(glassleaf.home).all())
     if settings.open_to_all and not is_local(address):
-        raise ParameterError(
-            f"{address} is reached from other machines, and there is no token: make one with `glassleaf tokens add NAME`, or serve on "
-            "127.0.0.1."
-        )
+        raise ParameterError("server_needs_token", address=address)
     if json_logs:
         log_as_json()
     metrics = ProcessCounts()

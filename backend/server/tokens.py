@@ -72,19 +72,17 @@ class Tokens:
         except FileNotFoundError:
             return ()
         except (OSError, ValidationError) as error:
-            raise SecurityError(
-                f"{self._file} is damaged, so nobody is let in; delete it and make tokens again."
-            ) from error
+            raise SecurityError("tokens_damaged", file=str(self._file)) from error
         return self._read[1]
 
     def add(self, name: str, models: tuple[str, ...] = ()) -> str:
         """Make a token; it is shown this once."""
         if not 1 <= len(name) <= NAME_MAX or not name.isprintable():
-            raise ParameterError(f"Name the program in one line of 1 to {NAME_MAX} characters.")
+            raise ParameterError("token_name_length", limit=NAME_MAX)
         token = PREFIX + secrets.token_urlsafe(32)
         with self._changing():
             if any(known.name == name for known in self.all()):
-                raise ParameterError(f"There is a token named {name!r} already; revoke it first, or take another name.")
+                raise ParameterError("token_exists", name=name)
             self._write((*self.all(), Token(name, _digest(token), models)))
         return token
 
@@ -93,7 +91,7 @@ class Tokens:
         with self._changing():
             rest = tuple(known for known in self.all() if known.name != name)
             if len(rest) == len(self.all()):
-                raise ParameterError(f"There is no token named {name!r}.")
+                raise ParameterError("unknown_token", name=name)
             self._write(rest)
 
     def find(self, token: str) -> Token | None:

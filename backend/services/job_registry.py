@@ -19,10 +19,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from backend.atomic_file import held_alone
-from backend.errors import StoreError
+from backend.errors import GlassleafError, StoreError
 from backend.jobs import Job
 from backend.jobs.memory import give_back
 from backend.jobs.pace import Course
+from backend.remark import Remark
 from backend.results import ModelRecord, ScoreBatch
 from backend.services.kept_results import keeps, read_result, write_result
 
@@ -70,7 +71,7 @@ class JobStatus:
         UTC, ISO 8601.
     result : str
         Where its result lies: a model's id, or a run of the Guest's journal.
-    message : str
+    failure : Remark or None
         Why it failed, as far as that was written down.
     waits : bool
         The scores that it came to wait in the Guest's journal: whoever asks the same again has them.
@@ -82,7 +83,7 @@ class JobStatus:
     job: Job[Any] | None
     started: str
     result: str
-    message: str
+    failure: Remark | None
     seen: bool
     waits: bool = False
 
@@ -194,13 +195,17 @@ class JobRegistry:
     def _ended(self, held: _Held, user: str, name: str) -> None:
         """The file is not needed any more; how the job ended is written down, and what it found where that is kept."""
         held.upload, job, kind = None, held.job, kind_of(name)
-        message = job.error or "" if job.state == "failed" and kind not in ABOUT_PEOPLE else ""
+        failure = (
+            job.failure.remarks[0]
+            if job.failure is not None and job.state == "failed" and kind not in ABOUT_PEOPLE
+            else None
+        )
         if not self._closed:
             found = None if job.result is None else write_result(kind, job.result)
             if found is not None:
                 self.log().keep(user, name, held.id, found)
             took = job.pace.course() if job.state == "done" else {}
-            self.log().end(held.id, job.state, message, _place(job.result), took)
+            self.log().end(held.id, job.state, failure, _place(job.result), took)
         give_back(collect=job.seconds >= LONG)
 
     def find(self, user: str, name: str) -> Job[Any] | None:
@@ -214,7 +219,8 @@ class JobRegistry:
         logged, result = kept[0], read_result(kind_of(name), kept[1])
         if result is None:
             return None
-        job: Job[Any] = Job.ended(result, kept[0].state, logged.message or None)
+        failure = None if logged.failure is None else GlassleafError.of(logged.failure)
+        job: Job[Any] = Job.ended(result, kept[0].state, failure)
         with self._lock:
             there = self._held.setdefault((user, name), _Held(logged.id, job, None, None))
             self._prune()
@@ -332,7 +338,7 @@ class UserJobs:
                 job,
                 logged.started,
                 logged.result,
-                logged.message,
+                logged.failure,
                 logged.seen,
                 job is None and not logged.seen and self._registry.waits(logged.result),
             )

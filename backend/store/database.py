@@ -85,10 +85,8 @@ class Database:
         try:
             self._settle()
         except SQLAlchemyError as error:
-            raise StoreError(
-                f"The database {self._name} cannot be opened ({type(error.__cause__ or error).__name__}). Check that it is a "
-                "database of Glassleaf, that it can be written, and that the disk has room."
-            ) from error
+            reason = type(error.__cause__ or error).__name__
+            raise StoreError("database_not_opened", database=self._name, reason=reason) from error
 
     def __repr__(self) -> str:
         return f"Database({self._name!r})"
@@ -104,7 +102,7 @@ class Database:
             try:
                 where.mkdir(parents=True, exist_ok=True, mode=0o700)
             except OSError as error:
-                raise StoreError(f"The folder {where} cannot be made: {error.strerror}. Check its place.") from error
+                raise StoreError("folder_not_made", folder=str(where), reason=error.strerror or "-") from error
             where = f"sqlite:///{where / FILE}"
         # to open a file and set it up takes as long as a transaction
         pool: dict[str, Any] = {"poolclass": StaticPool}
@@ -160,7 +158,7 @@ class Database:
                 finally:
                     self._open.session = None
         except SQLAlchemyError as error:
-            raise self._failed("written", error) from error
+            raise self._failed("database_not_written", error) from error
 
     @contextmanager
     def read(self) -> Iterator[Session]:
@@ -178,7 +176,7 @@ class Database:
                 finally:
                     self._open.reading = None
         except SQLAlchemyError as error:
-            raise self._failed("read", error) from error
+            raise self._failed("database_not_read", error) from error
 
     def kept(self, key: Hashable, read: Callable[[Session], T]) -> T:
         """What `read` finds, read again once anything was written, here or by another process. For nothing that names a person.
@@ -209,11 +207,8 @@ class Database:
         except (SQLAlchemyError, sqlite3.Error):  # whoever reads says so
             return None
 
-    def _failed(self, what: str, error: SQLAlchemyError) -> StoreError:
-        return StoreError(
-            f"The database {self._name} cannot be {what} ({type(error.__cause__ or error).__name__}); nothing was kept of this "
-            "step. Check its folder and the disk, and try again."
-        )
+    def _failed(self, code: str, error: SQLAlchemyError) -> StoreError:
+        return StoreError(code, database=self._name, reason=type(error.__cause__ or error).__name__)
 
     def check_writable(self) -> None:
         """Write something and take it back, as a full disk does not allow; raises StoreError where that fails."""
@@ -234,10 +229,7 @@ class Database:
         """
         with ExitStack() as held:
             if not self._held(held):
-                raise StoreError(
-                    f"Another process serves from the database {self._name} already: two would each know half of every "
-                    "conversation. Stop that one first, or leave it at that."
-                )
+                raise StoreError("database_served", database=self._name)
             yield
 
     def _held(self, held: ExitStack) -> bool:
@@ -382,10 +374,7 @@ def party_database(folder: Path, federation: str, party: str) -> Database:
     try:
         return Database(url.format(federation=federation, party=party))
     except (LookupError, ValueError) as error:
-        raise StoreError(
-            f"{VARIABLE} is a URL with {{federation}} and {{party}} in it, each party has a database of its own; what it holds cannot be "
-            f"filled in ({error})."
-        ) from error
+        raise StoreError("store_url_unusable", variable=VARIABLE, reason=str(error)) from error
 
 
 def prepared(statement: str, *columns: str) -> TextualSelect:

@@ -106,11 +106,11 @@ def write_backup(home: Path, out: Path, passphrase: str | None) -> Contents:
         A database is busy or damaged, or a link leads out of the home.
     """
     if out.exists():
-        raise ParameterError(f"{out} is there already, and may be the only backup. Name a new file.")
+        raise ParameterError("backup_exists", file=str(out))
     if out.resolve().is_relative_to(home.resolve()):
-        raise ParameterError(f"{out} would lie in the home that it is a backup of. Name a file elsewhere.")
+        raise ParameterError("backup_in_home", file=str(out))
     if passphrase is not None and len(passphrase) < PASSPHRASE_MIN:
-        raise ParameterError(f"The passphrase has {len(passphrase)} characters; take at least {PASSPHRASE_MIN}.")
+        raise ParameterError("passphrase_too_short", found=len(passphrase), least=PASSPHRASE_MIN)
     found = list(_found(home))
     names = [name for name, _ in found if KEY.fullmatch(name)]
     draft = out.with_name(f"{out.name}.new")
@@ -169,7 +169,7 @@ def read_backup(file: Path, home: Path, passphrase: str | None) -> Contents:
         The passphrase is another one, or something in the file is not what the manifest says.
     """
     if home.exists() and (not home.is_dir() or any(home.iterdir())):
-        raise ParameterError(f"{home} is not empty, and nothing is overwritten. Name a new GLASSLEAF_HOME.")
+        raise ParameterError("home_not_empty", folder=str(home))
     home = home.resolve()
     home.parent.mkdir(parents=True, exist_ok=True)
     draft = home.with_name(f".{home.name}.restoring")
@@ -179,7 +179,7 @@ def read_backup(file: Path, home: Path, passphrase: str | None) -> Contents:
             with _opened(file) as archive:
                 manifest, digest = _manifest(archive)
                 if manifest.with_keys and passphrase is None:
-                    raise ParameterError("The backup holds keys; give the passphrase that they are encrypted under.")
+                    raise ParameterError("backup_needs_passphrase")
                 draft.mkdir(mode=0o700)
                 for name, about in manifest.files.items():
                     _take(archive, name, about, draft)
@@ -202,9 +202,7 @@ def _found(home: Path) -> Iterator[tuple[str, Path]]:
     for path in sorted(home.rglob("*")):
         name = path.relative_to(home).as_posix()
         if path.is_symlink():
-            raise StoreError(
-                f"{path} is a link; a backup holds what lies in the home alone. Put the file in its place."
-            )
+            raise StoreError("backup_of_link", file=str(path))
         if path.is_file() and not MADE_AGAIN.fullmatch(name):
             yield name, path
 
@@ -223,7 +221,7 @@ def _unchanging(path: Path) -> Iterator[None]:
             yield
             connection.execute("ROLLBACK")
     except sqlite3.Error as error:
-        raise StoreError(f"{path} cannot be held still ({error}). Try again once less is under way.") from error
+        raise StoreError("database_busy", file=str(path), reason=str(error)) from error
 
 
 def _put(archive: zipfile.ZipFile, name: str, path: Path, folder: Path) -> _File:
@@ -233,7 +231,7 @@ def _put(archive: zipfile.ZipFile, name: str, path: Path, folder: Path) -> _File
         with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
             source.backup(target)
             if target.execute("PRAGMA integrity_check").fetchone() != ("ok",):
-                raise StoreError(f"{path} is damaged, so there is no backup of it. Restore an earlier one.")
+                raise StoreError("database_damaged", file=str(path))
         path = copy
     with path.open("rb") as file:
         digest, size = file_digest(file, "sha256").hexdigest(), file.tell()
@@ -247,31 +245,31 @@ def _opened(file: Path) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(file) as archive:
             yield archive
     except DAMAGED as error:
-        raise SecurityError(f"{file} is no whole backup ({error}). Copy it again from where it was written.") from error
+        raise SecurityError("backup_incomplete", file=str(file), reason=str(error)) from error
     except OSError as error:
         if error.errno != errno.EINVAL:  # a full disk, say
             raise
-        raise SecurityError(f"{file} is no whole backup: a part is not where its list says.") from error
+        raise SecurityError("backup_incomplete", file=str(file), reason=type(error).__name__) from error
 
 
 def _manifest(archive: zipfile.ZipFile) -> tuple[Manifest, str]:
     """What the file says of itself, where it holds that and no more."""
     names = archive.namelist()
     if MANIFEST not in names or archive.getinfo(MANIFEST).file_size > MAX_MANIFEST:
-        raise ParameterError("This is no backup of a home: it has no manifest.")
+        raise ParameterError("not_a_backup")
     text = archive.read(MANIFEST)
     try:
         manifest = Manifest.model_validate_json(text)
     except ValidationError:
-        raise ParameterError("This is no backup of a home: its manifest cannot be read.") from None
+        raise ParameterError("not_a_backup") from None
     if manifest.format != FORMAT:
-        raise ParameterError(f"The backup is of the form {manifest.format[:40]!r}; this version reads {FORMAT!r}.")
+        raise ParameterError("backup_of_other_format", got=manifest.format[:40], expected=FORMAT)
     wanted = [*manifest.files, MANIFEST, *([KEYS] if manifest.with_keys else [])]
     if sorted(names) != sorted(wanted):
-        raise SecurityError("The backup holds other files than its manifest names. Nothing was restored.")
+        raise SecurityError("backup_files_differ")
     inside = [*manifest.files, *manifest.keys]
     if not all(map(_is_inside, inside)) or len({name.casefold() for name in inside}) != len(inside):
-        raise SecurityError("The backup names a file outside of the home, or one twice. Nothing was restored.")
+        raise SecurityError("backup_names_unsafe")
     return manifest, sha256(text).hexdigest()
 
 
@@ -300,14 +298,14 @@ def _take(archive: zipfile.ZipFile, name: str, about: _File, folder: Path) -> No
             file.write(part)
             left -= len(part)
         if left or source.read(1) or digest.hexdigest() != about.sha256:
-            raise SecurityError(f"{name} in the backup is not what its manifest says. Nothing was restored.")
+            raise SecurityError("backup_file_changed", file=name)
 
 
 def _keys(archive: zipfile.ZipFile, manifest: Manifest, digest: str, passphrase: str | None) -> dict[str, bytes]:
     about, body = unseal(archive.read(KEYS), passphrase or "")
     kept = {name: b64decode(text) for name, text in json.loads(body).items()}
     if about != digest or sorted(kept) != sorted(manifest.keys):
-        raise SecurityError("The keys in the backup belong to another one. Nothing was restored.")
+        raise SecurityError("backup_keys_of_another")
     return kept
 
 

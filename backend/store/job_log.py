@@ -17,6 +17,7 @@ from sqlalchemy import ColumnElement, delete, select, update
 from sqlalchemy.orm import Session
 
 from backend.errors import ParameterError
+from backend.remark import Remark, read_plain
 from backend.store.database import Database, column_values
 from backend.store.schema import JobRow, MeasurementRow
 
@@ -42,7 +43,7 @@ class LoggedJob:
     state : {"running", "done", "failed", "cancelled", "interrupted"}
     started, ended : str
         UTC, ISO 8601; `ended` is empty while it runs.
-    message : str
+    failure : Remark or None
         Why it failed, where that can name nobody.
     result : str
         Where its result lies: a model's id, or a run of the Guest's journal.
@@ -60,7 +61,7 @@ class LoggedJob:
     state: LoggedState = "running"
     started: str = field(default_factory=lambda: _stamp(datetime.now(UTC)))
     ended: str = ""
-    message: str = ""
+    failure: Remark | None = None
     result: str = ""
     took: Mapping[str, Sequence[float]] = field(default_factory=dict)
     seen: bool = False
@@ -82,14 +83,12 @@ class JobLog:
             same = JobRow.user == job.user, JobRow.name == job.name
             for row in session.scalars(select(JobRow).where(*same, JobRow.state == "running")):
                 if row.process != job.process and row.beat >= _stamp(now - SILENT):
-                    raise ParameterError(
-                        "The same work of yours is running already, in another process that uses this home. Wait for its end, or "
-                        "cancel it there."
-                    )
+                    raise ParameterError("job_runs_elsewhere")
             # what the new one replaces needs no look any more
             session.execute(update(JobRow).where(*same).values(seen=1))
             values = {**vars(job), "took": json.dumps(dict(job.took)), "seen": int(job.seen)}
-            session.add(JobRow(**values, beat=_stamp(now)))
+            del values["failure"]
+            session.add(JobRow(**values, message="", beat=_stamp(now)))
 
     def alive(self, process: str) -> None:
         """A sign of life: the jobs of `process` still run."""
@@ -101,7 +100,7 @@ class JobLog:
         self,
         id_: str,
         state: LoggedState,
-        message: str = "",
+        failure: Remark | None = None,
         result: str = "",
         took: Mapping[str, Sequence[float]] | None = None,
     ) -> None:
@@ -109,7 +108,10 @@ class JobLog:
         with self._database.write() as session:
             row = session.get(JobRow, id_)
             if row is not None and row.state == "running":
-                row.state, row.ended, row.message, row.result = state, _stamp(datetime.now(UTC)), message, result
+                row.state = state
+                row.ended = _stamp(datetime.now(UTC))
+                row.message = "" if failure is None else json.dumps(failure.plain())
+                row.result = result
                 row.took = json.dumps(dict(took or {}))
 
     def keep(self, user: str, name: str, id_: str, found: str) -> None:
@@ -181,4 +183,6 @@ def _found(user: str, name: str) -> tuple[ColumnElement[bool], ...]:
 def _logged(row: JobRow) -> LoggedJob:
     values = column_values(row)
     values.pop("beat")
-    return LoggedJob(**{**values, "took": json.loads(row.took), "seen": bool(row.seen)})
+    message = values.pop("message")
+    failure = read_plain(json.loads(message)) if message else None
+    return LoggedJob(**{**values, "failure": failure, "took": json.loads(row.took), "seen": bool(row.seen)})

@@ -120,7 +120,7 @@ class Run:
 
     def _check_open(self, session: Session) -> None:
         if session.execute(_OPEN, {"run": self.name}).first() is None:
-            raise QuestionRefused("Another process asked the same at this moment and has the answer. Try again.")
+            raise QuestionRefused("question_answered_elsewhere")
 
     def answered(self, number: int, answer: bytes) -> None:
         """Write down what came of it; what was sent is not needed any more."""
@@ -172,9 +172,7 @@ class _SentFiles:
         try:
             return sent if write_first(file, sent) else file.read_bytes()
         except OSError as error:
-            raise StoreError(
-                f"{file.parent} cannot be written ({error.strerror}); nothing was asked. Make room, and try again."
-            ) from error
+            raise StoreError("journal_not_written", folder=str(file.parent), reason=error.strerror or "-") from error
 
     def pieces(self, run: str, number: int) -> Iterator[bytes]:
         """The first messages of a batch, as far as there are."""
@@ -283,7 +281,7 @@ class Journal:
         with self._database.read() as session:
             row = session.get(StatedRow, sha256(terms).hexdigest())
         if row is None:
-            raise SecurityError("The Guest cannot state with which values these terms were made.")
+            raise SecurityError("terms_not_stated")
         values: dict[str, float | str | None] = json.loads(row.body)
         return values
 

@@ -28,9 +28,7 @@ def seal(body: bytes, passphrase: str, about: str) -> bytes:
     Raises ParameterError where the passphrase is shorter than :data:`PASSPHRASE_MIN` characters.
     """
     if len(passphrase) < PASSPHRASE_MIN:
-        raise ParameterError(
-            f"The passphrase has {len(passphrase)} characters; take at least {PASSPHRASE_MIN}, e.g. five words drawn at random."
-        )
+        raise ParameterError("passphrase_too_short", found=len(passphrase), least=PASSPHRASE_MIN)
     salt, nonce = secrets.token_bytes(SALT), secrets.token_bytes(NONCE)
     blob = AESGCM(_file_key(passphrase, salt)).encrypt(nonce, body, _bound(about))
     parts = {"salt": salt.hex(), "nonce": nonce.hex(), "body": blob.hex()}
@@ -55,15 +53,11 @@ def unseal(file: bytes, passphrase: str) -> tuple[str, bytes]:
     except (ValidationError, ValueError, KeyError):
         whole = False
     if not whole:
-        raise ParameterError(
-            f"This is no whole backup of keys ({FORMAT!r} was expected). Copy it again from where it was written."
-        )
+        raise ParameterError("not_a_key_backup", expected=FORMAT)
     try:
         return about, AESGCM(_file_key(passphrase, salt)).decrypt(nonce, blob, _bound(about))
     except InvalidTag:
-        raise SecurityError(
-            "The backup does not open: the passphrase is another one, or the file was changed."
-        ) from None
+        raise SecurityError("wrong_passphrase") from None
 
 
 def _file_key(passphrase: str, salt: bytes) -> bytes:

@@ -43,11 +43,11 @@ def read_key(path: Path) -> dict[str, str] | None:
     if not path.exists():
         return None
     if os.name == "posix" and path.stat().st_mode & 0o077:
-        raise SecurityError(f"The key file {path} can be read by others; run `chmod 600` on it or delete it.")
+        raise SecurityError("secret_readable_by_others", file=str(path))
     try:
         return _NUMBERS.validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
-        raise SecurityError(f"The key file {path} is damaged; delete it, and a new key is made.") from error
+        raise SecurityError("stored_key_damaged", file=str(path)) from error
 
 
 def kept_key(path: Path, make: Callable[[], dict[str, str]]) -> tuple[dict[str, str], bool]:
@@ -66,10 +66,8 @@ def kept_key(path: Path, make: Callable[[], dict[str, str]]) -> tuple[dict[str, 
             except FileExistsError:
                 new = False
     except OSError as error:
-        raise SecurityError(
-            f"The key file {path} cannot be written ({error.strerror}). Keep the home on a local disk with room."
-        ) from error
+        raise SecurityError("key_file_not_written", file=str(path), reason=error.strerror or "-") from error
     found = numbers if new else read_key(path)
     if found is None:
-        raise SecurityError(f"The key file {path} leads nowhere; delete it, and a new key is made.")
+        raise SecurityError("stored_key_damaged", file=str(path))
     return found, new

@@ -13,6 +13,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from backend.errors import ModelError, ParameterError
+from backend.remark import Remark
 from backend.store.database import Database, column_values, timestamp
 from backend.store.reviews import NAME_MAX, TEXT_MAX
 from backend.store.schema import ModelStateRow, ModelStepRow
@@ -140,7 +141,7 @@ class ModelStates:
             taken = {row.name.casefold(): row.model_id for row in self.all().values() if row.name}
             other = taken.get(given.get("name", "").casefold(), model_id)
             if other != model_id:
-                raise ParameterError(f"{given['name']!r} is the name of the model {other}. Choose another name.")
+                raise ParameterError("model_name_taken", name=given["name"], model=other)
             row = session.get_one(ModelStateRow, model_id)
             for name, text in given.items():
                 setattr(row, name, text)
@@ -158,7 +159,10 @@ class ModelStates:
             found = self.of(model_id).state
             if found != before:
                 raise ParameterError(
-                    f"The model {model_id} is {words(found)}, not {words(before)}: somebody took a step meanwhile. Look again."
+                    "model_state_changed",
+                    model=model_id,
+                    got=Remark(f"state_{found}"),
+                    expected=Remark(f"state_{before}"),
                 )
             former = self.in_use() if after == IN_USE else None
             if former is not None:
@@ -189,7 +193,7 @@ def words(state: State) -> str:
 def _text(what: str, text: str) -> str:
     text, limit = text.strip(), TEXT_MAX if what == "note" else NAME_MAX
     if len(text) > limit or (what != "note" and not text.isprintable()):
-        raise ParameterError(f"Give a {what} of one line and at most {limit:,} characters; this one has {len(text):,}.")
+        raise ParameterError("model_field_too_long", field=Remark(f"model_field_{what}"), limit=limit, n=len(text))
     return text
 
 
@@ -201,5 +205,5 @@ def _states_and_steps(session: Session) -> tuple[dict[str, ModelState], tuple[Mo
 
 def _known(states: Mapping[str, ModelState], model_id: str) -> ModelState:
     if model_id not in states:
-        raise ModelError(f"The model {model_id} is not in this party's store; retrain it.")
+        raise ModelError("model_not_stored", model=model_id)
     return states[model_id]

@@ -55,11 +55,9 @@ class PartyStore:
         with self._database.read() as session:
             row = session.get(ArtefactRow, model_id)
         if row is None:
-            raise ModelError(f"The model {model_id} is not in this party's store; retrain it.")
+            raise ModelError("model_not_stored", model=model_id)
         if hashlib.sha256(row.text.encode()).hexdigest() != row.content_hash:
-            raise ModelError(
-                f"The stored partial model of {model_id} does not match its content hash: it was changed. Retrain the model."
-            )
+            raise ModelError("model_changed", model=model_id)
         return row.text
 
     def model_ids(self) -> list[str]:

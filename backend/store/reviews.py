@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from backend.errors import ParameterError
 from backend.i18n import wide
+from backend.remark import Remark
 from backend.store.database import Database, column_values, timestamp
 from backend.store.schema import ReviewRow, SignOffRow
 
@@ -100,9 +101,9 @@ class Reviews:
             The verdict is unknown, the reason is shorter than `REASON_MIN` characters, or a field is empty or too long.
         """
         if verdict not in get_args(ReviewVerdict):
-            raise ParameterError(f"The decision is {verdict!r}; choose one of {', '.join(get_args(ReviewVerdict))}.")
+            raise ParameterError("unknown_verdict", got=verdict, known=get_args(ReviewVerdict))
         row = ReviewRow(
-            model=_hash("model's content hash", model),
+            model=_hash("model", model),
             rule=_text("rule", rule),
             feature=_text("feature", feature),
             verdict=verdict,
@@ -135,11 +136,11 @@ class Reviews:
             The statement is shorter than `REASON_MIN` characters, or a field is empty, too long or no hash.
         """
         row = SignOffRow(
-            model=_hash("model's content hash", model),
+            model=_hash("model", model),
             person=_text("person", person),
             role=_text("role", role),
             statement=_text("statement", statement, REASON_MIN, TEXT_MAX),
-            report_hash=_hash("report's hash", report_hash),
+            report_hash=_hash("report", report_hash),
             time=timestamp(),
         )
         row.public_key = public_key
@@ -187,11 +188,12 @@ def _text(what: str, text: str, min_length: int = 1, max_length: int = NAME_MAX)
     """`text` without surrounding white space; raises ParameterError where it is too short (in letters that it is wide) or too long."""
     text = text.strip()
     if wide(text) < min_length or len(text) > max_length:
-        raise ParameterError(f"Give a {what} of {min_length} to {max_length:,} characters; this one has {len(text):,}.")
+        field = Remark(f"review_field_{what}")
+        raise ParameterError("review_text_length", field=field, least=min_length, limit=max_length, found=len(text))
     return text
 
 
 def _hash(what: str, text: str) -> str:
     if not _HASH.fullmatch(text):
-        raise ParameterError(f"The {what} is {text[:80]!r}, expected 64 hexadecimal digits (SHA-256).")
+        raise ParameterError("not_a_sha256", field=Remark(f"review_field_{what}"), got=text[:80])
     return text

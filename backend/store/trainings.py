@@ -52,9 +52,7 @@ class HostTrainings:
                 row = TrainingRow(guest=guest, request=request, question=digest, created=timestamp(), body="{}")
                 session.add(row)
             if row.question != digest:
-                raise QuestionRefused(
-                    "This training was begun with other terms, or this Host's records have changed since; it cannot go on. Begin another."
-                )
+                raise QuestionRefused("training_changed")
 
     def kept(self, guest: str, request: str) -> KeptModel | None:
         """The model that a training has given, if it has given one."""
@@ -68,7 +66,7 @@ class HostTrainings:
         with self._database.write() as session:
             row = session.get(TrainingRow, (guest, request))
             if row is None or row.body != "{}":
-                raise SecurityError("This training was not begun here, or has given its model.")
+                raise SecurityError("training_not_open")
             row.body = json.dumps({"digest": model.digest, "content_hash": model.content_hash})
 
 

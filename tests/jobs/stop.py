@@ -29,7 +29,7 @@ def main(kinds: list[str]) -> None:
                     took.append(f"{type(error).__name__}: {error}"[:80])
                     break
                 if job.state != "running":
-                    took.append(f"{job.state} {(job.error or '')[:60]}")
+                    took.append(f"{job.state} {str(job.failure or '')[:60]}")
                     break
                 asked = time.perf_counter()
                 job.cancel()

@@ -70,5 +70,5 @@ def test_other_machines_do_not_reach_it_and_a_taken_port_is_said(port):
     with socket.socket() as probe, pytest.raises(OSError):
         probe.bind(("127.0.0.1", port))
         probe.listen()
-    with pytest.raises(ParameterError, match="cannot be had"):
+    with pytest.raises(ParameterError, match="cannot be used"):
         OpsServer(port, tuple, bytes)

@@ -31,10 +31,12 @@ from backend.data.table import SampleSheet
 from backend.errors import ParameterError, PartyUnreachable
 from backend.ops.logs import JsonLines
 from backend.ops.metrics import ProcessCounts
+from backend.remark import Remark, known
 from backend.results import ScoreBatch
 from backend.server import app, guard, run
 from backend.server.app import Settings, create_app
 from backend.server.batches import Batcher
+from backend.server.problems import STATUSES
 from backend.server.run import BoundedHttp, serve
 from backend.server.schema import MAX_PEOPLE
 from backend.server.tokens import Tokens
@@ -190,7 +192,7 @@ def test_a_host_that_is_down_costs_nobody_an_answer(one_answer):
         batch = model.score(sheet)  # the Hosts have counted it
         if not broken:
             broken.append(len(batch.scores))
-            raise PartyUnreachable("The line is cut.")
+            raise PartyUnreachable("link_closed")
         return batch
 
     async def work(client):
@@ -201,7 +203,9 @@ def test_a_host_that_is_down_costs_nobody_an_answer(one_answer):
 
     failed, repeated = run_with(opening(one_answer, score=breaking), work)
     assert broken == [3]
-    assert {(answer.status_code, answer.json()["type"]) for answer in failed} == {(503, "urn:glassleaf:problem:host")}
+    assert {(answer.status_code, answer.json()["type"]) for answer in failed} == {
+        (503, "urn:glassleaf:problem:link_closed")
+    }
     assert [answer.status_code for answer in repeated] == [200] * 4
     found = {answer.json()["scores"][0]["id"]: answer.json()["scores"][0]["score"] for answer in repeated}
     assert found == in_one_batch(one_answer, people)
@@ -228,7 +232,8 @@ def test_what_cannot_be_used_is_refused_and_nobody_in_it_asked_about(one_answer)
 
     refused, missing, after = run_with(one_answer, work)
     assert [answer.status_code for answer in (*refused, missing)] == [422] * 8
-    assert all(answer.json()["type"] == "urn:glassleaf:problem:unusable" for answer in refused)
+    codes = [answer.json()["type"].removeprefix("urn:glassleaf:problem:") for answer in refused]
+    assert codes[2:] == ["ids_missing_or_repeated", codes[3], *["request_of_other_form"] * 3] and "uncoded" not in codes
     assert after.status_code == 200  # the budget is whole
 
 
@@ -259,7 +264,7 @@ def test_a_model_that_nobody_has_approved_is_not_asked(home, tmp_path, unasked):
             return await ask(client, drafts, person), await client.get("/v1/models")
 
         waits, listed = run_with(drafts, work)
-        assert waits.status_code == 202 and waits.json()["type"] == "urn:glassleaf:problem:approval"
+        assert waits.status_code == 202 and waits.json()["type"] == "urn:glassleaf:problem:model_waits_for_approval"
         assert [one["state"] for one in listed.json()["models"]] == ["draft"]
         assert not any(entry.action == "score" for entry in drafts.audit.entries("demo"))
 
@@ -280,7 +285,7 @@ def test_a_request_waits_for_a_hosts_operator_and_is_answered_under_its_key_once
             return waits, await ask(client, asking, person)
 
         waits, allowed = run_with(asking, work)
-    assert waits.status_code == 202 and waits.json()["type"] == "urn:glassleaf:problem:approval"
+    assert waits.status_code == 202 and waits.json()["type"] == "urn:glassleaf:problem:waits_for_approval"
     assert waits.headers["Retry-After"] == "60" and host in waits.json()["detail"]
     assert allowed.status_code == 200 and allowed.json()["scores"][0]["status"] == "ok"
 
@@ -295,6 +300,25 @@ def test_of_several_people_those_about_whom_the_budget_is_spent_are_failed_and_t
     both = run_with(one_answer, work)
     assert both.status_code == 200
     assert [(one["status"], bool(one["problem"])) for one in both.json()["scores"]] == [("failed", True), ("ok", False)]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language"),
+    [("", "en"), ("zh", "zh"), ("zh-CN,en;q=0.9", "zh"), ("fr, en;q=0.5, zh;q=0.4", "en"), ("zh;q=x, *", "en")],
+)
+def test_a_problem_is_worded_in_the_language_that_its_reader_prefers(glassleaf, accepted, language):
+    async def work(client):
+        return await client.get("/v2", headers={"Accept-Language": accepted})
+
+    answer = run_with(glassleaf, work)
+    assert answer.json()["type"] == "urn:glassleaf:problem:address_unknown"
+    assert answer.json()["detail"] == Remark("address_unknown").sentence(language)
+    assert answer.json()["title"] == Remark("problem_unknown").sentence(language)
+    assert (answer.headers["Content-Language"], answer.headers["Vary"]) == (language, "Accept-Language")
+
+
+def test_every_kind_of_problem_has_a_title():
+    assert all(known(f"problem_{kind.replace('-', '_')}") for kind in STATUSES)
 
 
 def test_addresses_that_are_not_there_are_problems_too(glassleaf):
@@ -366,7 +390,8 @@ def test_after_its_deadline_a_request_waits_under_its_key(one_answer):
 
     late, behind, there, new = run_with(opening(one_answer, score=slow), work)
     assert (late.status_code, behind.status_code) == (503, 503)
-    assert late.json()["type"] == behind.json()["type"] == "urn:glassleaf:problem:deadline"
+    types = [answer.json()["type"] for answer in (late, behind)]
+    assert types == ["urn:glassleaf:problem:hosts_still_work", "urn:glassleaf:problem:deadline_before_asking"]
     assert there.status_code == 200 and new.status_code == 200
 
 

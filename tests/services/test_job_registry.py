@@ -12,6 +12,7 @@ from sqlalchemy import select
 
 from backend.errors import Cancelled, ParameterError
 from backend.jobs import Job
+from backend.remark import Remark
 from backend.results import NOBODY
 from backend.services import Glassleaf, job_registry
 from backend.services.job_registry import HELD, JobRegistry, Upload
@@ -180,13 +181,17 @@ def test_seen_is_said_of_what_has_ended_only(registry, go):
 
 def test_the_table_names_no_account_and_keeps_no_reason_that_may_name_a_person(registry, tmp_path):
     def fail(job):
-        raise ParameterError("Ida Ibsen has no record.")
+        raise ParameterError("at_column", column="Ida Ibsen")
 
     for name in ("score", "train"):
         registry.of(ANA).start(name, lambda: Job(fail, 1).start().wait(5))
     with Database(tmp_path).read() as session:
         rows = {row.name: row for row in session.scalars(select(JobRow))}
-        assert rows["train"].message == "Ida Ibsen has no record." and rows["score"].message == ""
+        assert rows["score"].message == "" and "Ida Ibsen" in rows["train"].message
+    [train] = [job for job in registry.log().of(registry.of(ANA)._user) if job.name == "train"]
+    assert train.failure == Remark("at_column", {"column": "Ida Ibsen"})
+    with Database(tmp_path).read() as session:
+        rows = {row.name: row for row in session.scalars(select(JobRow))}
         assert all("ana" not in row.user for row in rows.values())
 
 
@@ -217,7 +222,7 @@ def test_a_cancelled_job_is_written_down_as_such(registry, go):
     job.wait(5)
     assert isinstance(job.failure, Cancelled) and states(registry.of(ANA)) == {"train": "cancelled"}
     [logged] = registry.log().of(registry.of(ANA)._user)
-    assert replace(logged, seen=True).message == ""
+    assert replace(logged, seen=True).failure is None
 
 
 def test_a_job_that_is_forgotten_while_it_runs_is_still_written_down_when_it_ends(registry, go):

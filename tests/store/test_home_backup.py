@@ -129,13 +129,13 @@ def test_databases_are_of_one_moment_while_somebody_writes(home, out, tmp_path):
 def test_nothing_is_overwritten(home, out, tmp_path):
     write_backup(home, out, None)
     before = out.read_bytes()
-    with pytest.raises(ParameterError, match="there already"):
+    with pytest.raises(ParameterError, match="exists already"):
         write_backup(home, out, None)
     assert out.read_bytes() == before
     with pytest.raises(ParameterError, match="not empty"):
         read_backup(out, home, None)
     assert rows(home, "bank") == [0, 1, 2]
-    with pytest.raises(ParameterError, match="in the home"):
+    with pytest.raises(ParameterError, match="inside the home"):
         write_backup(home, home / "backup.zip", None)
     (tmp_path / "empty").mkdir()
     read_backup(out, tmp_path / "empty", None)

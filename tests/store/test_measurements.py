@@ -1,8 +1,5 @@
 """Measurements: kept by model, kind and feature; a new one takes the old one's place."""
 
-import json
-import sqlite3
-
 from backend.store.database import Database
 from backend.store.measurements import Kept, Measurements
 
@@ -20,12 +17,3 @@ def test_what_was_measured_comes_back_by_feature_and_a_new_one_replaces_it(tmp_p
     assert kept.of("other", "disparity") == {}
     again = Measurements(Database(tmp_path))
     assert again.of("hash", "proxies") == {"SEX": Kept([{"value": 0.1}], {"n": 70})}
-
-
-def test_rows_that_an_early_home_kept_alone_are_read_without_a_basis(tmp_path):
-    kept = Measurements(Database(tmp_path))
-    kept.put("hash", "proxies", "SEX", Kept([{"value": 0.1}], {"n": 70}))
-    with sqlite3.connect(tmp_path / "store.db") as base:
-        base.execute("UPDATE measurements SET body = ?", (json.dumps([{"value": 0.1}]),))
-    again = Measurements(Database(tmp_path))
-    assert again.of("hash", "proxies") == {"SEX": Kept([{"value": 0.1}], {})}

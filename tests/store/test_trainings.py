@@ -29,5 +29,5 @@ def test_a_host_goes_on_with_the_same_terms_and_keeps_one_model():
     assert trainings.kept("bank", "r") is None and trainings.kept("bank", "unknown") is None
     trainings.keep("bank", "r", model)
     assert trainings.kept("bank", "r") == model and trainings.kept("another bank", "r") is None
-    with pytest.raises(SecurityError, match="has given its model"):
+    with pytest.raises(SecurityError, match="already given its model"):
         trainings.keep("bank", "r", KeptModel("other", "hash"))
