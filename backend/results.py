@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from backend.i18n import joined
 from backend.trees.metrics import Metrics
@@ -124,6 +124,12 @@ class ModelRecord:
     test_from: str = ""
 
 
+Status = Literal["ok", "partial", "refused", "failed"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+SCORED: tuple[Status, ...] = ("ok", "partial")
+EARLIER = "kept_from_earlier_file"  # remark of a row in a file of scores
+
+
 @dataclass(frozen=True)
 class Score:
     """One sample's result; ``margin = base + guest_part + hosts_part`` (see :mod:`backend.explain.contribution`).
@@ -140,14 +146,20 @@ class Score:
         Per output of the model: the probability of the positive label, of each class, or the value.
     predicted : str
         Name of the most probable of several classes.
+    status : {"ok", "partial", "refused", "failed"}
+        Scored with everything understood; scored, but a Host has no record of the person, or something was not understood (`remarks`
+        says what); not scored because the model's policy says so; not scored because the row cannot be read, a budget is spent or a link
+        is down (`problems` says why).
     problems : tuple of Remark
         Why it was not scored; empty if it was.
     units : int
         The sum as it was decrypted; several outputs share it.
+    remarks : tuple of Remark
+        What was not understood, as codes with values.
     """
 
     id: str
-    status: Literal["ok", "failed"]
+    status: Status
     problems: tuple[Remark, ...]
     margin: float
     probability: float
@@ -159,11 +171,25 @@ class Score:
     hosts_part: float
     units: int
     not_held_by: tuple[str, ...]
+    remarks: tuple[Remark, ...] = ()
+
+    @property
+    def scored(self) -> bool:
+        """Return whether there is a score."""
+        return self.status in SCORED
 
     @property
     def problem(self) -> str:
         """Return why it was not scored, in English; empty if it was."""
         return joined(*(remark.sentence() for remark in self.problems))
+
+
+def counts_of(scores: Iterable[Score]) -> dict[str, int]:
+    """Return status → number of rows, of all statuses."""
+    counts: dict[str, int] = dict.fromkeys(STATUSES, 0)
+    for score in scores:
+        counts[score.status] += 1
+    return counts
 
 
 @dataclass(frozen=True)
@@ -253,7 +279,9 @@ class Streamed:
     Attributes
     ----------
     rows, scored, failed : int
-        Of the whole table, an earlier run's among them.
+        Of the whole table, an earlier run's among them; `failed` counts refused rows, too.
+    partial : int
+        Scored rows in which something was not understood.
     resumed : int
         Rows that an earlier run had written.
     key_bits : int
@@ -279,6 +307,7 @@ class Streamed:
     seconds: float
     notes: tuple[Remark, ...]
     written: bool
+    partial: int = 0
 
 
 _FORMULA = tuple("=+-@＝＋－＠\t\r\n")
@@ -294,7 +323,7 @@ def scores_head(classes: bool) -> bytes:
     """The header line of scores as CSV; `classes` = the model names one of several."""
     predicted = ["predicted"] if classes else []
     head = ["id", "status", "score", "probability", "decision", *predicted]
-    return _csv([[*head, "base", "guest_part", "hosts_part", "not_held_by", "problem"]])
+    return _csv([[*head, "base", "guest_part", "hosts_part", "not_held_by", "problem", "remarks"]])
 
 
 def scores_rows(scores: Iterable[Score], classes: bool) -> bytes:
@@ -304,9 +333,45 @@ def scores_rows(scores: Iterable[Score], classes: bool) -> bytes:
         numbers = [s.margin, s.probability, s.base, s.guest_part, s.hosts_part]
         shown = ["" if math.isnan(v) else f"{v:.6f}" for v in numbers]
         answer = [s.decision, *([cell_text(s.predicted)] if classes else [])]
-        end = [cell_text(" ".join(s.not_held_by)), cell_text(s.problem)]
+        end = [cell_text(" ".join(s.not_held_by)), cell_text(s.problem), remark_codes(s)]
         rows.append([cell_text(s.id), s.status, *shown[:2], *answer, *shown[2:], *end])
     return _csv(rows)
+
+
+def with_earlier(new: bytes, earlier: bytes, failed: Collection[str]) -> tuple[bytes, int]:
+    """Return scores as CSV in which rows that failed now keep their line of an earlier file, and how many these are.
+
+    A budget that is spent would else take scores from a file that has them. A kept row has the remark `kept_from_earlier_file`.
+
+    Parameters
+    ----------
+    failed : collection of str
+        Ids of the rows that have no score now.
+    """
+    rows = list(csv.DictReader(io.StringIO(new.decode())))
+    old = csv.DictReader(io.StringIO(earlier.decode("utf-8-sig", errors="replace")))
+    columns = list(rows[0]) if rows else []
+    if old.fieldnames != columns:
+        return new, 0
+    scored = {row["id"]: row for row in old if row["status"] in SCORED}
+    lost = {cell_text(one) for one in failed} & scored.keys()
+    kept = 0
+    lines = [columns]
+    for row in rows:
+        line = row
+        if row["id"] in lost:
+            line = scored[row["id"]]
+            codes = [*(line["remarks"] or "").split(), EARLIER]
+            line = {**line, "remarks": " ".join(dict.fromkeys(codes))}
+            kept += 1
+        lines.append([line[column] or "" for column in columns])
+    return _csv(lines), kept
+
+
+def remark_codes(score: Score) -> str:
+    """Return what was not understood in a row, as a cell: ``code_unseen:home not_held``."""
+    codes = [f"{remark.code}:{remark.column}" if remark.column else remark.code for remark in score.remarks]
+    return cell_text(" ".join(codes))
 
 
 def _csv(rows: Iterable[Iterable[str]]) -> bytes:

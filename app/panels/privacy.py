@@ -31,7 +31,7 @@ USUAL = 2.0**-4  # width of dither, on a logit, that a model without any is comp
 
 def table_two(t: Texts, view: View, done: ScoreBatch, rows: Sequence[LedgerRow], lines: Sequence[LedgerLine]) -> None:
     """The paper's table for the last run; Hosts that have the same in every row share a column."""
-    people = sum(score.status == "ok" for score in done.scores)
+    people = sum(score.scored for score in done.scores)
     sealed = _encrypted(lines)
     hidden = sum(entry.kind in sealed for entry in done.transcript)
     cipher = frame.cipher(t, done.cipher, done.key_bits)

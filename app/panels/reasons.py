@@ -37,7 +37,7 @@ def asked(
     if view.task == "binary" and done.scores[0].decision == "accept":
         st.caption(t("reasons.accepted"))
     same = sheet is not None and tuple(sheet.ids) == tuple(score.id for score in done.scores)
-    fits = same and done.scores[0].status == "ok" and not (job is not None and job.state == "running")
+    fits = same and done.scores[0].scored and not (job is not None and job.state == "running")
     if not same:
         st.caption(t("reasons.stale"))
     against = _compared(t, view)

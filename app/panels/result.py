@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def usable(done: ScoreBatch) -> bool:
     """Whether anybody was scored."""
-    return any(score.status == "ok" for score in done.scores)
+    return any(score.scored for score in done.scores)
 
 
 def draw(t: Texts, view: View, done: ScoreBatch) -> None:
@@ -108,7 +108,7 @@ def computed(t: Texts, view: View, done: ScoreBatch, one: Callable[[], float], b
 
 def _textbook(t: Texts, slot: DeltaGenerator, done: ScoreBatch, one: float, bits: int) -> None:
     """The seconds this took beside those of a textbook that needs `one` second(s) a person under a key of `bits` bits."""
-    people = sum(score.status == "ok" for score in done.scores)
+    people = sum(score.scored for score in done.scores)
     here, there = done.seconds, one * people
     faster = there >= here
     sentence = t(

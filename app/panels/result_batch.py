@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def draw(t: Texts, view: View, done: ScoreBatch, took: Speed) -> None:
     """Many people: what became of them, and how fast."""
-    good = [score for score in done.scores if score.status == "ok"]
+    good = [score for score in done.scores if score.scored]
     with st.grid("auto", min_column_width=115):
         st.metric(t("score.scored"), f"{len(good):,}", border=True)
         if view.task == "binary":
@@ -37,7 +37,7 @@ def draw(t: Texts, view: View, done: ScoreBatch, took: Speed) -> None:
 
 def sentence(t: Texts, view: View, done: ScoreBatch) -> str:
     """What became of many people, as Markdown."""
-    good = [score for score in done.scores if score.status == "ok"]
+    good = [score for score in done.scores if score.scored]
     absent = sum(bool(score.not_held_by) for score in good)
     per = t.duration(done.seconds / max(len(good), 1))
     words = [t("score.batch_sentence", n=len(good), people=f"{len(good):,}", absent=absent, per=per)]
@@ -87,18 +87,21 @@ def _columns(t: Texts, view: View, scores: Sequence[Score]) -> frame.Columns:
         cells["guest_part"] = lambda score: markdown(result_person.margin(t, view, score.guest_part, True))
         cells["hosts_part"] = lambda score: markdown(result_person.margin(t, view, score.hosts_part, True))
     shown = {
-        t(f"score.{name}"): [cell(score) if score.status == "ok" else "–" for score in scores]
-        for name, cell in cells.items()
+        t(f"score.{name}"): [cell(score) if score.scored else "–" for score in scores] for name, cell in cells.items()
     }
     notes = [markdown(_note(t, view, score)) or "–" for score in scores]
     return {t("score.id"): [markdown(score.id) for score in scores], **shown, t("score.note"): notes}
 
 
 def _note(t: Texts, view: View, score: Score) -> str:
-    if score.status == "failed":
-        return joined(*(errors.worded(t, remark, partial(session.host_title, t)) for remark in score.problems))
-    return (
-        t("score.not_held_short", hosts=t.listed([t.party(view.federation, h) for h in score.not_held_by]))
-        if score.not_held_by
-        else ""
-    )
+    title = partial(session.host_title, t)
+    if not score.scored:
+        return joined(*(errors.worded(t, remark, title) for remark in score.problems))
+    notes = []
+    for remark in score.remarks:
+        if remark.code == "not_held":
+            hosts = [t.party(view.federation, host) for host in score.not_held_by]
+            notes.append(t("score.not_held_short", hosts=t.listed(hosts)))
+        else:
+            notes.append(errors.worded(t, remark, title))
+    return joined(*notes)

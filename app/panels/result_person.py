@@ -27,6 +27,9 @@ def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
     if score.not_held_by:
         hosts = t.listed([palette.name(t, view.federation, host) for host in score.not_held_by])
         st.info(t("score.not_held", n=len(score.not_held_by), hosts=hosts), icon=":material/person_off:")
+    for remark in score.remarks:
+        if remark.code != "not_held":
+            st.warning(frame.explained(t, remark), icon=":material/help:")
 
 
 def computed(t: Texts, view: View, batch: ScoreBatch) -> None:

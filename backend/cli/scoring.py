@@ -41,6 +41,7 @@ from backend.errors import (
     StoreError,
 )
 from backend.remark import Remark
+from backend.results import counts_of, with_earlier
 from backend.services.samples import Reading
 from backend.services.scoring import KEY_BITS, ScoringRequest, cipher_named
 from backend.services.streaming import StreamRequest, in_groups
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(add_completion=False)
 SHOWN = 20  # scores in the text; --json and --out have all
-SOME_FAILED = 3  # exit status; 2 is a wrong command line
+NOT_ALL_OK = 3  # exit status: a row is not `ok`; 2 is a wrong command line
 BEFORE = ("start", "read")  # stages of a scoring in which nobody was asked about yet
 LATER = (Cancelled, HostBusy, PartyUnreachable, ApprovalPending, StoreError)  # what the same command may get over
 T = TypeVar("T")
@@ -111,7 +112,7 @@ def score(
     check: Annotated[bool, typer.Option(help="Score once more on plaintext and compare (simulated Hosts).")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Score samples with encrypted inference (Fed-EINI); exit status 1 where nobody was scored, 3 where some rows failed."""
+    """Score samples with encrypted inference (Fed-EINI); exit status 1 if nobody was scored, 3 if a row is not ok."""
     workers = workers_of(jobs, backend, scheduler)
     chosen = cipher_named(cipher) if cipher else None
     if out is not None:
@@ -129,21 +130,40 @@ def score(
         read = glassleaf.samples.read(model, Path(samples), how=how)
         request = ScoringRequest(model, read, cutoff, chosen or "paillier", bits, hold=True)
         batch = _ended(glassleaf.scoring.start(request), again)
-        failed = sum(s.status == "failed" for s in batch.scores)
-        # whoever repeats a command that had ended after all keeps the scores that it wrote
-        written = out if out is not None and (failed < len(batch.scores) or not out.exists()) else None
-        if written is not None:
-            save(written, glassleaf.scoring.csv(batch))
+        counts = counts_of(batch.scores)
+        scored = counts["ok"] + counts["partial"]
+        # somebody who repeats a command that had ended after all keeps the scores that it wrote
+        written = out if out is not None and (scored or not out.exists()) else None
+        kept = _saved(written, glassleaf.scoring.csv(batch), batch) if written is not None else 0
         plain = None
         if check:
             plain = glassleaf.scoring.start(ScoringRequest(model, read, cutoff, "none"), counted=False).get()
         document, text = _in_words(batch, [note.sentence() for note in read.notes], plain, written)
+        document["notes"] = [remark_document(note) for note in read.notes]
+        if kept:
+            document["kept"] = kept
+            text += "\n" + Remark("rows_kept", {"n": kept, "file": str(written)}).sentence()
         print_result(document, text, as_json)
         glassleaf.scoring.handed_over(batch)
-    if document.get("equal_to_plain") is False or failed == len(batch.scores):
+    if document.get("equal_to_plain") is False or not scored:
         raise typer.Exit(1)
-    if failed:
-        raise typer.Exit(SOME_FAILED)
+    if counts["ok"] < len(batch.scores):
+        raise typer.Exit(NOT_ALL_OK)
+
+
+def _saved(file: Path, data: bytes, batch: ScoreBatch) -> int:
+    """Write scores to a file; rows that have no score now keep their line of an earlier file. Returns how many these are."""
+    kept = 0
+    if file.is_file():
+        failed = [score.id for score in batch.scores if not score.scored]
+        data, kept = with_earlier(data, file.read_bytes(), failed)
+    save(file, data)
+    return kept
+
+
+def remark_document(remark: Remark) -> dict[str, Any]:
+    """Return a remark as JSON has it: code, values, place and English sentence."""
+    return {**remark.plain(), "sentence": remark.sentence()}
 
 
 def _again(context: typer.Context, model_id: str) -> str:
@@ -180,15 +200,16 @@ def _streamed(glassleaf: Glassleaf, request: StreamRequest, again: str, as_json:
     where = f"written to {request.out}" if done.written else f"{request.out} was left as it is"
     pace = f"{(done.rows - done.resumed) / max(done.seconds, 1e-9):,.0f} rows/s"
     lines.append(
-        f"{done.scored:,} scored, {done.failed:,} failed{went_on}, in {done.seconds:.1f} s ({pace}) under {done.cipher}; {where}"
+        f"{done.scored:,} scored ({done.partial:,} of them partial), {done.failed:,} failed{went_on}, in {done.seconds:.1f} s ({pace}) "
+        f"under {done.cipher}; {where}"
     )
     if done.dither > 0:
         lines.append(f"Margins are within ±{done.dither:g} of the model's: the last Host has added dither.")
     print_result(
-        asdict(done) | {"notes": [note.sentence() for note in done.notes]}, lines, as_json, ok=bool(done.scored)
+        asdict(done) | {"notes": [remark_document(note) for note in done.notes]}, lines, as_json, ok=bool(done.scored)
     )
-    if done.failed:
-        raise typer.Exit(SOME_FAILED)
+    if done.failed or done.partial:
+        raise typer.Exit(NOT_ALL_OK)
 
 
 @app.command()
@@ -203,10 +224,10 @@ def samples(model: ModelId = "latest", as_json: AsJson = False) -> None:
 
 
 def _score_text(s: Score) -> str:
-    absent = f"  (no record at {', '.join(s.not_held_by)}: its features count as missing)" if s.not_held_by else ""
+    remarks = "".join(f"\n    {remark.sentence()}" for remark in s.remarks)
     probability = "" if math.isnan(s.probability) else f"  probability {s.probability:.1%}"
     outcome = f"  {s.predicted or s.decision}" if s.predicted or s.decision else ""
-    return f"{s.id}: score {s.margin:+.4f}{probability}{outcome}{absent}"
+    return f"{s.id}: score {s.margin:+.4f}{probability}{outcome}{remarks}"
 
 
 def _in_words(
@@ -214,22 +235,24 @@ def _in_words(
 ) -> tuple[dict[str, Any], str]:
     """A scoring as a document and in words."""
     document: dict[str, Any] = asdict(batch)
+    counts = counts_of(batch.scores)
+    document["counts"] = counts
+    for row, score in zip(document["scores"], batch.scores, strict=True):
+        row["remarks"] = [remark_document(remark) for remark in score.remarks]
     lines = [f"Note: {note}" for note in notes]
-    lines += [f"{s.id}: {s.problem}" if s.status == "failed" else _score_text(s) for s in batch.scores[:SHOWN]]
+    lines += [_score_text(s) if s.scored else f"{s.id}: {s.problem}" for s in batch.scores[:SHOWN]]
     lines += [f"… and {len(batch.scores) - SHOWN:,} more"] if len(batch.scores) > SHOWN else []
-    failed = sum(s.status == "failed" for s in batch.scores)
-    lines.append(
-        f"{len(batch.scores) - failed:,} scored, {failed:,} failed, in {batch.seconds:.2f} s: {batch.ciphertexts_per_sample} "
-        f"ciphertexts a sample for {batch.leaves} leaves, {sum(m.bytes for m in batch.transcript):,} bytes in "
-        f"{len(batch.transcript)} messages" + (f"; written to {out}" if out else "")
-    )
+    rows = f"{counts['ok']:,} ok, {counts['partial']:,} partial, {counts['refused']:,} refused, {counts['failed']:,} failed"
+    cost = f"{batch.ciphertexts_per_sample} ciphertexts a sample for {batch.leaves} leaves"
+    traffic = f"{sum(m.bytes for m in batch.transcript):,} bytes in {len(batch.transcript)} messages"
+    lines.append(f"{rows}, in {batch.seconds:.2f} s: {cost}, {traffic}" + (f"; written to {out}" if out else ""))
     if batch.dither > 0:
         lines.append(f"Margins are within ±{batch.dither:g} of the model's: the last Host has added dither.")
     if batch.canaries > 0:
         lines.append(f"{batch.canaries:,} canaries intact: no Host has tampered with these scores.")
     if plain is not None:
         document["equal_to_plain"] = all(
-            s.status == "failed" or abs(s.margin - p.margin) <= batch.dither
+            not s.scored or abs(s.margin - p.margin) <= batch.dither
             for s, p in zip(batch.scores, plain.scores, strict=True)
         )
         exactly = f"within dither's ±{batch.dither:g}" if batch.dither else "integer for integer"

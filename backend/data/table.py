@@ -23,6 +23,7 @@ from backend.data.decimal_mark import Marks, like_a_number
 from backend.data.dictionary import Feature, Kind
 from backend.data.federation import Federation, Party, capped
 from backend.data.held import HeldColumns, RowsOf
+from backend.data.id_forms import KnownIds
 from backend.data.party_file import known_outcomes, read_party_file
 from backend.data.table_file import AS_IT_IS, Reading, read_table_file, with_marks
 from backend.errors import AmbiguousFile, FederationError, NotAvailable, SampleError
@@ -58,6 +59,11 @@ class PartyTable:
         """Id → row; of a repeated id (only a sample sheet can have one) the first."""
         return RowsOf(self.ids)
 
+    @cached_property
+    def known_ids(self) -> KnownIds:
+        """Return the ids, to be found by another writing, too."""
+        return KnownIds(self.ids, self.row_of)
+
     def take(self, rows: NDArray[np.intp]) -> PartyTable:
         """The table with these rows, in this order."""
         ids, own = tuple(self.ids[row] for row in rows), self.columns
@@ -89,6 +95,8 @@ class SampleSheet:
         Row → why it cannot be scored. Such a row stays in the sheet; unreadable values are missing.
     notes : tuple of Remark
         What was ignored or filled in.
+    marks : dict of int to tuple of Remark
+        Row that can be scored → what in it was not understood.
     """
 
     ids: tuple[str, ...] = field(repr=False)
@@ -96,6 +104,7 @@ class SampleSheet:
     hosts: dict[str, PartyTable]
     problems: dict[int, tuple[Remark, ...]] = field(repr=False)
     notes: tuple[Remark, ...]
+    marks: dict[int, tuple[Remark, ...]] = field(default_factory=dict, repr=False)
 
     @property
     def usable(self) -> int:
@@ -107,7 +116,8 @@ class SampleSheet:
         chosen = np.array(rows, dtype=np.intp)
         own, hosts = self.guest.take(chosen), {name: table.take(chosen) for name, table in self.hosts.items()}
         problems = {i: self.problems[row] for i, row in enumerate(rows) if row in self.problems}
-        return SampleSheet(own.ids, own, hosts, problems, self.notes)
+        marks = {i: self.marks[row] for i, row in enumerate(rows) if row in self.marks}
+        return SampleSheet(own.ids, own, hosts, problems, self.notes, marks)
 
     def problem(self, row: int, language: str = "en") -> str:
         """Return why a row cannot be scored, as a text; empty if it can."""

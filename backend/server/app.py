@@ -322,7 +322,7 @@ async def _scores(
     batch = await _in_time(state, name, kept.question, seconds)
     state.note_scored(_about(caller, record, request), batch)
     batch = replace(batch, scores=tuple(decided(score, request.cutoff) for score in batch.scores))
-    if batch.days and all(score.status == "failed" for score in batch.scores):
+    if batch.days and not any(score.scored for score in batch.scores):
         raise budget_spent(batch.scores[0].problem, datetime.now(UTC).date() + timedelta(days=batch.days))
     return Response(ScoresAnswer.of(batch).model_dump_json(), media_type="application/json")
 

@@ -228,7 +228,7 @@ class Batcher:
 
     def _count(self, done: ScoreBatch) -> None:
         """Count and log one question; nothing that is said of it says whom it was about."""
-        failed = sum(score.status == "failed" for score in done.scores)
+        failed = sum(not score.scored for score in done.scores)
         self._metrics.count_people(len(done.scores) - failed, failed)
         for stage in done.stages:
             self._metrics.took(stage.name, stage.seconds)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from backend.i18n import Text
-from backend.results import ModelRecord, Score, ScoreBatch
+from backend.remark import Remark
+from backend.results import ModelRecord, Score, ScoreBatch, Status
 from backend.services.online import Person, Value
 from backend.services.reasons import Against, PersonReasons
 
@@ -45,11 +46,29 @@ class ReasonsBody(ScoresBody):
     against: Against | None = None
 
 
+class RemarkAnswer(BaseModel):
+    """What was not understood about a person: a code with values, and its English sentence."""
+
+    code: str
+    column: str
+    values: dict[str, Any]
+    sentence: str
+
+    @classmethod
+    def of(cls, remark: Remark) -> RemarkAnswer:
+        """From what the services answer."""
+        plain = remark.plain()
+        return cls(code=remark.code, column=remark.column, values=plain["values"], sentence=remark.sentence())
+
+
 class ScoreAnswer(BaseModel):
-    """One person's score; ``score = base + guest_part + hosts_part``. Of somebody who was not scored `problem` says why."""
+    """One person's score; ``score = base + guest_part + hosts_part``.
+
+    Of a person who was not scored `problem` says why; of one who is `partial`, `remarks` say what was not understood.
+    """
 
     id: str
-    status: Literal["ok", "failed"]
+    status: Status
     problem: str
     score: float | None
     probability: float | None
@@ -59,6 +78,7 @@ class ScoreAnswer(BaseModel):
     guest_part: float | None
     hosts_part: float | None
     not_held_by: list[str]
+    remarks: list[RemarkAnswer] = []
 
     @classmethod
     def of(cls, score: Score) -> ScoreAnswer:
@@ -75,6 +95,7 @@ class ScoreAnswer(BaseModel):
             guest_part=_finite(score.guest_part),
             hosts_part=_finite(score.hosts_part),
             not_held_by=list(score.not_held_by),
+            remarks=[RemarkAnswer.of(remark) for remark in score.remarks],
         )
 
 

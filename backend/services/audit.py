@@ -268,11 +268,12 @@ def of_scoring(
     record: ModelRecord, batch: ScoreBatch, input_sha256: str, packs: Mapping[str, str], counted: bool
 ) -> dict[str, Any]:
     """Samples that were scored; `counted` = against the Hosts' budgets."""
-    failed = sum(score.status == "failed" for score in batch.scores)
+    failed = sum(not score.scored for score in batch.scores)
     return {
         **of_model(record),
         "rows": len(batch.scores),
         "failed": failed,
+        "partial": sum(score.status == "partial" for score in batch.scores),
         "cipher": batch.cipher,
         "key_bits": batch.key_bits,
         "counted": counted,

@@ -177,7 +177,7 @@ class Leakage:
         own = (sample or self._samples.of_person(record.id, score.id)).guest
         expectation = self._models.compiled(record).expectation
         known = score.base + score.guest_part
-        if score.status != "ok" or not np.isclose(expectation.given(own.columns, 1)[0], known, equal_nan=True).any():
+        if not score.scored or not np.isclose(expectation.given(own.columns, 1)[0], known, equal_nan=True).any():
             raise SampleError("scored_with_other_values", id=score.id)
         return LeakMeter(self._models.partial_model(record)), own.columns, moved
 

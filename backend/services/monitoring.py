@@ -136,7 +136,7 @@ class Monitoring:
         asked = ScoringRequest(record.id, bare, request.cutoff, cipher, request.key_bits, hold=True)
         with work.part(0.0, SCORED):
             batch = self._scoring.run(asked, job)
-        rows = np.array([i for i, one in enumerate(batch.scores) if one.status == "ok"], dtype=np.intp)
+        rows = np.array([i for i, one in enumerate(batch.scores) if one.scored], dtype=np.intp)
         if len(rows) < MIN_GROUP:
             why = next((score.problems for score in batch.scores if score.problems), ())
             code = "too_few_scored_because" if why else "too_few_scored"

@@ -18,6 +18,7 @@ from backend.results import ModelRecord, Score, ScoreBatch
 from backend.services.audit import Auditor
 from backend.services.compliance import Compliance
 from backend.services.registry import Registry
+from backend.services.samples import understood
 from backend.services.scoring import KEY_BITS, Conversation, Scoring, ScoringRequest
 from backend.services.workspace import Workspace
 from backend.store.journal import Journal
@@ -127,7 +128,8 @@ class OpenModel:
             text = TableText("people", header, cells, [row + 1 for row in rows], {})
             if rows:
                 parts.append((rows, sheet_of(federation, text, {}, hosts_allowed=False, records=lambda: runtime.table)))
-        return _joined(people, parts)
+        codes = self._scoring.known_codes(self.record)
+        return understood(_joined(people, parts), runtime.table, codes)
 
     def score(self, sheet: SampleSheet) -> ScoreBatch:
         """Score them as one question, held in the Guest's journal until :meth:`handed_over`."""

@@ -394,7 +394,7 @@ def _explainable(batch: ScoreBatch, model_id: str, samples: SampleSheet) -> NDAr
     """Rows of the sheet that were scored; raises ParameterError where there are none, or the scores are of another sheet or model."""
     if batch.model_id != model_id or tuple(s.id for s in batch.scores) != tuple(samples.ids):
         raise ParameterError("scores_of_others")
-    good = np.array([i for i, s in enumerate(batch.scores) if s.status == "ok"], dtype=np.intp)
+    good = np.array([i for i, s in enumerate(batch.scores) if s.scored], dtype=np.intp)
     if not len(good):
         raise ParameterError("nothing_to_explain", why=batch.scores[0].problems[:1])
     return good

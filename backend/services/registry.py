@@ -43,12 +43,14 @@ class Compiled:
     guest: CompiledGuest
     expectation: Expectation
     outputs: Outputs
+    known_codes: Mapping[str, frozenset[str]]
 
     def __init__(self, model: GuestModel) -> None:
         from backend.explain.contribution import Expectation  # noqa: PLC0415 (a list of models needs neither)
         from backend.protocols.scoring.fed_eini import CompiledGuest  # noqa: PLC0415
 
         self.guest, self.expectation, self.outputs = CompiledGuest(model), Expectation(model), model.outputs
+        self.known_codes = model.known_codes
 
 
 class Registry:

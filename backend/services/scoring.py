@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -199,6 +199,10 @@ class Scoring:
         """Party → obfuscators that scoring one person under Paillier takes of its pool."""
         folding = self._models.compiled(self._models.get(model_id)).guest.folding
         return {self._models.guest_model(model_id).guest: folding.n_entries, **refreshed(folding)}
+
+    def known_codes(self, record: ModelRecord) -> Mapping[str, frozenset[str]]:
+        """Return the Guest's categorical features → the codes that a model knows."""
+        return self._models.compiled(record).known_codes
 
     def handed_over(self, batch: ScoreBatch) -> None:
         """Whoever asked to hold the scores has passed them on: the journal forgets them."""
@@ -421,10 +425,14 @@ def sample_scores(
         if k in scored.refused:
             out.append(failed_score(sample_id, (scored.refused[k],)))
             continue
+        absent_at = tuple(h for h, absent in missing.items() if absent[k])
+        remarks = sheet.marks.get(i, ())
+        if absent_at:
+            remarks = (*remarks, Remark("not_held", {"hosts": absent_at}))
         out.append(
             Score(
                 id=sample_id,
-                status="ok",
+                status="partial" if remarks else "ok",
                 problems=(),
                 margin=margin[k],
                 probability=float("nan") if outputs.task == "number" else chosen[k],
@@ -435,7 +443,8 @@ def sample_scores(
                 guest_part=given[k] - base[k],
                 hosts_part=margin[k] - given[k],
                 units=scored.units[k],
-                not_held_by=tuple(h for h, absent in missing.items() if absent[k]),
+                not_held_by=absent_at,
+                remarks=remarks,
             )
         )
     return tuple(out)

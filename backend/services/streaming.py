@@ -39,8 +39,18 @@ from backend.errors import GlassleafError, ParameterError, SampleError, StoreErr
 from backend.jobs import Job, work
 from backend.jobs.memory import keep_no_large_blocks
 from backend.remark import Remark
-from backend.results import ModelRecord, Score, ScoreBatch, Streamed, scores_head, scores_rows
+from backend.results import (
+    ModelRecord,
+    Score,
+    ScoreBatch,
+    Streamed,
+    counts_of,
+    remark_codes,
+    scores_head,
+    scores_rows,
+)
 from backend.services.registry import Registry
+from backend.services.samples import understood
 from backend.services.scoring import KEY_BITS, Scoring, ScoringRequest, failed_score
 from backend.services.waiting import LASTING
 from backend.services.workspace import Workspace
@@ -93,6 +103,7 @@ class _Progress:
     dither: float
     run: str
     finished: bool = False
+    partial: int = 0
 
 
 _STORED = TypeAdapter(_Progress)
@@ -130,7 +141,18 @@ class Streaming:
         bits = request.key_bits if cipher.startswith("paillier") else 0
         failed = end.rows - end.scored
         return Streamed(
-            record.id, cipher, bits, end.rows, end.scored, failed, resumed, end.dither, job.seconds, notes, written
+            record.id,
+            cipher,
+            bits,
+            end.rows,
+            end.scored,
+            failed,
+            resumed,
+            end.dither,
+            job.seconds,
+            notes,
+            written,
+            end.partial,
         )
 
     def _groups(
@@ -166,7 +188,10 @@ class Streaming:
 
         with closing(rest) as read:
             try:
-                for sheet in read:
+                codes = self._models.compiled(record).known_codes
+                for number, raw in enumerate(read):
+                    stop = partial_file.progress.rows == 0 and number == 0
+                    sheet = understood(raw, runtime.table, codes, stop=stop)
                     for note in sheet.notes:
                         notes.setdefault((note.code, note.column), note)
                     flying.append((sheet, self._begun(record, sheet, cipher, request)))
@@ -248,10 +273,17 @@ class _Partial:
     def add(self, scores: tuple[Score, ...], run: str, dither: float) -> None:
         """Steps 2 and 3."""
         old = self.progress
-        scored = old.scored + sum(score.status == "ok" for score in scores)
-        rows, widest = old.rows + len(scores), max(old.dither, dither)
-        lines = self._form.lines(scores)
-        self._put(lines, _Progress(old.plan, old.groups + 1, old.size, rows, scored, widest, run))
+        counts = counts_of(scores)
+        progress = replace(
+            old,
+            groups=old.groups + 1,
+            rows=old.rows + len(scores),
+            scored=old.scored + counts["ok"] + counts["partial"],
+            partial=old.partial + counts["partial"],
+            dither=max(old.dither, dither),
+            run=run,
+        )
+        self._put(self._form.lines(scores), progress)
 
     def _put(self, lines: bytes, then: _Progress) -> None:
         try:
@@ -316,7 +348,7 @@ def form_of(out: Path, classes: bool) -> _Form:
     kinds = {"id": texts, "status": texts, "score": numbers, "probability": numbers, "decision": texts}
     kinds |= {"predicted": texts} if classes else {}
     kinds |= dict.fromkeys(("base", "guest_part", "hosts_part"), numbers)
-    schema = pa.schema(kinds | {"not_held_by": texts, "problem": texts})
+    schema = pa.schema(kinds | {"not_held_by": texts, "problem": texts, "remarks": texts})
 
     def lines(scores: tuple[Score, ...]) -> bytes:
         # a figure that a score has not is NaN there, and null in the file
@@ -330,6 +362,8 @@ def _column(name: str, scores: tuple[Score, ...]) -> list[Any]:
     """One of the columns of Parquet."""
     if name == "not_held_by":
         return [" ".join(score.not_held_by) for score in scores]
+    if name == "remarks":
+        return [remark_codes(score) for score in scores]
     return list(map(attrgetter("margin" if name == "score" else name), scores))
 
 

@@ -195,6 +195,16 @@ class GuestModel:
         """What may be shared of the trees."""
         return tuple(tree.skeleton for tree in self.trees)
 
+    @cached_property
+    def known_codes(self) -> dict[str, frozenset[str]]:
+        """Return the Guest's categorical features that splits ask about → the codes that these splits name."""
+        known: dict[str, frozenset[str]] = {}
+        for rule in self.rules.values():
+            if rule.threshold is None:
+                codes = rule.left_categories | rule.right_categories
+                known[rule.feature] = known.get(rule.feature, frozenset()) | codes
+        return known
+
     def weights_of(self, tree: int, leaf: Leaf) -> tuple[float, ...]:
         """What a leaf adds to each output, ``(outputs.count,)``."""
         if leaf.weights:

@@ -110,7 +110,7 @@ def test_the_demo_is_trained_and_scored_under_encryption_from_the_shell(run, tmp
     bank = pd.read_csv(tmp_path / "home" / "demo" / "bank.csv", dtype=str)
     (tmp_path / "ids.csv").write_text("\n".join(["id", *bank["id"].head(2)]), encoding="utf-8")
     status, text, _ = run("score", "latest", tmp_path / "ids.csv", "--bits", 2048)
-    assert status == 0 and "2 scored, 0 failed" in text
+    assert status == 0 and "2 ok, 0 partial, 0 refused, 0 failed" in text
 
 
 @pytest.mark.parametrize(

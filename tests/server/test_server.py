@@ -440,6 +440,28 @@ def test_reasons_asked_for_twice_at_once_are_one_question_and_a_mended_request_m
     assert one.status_code == 200 and one.json() == other.json() and len(asked) == 1
 
 
+def test_what_was_not_understood_is_no_ok_over_http(glassleaf):
+    values = {feature.name: None for feature in glassleaf.federations.get("demo").guest.features}
+    known = ids(glassleaf, 12, 60)
+    lower = [{"id": one.lower(), "values": values} for one in known]
+
+    async def work(client):
+        refused = await ask(client, glassleaf, lower, "odd-1")
+        few = await ask(client, glassleaf, lower[:2], "odd-2")
+        alone = await ask(client, glassleaf, [one.lower() for one in known[:2]], "odd-3")
+        return refused, few, alone
+
+    refused, few, alone = run_with(glassleaf, work)
+    assert (
+        refused.status_code == 422 and "upper and lower case" in refused.text and "knows 0 of these 12" in refused.text
+    )
+    (first, _) = few.json()["scores"]
+    assert few.status_code == 200 and first["status"] == "partial"
+    assert [remark["code"] for remark in first["remarks"]] == ["id_written_otherwise", "not_held"]
+    assert first["remarks"][0]["values"]["other_id"] == repr(known[0])
+    assert alone.status_code == 422 and "upper and lower case" in alone.text
+
+
 def test_no_id_and_no_value_stands_in_a_log(one_answer, caplog):
     person, *_ = ids(one_answer, 1)
     caplog.set_level(logging.DEBUG)
@@ -742,7 +764,7 @@ class Scorer:
 
     def score(self, sheet):
         self.sizes.append(len(sheet.ids))
-        scores = tuple(SimpleNamespace(id=one, status="ok") for one in sheet.ids)
+        scores = tuple(SimpleNamespace(id=one, status="ok", scored=True) for one in sheet.ids)
         return ScoreBatch("m", "none", 0, 0.5, scores, (), (), 1, 1, 1, 0.0)
 
     def handed_over(self, batch):
