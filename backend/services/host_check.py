@@ -13,6 +13,7 @@ from backend.link.config import load_config
 from backend.link.peers import LinkSettings
 from backend.protocols.group_sums.messages import AskGroupSums
 from backend.remark import Remark
+from backend.services.host_limits import limits_as_enforced
 from backend.services.host_service import check_dictionary, read_source
 
 LARGE = 20_000  # records whose groups can bear that sums name a tenth of their people at most
@@ -38,6 +39,8 @@ def check_host(path: Path) -> Iterator[CheckedStep]:
             signed = load_agreement(agreement)
             check_dictionary(config, signed)
             yield CheckedStep("dictionary", True, Remark("check_dictionary", {"hash": own[:12]}))
+            for remark in limits_as_enforced(config, signed, records):
+                yield CheckedStep("limit", True, remark)
             yield from _sums(signed, records)
         else:
             yield CheckedStep("dictionary", True, Remark("check_dictionary_new", {"hash": own}))

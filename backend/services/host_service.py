@@ -89,7 +89,7 @@ class HostService:
                 table,
                 config.features(),
                 store,
-                key_floor=_key_floor(config, self.wire.agreement),
+                key_floor=key_floor_of(config, self.wire.agreement),
                 pool=POOL,
                 tables=keys,
                 products=BinProducts(workers_of(config)),
@@ -290,7 +290,8 @@ def _kinds(purpose: str) -> set[str]:
     return {kind.__name__ for kind, asked in PURPOSE_OF.items() if asked == purpose}
 
 
-def _key_floor(config: HostConfig, agreement: Agreement) -> int:
+def key_floor_of(config: HostConfig, agreement: Agreement) -> int:
+    """Return the shortest Paillier key that the Host takes, bits."""
     return max(config.limits.key_bits, *(purpose.floors.key_bits for purpose in agreement.purposes))
 
 
