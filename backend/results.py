@@ -48,6 +48,8 @@ class ReleaseCheck:
         Share of people whose score would identify their path without it, at the model's own resolution; None where there is none.
     asked_bits : int or None
         Resolution that training was asked for, where too many scores would have named their path and a coarser one was taken.
+    most_named : float
+        Largest share of such people that was allowed when the model was registered; every Host reads it before it approves.
     """
 
     dither: float
@@ -57,6 +59,7 @@ class ReleaseCheck:
     records: int
     without_dither: float | None = None
     asked_bits: int | None = None
+    most_named: float = 1.0
 
     @property
     def named(self) -> float:
@@ -122,6 +125,11 @@ class ModelRecord:
     label_bits: float | None = None
     choice_bits: float = 0.0
     test_from: str = ""
+
+    @property
+    def named_share(self) -> tuple[float, float]:
+        """Return the share of scores that fit one path only, and the largest that was allowed; -1 for both if it was not measured."""
+        return (-1.0, -1.0) if self.release is None else (self.release.named, self.release.most_named)
 
 
 Status = Literal["ok", "partial", "refused", "failed"]

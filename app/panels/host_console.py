@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -232,6 +232,7 @@ def _decision(t: Texts, operator: HostOperator, request: Request, key: str) -> N
             help=t("host.trainings_help" if training else "host.people_help"),
             width=220,
         )
+    scores = _scores_too(t, request, name) if training else None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.button(
             t("host.approve"),
@@ -242,11 +243,30 @@ def _decision(t: Texts, operator: HostOperator, request: Request, key: str) -> N
             args=(
                 key,
                 t("host.approved", number=approval.number),
-                lambda: operator.approve(approval.number, until, int(per_day)),
+                lambda: operator.approve(approval.number, until, int(per_day), scores),
             ),
         )
         if approval.state == "waiting":
             _refuse(t, operator, approval.number, "deny", key)
+
+
+def _scores_too(t: Texts, request: Request, name: str) -> tuple[date, int] | None:
+    """Draw the choice to allow scores with the model of a training, too; return their last day and people a day, None if not chosen."""
+    if not st.checkbox(t("host.scores_too"), key=f"{name}_scores", help=t("host.scores_too_help")):
+        return None
+    today = datetime.now(UTC).date()
+    latest = request.proposal.latest or date.max
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        until = st.date_input(
+            t("host.scores_until"),
+            min(today + timedelta(days=request.limits.days), latest),
+            min_value=today,
+            max_value=latest,
+            key=f"{name}_scores_until",
+            width=180,
+        )
+        per_day = st.number_input(t("host.people_per_day"), 1, 10**9, 1, key=f"{name}_scores_per_day", width=220)
+    return until, int(per_day)
 
 
 def _refuse(t: Texts, operator: HostOperator, number_: int, step: str, key: str) -> None:
@@ -277,6 +297,9 @@ def _decided(t: Texts, operator: HostOperator, key: str) -> None:
             if approval.until:
                 volume = f"{request.used:,} / {approval.per_day:,}"
                 st.caption(t("host.counts_until", day=approval.until, volume=volume))
+            if approval.scores_per_day:
+                words = {"day": approval.scores_until, "people": f"{approval.scores_per_day:,}"}
+                st.caption(t("host.scores_allowed", **words))
             if approval.state == "granted" and not request.expired:
                 _refuse(t, operator, approval.number, "withdraw", key)
             elif approval.state != "granted":

@@ -156,12 +156,19 @@ def approve(
     number: Number,
     until: Annotated[str, typer.Option(metavar="DATE", help="Last day on which it counts (UTC), e.g. 2027-06-30.")],
     per_day: Annotated[int, typer.Option(metavar="N", help="People, or trainings, a day (UTC).", min=1)],
+    scores_until: Annotated[
+        str, typer.Option(metavar="DATE", help="Of a training: also allow scores with its model, up to this day.")
+    ] = "",
+    scores_per_day: Annotated[int, typer.Option(metavar="N", help="People a day for these scores.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Allow a request, up to a day and a volume; signed with the Host's key."""
     from backend.cli import language_of_shell
 
-    found = operator.approve(number, day_of(until), per_day)
+    if bool(scores_until) != bool(scores_per_day):
+        raise ParameterError("scores_need_both")
+    scores = (day_of(scores_until), scores_per_day) if scores_until else None
+    found = operator.approve(number, day_of(until), per_day, scores)
     print_result(
         _request_json(found),
         f"Approved until {until}, {per_day:,} a day.\n{_line(found, language_of_shell())}",

@@ -24,7 +24,7 @@ from backend.data.federation import Federation, Measure
 from backend.data.table import OwnRecords, PartyTable, read_labels, read_times
 from backend.errors import ApprovalPending, GlassleafError, NotAvailable, PartyUnreachable, SecurityError
 from backend.protocols.approvals.guest import ask, training_terms
-from backend.protocols.approvals.messages import AskApproval, AskTraining
+from backend.protocols.approvals.messages import NOT_MEASURED, AskApproval, AskTraining
 from backend.protocols.audit_head.protocol import ask_heads, report_head
 from backend.protocols.explanations.opening import TermsOpening
 from backend.protocols.group_sums.disclosure_bound import NAMED
@@ -286,12 +286,21 @@ class GuestRuntime:
         approval = self.federation.party(host).approval
         return approval == "ask" or (approval is None and not self.simulated)
 
-    def ask_approval(self, session: Session, hosts: Sequence[str], model_id: str, purpose: str, rows: int) -> None:
+    def ask_approval(
+        self,
+        session: Session,
+        hosts: Sequence[str],
+        model_id: str,
+        purpose: str,
+        rows: int,
+        named: tuple[float, float] = NOT_MEASURED,
+    ) -> None:
         """Ask those of `hosts` whose operators decide, before anybody is counted, whether a model may be asked about.
 
-        Raises as :func:`backend.protocols.approvals.guest.ask`.
+        `named` is the share of scores that fit one path only, and the largest that was allowed. Raises as
+        :func:`backend.protocols.approvals.guest.ask`.
         """
-        question = AskApproval(session.name, model_id, purpose, rows)
+        question = AskApproval(session.name, model_id, purpose, rows, *named)
         self._ask_operators(session, dict.fromkeys(hosts, question))
 
     def ask_training(self, session: Session, parameters: Parameters, exclude: Collection[str]) -> None:

@@ -46,6 +46,7 @@ from backend.protocols.terms.gate import Gate
 from backend.protocols.terms.noise import HostNoise
 from backend.protocols.terms.permit import Kinds
 from backend.protocols.training.host import TrainingHandler
+from backend.protocols.training.messages import ModelKept
 from backend.protocols.transport.message import Lane, Message
 from backend.protocols.transport.messages import (
     Acknowledge,
@@ -270,6 +271,8 @@ class HostParty:
         began, refused, people = came, "", (0, 0, 0)
         try:
             for receiver, answer in self.answer(sender, message):
+                if isinstance(answer, ModelKept):
+                    self._note_model(sender, message, answer)
                 worked = time.perf_counter() - began
                 size = wire.send(receiver, answer)
                 stated.append((self.name, receiver, type(answer).__name__, size, worked))
@@ -297,6 +300,12 @@ class HostParty:
                 self._keep_receipt(receipt, session.guest, self._signing.public)
                 with suppress(PartyUnreachable):  # it did not wait
                     wire.send(session.guest, receipt)
+
+    def _note_model(self, sender: str, message: Message, answer: ModelKept) -> None:
+        """Allow scores with a model that was trained just now, if the operator allowed them together with the training."""
+        session = self._session(sender, message)
+        if session is not None:
+            self._approval_gate.note_model(session, answer.model_id)
 
     def _keep_receipt(self, receipt: ConversationReceipt, guest: str, public: str) -> None:
         kept = Receipt(receipt.conversation, self.name, guest, receipt.entries, "", public, receipt.signature)

@@ -267,9 +267,9 @@ class HostOperator:
             return None
 
     @operators
-    def approve(self, number: int, until: date, per_day: int) -> Request:
-        """Allow a request up to a day and a volume; raises as :meth:`backend.protocols.approvals.host.Approvals.approve`."""
-        return self._request(self._approvals.approve(number, self.require(), until, per_day))
+    def approve(self, number: int, until: date, per_day: int, scores: tuple[date, int] | None = None) -> Request:
+        """Allow a request up to a day and a volume; see :meth:`backend.protocols.terms.approvals.Approvals.approve`."""
+        return self._request(self._approvals.approve(number, self.require(), until, per_day, scores))
 
     @operators
     def deny(self, number: int, because: str) -> Request:

@@ -125,7 +125,7 @@ class Sessions:
             return
         chain = [step.host for step in context.compiled.guest.folding.steps]
         with self.begin(record.hosts) as session:
-            runtime.ask_approval(session, chain, record.id, self._purpose, people)
+            runtime.ask_approval(session, chain, record.id, self._purpose, people, record.named_share)
         self._allowed.add(record.id)
 
     def ask(

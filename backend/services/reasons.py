@@ -459,7 +459,7 @@ class _Question:
                     runtime.play(session, host, table.take(self.good))
             asked = [host for host in terms.chain if host not in request.samples.hosts]
             model_id = self.context.record.id
-            runtime.ask_approval(session, asked, model_id, REASONS, len(self.good))
+            runtime.ask_approval(session, asked, model_id, REASONS, len(self.good), self.context.record.named_share)
             client = ReasonsClient(
                 session, runtime.guest.name, model_id, terms, self.key, at, self.run, runtime.journal
             )
@@ -502,7 +502,7 @@ def mean_contributions(
             work.reached(ENCRYPTED * people / count)
 
     try:
-        runtime.ask_approval(session, terms.chain, context.record.id, REASONS, count)
+        runtime.ask_approval(session, terms.chain, context.record.id, REASONS, count, context.record.named_share)
         client = ReasonsClient(session, runtime.guest.name, context.record.id, terms, key, at, journal=runtime.journal)
         found = client.sums(people)
     finally:

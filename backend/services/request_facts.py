@@ -20,6 +20,7 @@ from backend.protocols.approvals.messages import REASONS, SCORING, TRAINING
 from backend.protocols.explanations.messages import AskReasons
 from backend.protocols.purposes.protocol import ADMITS
 from backend.protocols.scoring.messages import DecisionVectors
+from backend.protocols.terms.prices import training_bits
 from backend.protocols.training.messages import StartRanks, StartTraining
 from backend.remark import Remark
 from backend.store.accountant import SCORE, Limits
@@ -149,7 +150,7 @@ def facts_of(
         Fact(WHO, counterparts.title(approval.guest)),
         *(Fact(WHAT_FOR, purpose) for purpose in _purposes(approval, counterparts)),
         Fact(COLUMNS, _columns(approval, own, used)),
-        *_bits(approval, limits),
+        *_bits(approval, own, limits),
         *(Fact(GIVE_AWAY, remark) for remark in _give_away(approval, named, measured)),
         Fact(NARROW, _narrow(approval)),
     )
@@ -225,9 +226,23 @@ def _columns(approval: Approval, own: Mapping[str, Feature], used: Sequence[str]
     return Remark("request_columns", {"count": len(names), "total": max(len(own), len(names)), "names": titles})
 
 
-def _bits(approval: Approval, limits: Limits) -> list[Fact]:
+def _training_facts(approval: Approval, own: Mapping[str, Feature]) -> list[Fact]:
+    """Return what a training can reveal of a person at most, and of all records; nothing if the Host's dictionary is not here."""
+    records = int(approval.about["rows"])
+    used = [name for name in own if name not in approval.about["exclude"]]
+    if not used:
+        return []
+    bits = training_bits(len(used), records)
+    facts = [Fact(BITS, Remark("request_training_bits", {"bits": bits, "features": len(used)}))]
+    facts.append(Fact(SUM, Remark("request_training_sum", {"bits": bits * records, "people": records})))
+    return facts
+
+
+def _bits(approval: Approval, own: Mapping[str, Feature], limits: Limits) -> list[Fact]:
     """Return what answers about a model reveal of a person at most, and of all people of the first request."""
     about = approval.about
+    if approval.purpose == TRAINING:
+        return _training_facts(approval, own)
     if "capacity" not in about:
         return []
     bits = float(about["capacity"])

@@ -365,7 +365,7 @@ class _Question:
                 self.runtime.play(session, host, table.take(self.good))
         if self.counted and not offered:
             chain = [step.host for step in self.compiled.guest.folding.steps if step.host not in sheet.hosts]
-            self.runtime.ask_approval(session, chain, self.record.id, SCORING, people)
+            self.runtime.ask_approval(session, chain, self.record.id, SCORING, people, self.record.named_share)
 
 
 def nobody_to_score(sheet: SampleSheet) -> list[Remark]:

@@ -157,7 +157,9 @@ class Training:
             bits = finest(record.release, allowed)
             if record.score_bits == bits or bits is None or not request.coarser:
                 refuse_if_identifying(record.release, allowed, record.n_trees)
-                return replace(record, release=replace(record.release, asked_bits=asked_bits)), trained
+                return replace(
+                    record, release=replace(record.release, asked_bits=asked_bits, most_named=allowed)
+                ), trained
             asked_bits = asked_bits or record.score_bits
             job.begin_again()
             request = replace(request, parameters=replace(request.parameters, score_bits=bits))

@@ -115,6 +115,7 @@ class ApprovalBook:
         *,
         until: date | None = None,
         per_day: int = 0,
+        scores: tuple[date, int] | None = None,
         reason: str = "",
         sign: Callable[[Approval], str] = lambda grant: "",
     ) -> Approval:
@@ -137,6 +138,9 @@ class ApprovalBook:
                 request.until = until.isoformat()
             if per_day:
                 request.per_day = per_day
+            if state == GRANTED:
+                request.scores_until = scores[0].isoformat() if scores else ""
+                request.scores_per_day = scores[1] if scores else 0
             request.signature = sign(request)
             return request
 

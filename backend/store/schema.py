@@ -360,6 +360,8 @@ class Approval(MappedAsDataclass, Base):
         Last UTC day on which a grant counts, ISO 8601.
     per_day : int
         People, or trainings, a UTC day.
+    scores_until, scores_per_day : str, int
+        Of a training: last day and people a day for scores with the model that it makes; "" and 0 = they are asked for separately.
     reason : str
         Of a denial or withdrawal; the Guest reads it.
     signature : str
@@ -382,6 +384,8 @@ class Approval(MappedAsDataclass, Base):
     per_day: Mapped[int] = mapped_column(Integer, default=0)
     reason: Mapped[str] = mapped_column(Text, default="")
     signature: Mapped[str] = mapped_column(String(128), default="", repr=False)
+    scores_until: Mapped[str] = mapped_column(String(10), default="")
+    scores_per_day: Mapped[int] = mapped_column(Integer, default=0)
     number: Mapped[int] = mapped_column(primary_key=True, autoincrement=True, init=False)
 
     @property
@@ -406,6 +410,8 @@ class Approval(MappedAsDataclass, Base):
             self.person,
             self.until,
             self.per_day,
+            self.scores_until,
+            self.scores_per_day,
         )
 
 

@@ -15,6 +15,7 @@ from backend.cli import app
 from backend.cli.host import _details, _request_json
 from backend.data.federation import load_federation, write_federation
 from backend.errors import ApprovalPending, HostRefused, ParameterError, SecurityError, SignInError, StoreError
+from backend.i18n import Text
 from backend.protocols.training.parameters import SecureBoostParameters
 from backend.remark import Remark
 from backend.server.problems import problem_of
@@ -341,3 +342,48 @@ def test_what_sums_could_name_is_said_beside_a_request_that_asks_for_them(tmp_pa
     assert [any("at most 5 %" in line for line in _details(found[purpose], "en")) for purpose in found] == [
         purpose == "disparity" for purpose in found
     ]
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_scores_are_allowed_together_with_their_training_or_wait_for_their_own_request(told, tmp_path, together):
+    home = copied_home(told.home, tmp_path / "home")
+    training = TrainingRequest("demo", SecureBoostParameters(trees=2, depth=2, bins=12, cipher="none"))
+    with closing(Glassleaf(home, pools=False)) as glassleaf:
+        with pytest.raises(ApprovalPending):
+            glassleaf.training.start(training).get()
+        with closing(own_host(folder(home, HOST), "ana")) as operator:
+            number = operator.requests(waiting=True)[0].approval.number
+            scores = (later(), 7) if together else None
+            operator.approve(number, later(), 1, scores)
+        record = glassleaf.training.start(training).get()
+        sheet = glassleaf.samples.read(record.id, "\n".join(["id", *ids(glassleaf, 3)]).encode())
+        request = ScoringRequest(record.id, sheet, cipher="none", timeout=0)
+        if not together:
+            with pytest.raises(ApprovalPending):
+                glassleaf.scoring.start(request).get()
+            return
+        assert len(glassleaf.scoring.start(request).get().scores) == 3
+        with closing(own_host(folder(home, HOST), "ben")) as operator:
+            grant = next(one for one in operator.requests() if one.approval.name == record.id).approval
+            # The operator who allowed the training stands in the log, with the terms of the scores.
+            assert (grant.state, grant.purpose, grant.person, grant.per_day) == ("granted", "scoring", "ana", 7)
+            assert grant.until == later().isoformat()
+            operator.withdraw(grant.number, "over")  # it ends like any other
+        with pytest.raises(HostRefused):
+            glassleaf.scoring.start(request).get()
+
+
+def test_scores_are_allowed_together_with_a_training_only(told, tmp_path):
+    with closing(own_host(folder(copied_home(told.home, tmp_path / "home"), HOST), "ana")) as operator:
+        number = next(one.approval.number for one in operator.requests() if one.approval.purpose == "scoring")
+        with pytest.raises(ParameterError) as refused:
+            operator.approve(number, later(), 5, (later(), 5))
+    assert refused.value.code == "scores_go_with_training"
+
+
+def test_the_operator_reads_how_many_scores_fit_one_path_as_the_guest_measured_it(told):
+    _, scoring = told.requests
+    about = scoring.approval.about
+    assert 0.0 <= about["named"] <= 1.0 and 0.0 < about["most_named"] <= 1.0
+    facts = {fact.value.code for fact in scoring.facts if not isinstance(fact.value, Text)}
+    assert "request_named" in facts

@@ -43,7 +43,7 @@ from backend.protocols.training.messages import (
 )
 from backend.protocols.transport.message import Message
 from backend.protocols.transport.messages import ApprovalPending
-from backend.store.approvals import WAITING, Approval
+from backend.store.approvals import GRANTED, WAITING, Approval
 
 AGREEMENT = "agreement"  # who has decided where no operator was asked
 Agreed = Callable[[Approval], tuple[date, int] | None]
@@ -156,6 +156,16 @@ class ApprovalGate:
         found = approvals.ask(wanted, int(begins), self._named(session.guest, message) if begins else None)
         return ApprovalPending(message.conversation, found.number, found.asked) if found.state == WAITING else None
 
+    def note_model(self, session: HostSession, model_id: str) -> None:
+        """Allow scores with the model that a training has made, if the operator allowed them together with the training."""
+        training = session.kept(_Training)
+        if self.approvals is None or training is None:
+            return
+        grant, error = self.approvals.decide(_about_training(session.guest, training.asked, self.records))
+        if error is None and grant.state == GRANTED:
+            served = self.partial_models.get(model_id)
+            self.approvals.grant_scores(grant, about_model(session.guest, SCORING, model_id, served, 0))
+
     def hold_sums(self, guest: str, conversation: str, people: int, question: str) -> ApprovalPending | None:
         """As :meth:`hold`, of sums by a feature's groups over so many `people` (0 = the Guest only asks if it would be answered).
 
@@ -192,7 +202,14 @@ class ApprovalGate:
         if session.guest != served.model.guest:
             raise SecurityError("model_of_another_guest")
         found = self.approvals.ask(
-            about_model(session.guest, asked.purpose, asked.model_id, served, max(0, asked.rows))
+            about_model(
+                session.guest,
+                asked.purpose,
+                asked.model_id,
+                served,
+                max(0, asked.rows),
+                (asked.named, asked.most_named),
+            )
         )
         # what was allowed under another name is the same model
         yield sender, self.approvals.answer(found, asked.conversation, asked.model_id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from backend.protocols.transport.message import GUEST, HOST, LISTS, Message
 
 TRAINING, SCORING, REASONS = "training", "scoring", "reasons"  # purposes beside those of measuring
+NOT_MEASURED = (-1.0, -1.0)  # share of scores that fit one path only, and the largest allowed, if nobody measured them
 APPROVAL = "approval"  # what a Host's signature to the Guest is under
 
 
@@ -25,12 +26,18 @@ class AskTraining(Message, readable_by=HOST, max_bytes=LISTS):
 
 
 class AskApproval(Message, readable_by=HOST):
-    """Guest → Host: may this model be asked about, for this purpose, of so many people to begin with?"""
+    """Guest → Host: may this model be asked about, for this purpose, of so many people to begin with?
 
-    HOLDS = "which model is to be asked about, for which purpose, of how many people to begin with"
+    `named` is the share of scores that fit one path only, as the Guest measured it, and `most_named` the largest that it accepts; -1 = not
+    measured. Both are for the operator to read: no bound rests on them.
+    """
+
+    HOLDS = "which model is to be asked about, for which purpose, of how many people to begin with; the share of scores that fit one path"
     model_id: str
     purpose: str
     rows: int
+    named: float = -1.0
+    most_named: float = -1.0
 
 
 class ApprovalGranted(Message, readable_by=GUEST):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from backend.crypto.signing import SigningKey, is_signed, statement
 from backend.errors import ApprovalDenied, ParameterError, SecurityError
-from backend.protocols.approvals.messages import APPROVAL, TRAINING, ApprovalGranted, AskTraining
+from backend.protocols.approvals.messages import APPROVAL, NOT_MEASURED, TRAINING, ApprovalGranted, AskTraining
 from backend.protocols.transport.messages import ApprovalPending
 from backend.store.approvals import DENIED, GRANTED, MAX_PER_DAY, NOT_ENOUGH, WAITING, WITHDRAWN, Approval, ApprovalBook
 from backend.store.audit_log import AuditLog
@@ -42,6 +42,8 @@ NOTED = (
     "name",
     "until",
     "per_day",
+    "scores_until",
+    "scores_per_day",
     "reason",
     "signature",
 )  # in the Host's log
@@ -168,17 +170,47 @@ class Approvals:
         )
         return replace(granted, signature=self._key.sign(APPROVAL, *granted.signed_fields))
 
-    def approve(self, number: int, person: str, until: date, per_day: int) -> Approval:
-        """Allow a request; raises ParameterError where it is none that can be allowed, the last day is over, or the volume is none."""
-        if until < self.book.today():
-            raise ParameterError("day_is_over", day=until.isoformat())
-        if not 1 <= per_day <= MAX_PER_DAY:
-            raise ParameterError("volume_out_of_range", got=per_day, most=MAX_PER_DAY)
-        return self._grant(number, person, until, per_day)
+    def approve(
+        self, number: int, person: str, until: date, per_day: int, scores: tuple[date, int] | None = None
+    ) -> Approval:
+        """Allow a request.
 
-    def _grant(self, number: int, person: str, until: date, per_day: int) -> Approval:
+        Parameters
+        ----------
+        scores : (date, int), optional
+            Of a training: last day and people a day for scores with the model that it makes, which then need no request of their own.
+
+        Raises
+        ------
+        ParameterError
+            If it is not a request that can be allowed, a last day is over, or a volume is out of range.
+        """
+        for last_day, volume in ((until, per_day), *([scores] if scores else [])):
+            if last_day < self.book.today():
+                raise ParameterError("day_is_over", day=last_day.isoformat())
+            if not 1 <= volume <= MAX_PER_DAY:
+                raise ParameterError("volume_out_of_range", got=volume, most=MAX_PER_DAY)
+        if scores is not None and self.book.get(number).purpose != TRAINING:
+            raise ParameterError("scores_go_with_training", number=number)
+        return self._grant(number, person, until, per_day, scores)
+
+    def grant_scores(self, training: Approval, requested: Approval) -> None:
+        """Allow scores with the model that a training made, if its operator allowed them with the training."""
+        if not training.scores_per_day:
+            return
+        until = date.fromisoformat(training.scores_until)
         with self._database.write():
-            grant = self.book.decide(number, GRANTED, person, until=until, per_day=per_day, sign=self._sign)
+            approval = self._in_force(requested)
+            if approval.state == WAITING and until >= self.book.today():
+                self._grant(approval.number, training.person, until, training.scores_per_day)
+
+    def _grant(
+        self, number: int, person: str, until: date, per_day: int, scores: tuple[date, int] | None = None
+    ) -> Approval:
+        with self._database.write():
+            grant = self.book.decide(
+                number, GRANTED, person, until=until, per_day=per_day, scores=scores, sign=self._sign
+            )
             self._note("approved", grant, person, AGREEMENT if person == AGREEMENT else OPERATOR)
         return grant
 
@@ -224,8 +256,18 @@ def model_request(asked: Asked, served: ServedModel, usual: str, rows: int) -> A
     return about_model(asked.session.guest, purpose, asked.message.model_id, served, rows)
 
 
-def about_model(guest: str, purpose: str, model_id: str, served: ServedModel, rows: int) -> Approval:
-    """Return a request about a model: one structure is one request, whatever the model is called."""
+def about_model(
+    guest: str,
+    purpose: str,
+    model_id: str,
+    served: ServedModel,
+    rows: int,
+    named: tuple[float, float] = NOT_MEASURED,
+) -> Approval:
+    """Return a request about a model: one structure is one request, whatever the model is called.
+
+    `named` is the Guest's word about how many scores fit one path only; it is stored for the operator to read, and bounds nothing.
+    """
     model = served.model
     about = {
         "trees": len(model.skeletons),
@@ -235,6 +277,8 @@ def about_model(guest: str, purpose: str, model_id: str, served: ServedModel, ro
         "capacity": model.capacity,
         "hosts": list(model.hosts),
     }
+    if 0.0 <= named[0] <= 1.0 and 0.0 <= named[1] <= 1.0:
+        about["named"], about["most_named"] = named
     return Approval(guest, purpose, served.structure, model_id[:40], about)
 
 
