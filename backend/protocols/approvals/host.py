@@ -158,10 +158,10 @@ class ApprovalGate:
 
     def note_model(self, session: HostSession, model_id: str) -> None:
         """Allow scores with the model that a training has made, if the operator allowed them together with the training."""
-        training = session.kept(_Training)
+        training = session.kept(AskTraining)
         if self.approvals is None or training is None:
             return
-        grant, error = self.approvals.decide(_about_training(session.guest, training.asked, self.records))
+        grant, error = self.approvals.decide(about_training(session.guest, training, self.records))
         if error is None and grant.state == GRANTED:
             served = self.partial_models.get(model_id)
             self.approvals.grant_scores(grant, about_model(session.guest, SCORING, model_id, served, 0))
