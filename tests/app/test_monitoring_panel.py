@@ -61,4 +61,4 @@ def test_a_sheet_without_ids_says_so(opened: Opened) -> None:
     at = opened("validation")
     at.file_uploader(key="monitoring_sheet").upload("later.csv", b"nothing\n1\n", "text/csv").run()
     assert not at.exception and at.button(key="monitoring_go").disabled
-    assert says(at, "error.no_id_column"), prose(at)
+    assert says(at, "sheet_without_ids"), prose(at)

@@ -49,7 +49,7 @@ def take(at: AppTest, step: str, person: str, reason: str = "") -> AppTest:
 
 
 def test_the_first_sentence_says_what_for_whom_and_with_whose_data(opened: Opened, world: World) -> None:
-    hosts = T.listed([host.title for host in world.federation.hosts])
+    hosts = T.listed([host.title.in_language("en") for host in world.federation.hosts])
     label, guest = world.federation.label.meaning, world.federation.guest.title
     assert says(opened(), "overview.sentence", label=label, guest=guest, hosts=hosts)
 

@@ -16,6 +16,7 @@ from app import session
 from app.panels import attention
 from app.texts import Texts
 from backend.errors import FederationError
+from backend.i18n import Text
 from backend.jobs import Job, work
 from backend.services import Glassleaf
 from backend.services.federations import Federations
@@ -73,7 +74,11 @@ def test_a_table_becomes_a_federation_that_can_be_trained_on(opened_empty: Opene
     at.run()
     assert not at.exception and says(at, "own_data.made", name="People")
     (federation,) = session.service().federations.all()
-    assert (federation.name, federation.label.positive, federation.label.meaning) == ("people", "yes", "Pays late")
+    assert (federation.name, federation.label.positive, federation.label.meaning) == (
+        "people",
+        "yes",
+        Text("Pays late"),
+    )
     assert [(party, feature.name) for party, feature in federation.features()] == [
         ("guest", "age"),
         ("shop", "income"),
@@ -218,7 +223,7 @@ def test_a_name_that_is_taken_is_said_where_the_reader_looks(opened_empty: Opene
         at = pressed(pressed(with_parties(with_outcome(begun(opened_empty))), "own_next"), "own_make")
         job_of("federation").wait(60)
     at.run()
-    assert says(at, "error.federation_there", federation="'people'")
+    assert says(at, "federation_exists", federation="people")
     assert any(attention.MARK in html.proto.body for html in at.get("html"))
 
 

@@ -134,9 +134,8 @@ def test_a_report_that_is_handed_in_is_checked(opened: Opened, world: World) -> 
     said = T("report.named_by", number="#", federation=markdown(T.federation(world.federation))).split("#")[1]
     assert any(line.value.endswith(said) for line in at.markdown)  # the title, not the folder's name
     body = json.loads(blob)
-    del body["signature"]  # a whole report of the version before, that nobody here has issued
-    body["version"] = 2
-    body["content"]["release"] = None
+    del body["signature"]  # a whole report that nobody here has issued
+    body["content"]["assessment"]["packs"] = body["content"]["assessment"]["packs"][:-1]
     body["content_sha256"] = sha256(body["content"])
     body["sha256"] = sha256({name: part for name, part in body.items() if name != "sha256"})
     at.get_by_key("report_check").upload("report.json", (canonical(body) + "\n").encode(), "application/json").run()
