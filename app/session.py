@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from backend.services.accounts import Account
     from backend.services.explanation import SteadyImportance
     from backend.services.lifecycle import Standing
+    from backend.services.policies import Policy
 
 PAGES = Path(str(files("pages")))
 WALKED = "glassleaf_walked"  # the cookie that assets/page.js leaves
@@ -74,6 +75,11 @@ def _shared() -> Glassleaf:
 def _service(home: str) -> Glassleaf:
     keep_no_large_blocks()
     return Glassleaf(Path(home) if home else None)
+
+
+def policy(view: View) -> Policy:
+    """Return the policy of the model of a page that holds today."""
+    return service().policies.in_force(view.record.id)
 
 
 def view(model_id: str) -> View:

@@ -10,6 +10,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from backend.services.explanation import Leaf, Split
+from backend.services.score_marks import with_what_if as with_line
 
 if TYPE_CHECKING:
     from backend.compliance.assessment import ComplianceReport
@@ -285,18 +286,11 @@ def where(model: GuestModel, feature: str) -> tuple[tuple[int, int], ...]:
     return tuple((i, node) for _, i, node in sorted(found, reverse=True))
 
 
-def decided(batch: ScoreBatch, cutoff: float) -> ScoreBatch:
-    """The same scores with the decisions of another cut-off: a comparison, for which nothing is computed again.
-
-    Where nothing was decided (a failed row, several classes, a number), nothing is.
-    """
-
-    def decision(score: Score) -> Literal["accept", "decline", ""]:
-        if not score.decision:
-            return ""
-        return "decline" if score.probability >= cutoff else "accept"
-
-    return replace(batch, cutoff=cutoff, scores=tuple(replace(s, decision=decision(s)) for s in batch.scores))
+def with_what_if(batch: ScoreBatch, what_if: float | None) -> ScoreBatch:
+    """Return scores with what another line would say of each; the decisions stay the policy's, and nothing is computed again."""
+    if what_if == batch.what_if:
+        return batch
+    return replace(batch, what_if=what_if, scores=tuple(with_line(score, what_if) for score in batch.scores))
 
 
 def explained(found: Reasons, done: ScoreBatch) -> Reasons | None:

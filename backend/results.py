@@ -6,10 +6,11 @@ import csv
 import io
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from backend.i18n import joined
+from backend.policy.bands import NOBODY_SET, Band, Decision, Policy
 from backend.trees.metrics import Metrics
 
 if TYPE_CHECKING:
@@ -148,8 +149,8 @@ class Score:
         Of the positive label (a logit where trees were boosted, a share in a forest), of the most probable class, or the value.
     probability : float
         Of the positive label or the most probable class; NaN for a number.
-    decision : {"accept", "decline", ""}
-        Two classes only.
+    decision : {"accept", "refer", "decline", "refuse", ""}
+        By the model's policy; "" if it draws no line.
     predictions : tuple of float
         Per output of the model: the probability of the positive label, of each class, or the value.
     predicted : str
@@ -164,6 +165,16 @@ class Score:
         The sum as it was decrypted; several outputs share it.
     remarks : tuple of Remark
         What was not understood, as codes with values.
+    band : {"accept", "refer", "decline", ""}
+        By the score alone, whatever was unusual.
+    points : int or None
+        As the policy states them; None if it has none.
+    marks : tuple of str
+        What was unusual, of :data:`backend.policy.bands.MARKS`.
+    policy : int
+        Version of the policy that decided; 0 = nobody has set one.
+    what_if : {"accept", "decline", ""}
+        The decision at another cut-off that was asked about; it is no decision.
     """
 
     id: str
@@ -171,7 +182,7 @@ class Score:
     problems: tuple[Remark, ...]
     margin: float
     probability: float
-    decision: Literal["accept", "decline", ""]
+    decision: Decision
     predictions: tuple[float, ...]
     predicted: str
     base: float
@@ -180,6 +191,11 @@ class Score:
     units: int
     not_held_by: tuple[str, ...]
     remarks: tuple[Remark, ...] = ()
+    band: Band = ""
+    points: int | None = None
+    marks: tuple[str, ...] = ()
+    policy: int = NOBODY_SET
+    what_if: Literal["accept", "decline", ""] = ""
 
     @property
     def scored(self) -> bool:
@@ -215,6 +231,10 @@ class ScoreBatch:
 
     Attributes
     ----------
+    policy : Policy
+        What decided.
+    what_if : float or None
+        Another cut-off that was asked about.
     dither : float
         By how much, at most, the last Host has moved each margin, either way; 0 where it added nothing.
     canaries : int
@@ -230,7 +250,7 @@ class ScoreBatch:
     model_id: str
     cipher: str
     key_bits: int
-    cutoff: float
+    policy: Policy
     scores: tuple[Score, ...]
     stages: tuple[Stage, ...]
     transcript: tuple[TranscriptEntry, ...]
@@ -243,6 +263,12 @@ class ScoreBatch:
     run: str = ""
     days: int = 0
     recalled: int = 0
+    what_if: float | None = None
+
+    @property
+    def cutoff(self) -> float:
+        """Return the line at which the policy declines; NaN if there is none."""
+        return self.policy.cutoff
 
 
 @dataclass(frozen=True)
@@ -287,7 +313,7 @@ class Streamed:
     Attributes
     ----------
     rows, scored, failed : int
-        Of the whole table, an earlier run's among them; `failed` counts refused rows, too.
+        Of the whole table, an earlier run's among them.
     partial : int
         Scored rows in which something was not understood.
     resumed : int
@@ -300,6 +326,10 @@ class Streamed:
         Of this run.
     notes : tuple of Remark
         What was ignored or filled in; each kind once.
+    refused : int
+        Of the whole table, by the policy.
+    policy : Policy
+        What decided.
     written : bool
         Whether the file was written: where nobody was scored, one that is there already stays.
     """
@@ -316,6 +346,8 @@ class Streamed:
     notes: tuple[Remark, ...]
     written: bool
     partial: int = 0
+    refused: int = 0
+    policy: Policy = field(default_factory=Policy)
 
 
 _FORMULA = tuple("=+-@＝＋－＠\t\r\n")
@@ -324,24 +356,37 @@ _FORMULA = tuple("=+-@＝＋－＠\t\r\n")
 def scores_csv(batch: ScoreBatch) -> bytes:
     """Results as CSV; cells that a spreadsheet would run as a formula are neutralised."""
     classes = any(s.predicted for s in batch.scores)
-    return scores_head(classes) + scores_rows(batch.scores, classes)
+    what_if = batch.what_if is not None
+    return scores_head(classes, what_if) + scores_rows(batch.scores, classes, what_if)
 
 
-def scores_head(classes: bool) -> bytes:
-    """The header line of scores as CSV; `classes` = the model names one of several."""
-    predicted = ["predicted"] if classes else []
-    head = ["id", "status", "score", "probability", "decision", *predicted]
-    return _csv([[*head, "base", "guest_part", "hosts_part", "not_held_by", "problem", "remarks"]])
+def score_columns(classes: bool, what_if: bool) -> list[str]:
+    """Return the columns of scores in a file; `classes` = the model names one of several, `what_if` = another line was asked about."""
+    columns = ["id", "status", "score", "probability", "decision", "band", "points", "policy"]
+    if classes:
+        columns.append("predicted")
+    if what_if:
+        columns.append("what_if")
+    return [*columns, "base", "guest_part", "hosts_part", "not_held_by", "marks", "problem", "remarks"]
 
 
-def scores_rows(scores: Iterable[Score], classes: bool) -> bytes:
-    """Lines of scores as CSV."""
+def scores_head(classes: bool, what_if: bool = False) -> bytes:
+    """Return the header line of scores as CSV."""
+    return _csv([score_columns(classes, what_if)])
+
+
+def scores_rows(scores: Iterable[Score], classes: bool, what_if: bool = False) -> bytes:
+    """Return lines of scores as CSV."""
     rows = []
     for s in scores:
         numbers = [s.margin, s.probability, s.base, s.guest_part, s.hosts_part]
         shown = ["" if math.isnan(v) else f"{v:.6f}" for v in numbers]
-        answer = [s.decision, *([cell_text(s.predicted)] if classes else [])]
-        end = [cell_text(" ".join(s.not_held_by)), cell_text(s.problem), remark_codes(s)]
+        answer = [s.decision, s.band, "" if s.points is None else str(s.points), str(s.policy)]
+        if classes:
+            answer.append(cell_text(s.predicted))
+        if what_if:
+            answer.append(s.what_if)
+        end = [cell_text(" ".join(s.not_held_by)), " ".join(s.marks), cell_text(s.problem), remark_codes(s)]
         rows.append([cell_text(s.id), s.status, *shown[:2], *answer, *shown[2:], *end])
     return _csv(rows)
 

@@ -15,6 +15,7 @@ from app.panels import (
     notice_details,
     palette,
     person,
+    policies,
     presenter,
     reasons,
     result,
@@ -89,7 +90,7 @@ def present(step: str) -> None:
     aside = last is not None and session.kept("put_aside") == (last.run, last.seconds)
     done = None
     if last is not None and fits and not aside and not running:
-        done = view_models.decided(last, session.kept("cutoff", ScoringRequest.cutoff))
+        done = last
         received(done)
         if session.kept("turn_page", False):  # what was scored from the first step is told from the second on
             session.keep("turn_page", False)
@@ -267,8 +268,7 @@ def ask() -> ScoringInput:
     def score() -> None:
         if sheet is not None:
             session.keep("typed", sheet if way == "type" else None)  # for the leak meter; uploads are not kept
-            cutoff = session.kept("cutoff", ScoringRequest.cutoff)
-            begin(ScoringRequest(model_id, sheet, cutoff, cipher, bits, hold=True), given)
+            begin(ScoringRequest(model_id, sheet, None, cipher, bits, hold=True), given)
 
     if go:
         score()
@@ -293,11 +293,13 @@ def analyse() -> None:
         one, other = st.columns([6, 5], gap="large") if way == "pick" else (st.container(), st.container())
     with other:
         among = st.container()
-        cutoff = run.cutoff(t, view.task)
-        session.keep("cutoff", cutoff)
-    done = view_models.decided(last, cutoff) if last is not None else None
+        policy = session.policy(view)
+        what_if = run.what_if(t, policy)
+        policies.line(t, policy)
+    done = view_models.with_what_if(last, what_if) if last is not None else None
     with among:
-        standing.among(t, view, backend.model_cards.get(model_id), done, cutoff)
+        line = policy.cutoff if what_if is None else what_if
+        standing.among(t, view, backend.model_cards.get(model_id), done, line)
     with one:
         answered(done, sheet, under, again)
     if done is not None:
@@ -348,9 +350,7 @@ def explained(done: ScoreBatch, sheet: SampleSheet | None, under: tuple[engine.E
 
     def explain() -> None:
         if sheet is not None and against is not None:
-            wanted = ReasonsRequest(
-                model_id, sheet, cutoff=done.cutoff, cipher=cipher, key_bits=bits, scored=done, against=against
-            )
+            wanted = ReasonsRequest(model_id, sheet, cipher=cipher, key_bits=bits, scored=done, against=against)
             user_jobs.start("reasons", lambda: backend.reasons.start(wanted))
 
     if go:

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from homes import copied_home, made_once
 from inside import runtime_of, workspace_of
+from lines import decide_at
 
 from backend.crypto.workers import Workers
 from backend.data.demo import write_demo
@@ -24,6 +25,7 @@ def train_a_demo(home, change=lambda demo: None):
     with Glassleaf(home, key_floor=KEY, pools=False) as glassleaf:
         glassleaf.federations.add(home / "demo")
         glassleaf.training.start(TrainingRequest("demo", PARAMETERS)).get()
+        decide_at(glassleaf, 0.5)
 
 
 class TrainedDemo:

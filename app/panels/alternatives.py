@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 import streamlit as st
 
+from app import session
 from app.errors import Problem
 from app.panels import charts, disparity, evidence, frame, links, offers, palette, reviews, run
 from app.texts import Texts, label, markdown, percent
@@ -112,7 +113,7 @@ def request(t: Texts, view: View, expected: str) -> AlternativesRequest:
     with right:
         entry, usual = evidence.named(view, attribute), _compared_with(view, attribute)
         reference = disparity.reference(t, entry and entry[1], f"lda_{attribute}", usual)
-        cutoff = run.cutoff(t, view.task, "lda_cutoff")
+        cutoff = run.cutoff(t, session.policy(view), "lda_cutoff")
         tolerance = st.number_input(
             t("lda.tolerance"), 0.0, 0.1, AlternativesRequest.tolerance, 0.001, format="%.3f", key="lda_tolerance"
         )
@@ -123,7 +124,7 @@ def request(t: Texts, view: View, expected: str) -> AlternativesRequest:
         (expected,) if directed else (),
         tuple(depths),
         tuple(lambdas),
-        (cutoff,),
+        () if cutoff is None else (cutoff,),
         tolerance,
         reference=reference,
     )

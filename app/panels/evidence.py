@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from app import session
 from app.panels import disparity, frame, palette, run
 from app.texts import Texts, markdown, number, percent
 from app.view_models import View
@@ -280,7 +281,7 @@ def request(
         return DisparityRequest(
             view.record.id,
             feature,
-            run.cutoff(t, view.task, f"measure_cutoff_{place}"),
+            run.cutoff(t, session.policy(view), f"measure_cutoff_{place}"),
             disparity.reference(t, entry and entry[1], place),
         )
 

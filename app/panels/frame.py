@@ -16,7 +16,7 @@ import streamlit as st
 
 from app import errors, session, user_jobs, view_models
 from app.errors import Problem
-from app.panels import attention, charts, links, waits
+from app.panels import attention, charts, links, policies, waits
 from app.texts import Texts, amount, markdown, number, percent, wrap
 from backend.jobs.pace import SOON, rounded
 from backend.results import NOBODY, cell_text
@@ -440,5 +440,5 @@ def direction(t: Texts, task: str, word: str) -> str:
 
 def decision(t: Texts, score: Score) -> str:
     """The decision in words, with its icon."""
-    icon = {"accept": ":material/check_circle:", "decline": ":material/do_not_disturb_on:"}.get(score.decision, "")
+    icon = policies.ICONS.get(score.decision, "")
     return f"{icon} {t(f'score.{score.decision}')}" if score.decision else t("score.failed")

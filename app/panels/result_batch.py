@@ -26,7 +26,9 @@ def draw(t: Texts, view: View, done: ScoreBatch, took: Speed) -> None:
         st.metric(t("score.scored"), f"{len(good):,}", border=True)
         if view.task == "binary":
             declined = sum(score.decision == "decline" for score in good)
+            referred = sum(score.decision == "refer" for score in good)
             st.metric(t("score.declined"), f"{declined:,}", help=t("glossary.cutoff"), border=True)
+            st.metric(t("policy.referred"), f"{referred:,}", help=t("policy.referred_help"), border=True)
         elif view.task == "number" and good:
             mean = sum(score.margin for score in good) / len(good)
             st.metric(t("score.mean"), amount(mean, t.unit(view.federation.label)), border=True)
@@ -83,6 +85,8 @@ def _columns(t: Texts, view: View, scores: Sequence[Score]) -> frame.Columns:
         else:
             cells["predicted"] = lambda score: markdown(score.predicted)
         cells["probability"] = lambda score: percent(score.probability)
+    if any(score.points is not None for score in scores):
+        cells["points"] = lambda score: f"{score.points:,}"
     if view.model.outputs.aggregation == "sum":
         cells["guest_part"] = lambda score: markdown(result_person.margin(t, view, score.guest_part, True))
         cells["hosts_part"] = lambda score: markdown(result_person.margin(t, view, score.hosts_part, True))

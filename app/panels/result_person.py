@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
-from app.panels import charts, frame, palette
+from app.panels import charts, frame, palette, policies
 from app.texts import Texts, amount, markdown, percent, signed
 from app.view_models import View, scale
 
@@ -24,6 +24,9 @@ def draw(t: Texts, view: View, batch: ScoreBatch) -> None:
         for title, shown, about in _tiles(t, view, score):
             st.metric(title, shown, help=about or None, border=True)
     st.markdown(sentence(t, view, batch))
+    for words in (policies.reasons_of(t, score), policies.what_if(t, score)):
+        if words:
+            st.info(words, icon=":material/rule:")
     if score.not_held_by:
         hosts = t.listed([palette.name(t, view.federation, host) for host in score.not_held_by])
         st.info(t("score.not_held", n=len(score.not_held_by), hosts=hosts), icon=":material/person_off:")
@@ -49,6 +52,8 @@ def _tiles(t: Texts, view: View, score: Score) -> list[tuple[str, str, str]]:
         value, off = _amounts(t, view, score)
         return [(t("score.value"), value, ""), (t("score.off"), off, t("glossary.rmse"))]
     tiles = [(t("score.decision"), frame.decision(t, score), t("glossary.cutoff")), chance]
+    if score.points is not None:
+        tiles.append((t("score.points"), f"{score.points:,}", t("policy.points_help")))
     if scale(view) == "log_odds":
         tiles.append((t("score.logit"), signed(score.margin), t("glossary.log_odds")))
     return tiles
@@ -61,7 +66,7 @@ def sentence(t: Texts, view: View, batch: ScoreBatch) -> str:
     words["probability"] = percent(score.probability)
     if view.task == "binary":
         words["relation"] = t("score.above" if score.probability >= batch.cutoff else "score.below")
-        words["cutoff"] = f"{batch.cutoff:.0%}".replace("%", " %")
+        words["cutoff"] = percent(batch.cutoff)
         return t("score.sentence", **words)
     if view.task == "classes":
         return t("score.sentence_classes", **words, predicted=markdown(score.predicted))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app import session
 from app.panels import evidence, model_comparison, run
 from app.texts import Texts
 from app.view_models import View
@@ -31,12 +32,12 @@ def request(t: Texts, view: View, finding: Finding, place: str) -> RetrainingReq
         )
         st.caption(t("retraining.takes", seconds=t.duration(view.record.seconds)))
     by: tuple[str, ...] = ()
-    cutoff = RetrainingRequest.cutoff
+    cutoff: float | None = None
     with right:
         if view.task == "binary" and st.checkbox(
             t("retraining.by"), value=True, key=f"by_{place}", help=t("retraining.by_help")
         ):
-            by, cutoff = (finding.feature,), run.cutoff(t, view.task, f"retrain_cutoff_{place}")
+            by, cutoff = (finding.feature,), run.cutoff(t, session.policy(view), f"retrain_cutoff_{place}")
     return RetrainingRequest(view.record.id, tuple(without), by, cutoff)
 
 

@@ -13,7 +13,6 @@ from app import session, user_jobs
 from app.panels import frame, lines, links, palette, parties, release, waits
 from app.texts import Texts, amount, bare, markdown, number
 from app.view_models import View
-from backend.services.scoring import ScoringRequest
 
 if TYPE_CHECKING:
     from backend.data.federation import Federation
@@ -22,16 +21,29 @@ if TYPE_CHECKING:
     from backend.protocols.guest_runtime import PoolLevel
     from backend.protocols.training.parameters import TreeProgress
     from backend.results import ModelRecord
+    from backend.services.policies import Policy
 
 STAGES = ("key", "encode", "encrypt", "mask", "decrypt")
 
 
-def cutoff(t: Texts, task: str = "binary", key: str = "score_cutoff") -> float:
-    """The probability from which the decision is to decline, 0..1; where nothing is decided, nothing is asked."""
-    if task != "binary":
-        return ScoringRequest.cutoff
-    shared: dict[str, Any] = {"key": key, "help": t("glossary.cutoff"), "persist_state": "session"}
-    return int(st.slider(t("score.cutoff"), 1, 99, 50, format="%d %%", **shared)) / 100
+def what_if(t: Texts, policy: Policy, key: str = "score_cutoff") -> float | None:
+    """Draw the slider for another line than the policy's; return it, or None at the policy's own line or if the model has none.
+
+    It is forgotten when the page is left, and says that it is no decision.
+    """
+    if policy.task != "binary":
+        return None
+    usual = min(99, max(1, round(100 * policy.cutoff)))
+    chosen = int(st.slider(t("policy.line"), 1, 99, usual, format="%d %%", key=key, help=t("policy.line_help")))
+    if chosen == usual:
+        return None
+    st.caption(f":material/help: {t('policy.what_if', cutoff=f'{chosen} %')}")
+    return chosen / 100
+
+
+def cutoff(t: Texts, policy: Policy, key: str) -> float | None:
+    """Draw the slider for the line that something is measured at; return None at the policy's own line."""
+    return what_if(t, policy, key)
 
 
 @st.fragment(run_every=1.0)

@@ -36,7 +36,7 @@ def alternatives(
     ] = False,
     depths: Annotated[str, typer.Option(help="Other depths, by commas.")] = "",
     lambdas: Annotated[str, typer.Option(help="Other L2 regularisation of leaf weights, by commas.")] = "",
-    cutoffs: Annotated[str, typer.Option(help="Cut-offs of the model, by commas.")] = "0.5",
+    cutoffs: Annotated[str, typer.Option(help="Cut-offs of the model, by commas (default: the policy's line).")] = "",
     tolerance: Annotated[float, typer.Option(help="AUC that an alternative may lose.")] = AlternativesRequest.tolerance,
     reference: Annotated[
         str, typer.Option(help="Code of the group to compare with (default: as in `disparity`, else the largest).")

@@ -31,7 +31,7 @@ VERDICTS = {
 def disparity(
     model: ModelId,
     feature: Annotated[str, typer.Argument(help="A feature of any party.")],
-    cutoff: Cutoff = 0.5,
+    cutoff: Cutoff = None,
     reference: Annotated[
         str, typer.Option(help="Compare with this group: a code, or a bin's number; default the largest.")
     ] = "",

@@ -45,7 +45,7 @@ def monitor(
         str, typer.Option(help="Column of the outcomes; default: the federation's label where the sheet has it.")
     ] = "",
     feature: Annotated[str, typer.Option(help="Compare acceptance between the groups of this feature.")] = "",
-    cutoff: Cutoff = MonitoringRequest.cutoff,
+    cutoff: Cutoff = None,
     cipher: Annotated[str, typer.Option(help="Of the scores; default: the one suited to so many people.")] = "",
     bits: Bits = MonitoringRequest.key_bits,
     encoding: Encoding = "",

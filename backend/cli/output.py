@@ -35,7 +35,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document in
 FederationName = Annotated[str, typer.Argument(help="A federation's name.")]
 ModelId = Annotated[str, typer.Argument(help="Model id, the beginning of one, or 'latest'.")]
 Bits = Annotated[int, typer.Option(help="Paillier key size.")]
-Cutoff = Annotated[float, typer.Option(help="Decline at or above this probability.")]
+Cutoff = Annotated[
+    float | None, typer.Option(help="Another line than the policy's: a what-if (default: the policy's line).")
+]
+WhatIf = Annotated[
+    float | None, typer.Option(help="Say of each person what another cut-off would decide; it is no decision.")
+]
 Log = Annotated[str, typer.Option(help="How events are logged: text, or json (a line an event).")]
 Encoding = Annotated[str, typer.Option(help="Encoding of a CSV that is not UTF-8: utf-16, gbk or latin-1.")]
 Decimal = Annotated[

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from backend.cli.output import AsJson, Bits, Cutoff, ModelId, check_out, open_glassleaf, print_result, save, watched
+from backend.cli.output import AsJson, Bits, ModelId, check_out, open_glassleaf, print_result, save, watched
+from backend.cli.policy import policy_line
 from backend.errors import ParameterError
 from backend.i18n import Catalogue
 from backend.services.reasons import FORMATS, MAX_REASONS, CohortRequest, ReasonsRequest
@@ -17,6 +18,7 @@ from backend.services.scoring import ScoringRequest, cipher_named
 if TYPE_CHECKING:
     from backend.protocols.transport.transcript import TranscriptEntry
     from backend.results import Score
+    from backend.services.policies import Policy
     from backend.services.reasons import PersonReasons
 
 app = typer.Typer(add_completion=False)
@@ -28,7 +30,6 @@ def reasons(
     model: ModelId,
     person: Annotated[str, typer.Option("--id", help="Id of a person in the Guest's table.")],
     names: Annotated[int, typer.Option(help="Reasons at most.")] = MAX_REASONS,
-    cutoff: Cutoff = ReasonsRequest.cutoff,
     cipher: Annotated[str, typer.Option(help="rlwe, paillier or paillier-short.")] = ReasonsRequest.cipher,
     bits: Bits = ReasonsRequest.key_bits,
     against: Annotated[
@@ -50,15 +51,15 @@ def reasons(
         sheet = glassleaf.samples.of_person(record.id, person)
         if out is not None:
             check_out(out)
-            glassleaf.reasons.check_notice(record.id, notice, against, cutoff)
-            request = ScoringRequest(record.id, sheet, cutoff, chosen, bits, hold=True)
+            glassleaf.reasons.check_notice(record.id, notice, against)
+            request = ScoringRequest(record.id, sheet, None, chosen, bits, hold=True)
             scored = watched(glassleaf.scoring.start(request))
-            if scored.scores[0].decision == "accept":  # nobody needs names, and asking for them is counted
-                _print_accepted(record.id, scored.scores[0], cutoff, as_json)
+            if scored.scores[0].decision not in ("decline", ""):  # nobody needs names, and asking for them is counted
+                _print_not_declined(record.id, scored.scores[0], scored.policy, as_json)
                 glassleaf.scoring.handed_over(scored)
                 raise typer.Exit(1)
         asked = ReasonsRequest(
-            record.id, sheet, names, cutoff, chosen, key_bits=bits, scored=scored, hold=True, against=against
+            record.id, sheet, names, chosen, key_bits=bits, scored=scored, hold=True, against=against
         )
         found = watched(glassleaf.reasons.start(asked))
         one = found.people[0]
@@ -108,12 +109,19 @@ def cohort(
     print_result({"features": [asdict(row) for row in found]}, lines, as_json)
 
 
-def _print_accepted(model: str, score: Score, cutoff: float, as_json: bool) -> None:
+def _print_not_declined(model: str, score: Score, policy: Policy, as_json: bool) -> None:
     """The answer that was paid for, and why there is no notice."""
-    body = {"model": model, "id": score.id, "decision": score.decision, "probability": score.probability, "notice": ""}
+    body = {
+        "model": model,
+        "id": score.id,
+        "decision": score.decision,
+        "probability": score.probability,
+        "policy": policy.version,
+        "notice": "",
+    }
     text = (
-        f"{score.id}: {score.decision} at {score.probability:.1%}, below the cut-off of {cutoff:g}: not declined, so there are no reasons "
-        "to state. No notice was written, and no reasons were asked for."
+        f"{score.id}: {score.decision} at {score.probability:.1%}: not declined, so there are no reasons to state. No notice was written, "
+        f"and no reasons were asked for. {policy_line(policy)}"
     )
     print_result(body, text, as_json)
 
@@ -124,6 +132,9 @@ def _body(one: PersonReasons) -> dict[str, Any]:
     return {
         "id": s.id,
         "decision": s.decision,
+        "band": s.band,
+        "points": s.points,
+        "policy": s.policy,
         "probability": s.probability,
         **totals,
         "reasons": [asdict(reason) for reason in one.reasons],
@@ -140,7 +151,9 @@ def _text(one: PersonReasons) -> str:
     if one.problem:
         return f"{s.id}: {one.problem}"
     parts = f"base {s.base:+.3f}, Guest's part {s.guest_part:+.3f}, Hosts' part {s.hosts_part:+.3f}"
-    lines = [f"{s.id}: {s.decision} at {s.probability:.1%}; {parts}"]
+    points = "" if s.points is None else f", {s.points} points"
+    by = f" by version {s.policy} of the policy" if s.policy else " at the base rate: nobody has set a line"
+    lines = [f"{s.id}: {s.decision} at {s.probability:.1%}{points}{by}; {parts}"]
     lines += [
         f"  {r.feature} ({r.party}); value: {r.side or 'no side claimed'}; a higher value: {r.learned} (expected: {r.expected})"
         + "".join(f"\n    BLOCKER: {blocker.in_words(Catalogue('en'))}" for blocker in r.blockers)

@@ -26,7 +26,7 @@ def retrain(
     model: ModelId,
     without: Annotated[str, typer.Option(help="Features to leave out, separated by commas.")],
     by: Annotated[str, typer.Option(help="Features by whose groups decisions of both are compared, by commas.")] = "",
-    cutoff: Cutoff = RetrainingRequest.cutoff,
+    cutoff: Cutoff = None,
     cipher: Annotated[
         str, typer.Option(help="Of that comparison: paillier, paillier-short, or none (protects nothing).")
     ] = RetrainingRequest.cipher,

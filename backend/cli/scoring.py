@@ -16,13 +16,13 @@ from backend.cli.output import (
     AsJson,
     Backend,
     Bits,
-    Cutoff,
     Decimal,
     Encoding,
     Jobs,
     ModelId,
     Scheduler,
     Sheet,
+    WhatIf,
     check_out,
     open_glassleaf,
     print_result,
@@ -31,6 +31,7 @@ from backend.cli.output import (
     watched,
     workers_of,
 )
+from backend.cli.policy import policy_line
 from backend.errors import (
     ApprovalPending,
     Cancelled,
@@ -42,6 +43,7 @@ from backend.errors import (
 )
 from backend.remark import Remark
 from backend.results import counts_of, with_earlier
+from backend.services.audit import decisions
 from backend.services.samples import Reading
 from backend.services.scoring import KEY_BITS, ScoringRequest, cipher_named
 from backend.services.streaming import StreamRequest, in_groups
@@ -52,6 +54,7 @@ if TYPE_CHECKING:
     from backend.jobs import Job
     from backend.results import Score, ScoreBatch
     from backend.services import Glassleaf
+    from backend.services.policies import Policy
 
 app = typer.Typer(add_completion=False)
 SHOWN = 20  # scores in the text; --json and --out have all
@@ -94,7 +97,7 @@ def score(
         Path | None, typer.Option(help="CSV to write the scores to, or Parquet; needed for more than 5,000 rows.")
     ] = None,
     table: Annotated[str, typer.Option(help="Table or view of the database.")] = "",
-    cutoff: Cutoff = 0.5,
+    what_if: WhatIf = None,
     bits: Bits = KEY_BITS,
     cipher: Annotated[
         str,
@@ -124,11 +127,11 @@ def score(
         if in_groups(source, out):
             if out is None or check:
                 raise ParameterError("long_table_needs_file")
-            stream = StreamRequest(model, source, out, table, how, cutoff, chosen, bits)
+            stream = StreamRequest(model, source, out, table, how, what_if, chosen, bits)
             _streamed(glassleaf, stream, again, as_json)
             return
         read = glassleaf.samples.read(model, Path(samples), how=how)
-        request = ScoringRequest(model, read, cutoff, chosen or "paillier", bits, hold=True)
+        request = ScoringRequest(model, read, what_if, chosen or "paillier", bits, hold=True)
         batch = _ended(glassleaf.scoring.start(request), again)
         counts = counts_of(batch.scores)
         scored = counts["ok"] + counts["partial"]
@@ -137,7 +140,7 @@ def score(
         kept = _saved(written, glassleaf.scoring.csv(batch), batch) if written is not None else 0
         plain = None
         if check:
-            plain = glassleaf.scoring.start(ScoringRequest(model, read, cutoff, "none"), counted=False).get()
+            plain = glassleaf.scoring.start(ScoringRequest(model, read, what_if, "none"), counted=False).get()
         document, text = _in_words(batch, [note.sentence() for note in read.notes], plain, written)
         document["notes"] = [remark_document(note) for note in read.notes]
         if kept:
@@ -227,7 +230,16 @@ def _score_text(s: Score) -> str:
     remarks = "".join(f"\n    {remark.sentence()}" for remark in s.remarks)
     probability = "" if math.isnan(s.probability) else f"  probability {s.probability:.1%}"
     outcome = f"  {s.predicted or s.decision}" if s.predicted or s.decision else ""
-    return f"{s.id}: score {s.margin:+.4f}{probability}{outcome}{remarks}"
+    points = "" if s.points is None else f"  {s.points} points"
+    because = f"  ({', '.join(s.marks)})" if s.marks and s.decision != s.band else ""
+    what_if = f"  [what-if: {s.what_if}]" if s.what_if else ""
+    return f"{s.id}: score {s.margin:+.4f}{probability}{points}{outcome}{because}{what_if}{remarks}"
+
+
+def _decided_text(counts: dict[str, int], policy: Policy) -> str:
+    """Return how people were decided about, and by which policy."""
+    decided = ", ".join(f"{n:,} {decision}" for decision, n in counts.items())
+    return f"{decided}. {policy_line(policy)}" if decided else policy_line(policy)
 
 
 def _in_words(
@@ -242,6 +254,7 @@ def _in_words(
     lines = [f"Note: {note}" for note in notes]
     lines += [_score_text(s) if s.scored else f"{s.id}: {s.problem}" for s in batch.scores[:SHOWN]]
     lines += [f"… and {len(batch.scores) - SHOWN:,} more"] if len(batch.scores) > SHOWN else []
+    lines.append(_decided_text(decisions(batch.scores), batch.policy))
     rows = f"{counts['ok']:,} ok, {counts['partial']:,} partial, {counts['refused']:,} refused, {counts['failed']:,} failed"
     cost = f"{batch.ciphertexts_per_sample} ciphertexts a sample for {batch.leaves} leaves"
     traffic = f"{sum(m.bytes for m in batch.transcript):,} bytes in {len(batch.transcript)} messages"

@@ -46,7 +46,7 @@ from backend.server.schema import (
 )
 from backend.server.tokens import Token, Tokens
 from backend.services import Glassleaf
-from backend.services.online import Online, OpenModel, decided
+from backend.services.online import Online, OpenModel, with_what_if
 from backend.services.reasons import Reasons, ReasonsRequest
 from backend.services.roles import ANALYST
 from backend.services.scoring import KEY_BITS, Cipher
@@ -321,10 +321,15 @@ async def _scores(
         batcher.again(kept.question)
     batch = await _in_time(state, name, kept.question, seconds)
     state.note_scored(_about(caller, record, request), batch)
-    batch = replace(batch, scores=tuple(decided(score, request.cutoff) for score in batch.scores))
+    batch = with_line(batch, request.what_if)
     if batch.days and not any(score.scored for score in batch.scores):
         raise budget_spent(batch.scores[0].problem, datetime.now(UTC).date() + timedelta(days=batch.days))
     return Response(ScoresAnswer.of(batch).model_dump_json(), media_type="application/json")
+
+
+def with_line(batch: ScoreBatch, what_if: float | None) -> ScoreBatch:
+    """Return scores with what another line would say of each, if one was asked about; the decisions stay the policy's."""
+    return replace(batch, scores=tuple(with_what_if(score, what_if) for score in batch.scores), what_if=what_if)
 
 
 async def _in_time(state: ServerState, name: tuple[str, ...], question: PendingRequest, seconds: float) -> ScoreBatch:
@@ -366,7 +371,6 @@ async def _reasons(
                 record.id,
                 sheet,
                 request.names,
-                request.cutoff,
                 cipher,
                 key_bits=bits,
                 scored=before,
@@ -380,7 +384,9 @@ async def _reasons(
         raise Problem("deadline", Remark("hosts_still_work"), headers={"Retry-After": "1"}) from None
     except GlassleafError as error:
         raise problem_of(error) from error
-    people = [PersonAnswer.of(replace(person, score=decided(person.score, request.cutoff))) for person in found.people]
+    people = []
+    for person in found.people:
+        people.append(PersonAnswer.of(replace(person, score=with_what_if(person.score, request.what_if))))
     measured = {"against": found.against, "compared": found.compared}
     answer = ReasonsAnswer(model=record.id, cipher=found.cipher, people=people, **measured)
     return JSONResponse(answer.model_dump())

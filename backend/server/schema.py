@@ -11,6 +11,7 @@ from backend.i18n import Text
 from backend.remark import Remark
 from backend.results import ModelRecord, Score, ScoreBatch, Status
 from backend.services.online import Person, Value
+from backend.services.policies import Policy
 from backend.services.reasons import Against, PersonReasons
 
 MAX_PEOPLE = 256  # of one request; more are scored as a file
@@ -32,11 +33,11 @@ class Asked(BaseModel):
 
 
 class ScoresBody(BaseModel):
-    """Whom to score; `decline` at or above `cutoff`."""
+    """Whom to score. The model's policy decides; `what_if` is another cut-off, whose answer is no decision."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
     people: Annotated[list[Asked], Field(min_length=1, max_length=MAX_PEOPLE)]
-    cutoff: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
+    what_if: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
 
 
 class ReasonsBody(ScoresBody):
@@ -61,10 +62,25 @@ class RemarkAnswer(BaseModel):
         return cls(code=remark.code, column=remark.column, values=plain["values"], sentence=remark.sentence())
 
 
+class PolicyAnswer(BaseModel):
+    """What decided; `set` is false if nobody has set a line and the base rate decides. `refer_at` is null without a band for referring."""
+
+    version: int
+    set: bool
+    decline_at: float | None
+    refer_at: float | None
+
+    @classmethod
+    def of(cls, policy: Policy) -> PolicyAnswer:
+        """From what the services answer."""
+        return cls(version=policy.version, set=policy.is_set, decline_at=policy.decline_at, refer_at=policy.refer_at)
+
+
 class ScoreAnswer(BaseModel):
     """One person's score; ``score = base + guest_part + hosts_part``.
 
-    Of a person who was not scored `problem` says why; of one who is `partial`, `remarks` say what was not understood.
+    `decision` is the policy's, `band` what the score alone says, `marks` what was unusual; `what_if` is no decision. Of a person who was
+    not scored `problem` says why; of one who is `partial`, `remarks` say what was not understood.
     """
 
     id: str
@@ -72,7 +88,12 @@ class ScoreAnswer(BaseModel):
     problem: str
     score: float | None
     probability: float | None
-    decision: Literal["accept", "decline", ""]
+    decision: Literal["accept", "refer", "decline", "refuse", ""]
+    band: Literal["accept", "refer", "decline", ""]
+    points: int | None
+    policy: int
+    marks: list[str]
+    what_if: Literal["accept", "decline", ""]
     predicted: str
     base: float | None
     guest_part: float | None
@@ -90,6 +111,11 @@ class ScoreAnswer(BaseModel):
             score=_finite(score.margin),
             probability=_finite(score.probability),
             decision=score.decision,
+            band=score.band,
+            points=score.points,
+            policy=score.policy,
+            marks=list(score.marks),
+            what_if=score.what_if,
             predicted=score.predicted,
             base=_finite(score.base),
             guest_part=_finite(score.guest_part),
@@ -105,13 +131,15 @@ class ScoresAnswer(BaseModel):
     model: str
     cipher: str
     dither: float
+    policy: PolicyAnswer
     scores: list[ScoreAnswer]
 
     @classmethod
     def of(cls, batch: ScoreBatch) -> ScoresAnswer:
         """From what the services answer."""
         scores = [ScoreAnswer.of(score) for score in batch.scores]
-        return cls(model=batch.model_id, cipher=batch.cipher, dither=batch.dither, scores=scores)
+        policy = PolicyAnswer.of(batch.policy)
+        return cls(model=batch.model_id, cipher=batch.cipher, dither=batch.dither, policy=policy, scores=scores)
 
 
 class ReasonAnswer(BaseModel):

@@ -43,6 +43,7 @@ from backend.services.fairness import feature_of, group_names
 from backend.services.leakage import refuse_if_identifying, released, usual_bound
 from backend.services.measurement import NOT_AGREED, Measurement, MeasurementContext, Sessions
 from backend.services.model_card import ModelCards, without_ids
+from backend.services.policies import line_for
 from backend.services.training import TrainingRequest, forget, train
 from backend.services.tried_models import (
     CHECKED,
@@ -126,6 +127,8 @@ class Alternatives:
         self._auditor.require(ALTERNATIVES)
         record = self._models.get(request.model_id)
         context = self._measurement.context(record)
+        if not request.cutoffs:
+            request = replace(request, cutoffs=(line_for(self._workspace, record),))
         party, feature = _check(request, record, context)
         asked = combinations(request, record, [f.name for _, f in context.model.dictionary])
         if party != context.runtime.guest.name:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from backend.data.federation import Federation
     from backend.data.table import PartyTable, SampleSheet
     from backend.protocols.transport.transcript import TranscriptEntry
-    from backend.results import ModelRecord, ScoreBatch
+    from backend.results import ModelRecord, Score, ScoreBatch
     from backend.services.request_replay import HostReplay
     from backend.services.workspace import Workspace
     from backend.store.audit_log import Entry, Verdict
@@ -274,6 +274,11 @@ def of_scoring(
         "rows": len(batch.scores),
         "failed": failed,
         "partial": sum(score.status == "partial" for score in batch.scores),
+        "refused": sum(score.status == "refused" for score in batch.scores),
+        "decisions": decisions(batch.scores),
+        "policy": batch.policy.version,
+        "decline_at": batch.policy.decline_at,
+        "refer_at": batch.policy.refer_at,
         "cipher": batch.cipher,
         "key_bits": batch.key_bits,
         "counted": counted,
@@ -281,6 +286,15 @@ def of_scoring(
         "input_sha256": input_sha256,
         "rule_packs": dict(packs),
     }
+
+
+def decisions(scores: Iterable[Score]) -> dict[str, int]:
+    """Return decision → number of people, of those who have one."""
+    counts: dict[str, int] = {}
+    for score in scores:
+        if score.decision:
+            counts[score.decision] = counts.get(score.decision, 0) + 1
+    return counts
 
 
 def traffic(transcript: Iterable[TranscriptEntry]) -> list[list[Any]]:

@@ -63,6 +63,7 @@ from backend.services.measurement import (
     of_outcomes,
     sums_bits,
 )
+from backend.services.policies import line_for
 from backend.trees.ensemble import Columns, Leaf, Split
 
 __all__ = [
@@ -196,7 +197,8 @@ class Explanation:
         def work(job: Job[GroupMeans]) -> GroupMeans:
             record = self._models.get(request.model_id)
             last = self._models.measured(record, VALIDATION).get("")
-            cutoff = request.cutoff or (CUTOFF if last is None else last.rows[0]["cutoff"])
+            line = line_for(self._measurement.workspace, record)
+            cutoff = request.cutoff or (line if last is None else last.rows[0]["cutoff"])
             done = measure_means(self._measurement.context(record), replace(request, cutoff=cutoff), job)
             self._measurement.keep(record, MEANS, request.feature, [asdict(done)])
             return done

@@ -61,6 +61,7 @@ from backend.services.measurement import (
     of_outcomes,
     sums_bits,
 )
+from backend.services.policies import line_for
 
 __all__ = [
     "BY_CUTOFF",
@@ -113,7 +114,7 @@ class DisparityRequest:
 
     model_id: str
     feature: str
-    cutoff: float = 0.5
+    cutoff: float | None = None
     reference: str = ""
     samples: int | None = None
     groups: int = GROUPS
@@ -192,7 +193,8 @@ class Fairness:
     def disparity(self, request: DisparityRequest, job: Job[Any]) -> Disparity:
         """The same within a job that is under way."""
         record = self._models.get(request.model_id)
-        request = replace(request, usual=self._searched_with(record, request.feature))
+        line = line_for(self._measurement.workspace, record, request.cutoff)
+        request = replace(request, usual=self._searched_with(record, request.feature), cutoff=line)
         with self._measurement.asking(record, DISPARITY, request.feature):
             done = measure_disparity(self._measurement.context(record), request, job)
         feature = self._models.feature(record, request.feature)
@@ -248,7 +250,9 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     Cancelled, PartyUnreachable, SecurityError
         See :meth:`backend.protocols.transport.channel.Session.expect`.
     """
-    check_cutoff(request.cutoff)
+    line = 0.5 if request.cutoff is None else request.cutoff
+    check_cutoff(line)
+    request = replace(request, cutoff=line)
     runtime, task = context.runtime, context.record.task
     if task != "binary":
         raise ParameterError("only_two_outcomes", task=task)
@@ -275,7 +279,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
         return disparity.from_records(
             party,
             feature.name,
-            mark(request.cutoff, labels, probabilities, own=True),
+            mark(line, labels, probabilities, own=True),
             grouped.groups,
             grouped.index,
             labels,
@@ -286,7 +290,7 @@ def measure_disparity(context: MeasurementContext, request: DisparityRequest, jo
     with sessions.begin((party,)) as session:
         with plan.part("align"):
             questions, at = sessions.ask_about(session, request.cipher, request.key_bits, rows)
-        marking = mark(request.cutoff, labels[at], probabilities[at], own=False)
+        marking = mark(line, labels[at], probabilities[at], own=False)
         ids = runtime.table.take(rows[at]).ids
         found, not_answered = sums.outcomes(questions, ids, labels[at], probabilities[at], marking, wanted, plan=plan)
     if key in not_answered:  # another process was first

@@ -34,7 +34,7 @@ from backend.evaluation.validation.monitoring import (
     triggers,
 )
 from backend.evaluation.validation.slices import summed
-from backend.evaluation.validation.suite import CUTOFF, Figure, Found, overall
+from backend.evaluation.validation.suite import Figure, Found, overall
 from backend.fairness import disparity
 from backend.fairness.marking import Marking, bounds, check_cutoff, mark
 from backend.jobs import Job, work
@@ -44,6 +44,7 @@ from backend.results import JOINT, MONITORING, SCORES, TRAINING, ModelRecord
 from backend.services.asked_sums import AskedSums, people_hash
 from backend.services.fairness import GROUPS, feature_of
 from backend.services.measurement import GroupWork, Measurement, MeasurementContext, Rows, Sessions, asked_by, sums_bits
+from backend.services.policies import line_for
 from backend.services.scoring import Scoring, ScoringRequest
 
 __all__ = ["LaterSheet", "Monitored", "Monitoring", "MonitoringRequest", "triggers"]
@@ -88,7 +89,7 @@ class MonitoringRequest:
     model_id: str
     later: LaterSheet
     feature: str = ""
-    cutoff: float = CUTOFF
+    cutoff: float | None = None
     cipher: Cipher | None = None
     key_bits: int = KEY_BITS
     seed: int = 7
@@ -123,8 +124,9 @@ class Monitoring:
         Cancelled, SecurityError, PartyUnreachable
             See :meth:`backend.protocols.transport.channel.Session.expect`.
         """
-        check_cutoff(request.cutoff)
         record, sheet = self._models.get(request.model_id), request.later.sheet
+        line = line_for(self._measurement.workspace, record, request.cutoff)
+        check_cutoff(line)
         context = self._measurement.context(record)
         if request.feature:
             feature_of(context.runtime.federation, request.feature)
@@ -143,7 +145,7 @@ class Monitoring:
             values = {"why": why} if why else {}
             raise SampleError(code, people=len(rows), least=MIN_GROUP, **values)
         margins = context.compiled.guest.margins([batch.scores[i].units for i in rows])
-        run = _Run(context, request, rows, margins, job)
+        run = _Run(context, request, line, rows, margins, job)
         run.of_scores({part: kept.rows[0]["margins"] for part, kept in self._models.measured(record, SCORES).items()})
         before = self._before(context, record)
         run.of_guest(before)
@@ -177,9 +179,16 @@ class _Run:
     """One run: what was found so far, of the people who were scored."""
 
     def __init__(
-        self, context: MeasurementContext, request: MonitoringRequest, rows: Rows, margins: Floats, job: Job[Any]
+        self,
+        context: MeasurementContext,
+        request: MonitoringRequest,
+        line: float,
+        rows: Rows,
+        margins: Floats,
+        job: Job[Any],
     ) -> None:
         self._context, self._request, self._job = context, request, job
+        self._line = line
         self._runtime, self._outputs = context.runtime, context.compiled.outputs
         self._later, self._margins = request.later.sheet.guest.take(rows), margins
         self._predicted = self._outputs.predict(margins)
@@ -205,7 +214,7 @@ class _Run:
             suite.version,
             overall(tests),
             tests,
-            self._request.cutoff,
+            self._line,
             len(self._later.ids),
             failed,
             len(labels),
@@ -284,7 +293,7 @@ class _Run:
             marking = self._marking(probabilities[joint], False)
             found, refused = asked.outcomes(questions, ids, nobody, probabilities[joint], marking, wanted, plan=plan)
         if key in refused:
-            found = asked.kept([key], {"cutoff": self._request.cutoff}, ids)
+            found = asked.kept([key], {"cutoff": self._line}, ids)
             if key not in found:
                 raise refused[key]
             self._again.append((*key, found[key].day))
@@ -294,7 +303,7 @@ class _Run:
 
     def _marking(self, probabilities: Floats, own: bool) -> Marking:
         """How people are marked: by decision and score alone, since outcomes may be known of some."""
-        marking = mark(self._request.cutoff, np.zeros(len(probabilities), dtype=np.bool_), probabilities, own=own)
+        marking = mark(self._line, np.zeros(len(probabilities), dtype=np.bool_), probabilities, own=own)
         return replace(marking, labelled=False, labels=False)
 
     def _sums(self, purpose: Measure, part: str, groups: int, ids: Sequence[str]) -> tuple[AskedSums, Sessions]:

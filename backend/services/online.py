@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,15 +14,18 @@ from backend.crypto.workers import Workers
 from backend.data.csv_file import TableText, shown
 from backend.data.table import PartyTable, SampleSheet, sheet_of
 from backend.errors import ModelError, SampleError
-from backend.results import ModelRecord, Score, ScoreBatch
+from backend.results import ModelRecord, ScoreBatch
 from backend.services.audit import Auditor
 from backend.services.compliance import Compliance
 from backend.services.registry import Registry
 from backend.services.samples import understood
+from backend.services.score_marks import with_what_if
 from backend.services.scoring import KEY_BITS, Conversation, Scoring, ScoringRequest
 from backend.services.workspace import Workspace
 from backend.store.journal import Journal
 from backend.store.model_states import APPROVED, IN_USE, ModelState
+
+__all__ = ["Online", "OpenModel", "Person", "Value", "with_what_if"]
 
 LOOKED_UP = 1.0  # seconds for which a model's record and state are taken as they were
 TELLING = 1.0  # seconds between two reports of the audit log's head
@@ -134,7 +137,7 @@ class OpenModel:
     def score(self, sheet: SampleSheet) -> ScoreBatch:
         """Score them as one question, held in the Guest's journal until :meth:`handed_over`."""
         # a program is told when to ask again, and does not wait meanwhile
-        request = ScoringRequest(self.record.id, sheet, 0.5, self.cipher, self.key_bits, hold=True, timeout=0.0)
+        request = ScoringRequest(self.record.id, sheet, None, self.cipher, self.key_bits, hold=True, timeout=0.0)
         return self._scoring.start(request, conversation=self._conversation).get()
 
     def handed_over(self, batch: ScoreBatch) -> None:
@@ -187,10 +190,3 @@ def _joined(people: Sequence[Person], parts: Sequence[tuple[list[int], SampleShe
     ids = tuple(one.id.strip() for one in people)
     problems = {rows[i]: found for rows, sheet in parts for i, found in sheet.problems.items()}
     return SampleSheet(ids, PartyTable(first.party, ids, columns), {}, dict(sorted(problems.items())), ())
-
-
-def decided(score: Score, cutoff: float) -> Score:
-    """A score with the decision at another cut-off."""
-    if not score.decision:
-        return score
-    return replace(score, decision="decline" if score.probability >= cutoff else "accept")

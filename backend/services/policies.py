@@ -33,6 +33,7 @@ __all__ = [
     "Treatments",
     "at_line",
     "frontier",
+    "line_for",
     "most_profitable",
     "policy_of",
 ]
@@ -217,6 +218,17 @@ def policy_of(workspace: Workspace, record: ModelRecord, day: date | None = None
     if version is None:
         return usual_policy(record.task, record.positive_rate)
     return version.policy
+
+
+def line_for(workspace: Workspace, record: ModelRecord, cutoff: float | None = None) -> float:
+    """Return the cut-off that something is measured at: the one given, which is a what-if, else the policy's line today.
+
+    A model of another task than two outcomes has no such line; 0.5 stands for it.
+    """
+    if cutoff is not None:
+        return cutoff
+    policy = policy_of(workspace, record)
+    return policy.cutoff if policy.task == "binary" else 0.5
 
 
 def check_second_person(proposed: PolicyVersion, names: set[str]) -> None:

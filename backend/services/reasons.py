@@ -46,7 +46,8 @@ from backend.services.explanation import Explanation
 from backend.services.measurement import Measurement, MeasurementContext, drawn
 from backend.services.notice_details import NoticeDetails
 from backend.services.notices import as_stated, notice_of, refuse_without_meaning, refuse_without_reason
-from backend.services.scoring import ScoringRequest, begun, score
+from backend.services.policies import line_for
+from backend.services.scoring import Rules, ScoringRequest, begun, score
 from backend.services.waiting import TIMEOUT, repeated
 from backend.store.journal import Run
 from backend.trees.backgrounds import Against, Background, methods
@@ -93,7 +94,6 @@ class ReasonsRequest:
     model_id: str
     samples: SampleSheet
     names: int = MAX_REASONS
-    cutoff: float = 0.5
     cipher: Cipher = DEFAULT_CIPHER
     key_bits: int = KEY_BITS
     scored: ScoreBatch | None = None
@@ -232,7 +232,8 @@ class ReasonsService:
     def _reasons(self, note: Note, request: ReasonsRequest, job: Job[Reasons]) -> Reasons:
         record, digest = self._models.get(request.model_id), sheet_hash(request.samples)
         note.about(record, rows=len(request.samples.ids), input_sha256=digest)
-        done = give_reasons(self._measurement.context(record), request, self._known_of_features(record), job)
+        rules = Rules.of(self._measurement.workspace, self._models, record)
+        done = give_reasons(self._measurement.context(record), request, self._known_of_features(record), rules, job)
         note.body = of_reasons(record, done, digest)
         if not request.hold:
             note.keep = lambda: self.handed_over(done)
@@ -294,10 +295,11 @@ class ReasonsService:
         note.about(record, **about, sha256=digest)
         return file
 
-    def check_notice(self, model_id: str, language: str, against: str = "", cutoff: float = 0.5) -> None:
+    def check_notice(self, model_id: str, language: str, against: str = "") -> None:
         """Raise ParameterError where a notice might state a feature without a meaning or text, or knows no such group; before all else."""
         record = self._models.get(model_id)
-        Background.of(self._models.partial_model(record), against, cutoff)
+        line = line_for(self._measurement.workspace, record)
+        Background.of(self._models.partial_model(record), against, line)
         model, known = self._models.partial_model(record), self._known_of_features(record)
         federation = self._measurement.workspace.federation(record.federation)
         used = {split.feature for tree in model.trees for split in tree.splits.values()}
@@ -332,7 +334,7 @@ def _blocker(finding: Finding) -> Blocker | None:
 
 
 def give_reasons(
-    context: MeasurementContext, request: ReasonsRequest, known: Mapping[str, Reason], job: Job[Any]
+    context: MeasurementContext, request: ReasonsRequest, known: Mapping[str, Reason], rules: Rules, job: Job[Any]
 ) -> Reasons:
     """Score where that was not done, then ask for names.
 
@@ -351,9 +353,10 @@ def give_reasons(
     if request.cipher == "none":
         raise ParameterError("reasons_need_encryption")
     runtime, record = context.runtime, context.record
-    background = Background.of(context.model, request.against, request.cutoff)
+    line = rules.policy.cutoff if rules.policy.task == "binary" else 0.5
+    background = Background.of(context.model, request.against, line)
     terms = CompiledTerms(context.model, background)
-    batch = _scored(context, request, job) if request.scored is None else request.scored
+    batch = _scored(context, request, rules, job) if request.scored is None else request.scored
     began, good = time.perf_counter(), _explainable(batch, record.id, request.samples)
     groups = form_groups(context.model, terms.items)
     key = runtime.keys.reasons(request.cipher, request.key_bits, terms.shape(request.names, groups).load(terms.rows))
@@ -380,14 +383,14 @@ def give_reasons(
         runs=(batch.run, "" if run is None else run.name),
         against=background.against,
         compared=background.records(context.model),
-        cutoff=request.cutoff,
+        cutoff=line,
     )
 
 
-def _scored(context: MeasurementContext, request: ReasonsRequest, job: Job[Any]) -> ScoreBatch:
-    asked = ScoringRequest(context.record.id, request.samples, request.cutoff, request.cipher, request.key_bits)
+def _scored(context: MeasurementContext, request: ReasonsRequest, rules: Rules, job: Job[Any]) -> ScoreBatch:
+    asked = ScoringRequest(context.record.id, request.samples, None, request.cipher, request.key_bits)
     with work.part(0.0, SCORED[request.cipher]):
-        return score(context.runtime, context.record, context.compiled, asked, job, Workers(), counted=True)
+        return score(context.runtime, context.record, context.compiled, asked, job, Workers(), rules, counted=True)
 
 
 def _explainable(batch: ScoreBatch, model_id: str, samples: SampleSheet) -> NDArray[np.intp]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -23,6 +23,7 @@ from backend.results import ModelRecord
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.fairness import DisparityRequest, Fairness
 from backend.services.model_difference import DifferenceRequest, ModelDifferences
+from backend.services.policies import line_for
 from backend.services.registry import Registry
 from backend.services.reports import Reports
 from backend.services.training import Training, TrainingRequest
@@ -52,7 +53,7 @@ class RetrainingRequest:
     model_id: str
     without: tuple[str, ...]
     by: tuple[str, ...] = ()
-    cutoff: float = 0.5
+    cutoff: float | None = None
     cipher: Cipher = "paillier"
     key_bits: int = KEY_BITS
 
@@ -90,6 +91,9 @@ class Retraining:
         Once the new model is grown it is in the registry, even where the measuring after it is stopped. What a Host's operator has yet to
         allow is not measured: `on_wait` is told the two models and for whom it waits.
         """
+        # Both models are measured at one line: the first one's.
+        line = line_for(self._workspace, self._models.get(request.model_id), request.cutoff)
+        request = replace(request, cutoff=line)
 
         def run(job: Job[SideBySide]) -> SideBySide:
             growing = GROWN.get(self._models.get(request.model_id).cipher, 1.0)
@@ -140,7 +144,7 @@ def training_of(
     if record.algorithm not in ALGORITHMS:
         raise ParameterError("not_trained_here", model=record.id, algorithm=record.algorithm)
     if request.by:
-        check_cutoff(request.cutoff)
+        check_cutoff(0.5 if request.cutoff is None else request.cutoff)
         if record.task != "binary":
             raise ParameterError("groups_need_two_outcomes", model=record.id, task=record.task)
     offered = [feature.name for _, feature in model.dictionary]

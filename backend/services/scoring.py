@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -23,6 +24,7 @@ from backend.data.federation import capped
 from backend.data.table import PartyTable, SampleSheet
 from backend.errors import ParameterError, PartyUnreachable, SampleError
 from backend.jobs import Job
+from backend.policy.bands import Mark, Policy
 from backend.protocols.approvals.messages import SCORING
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.effort import refreshed
@@ -31,11 +33,22 @@ from backend.protocols.transport.channel import Session
 from backend.protocols.transport.messages import Acknowledge
 from backend.protocols.transport.transcript import TranscriptEntry
 from backend.remark import Remark
-from backend.results import Evaluation, ModelRecord, Score, ScoreBatch, Stage, scores_csv
+from backend.results import JOINT, Evaluation, ModelRecord, Score, ScoreBatch, Stage, scores_csv
 from backend.services import audit
 from backend.services.audit import Auditor, Note, recorded
 from backend.services.compliance import Compliance
+from backend.services.policies import policy_of
 from backend.services.registry import Compiled, Registry
+from backend.services.score_marks import (
+    SeenValues,
+    decided,
+    guest_marks,
+    host_mark,
+    marks_of_row,
+    refused_score,
+    seen_values,
+    with_what_if,
+)
 from backend.services.waiting import TIMEOUT, repeated
 from backend.services.workspace import Workspace
 from backend.store.journal import Run
@@ -51,8 +64,11 @@ MANY = 50  # people from which one ciphertext a number is the slow way
 
 @dataclass(frozen=True)
 class ScoringRequest:
-    """Samples to be scored; decisions are ``decline`` at or above `cutoff` (probability of the positive label).
+    """Samples to be scored; the model's policy decides.
 
+    `decided_on` is the day whose policy holds, by default today.
+
+    With `what_if` every score also says what another cut-off (probability of the positive label) would decide; it is no decision.
     With `canaries` every score carries a secret number that tells whether a Host has tampered with it; Paillier alone has room for one.
     Who would lose the scores if it stopped before it had passed them on asks to `hold` them: until :meth:`Scoring.handed_over` the same
     request gets them from the Guest's journal. `timeout` is how long busy Hosts are waited for, seconds; with
@@ -61,12 +77,13 @@ class ScoringRequest:
 
     model_id: str
     samples: SampleSheet
-    cutoff: float = 0.5
+    what_if: float | None = None
     cipher: Cipher = "paillier"
     key_bits: int = KEY_BITS
     canaries: bool = True
     hold: bool = False
     timeout: float = TIMEOUT
+    decided_on: date | None = None
 
 
 class Conversation:
@@ -172,8 +189,9 @@ class Scoring:
         record, digest = self._models.get(request.model_id), audit.sheet_hash(request.samples)
         note.about(record, rows=len(request.samples.ids), input_sha256=digest)
         runtime, compiled = self._workspace.runtime(record.federation), self._models.compiled(record)
+        rules = Rules.of(self._workspace, self._models, record, request.decided_on)
         batch = score(
-            runtime, record, compiled, request, job, self._workers, counted=counted, conversation=conversation
+            runtime, record, compiled, request, job, self._workers, rules, counted=counted, conversation=conversation
         )
 
         def keep() -> None:
@@ -243,6 +261,27 @@ class Scoring:
         return scores_csv(batch)
 
 
+@dataclass(frozen=True)
+class Rules:
+    """What decides about people: the policy that holds, and which values of the Guest are usual."""
+
+    policy: Policy
+    seen: SeenValues
+
+    @classmethod
+    def of(cls, workspace: Workspace, models: Registry, record: ModelRecord, day: date | None = None) -> Rules:
+        """Return the rules of a model as they hold on a UTC day, by default today."""
+
+        def seen() -> SeenValues:
+            table = workspace.runtime(record.federation).table
+            part_of = models.part_of(record)
+            ids = [i for i, part in part_of.items() if part in ("training", JOINT) and i in table.row_of]
+            rows = np.array([table.row_of[i] for i in ids], dtype=np.intp)
+            return seen_values(models.partial_model(record), table.take(rows))
+
+        return cls(policy_of(workspace, record, day), models.derived("seen", record, seen))
+
+
 def score(
     runtime: GuestRuntime,
     record: ModelRecord,
@@ -250,6 +289,7 @@ def score(
     request: ScoringRequest,
     job: Job[ScoreBatch],
     workers: Workers,
+    rules: Rules,
     *,
     counted: bool,
     conversation: Conversation | None = None,
@@ -276,10 +316,16 @@ def score(
     PartyUnreachable, SecurityError, Cancelled
         See :meth:`backend.protocols.scoring.guest.ScoringClient.score`.
     """
-    if not 0.0 <= request.cutoff <= 1.0:
-        raise ParameterError("cutoff_no_probability", cutoff=request.cutoff)
+    if request.what_if is not None and not 0.0 <= request.what_if <= 1.0:
+        raise ParameterError("cutoff_not_probability", cutoff=request.what_if)
     began, sheet = time.perf_counter(), request.samples
-    good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems], dtype=np.intp)
+    flags = guest_marks(rules.seen, sheet.guest)
+    # Nobody is asked about people whom the policy refuses by what the Guest holds.
+    refused = _refused_ahead(sheet, rules.policy, flags)
+    good = np.array([i for i in range(len(sheet.ids)) if i not in sheet.problems and i not in refused], dtype=np.intp)
+    if not len(good) and refused:
+        scores = tuple(_not_asked(sheet, row, rules.policy, refused) for row in range(len(sheet.ids)))
+        return _nobody_asked(record, request, rules.policy, scores)
     if not len(good):
         raise SampleError(problems=nobody_to_score(sheet))
     job.at("key", runtime.guest.name, 0)
@@ -301,8 +347,10 @@ def score(
         model_id=record.id,
         cipher=key.scheme,
         key_bits=key.bits,
-        cutoff=request.cutoff,
-        scores=sample_scores(sheet, good, compiled, question.own, scored, request.cutoff),
+        policy=rules.policy,
+        scores=sample_scores(
+            sheet, good, compiled, question.own, scored, rules.policy, flags, refused, request.what_if
+        ),
         stages=(prepared, *stages(scored)),
         transcript=question.transcript,
         leaves=record.n_leaves,
@@ -314,6 +362,45 @@ def score(
         run="" if run is None else run.name,
         days=scored.days,
         recalled=scored.recalled,
+        what_if=request.what_if,
+    )
+
+
+def _refused_ahead(
+    sheet: SampleSheet, policy: Policy, flags: Mapping[Mark, NDArray[np.bool_]]
+) -> dict[int, tuple[Mark, ...]]:
+    """Return row → marks of the people whom the policy refuses before any Host is asked."""
+    candidates: set[int] = set()
+    for mark, marked in flags.items():
+        if policy.treatments.of(mark) == "refuse":
+            candidates.update(np.flatnonzero(marked).tolist())
+    return {row: marks_of_row(flags, row) for row in sorted(candidates - sheet.problems.keys())}
+
+
+def _not_asked(sheet: SampleSheet, row: int, policy: Policy, refused: Mapping[int, tuple[Mark, ...]]) -> Score:
+    """Return the result of a row that no Host was asked about."""
+    if row in refused:
+        return refused_score(sheet.ids[row], policy, refused[row])
+    return failed_score(sheet.ids[row], sheet.problems.get(row, ()))
+
+
+def _nobody_asked(
+    record: ModelRecord, request: ScoringRequest, policy: Policy, scores: tuple[Score, ...]
+) -> ScoreBatch:
+    """Return a scoring in which nobody was asked about, since the policy refuses everybody."""
+    return ScoreBatch(
+        model_id=record.id,
+        cipher=request.cipher,
+        key_bits=0,
+        policy=policy,
+        scores=scores,
+        stages=(),
+        transcript=(),
+        leaves=record.n_leaves,
+        ciphertexts_per_sample=0,
+        score_bits=record.score_bits,
+        seconds=0.0,
+        what_if=request.what_if,
     )
 
 
@@ -401,10 +488,22 @@ def stages(scored: Scored) -> tuple[Stage, ...]:
 
 
 def sample_scores(
-    sheet: SampleSheet, good: Any, compiled: Compiled, own: PartyTable, scored: Scored, cutoff: float
+    sheet: SampleSheet,
+    good: Any,
+    compiled: Compiled,
+    own: PartyTable,
+    scored: Scored,
+    policy: Policy,
+    flags: Mapping[Mark, NDArray[np.bool_]],
+    refused: Mapping[int, tuple[Mark, ...]],
+    what_if: float | None,
 ) -> tuple[Score, ...]:
-    """One result per row of the sheet, in its order; rows with a problem or a Host's refusal are failed, the others `good`."""
+    """Return one result per row of the sheet, in its order, with the policy's decision.
+
+    Rows with a problem or a Host's refusal are failed, those in `refused` are refused by the policy, the others are `good`.
+    """
     outputs = compiled.outputs
+    chain = tuple(scored.held)
     # a refused row is no number of the model
     answered = [0 if k in scored.refused else units for k, units in enumerate(scored.units)]
     margins = compiled.guest.margins(answered)
@@ -419,6 +518,9 @@ def sample_scores(
     index_of = {row: k for k, row in enumerate(good.tolist())}
     for i, sample_id in enumerate(sheet.ids):
         k = index_of.get(i)
+        if i in refused:
+            out.append(refused_score(sample_id, policy, refused[i]))
+            continue
         if k is None:
             out.append(failed_score(sample_id, sheet.problems.get(i, ())))
             continue
@@ -429,24 +531,24 @@ def sample_scores(
         remarks = sheet.marks.get(i, ())
         if absent_at:
             remarks = (*remarks, Remark("not_held", {"hosts": absent_at}))
-        out.append(
-            Score(
-                id=sample_id,
-                status="partial" if remarks else "ok",
-                problems=(),
-                margin=margin[k],
-                probability=float("nan") if outputs.task == "number" else chosen[k],
-                decision="" if outputs.task != "binary" else "decline" if chosen[k] >= cutoff else "accept",
-                predictions=tuple(every[k]),
-                predicted=outputs.classes[best[k]] if outputs.classes else "",
-                base=base[k],
-                guest_part=given[k] - base[k],
-                hosts_part=margin[k] - given[k],
-                units=scored.units[k],
-                not_held_by=absent_at,
-                remarks=remarks,
-            )
+        bare = Score(
+            id=sample_id,
+            status="partial" if remarks else "ok",
+            problems=(),
+            margin=margin[k],
+            probability=float("nan") if outputs.task == "number" else chosen[k],
+            decision="",
+            predictions=tuple(every[k]),
+            predicted=outputs.classes[best[k]] if outputs.classes else "",
+            base=base[k],
+            guest_part=given[k] - base[k],
+            hosts_part=margin[k] - given[k],
+            units=scored.units[k],
+            not_held_by=absent_at,
+            remarks=remarks,
         )
+        marks = (*host_mark(bare.not_held_by, chain), *marks_of_row(flags, i))
+        out.append(with_what_if(decided(bare, policy, marks), what_if))
     return tuple(out)
 
 

@@ -21,6 +21,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, date, datetime
 from functools import partial
 from hashlib import sha256
 from operator import attrgetter
@@ -38,6 +39,7 @@ from backend.data.table_file import AS_IT_IS, OLE, PARQUET, ZIP, Reading, opened
 from backend.errors import GlassleafError, ParameterError, SampleError, StoreError
 from backend.jobs import Job, work
 from backend.jobs.memory import keep_no_large_blocks
+from backend.policy.bands import Policy
 from backend.remark import Remark
 from backend.results import (
     ModelRecord,
@@ -46,9 +48,11 @@ from backend.results import (
     Streamed,
     counts_of,
     remark_codes,
+    score_columns,
     scores_head,
     scores_rows,
 )
+from backend.services.policies import policy_of
 from backend.services.registry import Registry
 from backend.services.samples import understood
 from backend.services.scoring import KEY_BITS, Scoring, ScoringRequest, failed_score
@@ -83,7 +87,7 @@ class StreamRequest:
     out: Path
     table: str = ""
     how: Reading = AS_IT_IS
-    cutoff: float = 0.5
+    what_if: float | None = None
     cipher: Cipher | None = None
     key_bits: int = KEY_BITS
 
@@ -104,6 +108,7 @@ class _Progress:
     run: str
     finished: bool = False
     partial: int = 0
+    refused: int = 0
 
 
 _STORED = TypeAdapter(_Progress)
@@ -120,11 +125,14 @@ class Streaming:
         return Job[Streamed](lambda job: self._stream(request, job), 0).start()
 
     def _stream(self, request: StreamRequest, job: Job[Streamed]) -> Streamed:
-        if not 0.0 <= request.cutoff <= 1.0:
-            raise ParameterError("cutoff_no_probability", cutoff=request.cutoff)
+        if request.what_if is not None and not 0.0 <= request.what_if <= 1.0:
+            raise ParameterError("cutoff_not_probability", cutoff=request.what_if)
         record = self._models.get(request.model_id)
+        # One policy for the whole table, also if another one begins to hold while it is scored.
+        today = datetime.now(UTC).date()
+        policy = policy_of(self._workspace, record, today)
         federation = self._workspace.federation(record.federation)
-        form = form_of(request.out, record.task == "classes")
+        form = form_of(request.out, record.task == "classes", request.what_if is not None)
         keep_no_large_blocks()
         with held_alone(_beside(request.out, "lock")):
             job.at("read")
@@ -132,14 +140,14 @@ class Streaming:
             with work.part(0.0, SURVEYED):
                 known = survey(federation, source, request.how)
             cipher = request.cipher or self._scoring.suited(record.id, known.rows)
-            partial_file = _Partial(request.out, form, _plan(request, record, known, cipher))
+            partial_file = _Partial(request.out, form, _plan(request, record, known, cipher, policy))
             resumed = partial_file.progress.rows
             self._hand_over(record, partial_file.progress.run)
-            notes = self._groups(record, source, known, cipher, request, partial_file, job)
+            notes = self._groups(record, source, known, cipher, request, today, partial_file, job)
             end = partial_file.progress
             written = partial_file.finish()
         bits = request.key_bits if cipher.startswith("paillier") else 0
-        failed = end.rows - end.scored
+        failed = end.rows - end.scored - end.refused
         return Streamed(
             record.id,
             cipher,
@@ -153,6 +161,8 @@ class Streaming:
             notes,
             written,
             end.partial,
+            end.refused,
+            policy,
         )
 
     def _groups(
@@ -162,6 +172,7 @@ class Streaming:
         known: Survey,
         cipher: Cipher,
         request: StreamRequest,
+        today: date,
         partial_file: _Partial,
         job: Job[Streamed],
     ) -> tuple[Remark, ...]:
@@ -194,7 +205,7 @@ class Streaming:
                     sheet = understood(raw, runtime.table, codes, stop=stop)
                     for note in sheet.notes:
                         notes.setdefault((note.code, note.column), note)
-                    flying.append((sheet, self._begun(record, sheet, cipher, request)))
+                    flying.append((sheet, self._begun(record, sheet, cipher, request, today)))
                     if len(flying) == IN_FLIGHT:
                         land()
                 while flying:
@@ -212,13 +223,22 @@ class Streaming:
             one.wait()
 
     def _begun(
-        self, record: ModelRecord, sheet: SampleSheet, cipher: Cipher, request: StreamRequest
+        self, record: ModelRecord, sheet: SampleSheet, cipher: Cipher, request: StreamRequest, today: date
     ) -> Job[ScoreBatch] | None:
         """Step 1; None where no row of the group can be scored."""
         if not sheet.usable:
             return None
-        asked = record.id, sheet, request.cutoff, cipher, request.key_bits
-        return self._scoring.start(ScoringRequest(*asked, hold=True, timeout=LASTING))
+        asked = ScoringRequest(
+            record.id,
+            sheet,
+            request.what_if,
+            cipher,
+            request.key_bits,
+            hold=True,
+            timeout=LASTING,
+            decided_on=today,
+        )
+        return self._scoring.start(asked)
 
     @staticmethod
     def _followed(
@@ -280,6 +300,7 @@ class _Partial:
             rows=old.rows + len(scores),
             scored=old.scored + counts["ok"] + counts["partial"],
             partial=old.partial + counts["partial"],
+            refused=old.refused + counts["refused"],
             dither=max(old.dither, dither),
             run=run,
         )
@@ -330,7 +351,7 @@ class _Form:
     finish: Callable[[Path, Path], None]
 
 
-def form_of(out: Path, classes: bool) -> _Form:
+def form_of(out: Path, classes: bool, what_if: bool = False) -> _Form:
     """CSV, or Parquet by way of an Arrow stream, which can be cut and gone on with.
 
     Raises
@@ -339,16 +360,16 @@ def form_of(out: Path, classes: bool) -> _Form:
         Nothing here writes Parquet.
     """
     if out.suffix != PARQUET_SUFFIX:
-        return _Form(scores_head(classes), partial(scores_rows, classes=classes), _copied)
+        return _Form(scores_head(classes, what_if), partial(scores_rows, classes=classes, what_if=what_if), _copied)
     try:
         import pyarrow as pa  # noqa: PLC0415 - only who asks for Parquet needs it
     except ImportError:
         raise ParameterError("pyarrow_missing_to_write", file=out.name) from None
-    texts, numbers = pa.string(), pa.float64()
-    kinds = {"id": texts, "status": texts, "score": numbers, "probability": numbers, "decision": texts}
-    kinds |= {"predicted": texts} if classes else {}
-    kinds |= dict.fromkeys(("base", "guest_part", "hosts_part"), numbers)
-    schema = pa.schema(kinds | {"not_held_by": texts, "problem": texts, "remarks": texts})
+    texts = pa.string()
+    kinds = dict.fromkeys(("score", "probability", "base", "guest_part", "hosts_part"), pa.float64())
+    kinds |= dict.fromkeys(("points", "policy"), pa.int64())
+    columns = score_columns(classes, what_if)
+    schema = pa.schema([(name, kinds.get(name, texts)) for name in columns])
 
     def lines(scores: tuple[Score, ...]) -> bytes:
         # a figure that a score has not is NaN there, and null in the file
@@ -360,8 +381,8 @@ def form_of(out: Path, classes: bool) -> _Form:
 
 def _column(name: str, scores: tuple[Score, ...]) -> list[Any]:
     """One of the columns of Parquet."""
-    if name == "not_held_by":
-        return [" ".join(score.not_held_by) for score in scores]
+    if name in ("not_held_by", "marks"):
+        return [" ".join(getattr(score, name)) for score in scores]
     if name == "remarks":
         return [remark_codes(score) for score in scores]
     return list(map(attrgetter("margin" if name == "score" else name), scores))
@@ -442,8 +463,8 @@ def _beside(out: Path, what: str) -> Path:
     return out.with_name(f"{out.name}.{what}")
 
 
-def _plan(request: StreamRequest, record: ModelRecord, known: Survey, cipher: Cipher) -> str:
+def _plan(request: StreamRequest, record: ModelRecord, known: Survey, cipher: Cipher, policy: Policy) -> str:
     """What makes it the same scoring."""
-    settings = [request.cutoff, cipher, request.key_bits, request.out.suffix == PARQUET_SUFFIX]
+    settings = [request.what_if, policy.plain(), cipher, request.key_bits, request.out.suffix == PARQUET_SUFFIX]
     marks = [known.marks.decimal, known.marks.thousands]
     return sha256(json.dumps([record.content_hash, known.digest, settings, marks]).encode()).hexdigest()

@@ -92,7 +92,7 @@ class AlternativesRequest:
     constraints: tuple[str, ...] = ()
     depths: tuple[int, ...] = ()
     lambdas: tuple[float, ...] = ()
-    cutoffs: tuple[float, ...] = (0.5,)
+    cutoffs: tuple[float, ...] = ()
     tolerance: float = 0.002
     reference: str = ""
     groups: int = GROUPS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from backend.results import SCORES, TRAINING, VALIDATION, ModelRecord
 from backend.services.compliance import Compliance, MeasuredEvidence
 from backend.services.measurement import Measurement, Sessions, asked_by
 from backend.services.model_difference import ModelDifferences
+from backend.services.policies import line_for
 from backend.services.validation_run import ValidationRequest, ValidationRun
 
 __all__ = [
@@ -79,6 +80,8 @@ class ValidationService:
         """
         suite = with_config(standard(), request.config)
         record = self._models.get(request.model_id)
+        if not request.config.cutoff:
+            suite = replace(suite, cutoff=line_for(self._measurement.workspace, record))
         run = ValidationRun(
             self._measurement.context(record),
             request,

@@ -7,7 +7,7 @@ import pytest
 from inside import runtime_of
 from streamlit.testing.v1 import AppTest
 
-from app import session, view_models
+from app import session
 from app.panels import attention
 from app.texts import Texts
 from backend.services import Glassleaf
@@ -142,22 +142,26 @@ def test_where_no_row_can_be_used_no_button_is_offered_and_each_reason_is_whole(
     assert all(f"Row {row}: " in listed and f"'ZZ{row - 1}'" in listed for row in (2, 3))
 
 
-def test_the_decision_follows_the_cut_off(opened: Opened) -> None:
+def test_the_policy_decides_and_the_slider_is_a_what_if_that_says_so(opened: Opened) -> None:
     at = opened("score")
     at.slider(key="score_cutoff").set_value(1).run()
     at = scored(at)
-    assert job_of("score").result.scores[0].decision == "decline"
-
-
-def test_moving_the_cut_off_afterwards_moves_the_decision_and_the_download(opened: Opened) -> None:
-    at = scored(opened("score"))
-    asked = job_of("score")
+    score = job_of("score").result.scores[0]
+    policy = session.service().policies.in_force("latest")
+    assert (score.decision, score.policy) == (policy.judge(score.probability).decision, policy.version)
     for percent, word in ((1, "decline"), (99, "accept")):
         at.slider(key="score_cutoff").set_value(percent).run()
         assert not at.exception
-        assert job_of("score") is asked
-        assert next(m for m in at.metric if m.label == T("score.decision")).value.endswith(T(f"score.{word}"))
-        assert view_models.decided(asked.result, percent / 100).scores[0].decision == word
+        shown = next(m for m in at.metric if m.label == T("score.decision")).value
+        assert shown.endswith(T(f"score.{score.decision}"))
+        assert says(at, "policy.what_if_says", decision=T(f"score.{word}"))
+
+
+def test_a_slider_is_forgotten_and_a_second_user_sees_the_policy(opened: Opened) -> None:
+    at = opened("score")
+    line = at.slider(key="score_cutoff").value
+    at.slider(key="score_cutoff").set_value(7).run()
+    assert opened("score").slider(key="score_cutoff").value == line
 
 
 def test_a_host_that_goes_down_is_named(opened: Opened, world: World) -> None:

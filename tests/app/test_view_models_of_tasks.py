@@ -9,6 +9,7 @@ from app import view_models
 from app.panels import frame, tree
 from app.texts import Texts, amount
 from backend.i18n import Text
+from backend.policy.bands import Policy
 from backend.results import Score, ScoreBatch
 from backend.trees.ensemble import GuestTree, Leaf, Split
 from backend.trees.metrics import Metrics
@@ -120,17 +121,22 @@ def test_a_figure_has_its_own_unit_and_a_missing_one_is_a_dash() -> None:
     assert amount(-0.5, "") == "−0.500"
 
 
-SCORE = Score("a", "ok", "", 1.0, 0.7, "accept", (0.7,), "", 0.0, 0.5, 0.5, 1, ())
-ONE_OF_THREE = replace(SCORE, id="b", decision="", predicted="mid", predictions=(0.1, 0.7, 0.2), probability=0.6)
-AMOUNT = replace(SCORE, id="c", decision="", probability=NAN, predictions=(9.0,), margin=9.0)
-FAILED = replace(SCORE, id="d", status="failed", decision="", probability=NAN, margin=NAN)
+SCORE = Score("a", "ok", "", 1.0, 0.7, "accept", (0.7,), "", 0.0, 0.5, 0.5, 1, (), "accept")
+ONE_OF_THREE = replace(
+    SCORE, id="b", decision="", band="", predicted="mid", predictions=(0.1, 0.7, 0.2), probability=0.6
+)
+AMOUNT = replace(SCORE, id="c", decision="", band="", probability=NAN, predictions=(9.0,), margin=9.0)
+FAILED = replace(SCORE, id="d", status="failed", decision="", band="", probability=NAN, margin=NAN)
 
 
-def test_only_decisions_follow_the_cut_off() -> None:
+def test_another_line_is_a_what_if_and_no_decision() -> None:
     scores = (SCORE, ONE_OF_THREE, AMOUNT, FAILED)
-    batch = ScoreBatch("m", "none", 0, 0.9, scores, (), (), 1, 1, 10, 1.0)
-    assert [score.decision for score in view_models.decided(batch, 0.5).scores] == ["decline", "", "", ""]
-    assert [score.decision for score in view_models.decided(batch, 0.8).scores] == ["accept", "", "", ""]
+    batch = ScoreBatch("m", "none", 0, Policy(decline_at=0.9), scores, (), (), 1, 1, 10, 1.0)
+    for line, word in ((0.5, "decline"), (0.8, "accept"), (None, "")):
+        shown = view_models.with_what_if(batch, line)
+        assert [score.what_if for score in shown.scores] == [word, "", "", ""]
+        assert [score.decision for score in shown.scores] == [score.decision for score in scores]
+        assert (shown.policy, shown.what_if) == (batch.policy, line)
 
 
 def test_scores_are_ordered_by_probability_and_numbers_by_value() -> None:

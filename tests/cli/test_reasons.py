@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from lines import decide_at
 
 from backend.services import Glassleaf
 
@@ -15,7 +16,9 @@ def person(home):
     return found
 
 
-def test_reasons_are_named_and_a_notice_is_written(run, person, tmp_path):
+def test_reasons_are_named_and_a_notice_is_written(run, home, person, tmp_path):
+    with Glassleaf(home, pools=False) as glassleaf:
+        decide_at(glassleaf, 0.0)
     out = tmp_path / "notice.html"
     words = (
         "reasons",
@@ -24,8 +27,6 @@ def test_reasons_are_named_and_a_notice_is_written(run, person, tmp_path):
         person,
         "--bits",
         2048,
-        "--cutoff",
-        0,
         "--notice",
         "en",
         "--out",
@@ -80,8 +81,10 @@ def asked(home):
 
 
 def test_an_accepted_person_who_was_to_get_a_notice_is_told_of_and_asked_no_reasons(run, home, person, tmp_path):
+    with Glassleaf(home, pools=False) as glassleaf:
+        decide_at(glassleaf, 1.0)
     before, out = asked(home), tmp_path / "notice.txt"
-    words = ("--id", person, "--bits", 2048, "--cutoff", 1, "--notice", "en", "--out", out, "--json")
+    words = ("--id", person, "--bits", 2048, "--notice", "en", "--out", out, "--json")
     status, text, _ = run("reasons", "latest", *words)
     body = json.loads(text)
     assert (status, body["id"], body["decision"], out.exists()) == (1, person, "accept", False)
@@ -94,9 +97,7 @@ def test_an_accepted_person_who_was_to_get_a_notice_is_told_of_and_asked_no_reas
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_asked(run, home, person, tmp_path, out):
     (tmp_path / "folder.txt").mkdir()
     before = asked(home)
-    status, _, error = run(
-        "reasons", "latest", "--id", person, "--cutoff", 0, "--notice", "en", "--out", tmp_path / out
-    )
+    status, _, error = run("reasons", "latest", "--id", person, "--notice", "en", "--out", tmp_path / out)
     assert status == 1 and "cannot be written" in error and asked(home) == before
 
 

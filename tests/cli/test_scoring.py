@@ -85,10 +85,10 @@ def test_a_table_that_is_stopped_names_the_command_that_goes_on_with_it(run, ids
     out = tmp_path / "my scores.parquet"
     with monkeypatch.context() as patched:
         patched.setattr(streaming._Partial, "add", stopping)
-        status, _, error = run("score", "latest", sheet(*ids[:5]), "--out", out, "--cutoff", "0.4", *WORDS, "--json")
+        status, _, error = run("score", "latest", sheet(*ids[:5]), "--out", out, "--what-if", "0.4", *WORDS, "--json")
     assert status == 1 and "down since 14:02" in error and "of 5 rows" in error
     program, *words = shlex.split(error.splitlines()[-1])
-    assert program == "glassleaf" and "latest" not in words and "--cutoff" in words
+    assert program == "glassleaf" and "latest" not in words and "--what-if" in words
     status, text, _ = run(*words)
     told = json.loads(text)
     assert status == 0 and (told["rows"], told["scored"]) == (5, 5) and told["resumed"] >= 2

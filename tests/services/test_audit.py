@@ -99,7 +99,7 @@ def test_equal_acts_have_different_salts_so_that_a_hash_confirms_no_guess(glassl
 
 def test_a_scoring_that_failed_is_logged_with_the_errors_type(glassleaf):
     with pytest.raises(ParameterError):
-        glassleaf.scoring.start(ScoringRequest("latest", sheet_of(glassleaf, "x"), cutoff=7, cipher="none")).get()
+        glassleaf.scoring.start(ScoringRequest("latest", sheet_of(glassleaf, "x"), what_if=7, cipher="none")).get()
     assert last(glassleaf).body["outcome"] == "ParameterError"
 
 

@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pandas as pd
 import pytest
+from lines import decide_at
 from measurement_contexts import KEY, TrainedDemo
 
 from backend.compliance.assessment import ELDERLY
@@ -93,7 +94,8 @@ def declined(context):
     return context.probabilities().sort_values(ascending=False).index
 
 
-def ask(context, ids, **kwargs):
+def ask(context, ids, cutoff=0.5, **kwargs):
+    decide_at(context.glassleaf, cutoff, context.record.id)
     table = context.runtime.table
     sheet = context.glassleaf.samples.of_person(context.record.id, ids[0])
     if len(ids) > 1:

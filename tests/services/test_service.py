@@ -126,7 +126,7 @@ def test_an_unknown_id_and_a_wrong_cut_off_are_refused_in_words(glassleaf):
     with pytest.raises(SampleError, match="holds no record 'nobody'"):
         glassleaf.samples.of_person("latest", "nobody")
     with pytest.raises(ParameterError, match=r"cut-off is 1\.5"):
-        score(glassleaf, sheet_of(glassleaf, "nobody"), cutoff=1.5)
+        score(glassleaf, sheet_of(glassleaf, "nobody"), what_if=1.5)
 
 
 def test_host_columns_in_the_sheet_play_the_host(glassleaf):

@@ -215,7 +215,7 @@ def test_a_stop_is_passed_on_and_what_is_through_stays(one_answer, people, tmp_p
         job.get()
     assert in_groups(request.source, request.out)
     with pytest.raises(ParameterError, match="another scoring"):
-        one_answer.streaming.start(replace(request, cutoff=0.4)).get()
+        one_answer.streaming.start(replace(request, what_if=0.4)).get()
     done = one_answer.streaming.start(request).get()
     assert done.resumed >= GROUP and done.failed == 0 and done.rows == len(frame)
 

@@ -1,0 +1,132 @@
+"""What is unusual about people who are to be scored, as far as the Guest sees it, and what a policy makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.data.dictionary import Kind
+from backend.data.table import PartyTable
+from backend.policy.bands import MARKS, Mark, Policy
+from backend.remark import Remark
+from backend.results import Score
+from backend.trees.ensemble import GuestModel
+
+
+@dataclass(frozen=True)
+class SeenValues:
+    """The Guest's values that a model was trained on.
+
+    Attributes
+    ----------
+    ranges : dict of str to (float, float)
+        Numeric feature that the model uses → smallest and largest value.
+    categories : dict of str to frozenset of str
+        Categorical feature that the model uses → its codes.
+    """
+
+    ranges: Mapping[str, tuple[float, float]]
+    categories: Mapping[str, frozenset[str]]
+
+
+def seen_values(model: GuestModel, trained: PartyTable) -> SeenValues:
+    """Return what the Guest's features of a model were in the records that it was trained on."""
+    used = {split.feature for tree in model.trees for split in tree.splits.values() if split.owner == model.guest}
+    ranges = {}
+    categories = {}
+    for party, feature in model.dictionary:
+        if party != model.guest or feature.name not in used:
+            continue
+        column = trained.columns[feature.name]
+        if feature.kind is Kind.CATEGORICAL:
+            # A code is known if somebody in training had it, or if a split names it.
+            in_records = frozenset(code for code in column.tolist() if code is not None)
+            categories[feature.name] = in_records | model.known_codes.get(feature.name, frozenset())
+        else:
+            known = column[~np.isnan(column)]
+            if len(known):
+                ranges[feature.name] = (float(known.min()), float(known.max()))
+            else:
+                ranges[feature.name] = (-np.inf, np.inf)
+    return SeenValues(ranges, categories)
+
+
+def guest_marks(seen: SeenValues, own: PartyTable) -> dict[Mark, NDArray[np.bool_]]:
+    """Return mark → ``(n,)`` flags of the people who have it, by the Guest's own values: known before any Host is asked."""
+    n = len(own.ids)
+    missing = np.zeros(n, dtype=np.bool_)
+    outside = np.zeros(n, dtype=np.bool_)
+    unseen = np.zeros(n, dtype=np.bool_)
+    for name, (low, high) in seen.ranges.items():
+        column = own.columns[name].astype(np.float64)
+        missing |= np.isnan(column)
+        with np.errstate(invalid="ignore"):
+            outside |= (column < low) | (column > high)
+    for name, codes in seen.categories.items():
+        for row, code in enumerate(own.columns[name].tolist()):
+            if code is None:
+                missing[row] = True
+            elif codes and code not in codes:
+                unseen[row] = True
+    return {"unseen_category": unseen, "out_of_range": outside, "missing_value": missing}
+
+
+def marks_of_row(flags: Mapping[Mark, NDArray[np.bool_]], row: int) -> tuple[Mark, ...]:
+    """Return the marks of one person."""
+    return tuple(mark for mark in MARKS if mark in flags and flags[mark][row])
+
+
+def host_mark(not_held_by: tuple[str, ...], chain: tuple[str, ...]) -> tuple[Mark, ...]:
+    """Return the mark of a person whom no Host of the chain, or not every one, has a record of."""
+    if not not_held_by:
+        return ()
+    return ("no_host",) if len(not_held_by) == len(chain) else ("some_hosts",)
+
+
+def decided(score: Score, policy: Policy, marks: tuple[Mark, ...]) -> Score:
+    """Return a score with the decision of a policy. A refused person's score is not shown."""
+    value = score.margin if policy.task == "number" else score.probability
+    verdict = policy.judge(value, marks)
+    if verdict.decision == "refuse":
+        return refused_score(score.id, policy, marks, score.not_held_by)
+    return replace(
+        score,
+        decision=verdict.decision,
+        band=verdict.band,
+        points=verdict.points,
+        marks=marks,
+        policy=policy.version,
+    )
+
+
+def with_what_if(score: Score, cutoff: float | None) -> Score:
+    """Return a score with what another cut-off would say; the decision stays the policy's."""
+    if cutoff is None or not score.scored or not score.band:
+        return replace(score, what_if="") if score.what_if else score
+    return replace(score, what_if="decline" if score.probability >= cutoff else "accept")
+
+
+def refused_score(sample_id: str, policy: Policy, marks: tuple[Mark, ...], not_held_by: tuple[str, ...] = ()) -> Score:
+    """Return the result of a person whom the policy refuses."""
+    nan = float("nan")
+    named = tuple(Remark(f"mark_{mark}") for mark in marks if policy.treatments.of(mark) == "refuse")
+    return Score(
+        sample_id,
+        "refused",
+        (Remark("refused_by_policy", {"version": policy.version, "marks": named}),),
+        nan,
+        nan,
+        "refuse",
+        (),
+        "",
+        nan,
+        nan,
+        nan,
+        0,
+        not_held_by,
+        marks=marks,
+        policy=policy.version,
+    )
