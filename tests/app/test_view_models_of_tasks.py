@@ -121,7 +121,7 @@ def test_a_figure_has_its_own_unit_and_a_missing_one_is_a_dash() -> None:
     assert amount(-0.5, "") == "−0.500"
 
 
-SCORE = Score("a", "ok", "", 1.0, 0.7, "accept", (0.7,), "", 0.0, 0.5, 0.5, 1, (), "accept")
+SCORE = Score("a", "ok", "", 1.0, 0.7, "accept", (0.7,), "", 0.0, 0.5, 0.5, 1, (), band="accept")
 ONE_OF_THREE = replace(
     SCORE, id="b", decision="", band="", predicted="mid", predictions=(0.1, 0.7, 0.2), probability=0.6
 )
