@@ -241,8 +241,8 @@ class WeightedPublicSide(PublicSide, Protocol):
     def joined(self, values: Any, slot: int) -> Any:
         """Σ 2^(slot·i) · value i as one number; not refreshed."""
 
-    def refreshed(self, values: Any) -> bytes:
-        """Re-randomised numbers, ready to be sent."""
+    def refreshed(self, values: Any, added: Sequence[int] = ()) -> bytes:
+        """Re-randomised numbers, ready to be sent, each plus one of `added`."""
 
 
 def check_length(blob: bytes, count: int, size: int) -> None:

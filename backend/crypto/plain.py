@@ -112,9 +112,10 @@ class PlainPublicSide:
         """Σ 2^(slot·i) · value i."""
         return sum(value << (slot * i) for i, value in enumerate(values))
 
-    def refreshed(self, values: Sequence[int]) -> bytes:
-        """As they are."""
-        return _dump(np.array([*values], dtype=object))
+    def refreshed(self, values: Sequence[int], added: Sequence[int] = ()) -> bytes:
+        """As they are, or plus `added`."""
+        numbers = [*values] if not len(added) else [value + more for value, more in zip(values, added, strict=True)]
+        return _dump(np.array(numbers, dtype=object))
 
 
 class PlainFold(WholeFold):

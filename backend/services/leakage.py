@@ -19,7 +19,7 @@ from backend.privacy.given_away import GivenAway, given_away
 from backend.privacy.leakage import SCORE_BITS, LeakBound, LeakMeter, LeakPoint, LeakReading, joint_audit, leak_curve
 from backend.privacy.tradeoff import BITS, TradeoffPoint, tradeoff_curve
 from backend.protocols.explanations.guest_terms import CompiledTerms
-from backend.protocols.explanations.shape import ReasonShape, sums_bits
+from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.guest_runtime import GuestRuntime
 from backend.protocols.scoring.dither import half_units
 from backend.remark import Remark
@@ -134,10 +134,10 @@ class Leakage:
         shape = self._models.derived("shape of reasons", record, lambda: _shape(self._models.partial_model(record)))
         if shape is None:
             return score
-        features, people = sum(shape.features), len(self._models.part_of(record))
+        people = len(self._models.part_of(record))
         return score | {
             REASONS: shape.told,
-            COHORT: sums_bits(features, shape.value_bits, people),
+            COHORT: shape.sums_bits(people),
         }
 
     def meter(

@@ -255,9 +255,14 @@ class PaillierPublicSide:
             joined = joined * value % self.key.n2
         return joined
 
-    def refreshed(self, values: Sequence[mpz]) -> bytes:
-        """Each times a fresh n-th residue of this Host, so that a ciphertext does not show how it was computed (docs/attacks.md A1, A3)."""
+    def refreshed(self, values: Sequence[mpz], added: Sequence[int] = ()) -> bytes:
+        """Each times a fresh n-th residue of this Host, so that a ciphertext does not show how it was computed (docs/attacks.md A1, A3).
+
+        `added` are integers that are added to the plaintexts, ``(n,)``.
+        """
         fresh = self.obfuscators.take(len(values))
+        if len(added):
+            fresh = [self.key.encrypt_with(number, r) for number, r in zip(added, fresh, strict=True)]
         return self.key.dump(c * r % self.key.n2 for c, r in zip(values, fresh, strict=True))
 
 

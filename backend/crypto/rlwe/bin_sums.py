@@ -247,10 +247,13 @@ def _plus(of: Ring, total: Any, ciphertext: Any, mask: Any) -> Any:
     return total
 
 
-def sealed(zeros: Zeros, total: Any, shown: NDArray[np.intp], span: int) -> bytes:
-    """A sum as it may go to the Guest: plus a fresh Enc(0) under the public key, uniform numbers and uniform noise."""
+def sealed(zeros: Zeros, total: Any, shown: NDArray[np.intp], span: int, added: Sequence[int] = ()) -> bytes:
+    """A sum as it may go to the Guest: plus a fresh Enc(0) under the public key, uniform numbers and uniform noise.
+
+    `added` are integers modulo t that are added to what is shown, ``(shown,)``.
+    """
     of = zeros.ring
-    reply = zeros.make(hiding(of.parameters, shown, span))
+    reply = zeros.make(hiding(of.parameters, shown, span, added))
     if total is not None:
         of.evaluator.add_inplace(reply, total)
     return of.pad(written(reply), of.full_width)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,7 +36,7 @@ def times(small: Words, factor: int, modulus: int) -> Words:
     return np.where(rest >= modulus, rest - modulus, rest).astype(np.uint64)
 
 
-def hiding(parameters: RlweParameters, shown: NDArray[np.intp], span: int) -> bytes:
+def hiding(parameters: RlweParameters, shown: NDArray[np.intp], span: int, added: Sequence[int] = ()) -> bytes:
     """Coefficients of what is added to a reply, modulo every prime of q, as SEAL lays them out; all are new for each reply.
 
     Parameters
@@ -44,11 +46,16 @@ def hiding(parameters: RlweParameters, shown: NDArray[np.intp], span: int) -> by
         uniform modulo q, so that neither what was multiplied nor its noise is left in them.
     span : int
         R: see :func:`backend.crypto.rlwe.sum_parameters.flood_range`.
+    added : sequence of int, optional
+        ``(shown,)`` integers from 0 to t - 1 that are added to what the Guest reads.
     """
     limbs, out = drawn(span, LOW_BITS // 32, len(shown)), []
     for modulus in parameters.moduli[:-1]:
         numbers = uniform(modulus, parameters.degree)
-        numbers[shown] = _residues(limbs, (span << LOW_BITS) >> 1, parameters.plain_modulus, modulus)
+        read = _residues(limbs, (span << LOW_BITS) >> 1, parameters.plain_modulus, modulus)
+        if len(added):
+            read = (read + np.array([number % modulus for number in added], dtype=np.uint64)) % np.uint64(modulus)
+        numbers[shown] = read
         out.append(numbers.astype("<u8").tobytes())
     return b"".join(out)
 

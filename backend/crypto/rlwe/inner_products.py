@@ -11,6 +11,7 @@ docs/decisions/0034-group-reasons.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
@@ -126,15 +127,19 @@ class RowProducts:
                 ]
         return totals
 
-    def replies(self, totals: Totals) -> bytes:
-        """By key, the sums as they may go to the Guest."""
-        return b"".join(self._sealed(side, total) for side, total in zip(self._sides, totals, strict=True))
+    def replies(self, totals: Totals, added: Sequence[int] = ()) -> bytes:
+        """By key, the sums as they may go to the Guest, each plus one of `added`."""
+        return b"".join(self._sealed(side, total, added) for side, total in zip(self._sides, totals, strict=True))
 
-    def _sealed(self, side: RlwePublicSide, total: list[Any | None]) -> bytes:
+    def _sealed(self, side: RlwePublicSide, total: list[Any | None], added: Sequence[int]) -> bytes:
         span, last = flood_range(side.ring.parameters, self._own), np.array([self._degree - 1], dtype=np.intp)
         shown = [own_positions(self._own, self._degree), *[last] * self._others]
         under_key = total if side.ring is self._ring else [_moved(side.ring, one) for one in total]
-        return b"".join(sealed(side.zeros, *one, span) for one in zip(under_key, shown, strict=True))
+        numbers = added or [0] * (self._own + self._others)
+        residues = [number % side.ring.parameters.plain_modulus for number in numbers]
+        plus = [residues[: self._own], *([number] for number in residues[self._own :])]
+        parts = zip(under_key, shown, plus, strict=True)
+        return b"".join(sealed(side.zeros, one, where, span, more) for one, where, more in parts)
 
 
 def _moved(ring: Ring, total: Any | None) -> Any | None:

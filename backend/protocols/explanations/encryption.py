@@ -13,7 +13,7 @@ from backend.crypto.rlwe.inner_products import RowKey
 from backend.crypto.rlwe.residues import ResidueKeySide
 from backend.errors import ParameterError
 from backend.protocols.explanations.guest_terms import Compiled, CompiledTerms
-from backend.protocols.explanations.paillier_layout import PaillierLayout
+from backend.protocols.explanations.paillier_layout import PaillierLayout, checked_sums
 from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape
 from backend.protocols.ranking.packing import PackedOpener
 from backend.trees.ensemble import Columns
@@ -58,9 +58,10 @@ class PaillierEncryption:
         """Shares of one person's numbers, in the lowest bits of a number a feature; raises SecurityError where the message is none."""
         return PackedOpener(_ranked_under(self._key), self._layout.packing).opened(blob)
 
-    def sums(self, blob: bytes) -> list[int]:
-        """Sums over a cohort, a number a feature; raises SecurityError where the message is none."""
-        return self._layout.unpacked(self._key.decrypt(blob, len(self._layout.layout(len(self._compiled.chain)))))
+    def sums(self, blob: bytes, people: int) -> list[int]:
+        """Sums over a cohort, a number a feature; raises SecurityError if the message is not such sums."""
+        numbers = self._key.decrypt(blob, len(self._layout.layout(len(self._compiled.chain))))
+        return checked_sums(self._layout.shape, self._layout.unpacked(numbers), people, 1 << self._layout.plain_bits)
 
 
 class RlweEncryption:
@@ -97,9 +98,10 @@ class RlweEncryption:
         """Blinded numbers may be any residues modulo T."""
         return [number % self._key.modulus for number in self._key.decrypt(blob, sum(self._shape.features))]
 
-    def sums(self, blob: bytes) -> list[int]:
+    def sums(self, blob: bytes, people: int) -> list[int]:
         """One sum a feature."""
-        return self._key.decrypt(blob, sum(self._shape.features))
+        numbers = self._key.decrypt(blob, sum(self._shape.features))
+        return checked_sums(self._shape, numbers, people, self._key.modulus)
 
 
 class RowEncryption(RlweEncryption):
@@ -113,9 +115,9 @@ class RowEncryption(RlweEncryption):
         """Own numbers and the base, each in blocks."""
         return self._rows.encrypt(*self._numbers(columns, people))
 
-    def sums(self, blob: bytes) -> list[int]:
+    def sums(self, blob: bytes, people: int) -> list[int]:
         """One sum a feature."""
-        return self._rows.decrypt(blob)
+        return checked_sums(self._shape, self._rows.decrypt(blob), people, self._key.modulus)
 
 
 TermEncryption = PaillierEncryption | RlweEncryption

@@ -211,8 +211,10 @@ class ReasonsClient:
             self._send(people, i, encryption)
         self._on_stage("weigh", self._last, n)
         answer = self._session.expect_each(ContributionSums, [self._last])[self._last]
-        sums = np.array(encryption.sums(answer.sums), dtype=np.float64) / float(1 << shape.scale)
-        return Summed(compiled.items, sums, n, n * compiled.error_bound)
+        sums = np.array(encryption.sums(answer.sums, n), dtype=np.float64) / float(1 << shape.scale)
+        # the last Host hides what lies below 2^-ROUNDED_BITS
+        error_bound = n * compiled.error_bound + 2.0 ** (shape.noise_bits - shape.scale)
+        return Summed(compiled.items, sums, n, error_bound)
 
     def _send(self, people: PartyTable, i: int, encryption: TermEncryption | PersonEncryption) -> None:
         """Step 2, the Guest's part."""

@@ -9,6 +9,7 @@ import hashlib
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from math import ceil
 from typing import Any
 
 import msgpack
@@ -29,7 +30,7 @@ from backend.protocols.explanations.messages import (
     OpenRanking,
     ReasonTerms,
 )
-from backend.protocols.explanations.shape import ReasonShape, sums_bits
+from backend.protocols.explanations.shape import MAGNITUDE_BITS, ReasonShape
 from backend.protocols.explanations.weighting import PersonWeighting, Weighting, weighting_of
 from backend.protocols.host_state import (
     Answer,
@@ -142,12 +143,31 @@ class ReasonsHandler:
         min_people = max(MIN_PEOPLE, self.answering.min_group)
         if len(people) < min_people:
             raise SecurityError("small_cohort", people=len(people), least=min_people)
-        disclosed = sums_bits(sum(asked.features), asked.value_bits, len(people))
+        shape = shape_of(asked)
+        disclosed = shape.sums_bits(len(asked.ids))
+        self._check_carried(asked, shape, served, len(people), disclosed)
         question = self._question(session, served, asked, people, disclosed, "")
         self.answering.count_all(question, asked.conversation, only_look=True)
         request = self._begin(session, served, asked, columns, held, np.ones(len(asked.ids), dtype=bool))
         request.cohort = question
         yield sender, HeldRecords(asked.conversation, to_bitmap(held))
+
+    def _check_carried(
+        self, asked: AskCohort, shape: ReasonShape, served: ServedModel, people: int, bits: float
+    ) -> None:
+        """Raise SecurityError if sums could say how too many of a cohort's people answer here (decision 0042).
+
+        All answers about one person take `capacity` bits; sums may carry a share of what it takes to name all people's.
+        """
+        layout = served.model.layout
+        scale = 0 if layout is None else max(0, layout.scale)
+        if asked.value_bits > shape.scale + MAGNITUDE_BITS + scale:
+            raise SecurityError("values_too_long", bits=asked.value_bits, most=shape.scale + MAGNITUDE_BITS + scale)
+        share = self.answering.named_share(asked.conversation)
+        each = share * served.model.capacity
+        if share and bits > people * each:
+            wanted = ceil(bits / each) if each else 0
+            raise SecurityError("cohort_could_name", bits=round(bits), people=people, wanted=wanted)
 
     @staticmethod
     def _question(
@@ -256,7 +276,7 @@ class ReasonsHandler:
         request.values_enc = weighting.values(message.terms, kept, request.values_enc)
         if not request.factors:
             session.drop(_Request)
-            sums = weighting.sums(request.values_enc)
+            sums = weighting.sums(request.values_enc, len(request.held))
             yield served.following, ContributionSums(message.conversation, sums)
 
     def _keep_sample(self, session: HostSession, request: _Request, message: ReasonTerms) -> None:

@@ -11,7 +11,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from backend.errors import SecurityError
-from backend.protocols.explanations.shape import ReasonShape
+from backend.protocols.explanations.shape import ReasonShape, hidden_above, narrow
 from backend.protocols.ranking.packing import RankingPacking
 
 PLAIN_BITS = 2048  # plaintexts are packed as under a key of that size
@@ -70,16 +70,40 @@ class PaillierLayout:
         values, rows = iter(numbers), len(numbers) // max(1, self.shape.features[0])
         return [sum(next(values) << (self.slot * i) for i in range(held)) for held in self.packs(0) * rows]
 
+    @property
+    def plain_bits(self) -> int:
+        """Bits of a plaintext that may be used, its sign left out."""
+        return (self.key_bits or PLAIN_BITS) - 2
+
     def unpacked(self, numbers: list[int]) -> list[int]:
-        """Decrypted packs and single numbers → a number a feature; raises SecurityError where one does not fit its slot."""
+        """Return a number a feature from decrypted packs and single numbers, each with what the last Host added above it."""
         out: list[int] = []
-        half = 1 << (self.slot - 1)
         for number, held in zip(numbers, self.layout(len(self.shape.features) - 1), strict=True):
-            rest = number
-            for _ in range(held):
-                low = (rest + half) % (2 * half) - half
-                out.append(low)
-                rest = (rest - low) >> self.slot
-            if rest:
-                raise SecurityError("sum_outside_slot")
+            for i in range(held):
+                last = i == held - 1
+                above = number >> (self.slot * i)
+                out.append(above if last else above & ((1 << self.slot) - 1))
         return out
+
+
+def checked_sums(shape: ReasonShape, numbers: list[int], people: int, room: int) -> list[int]:
+    """Return sums over a cohort without what the last Host added above them.
+
+    Parameters
+    ----------
+    numbers : list of int
+        One a feature, as it was decrypted.
+    room : int
+        A number is read modulo this.
+
+    Raises
+    ------
+    SecurityError
+        If a sum is larger than so many people's values can be.
+    """
+    width = shape.sum_width(people)
+    hidden = hidden_above(width, room)
+    sums = [narrow(number % room, width) if hidden else number for number in numbers]
+    if any(abs(total) > shape.largest_sum(people) for total in sums):
+        raise SecurityError("impossible_sums")
+    return sums

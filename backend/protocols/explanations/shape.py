@@ -22,6 +22,11 @@ from backend.protocols.ranking.shape import RankingShape
 TERM_BITS = 26  # the Guest's numbers are multiples of 2^-26 of the margin's unit
 COEFFICIENT_BITS = 22  # each Host's factors are multiples of 2^-22
 MAX_NAMES = 8
+ROUNDED_BITS = (
+    8  # sums over a cohort are told to a multiple of 2^-8 of the margin's unit: 0.0001 of a mean over 50 people
+)
+MAGNITUDE_BITS = 12  # bits of a SHAP value before the point: 4,096 times a logit, or what weighs as much
+SPILL_BITS = 3  # of a sum that a Guest can read although it did not announce them
 MAX_UNITS = float(1 << 62)  # of a number that is encrypted; with a residue's half added it stays in 64 bits
 
 
@@ -72,6 +77,23 @@ class ReasonShape:
         """Bits after the point of a value when the last Host is done."""
         return TERM_BITS + COEFFICIENT_BITS * (len(self.features) - 1)
 
+    @property
+    def noise_bits(self) -> int:
+        """Lowest bits of a cohort's sums that the last Host hides under uniform numbers."""
+        return max(0, min(self.scale - ROUNDED_BITS, self.value_bits - 2))
+
+    def sum_width(self, people: int) -> int:
+        """Bits of a sum over so many people with its sign and the number that hides its lowest bits; above them all is random."""
+        return self.value_bits + people.bit_length() + 2
+
+    def sums_bits(self, people: int) -> float:
+        """What sums over so many people tell at most, all together, to a Guest that encrypts what it likes."""
+        return float(sum(self.features) * (self.sum_width(people) - self.noise_bits + SPILL_BITS))
+
+    def largest_sum(self, people: int) -> int:
+        """No sum over so many people has a larger absolute value when it leaves the last Host."""
+        return (people << self.value_bits) + (1 << self.noise_bits)
+
     def load(self, rows: int, people: int = 0) -> Load:
         """What is to be worked out under residues: one person's blinded numbers, or sums over so many `people`.
 
@@ -95,9 +117,27 @@ def names_bits(features: int, names: int) -> float:
     return log2(sum(comb(max(features, 0), k) * 3**k for k in range(max(min(names, features), 0) + 1)))
 
 
-def sums_bits(features: int, value_bits: int, people: int) -> float:
-    """What sums over so many people tell about one of them at most: as many bits as they have."""
-    return float(features * (value_bits + people.bit_length()))
+def hidden_above(width: int, room: int) -> int:
+    """Return how many multiples of 2^width fit above a number of `width` bits modulo `room`; 0 = there is no room to hide anything.
+
+    Examples
+    --------
+    >>> hidden_above(4, 1 << 10)
+    63
+    """
+    return max(0, (room - (1 << (width - 1))) >> width)
+
+
+def narrow(number: int, width: int) -> int:
+    """Return the signed number in the lowest `width` bits.
+
+    Examples
+    --------
+    >>> narrow((5 << 8) - 3, 8)
+    -3
+    """
+    half = 1 << (width - 1)
+    return (number + half) % (2 * half) - half
 
 
 def units(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:

@@ -22,7 +22,7 @@ from backend.crypto.rlwe.residues import ResiduePublicSide, Weighed
 from backend.errors import SecurityError
 from backend.protocols.explanations.host_factors import AnyFactors, CompiledDropFactors, CompiledFactors, Decided, Flags
 from backend.protocols.explanations.paillier_layout import PaillierLayout
-from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape
+from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape, hidden_above
 from backend.protocols.ranking.host import MarkedNumbers, RankingHost
 from backend.protocols.ranking.packing import PackedBlinds
 
@@ -80,9 +80,16 @@ class PaillierWeighting:
             raise SecurityError("key_cannot_rank")
         return PackedBlinds(self._side, self._spread(values), self._layout.packing).blinded(added)
 
-    def sums(self, values: Any) -> bytes:
-        """A cohort's values for the Guest, refreshed."""
-        return self._side.refreshed(values)
+    def sums(self, values: Any, people: int) -> bytes:
+        """A cohort's values for the Guest, refreshed; what lies below their last digit and above their width is drawn at random."""
+        slot = self._layout.slot
+        added = []
+        for held in self._layout.layout(self._party):
+            # of the last feature in a pack, all that the plaintext has room for
+            rooms = [1 << slot] * (held - 1) + [1 << (self._layout.plain_bits - slot * (held - 1))]
+            blinds = [blind(self._shape, people, room) << (slot * i) for i, room in enumerate(rooms)]
+            added.append(sum(blinds))
+        return self._side.refreshed(values, added)
 
     def passed_on(self, terms: bytes, kept: NDArray[np.bool_]) -> bytes:
         """One person's numbers for the next Host, added up by what conditions remain; packs of this Host's features are new."""
@@ -158,7 +165,7 @@ class RlweWeighting:
     def __init__(
         self, side: ResiduePublicSide, compiled: AnyFactors, shape: ReasonShape, plan: FoldPlan, people: int
     ) -> None:
-        self._side, self._compiled, self._plan = side, compiled, plan
+        self._side, self._compiled, self._plan, self._shape = side, compiled, plan, shape
         self._ranking, self._first = shape.ranking, sum(shape.features[: plan.index + 1])
         self._features, self._lift = self._ranking.n, self._ranking.tie_bits if plan.last and not people else 0
         self._origin = np.array(plan.origin, dtype=np.intp)
@@ -181,9 +188,12 @@ class RlweWeighting:
         reply = self._side.reply(values, self._features, [a + r for a, r in zip(added, blinds, strict=True)])
         return reply, [self._ranking.against(r) for r in blinds]
 
-    def sums(self, values: Any) -> bytes:
-        """Masked slots that add up to the sums."""
-        return self._side.reply(values, self._features)
+    def sums(self, values: Any, people: int) -> bytes:
+        """Masked slots that add up to the sums, with random numbers below their last digit and above their width."""
+        return self._side.reply(values, self._features, self._blinds(people))
+
+    def _blinds(self, people: int) -> list[int]:
+        return [blind(self._shape, people, self._side.modulus) for _ in range(self._features)]
 
     def _weighted(self, terms: bytes, kept: NDArray[np.bool_]) -> Weighed:
         return self._side.weighted(terms, self._factors(kept) << self._lift, self._plan.index == 0)
@@ -222,9 +232,9 @@ class RowWeighting(RlweWeighting):
         """A ciphertext a key for the Guest's features, and one for each of the Host's."""
         return self._rows.add(terms, *self._parts(kept), before)
 
-    def sums(self, values: Totals) -> bytes:
+    def sums(self, values: Totals, people: int) -> bytes:
         """Each of them with all but the sums hidden."""
-        return self._rows.replies(values)
+        return self._rows.replies(values, self._blinds(people))
 
 
 Weighting = PaillierWeighting | RlweWeighting
@@ -257,6 +267,17 @@ class PersonWeighting:
         counts = self._contributions.ciphertexts, self._drops.ciphertexts
         at = len(terms) * counts[0] // sum(counts)
         return terms[:at], terms[at:]
+
+
+def blind(shape: ReasonShape, people: int, room: int) -> int:
+    """Return what is added to a sum over a cohort that has `room` modulo which it is read.
+
+    A uniform number below the last digit that is told, and a uniform multiple of 2^width above all that was announced: neither an honest
+    sum's fractions nor what a Guest hid above its width are read (docs/decisions/0042-what-a-lying-guest-reads.md).
+    """
+    width = shape.sum_width(people)
+    above = hidden_above(width, room)
+    return secrets.randbits(shape.noise_bits) + ((1 + secrets.randbelow(above)) << width if above else 0)
 
 
 def weighting_of(

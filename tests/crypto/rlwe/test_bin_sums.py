@@ -194,7 +194,7 @@ def test_noise_of_a_reply_stays_below_its_bound_before_the_flood_and_fills_it_af
         lambda below, count: np.zeros(degree, dtype=np.uint64) if count == degree else uniform(below, count),
     )
     flooded = summed(values, bins, 128)
-    monkeypatch.setattr(bin_sums, "hiding", lambda of, shown, span: bytes(8 * of.degree * len(of.data_bits)))
+    monkeypatch.setattr(bin_sums, "hiding", lambda of, shown, span, added: bytes(8 * of.degree * len(of.data_bits)))
     bare = summed(values, bins, 128)
     ring, width = guest._ring, guest._ring.full_width
     before, after = (noise_bits(guest, ring.ciphertext(blob[:width], ring.first)) for blob in (bare, flooded))

@@ -96,7 +96,7 @@ def test_noise_stays_below_its_bound_and_the_flood_covers_it(monkeypatch):
         return room - key.sides[0].noise_budget(ring.ciphertext(blob[:width], ring.first))
 
     after = noise(replies(message))
-    monkeypatch.setattr(bin_sums, "hiding", lambda of, shown, span: bytes(8 * of.degree * len(of.data_bits)))
+    monkeypatch.setattr(bin_sums, "hiding", lambda of, shown, span, added: bytes(8 * of.degree * len(of.data_bits)))
     before, bound = noise(replies(message)), np.log2(float(product_noise(parameters, LOAD)))
     assert before < bound <= np.log2(float(noise_allowed(parameters, OWN)))
     # three numbers are flooded: most are near the widest one

@@ -1,6 +1,7 @@
 """A name's bit: set where the value is on the side asked about and its median would have lowered the score; no other feature has one."""
 
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from backend.protocols.explanations.guest import ReasonsClient
 from backend.protocols.explanations.guest_terms import CompiledTerms
 from backend.protocols.explanations.host_factors import CompiledDropFactors, CompiledFactors
 from backend.protocols.explanations.messages import ReasonTerms
+from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.explanations.weighting import weighting_of
 from backend.protocols.scoring.fed_eini import host_plan
 from backend.protocols.transport.channel import Session
@@ -91,7 +93,8 @@ def test_drops_are_the_difference_of_two_plain_walks_to_the_last_bit(seed):
             weighting = weighting_of(PlainPublicSide(), factors, shape, host_plan(folding, place))
             decided = factors.decide(columns, row is not None)
             if step is folding.steps[-1]:
-                found = encryption.sums(weighting.sums(weighting.values(sent, decided)))
+                with patch.object(ReasonShape, "noise_bits", 0):
+                    found = encryption.sums(weighting.sums(weighting.values(sent, decided), 1), 1)
             else:
                 sent = weighting.passed_on(sent, decided)
         unit = 1 << (shape.scale - world.model.score_bits)
