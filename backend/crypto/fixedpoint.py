@@ -42,6 +42,29 @@ def quantise(values: ArrayLike, bits: int) -> NDArray[np.int64]:
     return units.astype(np.int64)
 
 
+def hidden_above(width: int, room: int) -> int:
+    """Return how many multiples of 2^width fit above a number of `width` bits modulo `room`; 0 = there is no room to hide anything.
+
+    Examples
+    --------
+    >>> hidden_above(4, 1 << 10)
+    63
+    """
+    return max(0, (room - (1 << (width - 1))) >> width)
+
+
+def narrow(number: int, width: int) -> int:
+    """Return the signed number in the lowest `width` bits.
+
+    Examples
+    --------
+    >>> narrow((5 << 8) - 3, 8)
+    -3
+    """
+    half = 1 << (width - 1)
+    return (number + half) % (2 * half) - half
+
+
 def half_slot(rows: int) -> int:
     """Bits of half a pair's slot, where no more than so many rows are ever added up: what is shorter is packed and decrypted sooner."""
     return GRADIENT_BITS + rows.bit_length() + 1

@@ -74,11 +74,14 @@ class KeySide(Protocol):
         Size of the key: bits of n (Paillier), ring degree (RLWE), 0 (none).
     limit : int
         Largest absolute sum that can be decrypted.
+    room : int
+        A sum is read modulo this, as far as the last Host may fill it with random numbers; 0 = it may not.
     """
 
     scheme: str
     bits: int
     limit: int
+    room: int
 
     def offer(self) -> bytes:
         """Public key as bytes for the Hosts."""
@@ -188,10 +191,11 @@ class Fold(Protocol):
 
 
 class PublicSide(Protocol):
-    """A Host's side in scoring, under the Guest's public key."""
+    """A Host's side in scoring, under the Guest's public key; attributes as of :class:`KeySide`."""
 
     scheme: str
     bits: int
+    room: int
 
     def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> Fold:
         """Begin a batch whose 0/1 are `keep` ``(n, m)``; the last Host adds `added`, ``(n,)`` or none, to the scores."""

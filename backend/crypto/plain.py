@@ -22,6 +22,7 @@ class PlainKeySide:
     scheme = "none"
     bits = 0
     limit = (1 << 4096) - 1  # as large as any key's
+    room = 0
 
     def offer(self) -> bytes:
         """Nothing to offer."""
@@ -76,6 +77,7 @@ class PlainPublicSide:
 
     scheme = "none"
     bits = 0
+    room = 0
 
     def start_fold(self, keep: NDArray[np.bool_], plan: FoldPlan, added: Sequence[int] = ()) -> PlainFold:
         """Begin a batch."""

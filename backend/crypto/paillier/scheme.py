@@ -58,6 +58,7 @@ class PaillierKeySide:
         self.public = key.public
         self.bits = self.public.bits
         self.limit = int(self.public.n // 2) - 1
+        self.room = 1 << (self.bits - 2)
         numbers = {"p": int(key.p), "q": int(key.q)}
         asked = numbers, self.public.width, obfuscation, tables
         processes = ObfuscatorProcess(*asked), ObfuscatorProcess(*asked, second=True)
@@ -195,6 +196,7 @@ class PaillierPublicSide:
     ) -> None:
         self.key = key
         self.bits = key.bits
+        self.room = 1 << (self.bits - 2)
         asked: tuple[dict[str, int], int, Obfuscation, Path | None] = {"n": int(key.n)}, key.width, "full", tables
         processes = ObfuscatorProcess(*asked), ObfuscatorProcess(*asked, second=True)
         self.obfuscators = Pool(PublicMaker(key.n, tables), processes[0], pool, processes[1])

@@ -147,19 +147,20 @@ def _moved(ring: Ring, total: Any | None) -> Any | None:
     return None if total is None else ring.ciphertext_of(saved(total)[-2 * ring.residue_bytes :], transformed=True)
 
 
-def _transformed(ring: Ring, line: IntArray) -> Any | None:
-    """A polynomial to multiply by; None for 0, which SEAL refuses to multiply by."""
-    if not line.any():
-        return None
-    plain = ring.plaintext(line)
+def _transformed(ring: Ring, line: IntArray) -> tuple[Any, bool]:
+    """Return a polynomial to multiply by, and whether it stands for 0, which SEAL refuses to multiply by."""
+    nothing = not line.any()
+    plain = ring.plaintext(np.ones_like(line) if nothing else line)
     ring.evaluator.transform_to_ntt_inplace(plain, ring.first)
-    return plain
+    return plain, nothing
 
 
-def _plus(ring: Ring, total: Any | None, ciphertext: Any, factor: Any | None) -> Any | None:
-    """A sum, and the ciphertext times the factor."""
-    if factor is None:
-        return total
+def _plus(ring: Ring, total: Any | None, ciphertext: Any, factor: tuple[Any, bool]) -> Any | None:
+    """Return a sum and the ciphertext times the factor; a factor of 0 takes as long as another, and its product is dropped."""
+    plain, nothing = factor
     product = seal.Ciphertext()
-    ring.evaluator.multiply_plain(ciphertext, factor, product)
+    ring.evaluator.multiply_plain(ciphertext, plain, product)
+    if nothing:
+        ring.evaluator.add_inplace(product, product)
+        return total
     return ring.plus(total, product)

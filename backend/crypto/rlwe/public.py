@@ -69,6 +69,7 @@ class RlwePublicSide:
         self.zeros = zeros_under(offered)
         self.ring = self.zeros.ring
         self.bits = self.ring.parameters.degree
+        self.room = self.ring.parameters.plain_modulus
         # replies of sums by bin are flooded in another way
         ready = 0 if self.ring.parameters.name in sum_sets() else pool
         self.floods: Pool[Any] = Pool(FloodMaker(self.zeros), None, ready)

@@ -128,6 +128,7 @@ class ResiduePublicSide:
         self._ring = self.sides[0].ring
         self.modulus = prod(p.plain_modulus for p in self.parameters)
         self.bits = self._ring.parameters.degree
+        self.room = 0  # no score is sent under these keys
 
     def __repr__(self) -> str:
         return f"ResiduePublicSide({', '.join(p.name for p in self.parameters)})"

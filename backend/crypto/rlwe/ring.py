@@ -85,12 +85,17 @@ class Ring:
         return made
 
     def times(self, ciphertext: Any, slots: IntArray) -> Any | None:
-        """A ciphertext times integers mod t, slot by slot, in place; None where all are 0, which SEAL refuses to multiply by."""
-        if not slots.any():
-            return None
-        factors = self.plaintext(self.encode(slots))
+        """A ciphertext times integers mod t, slot by slot, in place; None if all are 0, which SEAL refuses to multiply by.
+
+        Zeros take as long as other numbers: what is worked out then is dropped.
+        """
+        nothing = not slots.any()
+        factors = self.plaintext(self.encode(np.ones_like(slots) if nothing else slots))
         self.evaluator.transform_to_ntt_inplace(factors, self.first)
         self.evaluator.multiply_plain_inplace(ciphertext, factors)
+        if nothing:
+            self.evaluator.add_inplace(ciphertext, ciphertext)  # instead of the addition that follows otherwise
+            return None
         return ciphertext
 
     def plus(self, left: Any | None, right: Any | None) -> Any | None:

@@ -82,6 +82,7 @@ class RlweKeySide:
         self.parameters = key.parameters
         self.bits = key.parameters.degree
         self.limit = key.parameters.limit
+        self.room = key.parameters.plain_modulus
         self.reply_width, self.full_width = self._ring.reply_width, self._ring.full_width
         secret = seal.SecretKey()
         read(secret, self._ring.context, key.secret)

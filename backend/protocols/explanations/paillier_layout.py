@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from backend.crypto.fixedpoint import hidden_above, narrow
 from backend.errors import SecurityError
-from backend.protocols.explanations.shape import ReasonShape, hidden_above, narrow
+from backend.protocols.explanations.shape import ReasonShape
 from backend.protocols.ranking.packing import RankingPacking
 
 PLAIN_BITS = 2048  # plaintexts are packed as under a key of that size

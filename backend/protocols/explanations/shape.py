@@ -117,29 +117,6 @@ def names_bits(features: int, names: int) -> float:
     return log2(sum(comb(max(features, 0), k) * 3**k for k in range(max(min(names, features), 0) + 1)))
 
 
-def hidden_above(width: int, room: int) -> int:
-    """Return how many multiples of 2^width fit above a number of `width` bits modulo `room`; 0 = there is no room to hide anything.
-
-    Examples
-    --------
-    >>> hidden_above(4, 1 << 10)
-    63
-    """
-    return max(0, (room - (1 << (width - 1))) >> width)
-
-
-def narrow(number: int, width: int) -> int:
-    """Return the signed number in the lowest `width` bits.
-
-    Examples
-    --------
-    >>> narrow((5 << 8) - 3, 8)
-    -3
-    """
-    half = 1 << (width - 1)
-    return (number + half) % (2 * half) - half
-
-
 def units(values: NDArray[np.float64], bits: int) -> NDArray[np.int64]:
     """Numbers as multiples of 2^-bits, rounded; raises ParameterError where one is too large for 64 bits."""
     rounded = np.rint(values * float(1 << bits))

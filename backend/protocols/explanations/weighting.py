@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.crypto.fixedpoint import hidden_above
 from backend.crypto.interface import FoldPlan, PublicSide, Weighted, WeightedPublicSide
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.crypto.rlwe.inner_products import RowProducts, Totals
@@ -22,7 +23,7 @@ from backend.crypto.rlwe.residues import ResiduePublicSide, Weighed
 from backend.errors import SecurityError
 from backend.protocols.explanations.host_factors import AnyFactors, CompiledDropFactors, CompiledFactors, Decided, Flags
 from backend.protocols.explanations.paillier_layout import PaillierLayout
-from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape, hidden_above
+from backend.protocols.explanations.shape import COEFFICIENT_BITS, ReasonShape
 from backend.protocols.ranking.host import MarkedNumbers, RankingHost
 from backend.protocols.ranking.packing import PackedBlinds
 

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from backend.crypto.fixedpoint import narrow
 from backend.crypto.interface import FoldPlan
-from backend.protocols.scoring.packing import CANARY_BITS, WORD, Packing
+from backend.protocols.scoring.packing import CANARY_BITS, GUARD_BITS, Packing
 from backend.trees.compiled import Conjunctions, own_conditions
 from backend.trees.ensemble import Columns, GuestModel, NodeKey, SplitRule
 from backend.trees.folding import Folding, Step, fold_structure
@@ -61,7 +62,7 @@ class CompiledGuest:
         self._spans, self._tree_of = _Spans(packing, counts), np.repeat(np.arange(len(counts)), counts)
         ones, leaves = np.ones(packing.n_leaves, dtype=np.int64), np.arange(packing.n_leaves)
         self._by_entry = csr_array((ones, (entry_of, leaves)), shape=(self._constant + 1, packing.n_leaves))
-        self.trees, self.canary_shift = len(counts), packing.width * packing.slots or WORD
+        self.trees, self.canary_shift = len(counts), packing.width * packing.slots or packing.largest.bit_length() + 1
         self.largest_canary = len(counts) << (CANARY_BITS + self.canary_shift)
 
     def encode(
@@ -97,10 +98,20 @@ class CompiledGuest:
             packed = packed.astype(object) + above.astype(object) * (1 << self.canary_shift)
         return [self.packing.base + int(v) for v in packed[-1]], packed[:-1].T
 
+    def sum_bits(self, canary: bool) -> int:
+        """Return the width of a sum as the Hosts are told it, sign included: above it the last Host puts random numbers."""
+        if canary:
+            return self.canary_shift + CANARY_BITS
+        return self.packing.largest.bit_length() + 1 + GUARD_BITS
+
     def without_canaries(self, units: Sequence[int], canaries: NDArray[np.int64]) -> list[int]:
-        """``(n,)`` decrypted sums less the canaries that they should hold; others than those leave what :meth:`impossible` finds."""
+        """``(n,)`` decrypted sums less the canaries that they should hold; others than those leave what :meth:`impossible` finds.
+
+        Canaries are compared in their lowest :data:`CANARY_BITS` bits, which is as far as a sum comes back.
+        """
         expected = canaries.sum(axis=0).tolist()
-        return [unit - (above << self.canary_shift) for unit, above in zip(units, expected, strict=True)]
+        width = self.sum_bits(canary=True)
+        return [narrow(unit - (above << self.canary_shift), width) for unit, above in zip(units, expected, strict=True)]
 
     def margins(self, units: Sequence[int]) -> NDArray[np.float64]:
         """Decrypted integers, ``(n,)`` → ``(n, outputs)``."""

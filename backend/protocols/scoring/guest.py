@@ -25,6 +25,7 @@ import msgpack
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.crypto.fixedpoint import hidden_above, narrow
 from backend.crypto.interface import IntArray, KeySide
 from backend.crypto.paillier.scheme import PaillierKeySide
 from backend.crypto.registry import encrypt_task
@@ -168,6 +169,7 @@ class ScoringClient:
         room = compiled.largest + compiled.largest_canary <= key.limit
         if self.canary and self._chain and room and isinstance(key, PaillierKeySide):
             self._canaries = canaries(key.seed, self.model_id, self.table.ids, compiled.trees)
+        self._sum_bits = compiled.sum_bits(canary=self._canaries is not None)
         self._units = [0] * n
         self._held = {host: np.ones(n, dtype=bool) for host in self._chain}
         self._refused: dict[int, Remark] = {}
@@ -334,7 +336,7 @@ class ScoringClient:
             message: Message = MoreVectors(name, vectors)
             if i == 0:
                 shape = ids, self._entries, pieces, vectors
-                bits = self.compiled.largest.bit_length() + 1
+                bits = self._sum_bits
                 request = "" if known is None else known.request
                 message = DecisionVectors(name, self.model_id, *shape, request=request, sum_bits=bits)
             self.session.send(self._chain[0], message)
@@ -357,6 +359,9 @@ class ScoringClient:
     def _decrypt(self, batch: slice, scores: EncryptedScores) -> None:
         """Step 5: ŷ = the constants of step 1 + Σ_k S_k, less the canaries that came back above it."""
         sums = self.key.decrypt(scores.scores, batch.stop - batch.start)
+        if hidden_above(self._sum_bits, self.key.room):
+            # above the width that was announced the last Host has put random numbers
+            sums = [narrow(total % self.key.room, self._sum_bits) for total in sums]
         units = [constant + total for constant, total in zip(self._units[batch], sums, strict=True)]
         above = self._canaries
         self._units[batch] = units if above is None else self.compiled.without_canaries(units, above[:, batch])

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from backend.crypto.fixedpoint import hidden_above
 from backend.crypto.interface import Fold, PublicSide
 from backend.crypto.paillier.scheme import PaillierPublicSide
 from backend.data.table import PartyTable
@@ -235,7 +236,7 @@ def answer_vectors(permit: Permit, opened: Opened, message: DecisionVectors, noi
         spent = spent | from_bitmap(vectors.question.spent, len(spent))
     # Step 4, as far as vectors have come.
     dither = _half_units(permit, vectors, noise)
-    added = _added(vectors, message.ids, people.held, spent, dither, noise) if plan.last and dither else []
+    added = _added(vectors, message.ids, people.held, spent, dither, noise) if plan.last else []
     batch = Batch(vectors, message.pieces, spent, dither, vectors.cipher.start_fold(keep, plan, added))
     permit.session.keep(Batch, batch)
     yield from _take_piece(permit, batch, message.conversation, message.vectors)
@@ -257,16 +258,27 @@ def _half_units(permit: Permit, vectors: _Vectors, noise: Noise) -> int:
 
 
 def _added(vectors: _Vectors, ids: tuple[str, ...], held: Flags, spent: Flags, dither: int, noise: Noise) -> list[int]:
-    """Return a number a person, the same whenever they are asked about; with other values, one a person and source."""
+    """Return what is added to each person's sum: its dither, and a random multiple of 2^sum_bits.
+
+    Dither is the same whenever the person is asked about; with other values, one a person and source. What the Guest put above the width
+    that it announced, and that was booked, is not read there.
+    """
     layout = vectors.served.model.layout
-    if layout is None:
-        return []
-    names = ids
-    if vectors.other is not None:
-        names = vectors.other.identities(ids, vectors.served.features)
-    numbers = noise.dithers(vectors.served.structure, layout, names, held, dither)
-    # an empty score would show its number
-    return [0 if none else number for none, number in zip(spent, numbers, strict=True)]
+    numbers = [0] * len(ids)
+    if layout is not None and dither:
+        names = ids
+        if vectors.other is not None:
+            names = vectors.other.identities(ids, vectors.served.features)
+        numbers = noise.dithers(vectors.served.structure, layout, names, held, dither)
+    width = vectors.question.sum_bits
+    above = hidden_above(width, vectors.cipher.room) if width else 0
+    added = []
+    for number, refused in zip(numbers, spent.tolist(), strict=True):
+        if refused:
+            added.append(0)  # an empty score would show its number
+        else:
+            added.append(number + ((1 + noise.below(above)) << width if above else 0))
+    return added if any(added) else []
 
 
 def _take_piece(permit: Permit, batch: Batch, conversation: str, vectors: bytes) -> Reply:

@@ -22,8 +22,8 @@ from backend.protocols.scoring.dither import headroom
 from backend.trees.ensemble import GuestModel, Layout, Leaf
 
 WORD = 63  # bits of a slot that stands alone: what int64 holds, and one to spare
-# of a tree's number: what a Host changes passes with a probability of 2^-40; sums over trees stay below 2^63
-CANARY_BITS = 40
+CANARY_BITS = 16  # of a tree's number, and of the sum of all: what a Host changes passes with a probability of 2^-16
+GUARD_BITS = 6  # above a score without a canary: a number that a Host made up lies within them with a probability of 2^-6 at most
 
 IntArray = NDArray[np.int64]
 Floats = NDArray[np.float64]

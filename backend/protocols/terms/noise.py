@@ -43,6 +43,9 @@ class Noise(Protocol):
     def flags(self, *shape: int) -> Flags:
         """Return uniform random bits."""
 
+    def below(self, limit: int) -> int:
+        """Return a uniform random integer from 0 to `limit` - 1."""
+
 
 class HostNoise:
     """The operating system's randomness, and the Host's long-term secret.
@@ -77,3 +80,7 @@ class HostNoise:
         """Return uniform random bits."""
         count = int(np.prod(shape))
         return from_bitmap(secrets.token_bytes((count + 7) // 8), count).reshape(shape)
+
+    def below(self, limit: int) -> int:
+        """Return a uniform random integer from 0 to `limit` - 1."""
+        return secrets.randbelow(limit)
