@@ -39,7 +39,7 @@ from backend.protocols.purposes.protocol import answer_purpose, check_purpose
 from backend.protocols.scoring.dither import DITHER
 from backend.protocols.scoring.host import SCORING_KINDS, PersonAtHost, decision
 from backend.protocols.scoring.messages import DecisionVectors, MoreVectors
-from backend.protocols.scoring.permuted_values_host import PermutedValuesHandler
+from backend.protocols.scoring.permuted_values_host import PermutedValues
 from backend.protocols.terms.approvals import Approvals
 from backend.protocols.terms.floors import Floors
 from backend.protocols.terms.gate import Gate
@@ -187,7 +187,7 @@ class HostParty:
         floors = floors or Floors()
         self._gate = Gate(
             table,
-            _all_kinds(),
+            _all_kinds(features),
             floors,
             self._partial_models,
             self._sessions,
@@ -208,7 +208,6 @@ class HostParty:
         protocols = (
             self._approval_gate,
             TrainingHandler(self.name, table, features, answering, self.approvals.log if self.approvals else None),
-            PermutedValuesHandler(table, by_name, answering),
             WalkHandler(table, self._partial_models, self._sessions, self._simulated),
             GroupSumsHandler(self.name, table, by_name, answering, self._approval_gate.hold_sums),
             ReasonsHandler(table, answering),
@@ -471,9 +470,10 @@ class HostParty:
             self.accountant.settle()
 
 
-def _all_kinds() -> Kinds:
+def _all_kinds(features: Sequence[Feature]) -> Kinds:
     """Return every kind of message that passes the gate, with its rule and its handler."""
-    return {**ALIGNMENT_KINDS, **SCORING_KINDS}
+    by_name = {feature.name: feature for feature in features}
+    return {**ALIGNMENT_KINDS, **SCORING_KINDS, **PermutedValues(by_name).kinds()}
 
 
 def _counts(answer: HeldRecords, asked: int) -> tuple[int, int, int]:

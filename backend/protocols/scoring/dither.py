@@ -41,12 +41,25 @@ def headroom(bits: int) -> int:
     return half_units(MAX_DITHER, bits)
 
 
-def check_layout(layout: Layout) -> Layout:
-    """The layout that a Guest reported; raises SecurityError where no model has it."""
+def check_layout(layout: Layout, least: int = 0) -> Layout:
+    """Return the layout that a Guest reported.
+
+    Parameters
+    ----------
+    least : int
+        Fewest binary digits of a score: with fewer the dither has no room, and a score is booked at next to nothing.
+
+    Raises
+    ------
+    SecurityError
+        If no model has such a layout, or a score has too few digits.
+    """
     slot_bits = range(1 if layout.slots > 1 else 0, 65)
     fits = 0 <= layout.score_bits <= 53 and layout.slot_bits in slot_bits and 1 <= layout.slots <= MAX_SLOTS
     if not fits or abs(layout.scale) > MAX_SCALE:
         raise SecurityError("impossible_layout")
+    if layout.score_bits < least:
+        raise SecurityError("few_score_bits", got=layout.score_bits, least=least)
     return layout
 
 

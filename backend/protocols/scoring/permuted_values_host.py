@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from backend.data.dictionary import Feature
-from backend.data.table import PartyTable
 from backend.errors import SecurityError
 from backend.protocols.group_sums.grouping import MIN_GROUP
-from backend.protocols.host_state import Answer, Answering, Handlers, HostSession
 from backend.protocols.scoring.age_classes import age_classes, is_in_years
 from backend.protocols.scoring.messages import AgesAssigned, AssignAges, BlankValues, PermuteValues
-from backend.protocols.terms.records import Flags, Records
+from backend.protocols.terms.noise import Noise
+from backend.protocols.terms.permit import Ask, Asked, Charge, Kind, Kinds, Permit, Reply
+from backend.protocols.terms.records import Flags, Opened, Records, Rows
 from backend.store.accountant import EVERYBODY, TABLE, Question
 from backend.trees.ensemble import Columns
 
@@ -71,74 +70,125 @@ class OtherValues:
         )
 
 
-@dataclass(repr=False)
-class PermutedValuesHandler:
-    """Has people scored with values that are not theirs, for one conversation."""
+@dataclass(frozen=True, repr=False)
+class _People:
+    """Who is to be scored with other values, as a rule has read it: everybody with a record here, each once."""
 
-    table: PartyTable
+    ids: tuple[str, ...]
+    features: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class PermutedValues:
+    """The kinds of message that have people scored with values that are not theirs, for one conversation.
+
+    Parameters
+    ----------
+    features : mapping of str to Feature
+        The Host's.
+    """
+
     features: Mapping[str, Feature]
-    answering: Answering
 
-    def handlers(self) -> Handlers:
-        """What this handler answers."""
-        return {PermuteValues: self._permute_values, BlankValues: self._blank_values, AssignAges: self._assign_ages}
+    def kinds(self) -> Kinds:
+        """Return the rule and the handler of each kind."""
+        return {
+            PermuteValues: Kind(self.read_permute, answer_permute),
+            BlankValues: Kind(self.read_blank, answer_blank),
+            AssignAges: Kind(self.read_ages, self.answer_ages),
+        }
 
-    def _permute_values(self, sender: str, asked: PermuteValues) -> None:
-        self._session(sender, asked).keep(OtherValues, permute(self.table, asked, self._min_people))
+    def read_permute(self, asked: Asked) -> Ask:
+        """Read among whom values of which features are permuted.
 
-    def _blank_values(self, sender: str, asked: BlankValues) -> None:
-        _check_own(self.table, asked.features)
-        nothing = dict.fromkeys(_with_record(self.table, asked.ids, self._min_people))
-        self._session(sender, asked).keep(OtherValues, OtherValues(asked.features, nothing))
+        Raises
+        ------
+        SecurityError
+            If a feature is not this Host's, or too few of the people have a record here.
+        """
+        self._check_own(asked.message.features)
+        return Ask(subject=_with_record(asked, asked.message.features))
 
-    def _assign_ages(self, sender: str, asked: AssignAges) -> Answer:
-        session, feature = self._session(sender, asked), self.features.get(asked.feature)
+    def read_blank(self, asked: Asked) -> Ask:
+        """Read who is scored without which features: one, or all of this Host's.
+
+        Two scores of a person, one with a feature alone and one without any, would tell the value of that feature.
+
+        Raises
+        ------
+        SecurityError
+            As :meth:`read_permute`, and if there are several features but not all.
+        """
+        features = asked.message.features
+        self._check_own(features)
+        if len(set(features)) > 1 and set(features) != set(self.features):
+            raise SecurityError("blanked_some_features", got=len(set(features)), features=len(self.features))
+        return Ask(subject=_with_record(asked, features))
+
+    def read_ages(self, asked: Asked) -> Ask:
+        """Read who is scored at ages of which class.
+
+        Raises
+        ------
+        SecurityError
+            If the feature is not an age in years, or too few of the people have a record here.
+        """
+        feature = self.features.get(asked.message.feature)
         if feature is None or not is_in_years(feature):
             raise SecurityError("feature_is_not_age")
-        people = _with_record(self.table, asked.ids, self._min_people)
-        self.answering.count_all(Question(sender, "", TABLE, "ages", (EVERYBODY,)), asked.conversation)
-        min_size = max(MIN_GROUP, self.answering.min_group)
-        classes = age_classes(feature, self.table.columns[feature.name], min_size)
+        charge = Charge(Question(asked.session.guest, "", TABLE, "ages", (EVERYBODY,)), whole=True)
+        people = _with_record(asked, (feature.name,))
+        return Ask(opens={"ages": Rows(columns=(feature.name,))}, charges=[charge], subject=people)
+
+    def answer_ages(self, permit: Permit, opened: Opened, message: AssignAges, noise: Noise) -> Reply:
+        """Give everybody the age of a record in the class; each is drawn anew."""
+        people: _People = permit.ask.subject
+        ages = opened["ages"]
+        min_size = permit.floors.people(MIN_GROUP)
+        classes = age_classes(self.features[message.feature], ages.columns[message.feature], min_size)
         if classes:
-            if not 0 <= asked.place < len(classes):
-                raise SecurityError("unknown_age_class", place=asked.place, classes=len(classes))
-            draw, rows = secrets.SystemRandom(), classes[asked.place].tolist()
-            sources = {i: self.table.ids[draw.choice(rows)] for i in people}
-            session.keep(OtherValues, OtherValues((feature.name,), sources))
-        yield sender, AgesAssigned(asked.conversation, len(classes))
+            if not 0 <= message.place < len(classes):
+                raise SecurityError("unknown_age_class", place=message.place, classes=len(classes))
+            rows = classes[message.place].tolist()
+            sources = {person: ages.ids[noise.choice(rows)] for person in people.ids}
+            permit.session.keep(OtherValues, OtherValues(people.features, sources))
+        yield permit.guest, AgesAssigned(message.conversation, len(classes))
 
-    @property
-    def _min_people(self) -> int:
-        return max(MIN_PEOPLE, self.answering.min_group)
-
-    def _session(self, sender: str, asked: PermuteValues | BlankValues | AssignAges) -> HostSession:
-        session = self.answering.sessions.of(asked.conversation)
-        if sender != session.guest:
-            raise SecurityError("permuted_by_other_than_guest")
-        session.drop(OtherValues)  # what was asked last counts
-        return session
+    def _check_own(self, features: Sequence[str]) -> None:
+        if not features or not set(features) <= set(self.features):
+            raise SecurityError("feature_of_other_party")
 
 
-def permute(table: PartyTable, asked: PermuteValues, min_people: int = MIN_PEOPLE) -> OtherValues:
-    """Draw a permutation of the people who have a record, uniformly and from the operating system's randomness.
+def answer_permute(permit: Permit, opened: Opened, message: PermuteValues, noise: Noise) -> Reply:
+    """Draw a permutation of the people who have a record, uniformly."""
+    people: _People = permit.ask.subject
+    sources = noise.shuffled(people.ids)
+    permit.session.keep(OtherValues, OtherValues(people.features, dict(zip(people.ids, sources, strict=True))))
+    yield from ()
 
-    Raises SecurityError where a feature is none of this Host's, or fewer than `min_people` of the people have a record here.
+
+def answer_blank(permit: Permit, opened: Opened, message: BlankValues, noise: Noise) -> Reply:
+    """Note that the people are scored without values."""
+    people: _People = permit.ask.subject
+    permit.session.keep(OtherValues, OtherValues(people.features, dict.fromkeys(people.ids)))
+    yield from ()
+
+
+def _with_record(asked: Asked, features: tuple[str, ...]) -> _People:
+    """Return the people who have a record; what was asked last counts.
+
+    Raises
+    ------
+    SecurityError
+        If another party than the Guest asks, or too few people have a record. The refusal does not say how many have one.
     """
-    _check_own(table, asked.features)
-    people = _with_record(table, asked.ids, min_people)
-    sources = list(people)
-    secrets.SystemRandom().shuffle(sources)
-    return OtherValues(asked.features, dict(zip(people, sources, strict=True)))
-
-
-def _check_own(table: PartyTable, features: Sequence[str]) -> None:
-    if not features or not set(features) <= set(table.columns):
-        raise SecurityError("feature_of_other_party")
-
-
-def _with_record(table: PartyTable, ids: Sequence[str], min_people: int) -> list[str]:
-    """Those of some people who have a record, each once; raises SecurityError where they are fewer than `min_people`."""
-    people = [i for i in dict.fromkeys(ids) if i in table.row_of]
-    if len(people) < min_people:
-        raise SecurityError("few_people_to_permute", people=len(people), least=min_people)
-    return people
+    if asked.sender != asked.session.guest:
+        raise SecurityError("permuted_by_other_than_guest")
+    asked.session.drop(OtherValues)
+    ids = tuple(dict.fromkeys(asked.message.ids))
+    held = asked.roster.held(ids).tolist()
+    people = tuple(person for person, known in zip(ids, held, strict=True) if known)
+    least = asked.floors.people(MIN_PEOPLE)
+    if len(people) < least:
+        raise SecurityError("few_people_to_permute", least=least)
+    return _People(people, features)

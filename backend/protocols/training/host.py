@@ -193,7 +193,9 @@ class TrainingHandler:
         own = {(t, i) for t, s in enumerate(skeletons) for i, fork in s.forks.items() if fork.owner == self._name}
         if own != set(training.rules):
             raise SecurityError("model_of_other_splits")
-        layout = check_layout(Layout(keep.score_bits, keep.slots, keep.slot_bits, keep.scale))
+        floors = self._answering.floors
+        least = 0 if floors.synthetic else floors.score_bits
+        layout = check_layout(Layout(keep.score_bits, keep.slots, keep.slot_bits, keep.scale), least)
         salt, used = secrets.token_hex(16), {rule.feature for rule in training.rules.values()}
         middle = {name: pair for name, pair in training.medians.items() if name in used}
         shape = self._name, keep.guest, keep.hosts, skeletons
